@@ -8,7 +8,7 @@ pictures of a report, of scenarios and of trials, the tables of `which-mechanism
 each reproduced paper with their pictures, from runs of `psephos reproduce`. The report's picture needs Chromium.
 Truth discovery and fair voting need a folder of data sets (PSEPHOS_DATA); without one their pages stay as they are.
 
-The tables of these pages, and of `truth-discovery-auto.md`, are CSV files under `tables/`, which the pages link; a
+The tables of reproductions, and the cells of `calibration.md`, are CSV files under `tables/`, which the pages link; a
 reproduction that would be longer than a page may be becomes three: what holds, what we add, pictures and tables.
 """
 
@@ -30,7 +30,7 @@ from PIL import Image
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.experiments import Paper, calibrate, page_of, reproduce
+from psephos.scenarios.experiments import Paper, Wanted, calibrate, page_of, reproduce
 from psephos.scenarios.presentation.drawing import COLORS, GRID, MARKERS, RULE
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.system import load_each
@@ -57,11 +57,11 @@ _TABLE: Final = re.compile(
 _READING: Final = re.compile(r" \([^()]*\[[^]]*\]\([^()]*\)[^()]*\)")
 """What a title says of a reading, with the link to it: it stands behind the link to the table."""
 _CALIBRATION: Final = (
-    "![Claimed probabilities of an error beside the share that was wrong, a point for each line of the tables: near "
-    "the diagonal but where the truth is drawn by another prior than the claim's.](calibration.png)"
+    "![What is found in each cell, at least, over what is stated, a row for each kind of statement: a point right of 1 "
+    "would break it.](calibration.png)"
 )
-_MEASURED: Final = ("calibration.md", "truth-discovery-auto.md")
-"""Pages with tables beside the reproduced ones."""
+_TRIALS: Final = 60
+"""Of a cell of the calibration: minutes of one processor in all."""
 
 
 def write_states() -> None:
@@ -204,47 +204,75 @@ def link_readings(page: str) -> str:
 
 
 def keep_calibration() -> None:
-    """Hold all claims against what is found, and keep the page."""
+    """Hold all statements against what is found, and keep the page, all cells, and the pictures of them."""
     with tempfile.TemporaryDirectory() as folder:
         out = RunFolder(Path(folder) / "run")
-        calibrate("all", trials=400, folder=out, on_progress=print)
-        page = (out.path / "calibration.md").read_text(encoding="utf-8")
-        (DOCS / "calibration.md").write_text(page.replace("## ", f"{_CALIBRATION}\n\n## ", 1), encoding="utf-8")
+        calibrate("all", Wanted(trials=_TRIALS), folder=out)
+        keep_cells(out.path)
+
+
+def keep_cells(out: Path) -> None:
+    """Keep the page of a calibration's folder, with its cells as CSV, and draw them."""
+    target = DOCS / "tables" / "calibration"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for file in sorted(out.glob("*.csv")):
+        text = file.read_text(encoding="utf-8").replace("\r\n", "\n")
+        (target / file.name).write_text(text, encoding="utf-8")
+    links = ", ".join(f"[{file.stem}](tables/calibration/{file.name})" for file in sorted(target.iterdir()))
+
+    def note_of(found: re.Match[str]) -> str:
+        return found[0] if found["title"].startswith("Statements") else f"**{found['title']}.** {found['note']}\n"
+
+    page = _TABLE.sub(note_of, (out / "calibration.md").read_text(encoding="utf-8"))
+    page = page.replace("## ", f"{_CALIBRATION}\n\n## ", 1)
+    (DOCS / "calibration.md").write_text(f"{page.rstrip()}\n\nAll cells: {links}.\n", encoding="utf-8")
+    draw_tables()
 
 
 def draw_tables() -> None:
-    """Draw what the tables of calibration say, and those of `auto`: a picture for each page."""
-    figure: Any = Figure(figsize=(6.4, 4.4), layout="constrained")
-    axes = figure.add_subplot(xlabel="claimed probability of an error", ylabel="share that was wrong")
-    axes.axline((0, 0), slope=1, color=RULE, linewidth=1)
-    for (system, pattern), color, marker in zip(_CLAIMS.items(), COLORS.values(), MARKERS, strict=False):
-        rows = [row for file in sorted((DOCS / "tables" / "calibration").glob(pattern)) for row in _rows_of(file)]
-        errors = [(float(row["claimed"]), float(row.get("found") or row["right"]), "found" in row) for row in rows]
-        claimed, found = zip(*((c, f) if is_error else (1 - c, 1 - f) for c, f, is_error in errors), strict=True)
-        axes.scatter(claimed, found, s=16, color=color, marker=marker, label=system)
-    axes.legend(frameon=False)
-    _keep_figure(figure, "calibration.png")
-    crowds = _rows_of(DOCS / "tables" / "truth-discovery-auto" / "crowd-by-crowd.csv")
-    crowds = [row for row in reversed(crowds) if row["odds"]]  # the last line is a mean
-    figure = Figure(figsize=(6.4, 6.0), layout="constrained")
-    axes = figure.add_subplot(xlabel="accuracy in percent, on average over all cells of a crowd")
-    for (name, title), color, marker in zip(_AUTO.items(), COLORS.values(), MARKERS, strict=False):
-        accuracies = [float(row[name]) for row in crowds]
-        axes.scatter(accuracies, range(len(crowds)), s=20, color=color, marker=marker, label=title)
-    axes.set_yticks(range(len(crowds)), [row["crowd"] for row in crowds])
+    """Draw the cells of calibration, and how many truths `auto` finds: a picture for each page."""
+    files = sorted((DOCS / "tables" / "calibration").glob("*-cells.csv"))
+    cells = [row for file in files for row in _rows_of(file)]
+    kinds = list(dict.fromkeys((row["system"], row["statement"].partition(":")[0]) for row in reversed(cells)))
+    figure: Any = Figure(figsize=(7.2, 4.6), layout="constrained")
+    axes = figure.add_subplot(xlabel="what is found, at least (99 %), over what is stated")
+    axes.axvline(1, color=RULE, linewidth=1)
+    systems = dict.fromkeys(system for system, _ in reversed(kinds))
+    for system, color, marker in zip(systems, COLORS.values(), MARKERS, strict=False):
+        own = [
+            (row, kinds.index((system, row["statement"].partition(":")[0]))) for row in cells if row["system"] == system
+        ]
+        strains = [min(float(row["strain"]), _MOST_STRAIN) for row, _ in own]
+        axes.scatter(strains, [place for _, place in own], s=14, alpha=0.6, color=color, marker=marker, label=system)
+    axes.set_yticks(range(len(kinds)), [statement for _, statement in kinds])
     axes.grid(axis="y", color=GRID)
     axes.set_axisbelow(True)
-    axes.legend(frameon=False, loc="lower right")
+    figure.legend(frameon=False, loc="outside upper center", ncols=len(systems))
+    _keep_figure(figure, "calibration.png")
+    accuracies: dict[str, list[dict[str, str]]] = {}
+    for row in _rows_of(DOCS / "tables" / "calibration" / "truth-discovery-auto.csv"):
+        accuracies.setdefault(row["crowd"], []).append(row)
+    figure = Figure(figsize=(6.4, 6.0), layout="constrained")
+    axes = figure.add_subplot(xlabel="accuracy in percent, on average over all cells of a crowd")
+    crowds = sorted(accuracies, reverse=True)
+    for (name, title), color, marker in zip(_AUTO.items(), COLORS.values(), MARKERS, strict=False):
+        means = [100 * sum(float(row[name]) for row in accuracies[crowd]) / len(accuracies[crowd]) for crowd in crowds]
+        axes.scatter(means, range(len(crowds)), s=20, color=color, marker=marker, label=title)
+    axes.set_yticks(range(len(crowds)), crowds)
+    axes.grid(axis="y", color=GRID)
+    axes.set_axisbelow(True)
+    figure.legend(frameon=False, loc="outside upper center", ncols=len(_AUTO))
     _keep_figure(figure, "truth-discovery-auto.png")
 
 
-_CLAIMS: Final = {
-    "DPWeVote": "electorates-*.csv",
-    "truth discovery": "confidences-of-auto*.csv",
-    "moral preferences": "societies-*.csv",
-    "fair voting": "profiles-*.csv",
+_MOST_STRAIN: Final = 2.0
+_AUTO: Final = {
+    "majority": "majority",
+    "truth_discovery": "truth discovery",
+    "one_coin": "one-coin",
+    "auto": "auto",
 }
-_AUTO: Final = {"majority": "majority", "TD": "truth discovery", "auto": "auto"}
 
 
 def _rows_of(file: Path) -> list[dict[str, str]]:
@@ -330,12 +358,6 @@ if __name__ == "__main__":
         run_papers()
     if {"papers", "tables"} & set(sys.argv[1:]):
         keep_tables(DOCS / "which-mechanism.md")
-    for name in _MEASURED:
-        measured = DOCS / name
-        page = measured.read_text(encoding="utf-8")
-        if (moved := move_tables(page, measured.stem)) != page:
-            measured.write_text(moved, encoding="utf-8")
-            draw_tables()
     write_states()
     fetch_mermaid()
     status = build_pages()

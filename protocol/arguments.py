@@ -155,18 +155,28 @@ def _array_of(values: Any, field: str, allowed: str) -> Array:
         raise ConfigurationError(field=field, value="lists of different length", allowed=allowed) from None
 
 
-def _row_of(convert: _Converter, exact: type | None = None) -> _Converter:
-    """Return what converts a sequence or an array of one axis to a tuple; one of this exact type is taken as it is."""
+def _row_of(
+    convert: _Converter, exact: type | None = None, is_right: Callable[[Any], bool] | None = None
+) -> _Converter:
+    """Return what converts a sequence or an array of one axis to a tuple; one of this exact type is taken as it is.
+
+    Args:
+        convert: what converts each.
+        exact: the type.
+        is_right: what each of it has to be as well.
+    """
 
     def convert_row(values: Any, field: str) -> Sequence[Any]:
-        if isinstance(values, tuple | list) and set(map(type, cast("Sequence[Any]", values))) == {exact}:
-            return cast("Sequence[Any]", values)
+        row = cast("Sequence[Any]", values)
+        is_exact = isinstance(values, tuple | list) and set(map(type, row)) == {exact}
+        if is_exact and (is_right is None or all(map(is_right, row))):
+            return row
         if isinstance(values, np.ndarray):
             shape = cast("Array", values).shape
             require(len(shape) == 1, field, f"an array of shape {shape}", "one number after another")
         elif isinstance(values, str | bytes) or not isinstance(values, Sequence):
             raise ConfigurationError(field=field, value=values, allowed="one number after another")
-        return tuple(convert(value, field) for value in cast("Sequence[Any]", values))
+        return tuple(convert(value, field) for value in row)
 
     return convert_row
 
@@ -208,6 +218,18 @@ def row_of_integers(values: Sequence[int], field: str) -> Sequence[int]:
 _row_of_integers = _row_of(integer_of, int)
 _row_of_numbers = _row_of(number_of, float)
 _row_of_fractions = _row_of(_fraction_of, Fraction)
+_rows_of_finite = _row_of(_row_of(_finite_of, float, math.isfinite))
+
+
+def _matrix_of(values: Any, field: str) -> Sequence[Sequence[float]] | FloatArray:
+    """Return rows of finite numbers; an array of them is taken as it is."""
+    if isinstance(values, np.ndarray):
+        table = _numbers_of(values, field)
+        if table.ndim == 2 and np.isfinite(table).all():  # noqa: PLR2004  rows and columns
+            return table
+    return _rows_of_finite(values, field)
+
+
 _CONVERTERS: Final[Sequence[tuple[Any, _Converter]]] = (
     (int, integer_of),
     (int | None, _or_none(integer_of)),
@@ -223,8 +245,8 @@ _CONVERTERS: Final[Sequence[tuple[Any, _Converter]]] = (
     (Sequence[Fraction], _row_of_fractions),
     (tuple[Fraction, ...], _tuple_of(_row_of_fractions)),
     (Sequence[Fraction | float], _row_of_fractions),
-    (Sequence[Sequence[float]], _row_of(_row_of(_finite_of))),
-    (Sequence[Sequence[float]] | None, _or_none(_row_of(_row_of(_finite_of)))),
+    (Sequence[Sequence[float]] | FloatArray, _matrix_of),
+    (Sequence[Sequence[float]] | FloatArray | None, _or_none(_matrix_of)),
     (Mapping[int, float], _table_of(number_of)),
     (Mapping[int, tuple[float, ...]], _table_of(_tuple_of(_row_of_numbers))),
     (Mapping[int, tuple[float, float]], _table_of(_tuple_of(_row_of(_finite_of)))),

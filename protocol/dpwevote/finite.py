@@ -17,7 +17,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRan
 from ..phases import Phase
 from ..privacy import local_loss
 from ..tally import Tally
-from .error_prior import unit_of
 from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
 from .variant import Offer, PublishedWeights, TwoReports
 from .worst_case import MOST_SCHEMERS, greatest_chance
@@ -152,14 +151,16 @@ class JointVariant(TwoReports):
 
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         counts: list[int] = functools.reduce(Tally.merge, tallies).totals.tolist()
-        rounds = len(tallies)
-        pooled = self._total_weight.estimate(counts)
+        total = self.total_weight_of(tallies)
+        return WeightsOutcome(
+            quota=self.quota(total), total_weight=total, weight_counts=self._weight_counts(counts, len(tallies))
+        )
+
+    def total_weight_of(self, tallies: Sequence[Tally]) -> Estimate:
+        pooled = self._total_weight.estimate(functools.reduce(Tally.merge, tallies).totals.tolist())
         # The reports of several rounds are independent given the weights, so the average of `rounds` has the pooled
         # sum's standard error divided by their number.
-        total = Estimate(pooled.value / rounds, pooled.standard_error / rounds)
-        return WeightsOutcome(
-            quota=self.quota(total), total_weight=total, weight_counts=self._weight_counts(counts, rounds)
-        )
+        return Estimate(pooled.value / len(tallies), pooled.standard_error / len(tallies))
 
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
         if weights is None:
@@ -170,12 +171,12 @@ class JointVariant(TwoReports):
         return self.judge(margin, self._parts(totals, weights), num_partners=judged.num_reports)
 
     def _parts(self, totals: IntArray, weights: Tally | None) -> list[Alike]:
-        """Return the reports of one candidate's unbiased margin: parts whose reports have one and the same law."""
-        numbers: list[int] = totals.sum(axis=1).tolist()
-        if weights is None:
-            return [estimator.reports(number) for estimator, number in zip(self._margin, numbers, strict=True)]
-        voted = sum(numbers)
-        return [self._margin[0].reports(voted), self._share_of_quota.reports(weights.num_reports - voted)]
+        """Return the reports of one candidate's unbiased margin."""
+        if isinstance(self._margin, _SumsByWeight):
+            return [self._margin.reports(totals)]
+        voted = int(totals.sum())
+        absent = 0 if weights is None else weights.num_reports - voted
+        return [self._margin.reports(voted), self._share_of_quota.reports(absent)]
 
     def voters_by_weight(self, opinions: Tally) -> list[int]:
         numbers: list[int] = opinions.totals[0].sum(axis=1).tolist()
@@ -192,9 +193,7 @@ class JointVariant(TwoReports):
         parameters = self._parameters
         if sum(numbers) > MOST_SCHEMERS:
             return None
-        exact = [Fraction(str(weight)) for weight in parameters.weights]
-        unit = unit_of(exact)
-        weights = [int(weight / unit) for weight in exact]
+        unit, weights = self.lattice
         units = tuple(itertools.chain.from_iterable([weight] * n for weight, n in zip(weights, numbers, strict=True)))
         total = sum(units)
         quota = Fraction(str(parameters.fraction)) * total + Fraction(str(parameters.quota or 0)) / unit
@@ -219,16 +218,15 @@ class JointVariant(TwoReports):
         """Return support, margin and unbiased margin from one candidate's counts, shape (groups, 2)."""
         # Whoever reported a weight and then no opinion counts in the quota alone.
         absent: list[int] = [] if weights is None else (weights.totals - totals.sum(axis=1)).tolist()
-        strata = self._strata(totals)
-        total, variance = _add_up(self._support, strata)
+        total, variance = _add_up(self._support, totals)
         support = Estimate(float(total), math.sqrt(variance))
-        margin = unbiased = self._margin_of(self._margin, strata, absent)
+        margin = unbiased = self._margin_of(self._margin, totals, absent)
         if self._parameters.has_matrices:
             # A skewed law's error is often estimated far too small by few reports that happen to be alike.
             parts = self._parts(totals, weights)
             unbiased = Estimate(unbiased.value, math.sqrt(worst_variance_of(parts)))
         if self.is_biased:
-            margin = self._margin_of(self._printed_margin, strata, absent)
+            margin = self._margin_of(self._printed_margin, totals, absent)
         return support, margin, unbiased
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
@@ -236,10 +234,8 @@ class JointVariant(TwoReports):
         groups = public[:, :1] if weights is None else weights
         return np.array([[float(number) for number in row] for row in rows])[groups, opinions]
 
-    def _margin_of(
-        self, estimators: Sequence[LinearEstimator], strata: Sequence[Sequence[int]], absent: Sequence[int]
-    ) -> Estimate:
-        total, variance = _add_up(estimators, strata)
+    def _margin_of(self, estimator: "_Sums", totals: IntArray, absent: Sequence[int]) -> Estimate:
+        total, variance = _add_up(estimator, totals)
         if any(absent) and self._fraction:
             total -= self._fraction * self._total_weight.total(absent)
             variance += square(self._parameters.fraction) * self._total_weight.total_variance(absent)
@@ -270,39 +266,44 @@ class JointVariant(TwoReports):
         return LinearEstimator(contributions, self._weight.channel_matrix(), inverse_matrix(self._weight))
 
     @functools.cached_property
-    def _support(self) -> tuple[LinearEstimator, ...]:
-        return self._estimators(self._deciding, fraction=Fraction(0))
+    def _support(self) -> "_Sums":
+        return self._estimator(self._deciding, fraction=Fraction(0))
 
     @functools.cached_property
-    def _margin(self) -> tuple[LinearEstimator, ...]:
-        return self._estimators(self._debiased, fraction=self._fraction)
+    def _margin(self) -> "_Sums":
+        return self._estimator(self._debiased, fraction=self._fraction)
 
     @functools.cached_property
-    def _printed_margin(self) -> tuple[LinearEstimator, ...]:
-        return self._estimators(self._means, fraction=self._fraction)
-
-    def _strata(self, counts: IntArray) -> list[list[int]]:
-        """Return counts over (group, opinion) as the strata whose channels are known.
-
-        Where weights are public, every weight is a stratum of its own; otherwise there is one, over both.
-        """
-        table: list[list[int]] = counts.tolist()
-        return table if self._parameters.public_weights else [list(itertools.chain.from_iterable(table))]
+    def _printed_margin(self) -> "_Sums":
+        return self._estimator(self._means, fraction=self._fraction)
 
     def _rows(self, weights: Sequence[Fraction], *, fraction: Fraction) -> list[list[Fraction]]:
         """Return weights[g]·φ̂(o) − fraction·ŵ(g), a row for each group g and a column for each opinion o."""
         pairs = zip(weights, self._debiased, strict=True)
         return [[weight * opinion - fraction * debiased for opinion in self._opinions] for weight, debiased in pairs]
 
-    def _estimators(self, weights: Sequence[Fraction], *, fraction: Fraction) -> tuple[LinearEstimator, ...]:
-        """Return, for each stratum, the sum of weights[g]·φ̂(o) − fraction·ŵ(g) over the reports (g, o)."""
-        rows = self._rows(weights, fraction=fraction)
-        channel, inverse = self._opinion.channel_matrix(), inverse_matrix(self._opinion)
+    def _estimator(self, weights: Sequence[Fraction], *, fraction: Fraction) -> "_Sums":
+        """Return the sum of weights[g]·φ̂(o) − fraction·ŵ(g) over the reports (g, o).
+
+        Where weights are public, every weight is a stratum of its own; otherwise there is one, over both.
+        """
         if self._parameters.public_weights:
-            return tuple(LinearEstimator(row, channel, inverse) for row in rows)
-        joint_channel = _kronecker(self._weight.channel_matrix(), channel)
-        joint_inverse = _kronecker(inverse_matrix(self._weight), inverse)
-        return (LinearEstimator(list(itertools.chain.from_iterable(rows)), joint_channel, joint_inverse),)
+            each = [opinion - fraction for opinion in self._opinions]
+            return _SumsByWeight(self, each, self._opinion.channel_matrix(), inverse_matrix(self._opinion))
+        contributions = list(itertools.chain.from_iterable(self._rows(weights, fraction=fraction)))
+        return LinearEstimator(contributions, *self._matrices)
+
+    @functools.cached_property
+    def _matrices(self) -> list[FloatArray]:
+        """The channel of weight and opinion together, and its inverse."""
+        of_weight, of_opinion = self._weight, self._opinion
+        pairs = (
+            (of_weight.channel_matrix(), of_opinion.channel_matrix()),
+            (inverse_matrix(of_weight), inverse_matrix(of_opinion)),
+        )
+        return [
+            np.multiply.outer(*map(np.array, both)).swapaxes(1, 2).reshape(2 * len(self._means), -1) for both in pairs
+        ]
 
     def _weight_counts(self, counts: Sequence[int], rounds: int) -> tuple[WeightCount, ...]:
         pooled = estimate_counts(self._weight, counts)
@@ -362,12 +363,54 @@ def _named(mechanism: Invertible, otherwise: str) -> str:
     return "a matrix of one's own" if isinstance(mechanism, FiniteChannel) else otherwise
 
 
-def _add_up(estimators: Sequence[LinearEstimator], strata: Sequence[Sequence[int]]) -> tuple[Fraction, float]:
-    """Return value and variance of a sum over independent strata."""
-    pairs = list(zip(estimators, strata, strict=True))
-    total = sum((estimator.total(counts) for estimator, counts in pairs), start=Fraction(0))
-    return total, math.fsum(estimator.total_variance(counts) for estimator, counts in pairs)
+class _SumsByWeight:
+    """Sums over partners whose weights are public: a report counts for the weight times a number of its opinion.
+
+    Values and variances are those of a `LinearEstimator` for each weight, bit for bit: two terms have one sum.
+
+    Args:
+        variant: whose weights, increasing.
+        each: the number of each opinion.
+        channel: of an opinion.
+        inverse: the channel's.
+    """
+
+    def __init__(
+        self,
+        variant: TwoReports,
+        each: Sequence[Fraction],
+        channel: Sequence[Sequence[float]],
+        inverse: Sequence[Sequence[float]],
+    ) -> None:
+        self._weigh, self._each, self._channel = variant.weigh, each, np.array(channel)
+        self._numbers = variant.multiples_of(each)
+        terms = self._numbers[:, None, :]
+        off = terms - (self._channel * terms).sum(axis=2, keepdims=True)
+        variances = (self._channel * (off * off)).sum(axis=2)
+        self._least, self._most = variances.min(axis=1), variances.max(axis=1)
+        self._of_reports: FloatArray = (np.array(inverse).T * variances[:, None, :]).sum(axis=2)
+
+    def add_up(self, totals: IntArray) -> tuple[Fraction, float]:
+        """Return value and variance, from the numbers of reports by weight and opinion."""
+        columns: list[list[int]] = totals.T.tolist()
+        value = sum((own * self._weigh(of) for own, of in zip(self._each, columns, strict=True)), start=Fraction(0))
+        numbers = totals.sum(axis=1)
+        plug_in = (totals * self._of_reports).sum(axis=1)
+        kept = np.minimum(np.maximum(plug_in, numbers * self._least), numbers * self._most)
+        return value, math.fsum(kept.tolist())
+
+    def reports(self, totals: IntArray) -> Alike:
+        """Return the reports as parts of a sum, one for each weight that has any."""
+        numbers = totals.sum(axis=1)
+        return Alike(self._numbers[numbers > 0], self._channel, numbers[numbers > 0])
 
 
-def _kronecker(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> list[list[float]]:
-    return [[a * b for a in row_a for b in row_b] for row_a in first for row_b in second]
+_Sums: TypeAlias = LinearEstimator | _SumsByWeight
+
+
+def _add_up(estimator: _Sums, totals: IntArray) -> tuple[Fraction, float]:
+    """Return value and variance of a sum over reports, by group and opinion."""
+    if isinstance(estimator, _SumsByWeight):
+        return estimator.add_up(totals)
+    counts: list[int] = totals.reshape(-1).tolist()
+    return estimator.total(counts), estimator.total_variance(counts)

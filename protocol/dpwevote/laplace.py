@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
-from ..elementary import power_of_two_above, square
+from ..elementary import power_of_two_above, power_of_two_below, square
 from ..estimators import Estimate
 from ..estimators.noise_tails import NoisePart, reach_of_noise
 from ..estimators.sum_tests import reach_of_products
@@ -186,11 +186,14 @@ class LaplaceVariant(TwoReports):
         return np.array(self._grids.weights_on_grid, dtype=np.int64)[places]
 
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
+        total = self.total_weight_of(tallies)
+        return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())
+
+    def total_weight_of(self, tallies: Sequence[Tally]) -> Estimate:
         rounds = len(tallies)
         total = sum((self._total_weight(tally) for tally in tallies), start=Fraction(0)) / rounds
         num_reports = sum(tally.num_reports for tally in tallies)
-        estimate = Estimate(float(total), math.sqrt(num_reports * self._weight_noise) / rounds)
-        return WeightsOutcome(quota=self.quota(estimate), total_weight=estimate, weight_counts=())
+        return Estimate(float(total), math.sqrt(num_reports * self._weight_noise) / rounds)
 
     def support_and_margins(
         self, totals: IntArray, weights: Tally | None, opinions: Tally
@@ -205,12 +208,14 @@ class LaplaceVariant(TwoReports):
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
         number, level = opinions.num_reports, self._parameters.level
         if weights is None:
-            scale = math.sqrt(self._opinion_noise / 2)
+            step = self._grids.opinion_step
+            noise = NoisePart(self._grids.opinion.scale * step, 1, step)
             numbers = self.voters_by_weight(opinions)
-            noises = [NoisePart(w * scale, n) for w, n in zip(self._parameters.weights, numbers, strict=True) if n]
+            pairs = zip(self._parameters.weights, numbers, strict=True)
+            noises = [NoisePart(own * noise.scale, number, own * step) for own, number in pairs if number]
             return self.judge_reach(margin, reach_of_noise(noises, level) if noises else math.inf, num_partners=number)
         reach = reach_of_products(self._moments, weights.num_reports, level) if number else math.inf
-        return self.judge_reach(margin, reach, num_partners=weights.num_reports)
+        return self.judge_reach(margin, self._unit * reach, num_partners=weights.num_reports)
 
     def voters_by_weight(self, opinions: Tally) -> list[int]:
         numbers: list[int] = opinions.totals[0, :, 0].tolist()
@@ -218,17 +223,22 @@ class LaplaceVariant(TwoReports):
 
     @property
     def worst_variance(self) -> float:
-        return self._moments[2]
+        return square(self._unit) * self._moments[2]
+
+    @property
+    def _unit(self) -> float:
+        """Of a report's moments, so that none is too large for a float: a power of two, which rounds nothing."""
+        return power_of_two_below(self._parameters.weights[-1])
 
     @functools.cached_property
     def _moments(self) -> list[float]:
-        """Bounds on the moments of what a report adds: w·Y + (φ − τ)·X + X·Y, with Laplace noise X and Y.
+        """Bounds on the moments of what a report adds, in units: w·Y + (φ − τ)·X + X·Y, with Laplace noise X and Y.
 
         Odd moments of X and Y vanish. Whoever reports no opinion adds −τ·X, which has no greater moment.
         """
         fraction = self._parameters.fraction
-        w, c = self._parameters.weights[-1], max(fraction, 1 - fraction)
-        x = _noise_moments(self._grids.weight, self._grids.weight_step)
+        w, c = self._parameters.weights[-1] / self._unit, max(fraction, 1 - fraction)
+        x = _noise_moments(self._grids.weight, self._grids.weight_step / self._unit)
         y = _noise_moments(self._grids.opinion, self._grids.opinion_step)
         return [
             math.fsum(
@@ -266,11 +276,10 @@ class LaplaceVariant(TwoReports):
 
     def _by_weight(self, sums: IntArray, total_weight: Fraction) -> tuple[Estimate, Estimate]:
         """Return support and margin where weights are public."""
-        table: list[list[int]] = sums.tolist()
-        of_weight = list(zip((Fraction(weight) for weight in self._parameters.weights), table, strict=True))
-        support = self._opinion_step * sum((weight * yes for weight, (_, yes) in of_weight), start=Fraction(0))
+        numbers, yes = sums.T.tolist()
+        support = self._opinion_step * self.weigh(yes)
         margin = support - self._fraction * total_weight - self._fixed_quota
-        squares = math.fsum(square(float(weight)) * number for weight, (number, _) in of_weight)
+        squares = math.fsum(square(weight) * own for weight, own in zip(self._parameters.weights, numbers, strict=True))
         error = math.sqrt(self._opinion_noise * squares)
         return Estimate(float(support), error), Estimate(float(margin), error)
 

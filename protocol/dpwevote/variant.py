@@ -2,7 +2,9 @@
 
 import abc
 import dataclasses
+import functools
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -176,6 +178,13 @@ class Variant(abc.ABC):
         verdict = Verdict.PASSES if margin >= needed else Verdict.FAILS if margin <= -needed else Verdict.TOO_CLOSE
         return DecisionVerdict(verdict, self._parameters.level)
 
+    @functools.cached_property
+    def lattice(self) -> tuple[Fraction, list[int]]:
+        """The greatest number of which all weights are multiples, as they are written, and how many times each is."""
+        exact = [Fraction(str(weight)) for weight in self._parameters.weights]
+        unit = unit_of(exact)
+        return unit, [int(weight / unit) for weight in exact]
+
     def private_electorate(self, num_partners: int, *, num_voting: int) -> Electorate:
         """Return the possible margins where all weights of the set are taken to be alike frequent.
 
@@ -184,13 +193,15 @@ class Variant(abc.ABC):
             num_voting: those of them who report opinions.
         """
         parameters = self._parameters
-        weights = [Fraction(str(weight)) for weight in parameters.weights]
+        step, units = self.lattice
+        number, first = len(units), step * units[0]
         share, fixed = Fraction(str(parameters.fraction)), Fraction(str(parameters.quota or 0))
-        mean = sum(weights) / len(weights)
-        unit = unit_of([*weights, *(share * (weight - weights[0]) for weight in weights)])
+        mean = step * sum(units) / number
+        spread = math.gcd(*(own - units[0] for own in units))
+        unit = unit_of([step, share * step * spread])
         least = -share * num_partners * mean - fixed
-        mean_square = math.fsum(map(square, parameters.weights)) / len(weights)
-        lowest = -share * num_partners * weights[0] - fixed
+        mean_square = math.fsum(map(square, parameters.weights)) / number
+        lowest = -share * num_partners * first - fixed
         return Electorate(
             least=float(least),
             greatest=float(least + num_voting * mean),
@@ -306,10 +317,9 @@ class TwoReports(Variant):
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         """Return quota, total weight and group sizes from one weights phase, or the average of several."""
 
-    def public_total(self, opinions: Tally) -> Fraction:
-        """Return the weight of all who reported opinions, known where weights are public."""
-        pairs = zip(self._parameters.weights, self.voters_by_weight(opinions), strict=True)
-        return sum((Fraction(weight) * number for weight, number in pairs), start=Fraction(0))
+    @abc.abstractmethod
+    def total_weight_of(self, tallies: Sequence[Tally]) -> Estimate:
+        """Return the total weight from one weights phase, or the average of several."""
 
     @abc.abstractmethod
     def support_and_margins(
@@ -326,6 +336,27 @@ class TwoReports(Variant):
     @abc.abstractmethod
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
         """Return the verdict on an unbiased margin, the other arguments being as in `support_and_margins`."""
+
+    def public_total(self, opinions: Tally) -> Fraction:
+        """Return the weight of all who reported opinions, known where weights are public."""
+        return self.weigh(self.voters_by_weight(opinions))
+
+    def weigh(self, numbers: Sequence[int]) -> Fraction:
+        """Return the weight of so many partners of each weight together, exactly."""
+        units, denominator = self._units
+        return Fraction(sum(map(operator.mul, units, numbers)), denominator)
+
+    def multiples_of(self, each: Sequence[Fraction]) -> FloatArray:
+        """Return each weight times each of some numbers, rounded once: shape (weights, numbers)."""
+        units, denominator = self._units
+        return np.array([[unit * own.numerator / (denominator * own.denominator) for own in each] for unit in units])
+
+    @functools.cached_property
+    def _units(self) -> tuple[list[int], int]:
+        """The weights' numerators, and their common denominator."""
+        ratios = [weight.as_integer_ratio() for weight in self._parameters.weights]
+        denominator = math.lcm(*(below for _, below in ratios))
+        return [above * (denominator // below) for above, below in ratios], denominator
 
     @abc.abstractmethod
     def voters_by_weight(self, opinions: Tally) -> list[int]:
@@ -380,7 +411,7 @@ class TwoReports(Variant):
             weights = None
             quota = self.quota(Estimate(float(self.public_total(opinions)), 0.0))
         else:
-            quota = self.weights_of([weights]).quota
+            quota = self.quota(self.total_weight_of([weights]))
         totals = opinions.totals[place]
         support, margin, unbiased = self.support_and_margins(totals, weights, opinions)
         verdict = self.verdict_on(unbiased.value, totals, weights, opinions)
@@ -399,14 +430,14 @@ class TwoReports(Variant):
 
     def _public_electorate(self, numbers: Sequence[int]) -> Electorate:
         parameters = self._parameters
-        weights = [Fraction(str(weight)) for weight in parameters.weights]
-        total = sum((weight * number for weight, number in zip(weights, numbers, strict=True)), start=Fraction(0))
+        unit, units = self.lattice
+        total = unit * sum(map(operator.mul, units, numbers))
         least = -Fraction(str(parameters.fraction)) * total - Fraction(str(parameters.quota or 0))
         return Electorate(
             least=float(least),
             greatest=float(least + total),
             squares=math.fsum(n * square(weight) for n, weight in zip(numbers, parameters.weights, strict=True)),
-            threshold=float(threshold_of(least, unit_of(weights), tie_passes=parameters.passes == "at_least")),
+            threshold=float(threshold_of(least, unit, tie_passes=parameters.passes == "at_least")),
         )
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:

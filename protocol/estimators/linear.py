@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..arguments import exact_arguments, make_fields_exact
-from ..elementary import square
+from ..arrays import FloatArray
 from ..estimate import Estimate
 from .sum_tests import Alike
 
@@ -37,8 +37,8 @@ class LinearEstimator:
     """
 
     contributions: Sequence[Fraction | float]
-    channel: Sequence[Sequence[float]]
-    inverse: Sequence[Sequence[float]] | None
+    channel: Sequence[Sequence[float]] | FloatArray
+    inverse: Sequence[Sequence[float]] | FloatArray | None
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
@@ -50,15 +50,12 @@ class LinearEstimator:
     @exact_arguments
     def expectation(self, value: int) -> float:
         """Return E[d(r) | value]."""
-        row = self.channel[value]
-        return math.fsum(chance * float(d) for chance, d in zip(row, self.contributions, strict=True))
+        return float(self._expectations[value])
 
     @exact_arguments
     def variance(self, value: int) -> float:
         """Return Var[d(r) | value]."""
-        mean = self.expectation(value)
-        row = self.channel[value]
-        return math.fsum(chance * square(float(d) - mean) for chance, d in zip(row, self.contributions, strict=True))
+        return self._variances[value]
 
     @exact_arguments
     def total(self, counts: Sequence[int]) -> Fraction:
@@ -90,27 +87,37 @@ class LinearEstimator:
 
     def reports(self, number: int) -> Alike:
         """Return so many reports as a part of a sum."""
-        return self._report._replace(number=number)
+        return Alike(self._numbers, self._channel, number)
 
     @functools.cached_property
-    def _report(self) -> Alike:
-        numbers = np.array([float(own) for own in self.contributions])
-        return Alike(numbers, np.array(self.channel, dtype=np.float64), 1)
+    def _numbers(self) -> FloatArray:
+        return np.array([float(own) for own in self.contributions])
+
+    @functools.cached_property
+    def _channel(self) -> FloatArray:
+        return np.array(self.channel, dtype=np.float64)
 
     @functools.cached_property
     def _exact(self) -> tuple[Fraction, ...]:
         return tuple(Fraction(d) for d in self.contributions)
 
     @functools.cached_property
+    def _expectations(self) -> FloatArray:
+        return _exact_sums(self._channel * self._numbers)
+
+    @functools.cached_property
     def _variances(self) -> tuple[float, ...]:
-        return tuple(map(self.variance, range(len(self.channel))))
+        off = self._numbers - self._expectations[:, None]
+        return tuple(_exact_sums(self._channel * (off * off)).tolist())
 
     @functools.cached_property
     def _variance_of_report(self) -> tuple[float, ...] | None:
         """What each report adds to the estimated variance: Σ_x inverse[x][r]·Var[d | x]; None without an inverse."""
         if self.inverse is None:
             return None
-        return tuple(
-            math.fsum(weight * variance for weight, variance in zip(column, self._variances, strict=True))
-            for column in zip(*self.inverse, strict=True)
-        )
+        return tuple(_exact_sums(np.array(self.inverse).T * np.array(self._variances)).tolist())
+
+
+def _exact_sums(terms: FloatArray) -> FloatArray:
+    """Return the sum of each row, exactly rounded: in whichever order it is taken."""
+    return np.array([math.fsum(row) for row in terms.tolist()])

@@ -6,6 +6,11 @@ of Laplace noise of scale b. A coordinate of noise in d dimensions with density 
 
 The normal law of the same variance is no substitute: of one draw, 1 % is beyond 2.77 standard deviations and not 2.33.
 
+Noise on a grid is noise on the continuum less a part of its own: exponential noise has an integer part that is
+geometric, and a fractional part that does not depend on it. A sum of the fractional parts, two to a draw, is within
+`_STEPS` root mean squares of 0 but for e^(−_STEPS²/2) (Hoeffding), so that a sum on grids reaches t with no more than
+the probability that one on the continuum reaches t less that.
+
 Source: Gil-Pelaez (1951) for the tail by a characteristic function, Abate and Whitt (1992) for its sum in steps.
 """
 
@@ -18,6 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import scipy as sp
 
+from ..arrays import FloatArray
 from ..elementary import square
 
 __all__ = ["NoisePart", "reach_of_noise", "tail_of_noise"]
@@ -32,6 +38,7 @@ _MOST_STEPS: Final = 1 << 14
 _FIRST_STEPS: Final = 64
 _NEGLIGIBLE: Final = 1e-12
 _BISECTIONS: Final = 30
+_STEPS: Final = 6.0
 _DIGITS: Final = 12
 
 
@@ -41,10 +48,12 @@ class NoisePart(NamedTuple):
     Args:
         scale: b ≥ 0.
         shape: λ ≥ 1: how many draws of Laplace noise of this scale it is worth.
+        step: of the grid that each draw is on, in the scale's unit; 0 for noise on the continuum.
     """
 
     scale: float
     shape: float
+    step: float = 0.0
 
     @property
     def variance(self) -> float:
@@ -62,29 +71,53 @@ def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
     Returns:
         In [2^−20, ½]; 0 where there is no noise and the reach is above 0.
     """
-    shapes: dict[float, float] = defaultdict(float)
-    for part in parts:
-        if part.scale > 0:
-            shapes[part.scale] += part.shape
-    deviation = math.sqrt(math.fsum(NoisePart(*part).variance for part in shapes.items()))
-    if reach <= 0:
+    noises = [part for part in parts if part.scale > 0]
+    deviation = math.sqrt(math.fsum(part.variance for part in noises))
+    steps = _reach_of_steps(noises)
+    if reach <= 0 or (deviation and reach <= steps):
         return 0.5
     if not deviation:
         return 0.0
-    squares = np.array([square(scale / deviation) for scale in shapes])
-    weights = np.array(list(shapes.values()))
-    standardized = min(reach / deviation, _FARTHEST)
-    total, start, stop = 0.0, 0, _FIRST_STEPS
-    while start < _MOST_STEPS:
-        places = np.arange(start, stop) + 0.5
-        points = places * (2 * math.pi / _PERIOD)
-        characteristic = sp.special.expm1(-(sp.special.log1p(points[:, None] ** 2 * squares) @ weights)) + 1.0
-        total += float(np.sum(np.sin(standardized * points) / places * characteristic))
-        if characteristic[-1] < _NEGLIGIBLE:
-            break
-        start, stop = stop, 2 * stop
-    tail = 0.5 - total / math.pi
-    return min(max(math.ceil(tail / GRID), 1) * GRID, 0.5)
+    tail = _Law(noises, deviation).tail((reach - steps) / deviation)
+    return min(tail + GRID, 0.5) if steps else tail
+
+
+def _reach_of_steps(noises: Iterable[NoisePart]) -> float:
+    """Return how far the fractional parts of noise on grids reach, but for less than a hundredth of `GRID`."""
+    return _STEPS * math.sqrt(math.fsum(part.shape * square(part.step) for part in noises))
+
+
+class _Law:
+    """The law of a sum of noises, in its standard deviations.
+
+    Args:
+        parts: at least one, each with a scale above 0.
+        deviation: theirs.
+    """
+
+    def __init__(self, parts: Iterable[NoisePart], deviation: float) -> None:
+        shapes: dict[float, float] = defaultdict(float)
+        for part in parts:
+            shapes[part.scale] += part.shape
+        squares = np.array([square(scale / deviation) for scale in shapes])
+        weights = np.array(list(shapes.values()))
+        # Of each block of places: these, the points, and the characteristic function there.
+        self._blocks: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+        start, stop = 0, _FIRST_STEPS
+        while start < _MOST_STEPS:
+            places: FloatArray = np.arange(start, stop, dtype=np.float64) + 0.5
+            points = places * (2 * math.pi / _PERIOD)
+            characteristic = sp.special.expm1(-(sp.special.log1p(points[:, None] ** 2 * squares) @ weights)) + 1.0
+            self._blocks.append((places, points, characteristic))
+            if characteristic[-1] < _NEGLIGIBLE:
+                break
+            start, stop = stop, 2 * stop
+
+    def tail(self, reach: float) -> float:
+        """Return how likely `reach` deviations or more are, rounded up to the grid."""
+        near = min(reach, _FARTHEST)
+        total = sum(float(np.sum(np.sin(near * points) / places * law)) for places, points, law in self._blocks)
+        return min(max(math.ceil((0.5 - total / math.pi) / GRID), 1) * GRID, 0.5)
 
 
 def reach_of_noise(parts: Iterable[NoisePart], tail: float) -> float:
@@ -102,22 +135,27 @@ def reach_of_noise(parts: Iterable[NoisePart], tail: float) -> float:
     deviation = math.sqrt(math.fsum(part.variance for part in noises))
     if not deviation or tail >= 0.5:  # noqa: PLR2004  half of the noise is on the other side
         return 0.0
+    steps = _reach_of_steps(noises)
+    tail -= GRID if steps else 0.0
     if tail < GRID:
         return math.inf
     # Many sums differ in nothing but their size. The reach is stretched by more than digits that are left out make.
     standardized = sorted((float(f"{part.scale / deviation:.{_DIGITS}g}"), part.shape) for part in noises)
-    return deviation * _standardized_reach(tuple(standardized), tail) * (1 + 10.0 ** (2 - _DIGITS))
+    reach = deviation * _standardized_reach(tuple(standardized), tail) * (1 + 10.0 ** (2 - _DIGITS))
+    return reach + steps
 
 
 @functools.lru_cache(maxsize=4096)
 def _standardized_reach(noises: tuple[tuple[float, float], ...], tail: float) -> float:
     """Return the reach of noise whose standard deviation is about 1."""
     parts = [NoisePart(scale, shape) for scale, shape in noises]
+    deviation = math.sqrt(math.fsum(part.variance for part in parts))
+    law = _Law(parts, deviation)
     near, far = 0.0, _FARTHEST
     for _ in range(_BISECTIONS):
         middle = (near + far) / 2
-        if tail_of_noise(parts, middle) <= tail:
-            far = middle
-        else:
+        if middle <= 0 or law.tail(middle / deviation) > tail:
             near = middle
+        else:
+            far = middle
     return far

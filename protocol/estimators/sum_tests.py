@@ -15,16 +15,15 @@ Source: Hoeffding (1956), On the distribution of the number of successes in inde
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from ..arguments import exact_arguments
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..elementary import ln, power_of_two_below
 from ..errors import ConfigurationError
-from ..mechanisms.logarithms import exp_of, log_of
 from .noise_tails import GRID
 from .verdict import check_level
 
@@ -32,10 +31,17 @@ __all__ = ["Alike", "binomial_bounds", "decisive_reach", "reach_of_products", "t
 
 # Terms below this part of the greatest one do not change a sum of floats.
 _NEGLIGIBLE = 1e-25
-# Chernoff's bound holds for each of these multiples of what is best where a sum is normal: rounding cannot break it.
-_FACTORS: Final = tuple(2.0 ** (-number / 4) for number in range(-8, 33))
+# The bound holds for every slope. These are multiples of what is best where a sum is normal, and how they are apart.
+_FLATTEST: Final = 2.0**-8
+_STEEPEST: Final = 4.0
+_COARSE: Final = 2.0
+_FINE: Final = 2.0**0.25
 _GREATEST_EXPONENT: Final = 300.0
-# Thresholds are raised by this, more than all rounding errors, to a grid on which a processor's last bit does not show.
+_LEAST_VARIANCE: Final = 1e-200
+_MOST_LOOKED_AT: Final = 100_000
+"""Sums times values."""
+# Thresholds are raised by this, more than all rounding errors, to a grid on which a processor's last bit does not show;
+# so numpy's exp and log will do.
 _RAISED: Final = 2.0**-20
 _GRID: Final = 2.0**-24
 _SHIFTS: Final = tuple(number / 4 for number in range(9))
@@ -47,14 +53,17 @@ class Alike(NamedTuple):
     """Independent reports, each by one of several laws: which one depends on a value that nobody knows.
 
     Args:
-        contributions: what each report stands for, shape (reports,); or of several sums, shape (sums, reports).
+        contributions: what each report stands for, shape (reports,); or of several parts of a sum, shape
+            (parts, reports).
         channel: rows of the reports' probabilities, one for each value.
-        number: of reports.
+        number: of reports; of several parts, that of each.
+        places: of several sums of one part, the row of `contributions` that each has.
     """
 
     contributions: Sequence[float] | FloatArray
     channel: Sequence[Sequence[float]] | FloatArray
-    number: int
+    number: int | IntArray
+    places: IntArray | None = None
 
 
 def tails_of_sums(parts: Sequence[Alike], reach: float) -> FloatArray:
@@ -70,10 +79,12 @@ def tails_of_sums(parts: Sequence[Alike], reach: float) -> FloatArray:
     sums = _Sums(parts)
     if not reach > 0 or not sums.laws:
         return np.full(sums.number, 0.5)
-    is_noisy = sums.variances > 0
-    slopes = sums.slopes(reach / np.where(is_noisy, sums.variances, np.inf))
-    exponents = np.array([sums.log_bounds(each) - each * reach for each in slopes]).min(axis=0)
-    tails = np.where(is_noisy, exp_of(np.minimum(exponents, 0.0)), 0.0)
+    reaches_so_far = sums.spans >= reach
+    if not reaches_so_far.any():
+        return np.full(sums.number, GRID)
+    best = reach / np.where(reaches_so_far, sums.variances, np.inf)
+    exponents = sums.least(best, lambda bounds, slope: bounds - slope * reach)
+    tails = np.where(reaches_so_far, np.exp(np.minimum(exponents, 0.0)), 0.0)
     return np.clip(np.ceil(tails * (1 + _RAISED) / GRID), 1, 0.5 / GRID) * GRID
 
 
@@ -93,7 +104,7 @@ def decisive_reach(parts: Sequence[Alike], level: float) -> float:
         (
             np.asarray(part.contributions, dtype=np.float64).tobytes(),
             np.asarray(part.channel, dtype=np.float64).tobytes(),
-            part.number,
+            tuple(np.atleast_1d(part.number).tolist()),
         )
         for part in parts
     )
@@ -101,17 +112,18 @@ def decisive_reach(parts: Sequence[Alike], level: float) -> float:
 
 
 @functools.lru_cache(maxsize=1024)
-def _decisive_reach(parts: tuple[tuple[bytes, bytes, int], ...], level: float) -> float:
-    made = [(np.frombuffer(numbers), np.frombuffer(channel), number) for numbers, channel, number in parts]
-    sums = _Sums([Alike(numbers, channel.reshape(-1, len(numbers)), number) for numbers, channel, number in made])
+def _decisive_reach(parts: tuple[tuple[bytes, bytes, tuple[int, ...]], ...], level: float) -> float:
+    made: list[Alike] = []
+    for contributions, channel, number in parts:
+        numbers = np.frombuffer(contributions).reshape(len(number), -1)
+        made.append(Alike(numbers, np.frombuffer(channel).reshape(-1, numbers.shape[1]), np.array(number)))
+    sums = _Sums(made)
     if not sums.variances.any():
         return math.inf
     rarity = -ln(level)
-    found = [
-        float(((sums.log_bounds(slopes) + rarity) / slopes).item())
-        for slopes in sums.slopes(np.sqrt(2 * rarity / sums.variances))
-    ]
-    raised = min(found) * (1 + _RAISED)
+    best = np.sqrt(2 * rarity / sums.variances)
+    found = float(sums.least(best, lambda bounds, slope: (bounds + rarity) / slope).item())
+    raised = found * (1 + _RAISED)
     grid = _GRID * power_of_two_below(raised)
     return math.ceil(raised / grid) * grid
 
@@ -126,72 +138,101 @@ class _Sums:
 
     def __init__(self, parts: Sequence[Alike]) -> None:
         self.number = 1
-        alike: dict[bytes, tuple[FloatArray, list[FloatArray], list[int]]] = {}
+        alike: dict[bytes, tuple[FloatArray, list[FloatArray], list[IntArray], list[IntArray]]] = {}
         for part in parts:
-            numbers = np.atleast_2d(np.array(part.contributions, dtype=np.float64))
-            channel = np.array(part.channel, dtype=np.float64)
-            self.number = len(numbers)
-            if part.number:
-                _, of_channel, times = alike.setdefault(channel.tobytes(), (channel.T, [], []))
-                of_channel.append(numbers)
-                times.append(part.number)
-        # Of each channel the numbers that its reports stand for, shape (sums, parts, reports), and how many there are.
-        self.laws = [(np.stack(own, axis=1), channel, np.array(times)) for channel, own, times in alike.values()]
-        self.variances, farthest = np.zeros(self.number), np.zeros(self.number)
-        for numbers, channel, times in self.laws:
-            variances, _ = _moments(np.ones_like(numbers), numbers, channel)
-            self.variances += variances.max(axis=2) @ times
-            farthest = np.maximum(farthest, np.abs(numbers).max(axis=(1, 2)))
-        self._steepest = _GREATEST_EXPONENT / np.where(farthest > 0, farthest, 1.0)
+            channel, times = np.array(part.channel, dtype=np.float64), np.atleast_1d(part.number)
+            own = np.array(part.contributions, dtype=np.float64).reshape(-1, channel.shape[1])
+            of_sums = np.arange(len(times))[None] if part.places is None else part.places[:, None]
+            self.number = len(of_sums)
+            if times.any():
+                _, rows, places, numbers = alike.setdefault(channel.tobytes(), (channel.T, [], [], []))
+                places.append(of_sums + sum(map(len, rows)))
+                rows.append(own)
+                numbers.append(times)
+        # Of each channel the numbers that its reports stand for, shape (rows, reports), which row each part of each sum
+        # has, shape (sums, parts), and how many reports.
+        self.laws: list[tuple[FloatArray, FloatArray, IntArray, IntArray]] = []
+        # How far each may be from its mean: by a bound on its variance, and at most.
+        self.variances, self.spans, farthest = (np.zeros(self.number) for _ in range(3))
+        for channel, *of_channel in alike.values():
+            rows, times = np.concatenate(of_channel[0]), np.concatenate(of_channel[2])
+            places = np.concatenate(of_channel[1], axis=1)
+            self.laws.append((rows, channel, places, times))
+            variances, _ = _moments(np.ones_like(rows), rows, channel)
+            self.variances += variances.max(axis=1)[places] @ times
+            self.spans += np.ptp(rows, axis=1)[places] @ times
+            farthest = np.maximum(farthest, np.abs(rows).max(axis=1)[places].max(axis=1))
+        self._steepest = _GREATEST_EXPONENT / float(farthest[farthest > 0].min(initial=np.inf))
 
-    def slopes(self, best: FloatArray) -> Iterator[FloatArray]:
-        """Yield slopes about those that are best where a sum is normal."""
-        for factor in _FACTORS:
-            yield np.minimum(factor * best, self._steepest)
+    def least(self, best: FloatArray, bound: Callable[[FloatArray, float], FloatArray]) -> FloatArray:
+        """Return the least bound of each sum over slopes about those that are best where a sum is normal.
 
-    def log_bounds(self, slopes: FloatArray) -> FloatArray:
-        """Return ln of a bound on P[sum − mean ≥ t]·e^(s·t), for slopes s > 0 and every t and truth.
+        Args:
+            best: these.
+            bound: of each sum, from what `log_bounds` returns for a slope, and the slope.
+        """
+        ends = float(best[best > 0].min()), float(best.max())
+        slopes = _slopes_between(_FLATTEST * ends[0], min(_STEEPEST * ends[1], self._steepest), _COARSE)
+        by_exponents = np.array([bound(self.log_bounds(slope, is_coarse=True), slope) for slope in slopes])
+        found = [slopes[place] for place in by_exponents[:, best > 0].argmin(axis=0)]
+        finer = _slopes_between(min(found) / _COARSE, min(max(found) * _COARSE, self._steepest), _FINE)
+        bounds = np.array([bound(self.log_bounds(slope), slope) for slope in finer])
+        return np.minimum(bounds.min(axis=0), by_exponents.min(axis=0))
+
+    def log_bounds(self, slope: float, *, is_coarse: bool = False) -> FloatArray:
+        """Return ln of a bound on P[sum − mean ≥ t]·e^(s·t), for a slope s > 0 and every t and truth.
 
         The exponents alone are one. For a truth with the exponents E, and V and R the sums of the tilted variances and
         third moments, so is E + ln[1/(s·√(2πV)) + 2C·R/V^(3/2)], which with the greatest R is convex in how many
-        reports have which value: it is greatest where all of a part have the same. Of other parts V is taken least.
+        reports of a part have which value: it is greatest where all have the same. This is looked at for the part with
+        most variance; of all others, and of all where sums are many, V is taken least, and E greatest, each for itself.
+
+        Args:
+            slope: s.
+            is_coarse: whether exponents are enough.
         """
+        exponent, variance, third = (np.zeros(self.number) for _ in range(3))
         tilted: list[tuple[FloatArray, FloatArray]] = []
-        exponent, variance, third = (np.zeros((self.number, 1, 1)) for _ in range(3))
-        for numbers, channel, times in self.laws:
-            raised = slopes[:, None, None] * numbers
-            shift = raised.max(axis=2, keepdims=True)
-            weights = exp_of(raised - shift)
-            each = log_of(weights @ channel) + shift - slopes[:, None, None] * (numbers @ channel)
-            variances, thirds = _moments(weights, numbers, channel)
-            of_parts = times[:, None]
-            tilted.append((of_parts * each, of_parts * variances))
-            exponent += (of_parts * each).max(axis=2, keepdims=True).sum(axis=1, keepdims=True)
-            variance += (of_parts * variances).min(axis=2, keepdims=True).sum(axis=1, keepdims=True)
-            third += (of_parts * thirds).max(axis=2, keepdims=True).sum(axis=1, keepdims=True)
-        bound = exponent[:, 0, 0]
-        for own, spreads in tilted:
-            every = exponent - own.max(axis=2, keepdims=True) + own
-            left = variance - spreads.min(axis=2, keepdims=True) + spreads
-            with np.errstate(divide="ignore", invalid="ignore"):
-                beyond = (
-                    1 / (slopes[:, None, None] * np.sqrt(2 * math.pi * left)) + 2 * _NORMAL_ERROR * third / left**1.5
-                )
-            worst = (every + log_of(np.where(left > 0, beyond, np.inf))).max(axis=2)
-            bound = np.minimum(bound, worst.min(axis=1))
+        for rows, channel, places, times in self.laws:
+            raised = slope * rows
+            shift = raised.max(axis=1, keepdims=True)
+            weights = np.exp(raised - shift)
+            each = np.log(weights @ channel) + shift - slope * (rows @ channel)
+            exponent += each.max(axis=1)[places] @ times
+            if is_coarse:
+                continue
+            variances, thirds = _moments(weights, rows, channel)
+            variance += variances.min(axis=1)[places] @ times
+            third += thirds.max(axis=1)[places] @ times
+            if self.number * len(channel.T) > _MOST_LOOKED_AT:
+                tilted.append((np.zeros((self.number, 1)), np.zeros((self.number, 1))))
+                continue
+            part = (variances.max(axis=1)[places] * times).argmax(axis=1)
+            row, number = places[np.arange(self.number), part], times[part, None]
+            tilted.append((number * (each[row] - each[row].max(axis=1, keepdims=True)), number * variances[row]))
+        bound = exponent
+        for behind, spreads in tilted:
+            left = np.maximum(variance[:, None] - spreads.min(axis=1, keepdims=True) + spreads, _LEAST_VARIANCE)
+            beyond = 1 / (slope * np.sqrt(2 * math.pi * left)) + 2 * _NORMAL_ERROR * third[:, None] / left**1.5
+            bound = np.minimum(bound, exponent + (behind + np.log(beyond)).max(axis=1))
         return bound
 
 
+def _slopes_between(least: float, greatest: float, ratio: float) -> list[float]:
+    number = max(math.ceil(math.log(greatest / least, ratio)), 0) if greatest > least else 0
+    return [greatest / ratio**place for place in range(number + 1)]
+
+
 def _moments(weights: FloatArray, numbers: FloatArray, channel: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return variance and a bound on E|d − mean|³ of weighted laws, shape (sums, parts, values) each.
+    """Return variance and a bound on E|d − mean|³ of weighted laws, shape (rows, values) each.
 
     Args:
-        weights: of the reports, shape (sums, parts, reports).
+        weights: of the reports, shape (rows, reports).
         numbers: what they stand for, alike.
         channel: shape (reports, values).
     """
     totals = weights @ channel
-    off = numbers - ((weights * numbers) @ channel / totals).mean(axis=2, keepdims=True)
+    off = numbers - ((weights * numbers) @ channel / totals).mean(axis=1, keepdims=True)
     powers = weights
     raw: list[FloatArray] = []
     for _ in range(4):
@@ -200,7 +241,7 @@ def _moments(weights: FloatArray, numbers: FloatArray, channel: FloatArray) -> t
     first, second, third, fourth = raw
     variance = np.maximum(second - first * first, 0.0)
     about = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
-    return variance, np.sqrt(variance * np.maximum(about, 0.0))
+    return variance, np.sqrt(variance * np.maximum(about, variance * variance))
 
 
 @exact_arguments

@@ -176,7 +176,7 @@ class _JointPositionReport(ByPositions, JointReport):
         of_one = square(float(self._factor)) / self.size
         self.own, self.other = of_one * (gap * self.spread + of_any) - self.spread, of_one * of_any
 
-    def law(self, group: int) -> ReportLaw:
+    def law(self, group: int) -> ReportLaw | None:
         response = self._randomizer.response
         return law_of_positions(self.centered, self._factor, response, group=group, groups=self.num_groups)
 
@@ -202,7 +202,7 @@ class _JointRankingReport(ByPositions, JointReport):
         of_one, of_any = square(float(self._factor)) * self.spread, float(lie * self._number)
         self.own, self.other = of_one * (float(keep - lie) + of_any) - self.spread, of_one * of_any
 
-    def law(self, group: int) -> ReportLaw:
+    def law(self, group: int) -> ReportLaw | None:
         response = self._randomizer.response
         return law_of_rankings(self.centered, self._factor, response, group=group, groups=self.num_groups)
 
@@ -219,6 +219,7 @@ class _JointScoresReport(ByScores, JointReport):
     def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
         super().__init__(scoring, epsilon, group_sizes)
         self.mechanism = self._randomizer = JointScores(epsilon, scoring.steps, self.num_groups)
+        self.laplace = self._randomizer.laplace
         self.width = self.size
         self.own = self.other = self._randomizer.laplace.noise_variance * square(float(self._step))
 

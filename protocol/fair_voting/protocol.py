@@ -256,10 +256,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             return self._release(winner, (), self._assurance, name=self.parameters.mechanism, counts=())
         utilities = self.mean_utilities(tally.totals, phase.scoring)
         laplace = cast("VectorLaplace", phase.tally_mechanism)
-        error = math.sqrt(laplace.noise_variance) * phase.scoring.step
-        errors = [error / size for size in self.parameters.group_sizes]
-        estimates = [[Estimate(float(value), own) for value in row] for row, own in zip(utilities, errors, strict=True)]
-        noise = UtilityNoise.of_sums(errors)
+        noise = UtilityNoise.of_sums(laplace, phase.scoring.step, self.parameters.group_sizes)
+        pairs = zip(utilities, noise.errors, strict=True)
+        estimates = [[Estimate(float(value), own) for value in row] for row, own in pairs]
         return self._outcome(tally, utilities, estimates, noise, name=self.parameters.mechanism, counts=())
 
     def largest_outcome(self, num_parties: int) -> Outcome:

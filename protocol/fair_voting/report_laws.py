@@ -1,8 +1,9 @@
-"""The laws of what one voter's randomized report adds to the estimates of two alternatives, whatever its ranking is.
+"""The laws of the noise in the estimates of two alternatives, whatever the rankings are.
 
-Tests of a winner hold one alternative against another. What a report adds to the two depends on the mechanism's draws
-and on the positions that the voter gives them, and on nothing else: m(m − 1) laws over a few outcomes, exactly. So a
-sum of reports has a proven bound (`estimators.sum_tests`).
+Tests of a winner hold one alternative against another. What a randomized report adds to the two depends on the
+mechanism's draws and on the positions that the voter gives them, and on nothing else: m(m − 1) laws over a few
+outcomes, exactly. So a sum of reports has a proven bound (`estimators.sum_tests`). Laplace noise has one law
+(`estimators.noise_tails`).
 """
 
 import itertools
@@ -14,13 +15,16 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..estimators.noise_tails import NoisePart, tail_of_noise
 from ..estimators.sum_tests import Alike, tails_of_sums
 from ..mechanisms import GeneralizedRandomizedResponse
 
-__all__ = ["ReportLaw", "ReportSums", "in_group", "law_of_pairs", "law_of_positions", "law_of_rankings"]
+__all__ = ["LaplaceSums", "ReportLaw", "ReportSums", "in_group", "law_of_pairs", "law_of_positions", "law_of_rankings"]
 
-_MOST_CELLS: Final = 4_000_000
-"""Sums times laws times outcomes; what is beyond takes seconds, and decides nothing."""
+_MOST_CELLS: Final = 2_000_000
+"""Different sums times laws times outcomes, and of one law for each group; what is beyond takes seconds."""
+_MOST_LAWS: Final = 16
+"""Of Laplace noise, a millisecond each."""
 
 
 class ReportLaw(NamedTuple):
@@ -58,15 +62,60 @@ class ReportSums(NamedTuple):
         Returns:
             Shape (sums,), in [2^−20, ½].
         """
-        cells = sum(law.channel.size for law in self.laws)
-        if len(weights) * cells > _MOST_CELLS:
-            return np.full(len(weights), 0.5)
         scaled = weights / np.array(self.sizes, dtype=np.float64)[:, None]
-        parts = [
-            Alike(np.tensordot(scaled, law.values, axes=([1, 2], [1, 2])), law.channel, number)
-            for law, number in zip(self.laws, self.numbers, strict=True)
-        ]
+        parts: list[Alike] = []
+        cells = 0
+        for law, number in zip(self.laws, self.numbers, strict=True):
+            told = law.values.any(axis=(0, 2))
+            rows, places = np.unique(scaled[:, told].reshape(len(scaled), -1), axis=0, return_inverse=True)
+            cells += len(rows) * law.channel.size
+            if cells > _MOST_CELLS:
+                return np.full(len(weights), 0.5)
+            contributions = rows @ law.values[:, told].reshape(len(law.values), -1).T
+            parts.append(Alike(contributions, law.channel, number, places.reshape(-1)))
         return tails_of_sums(parts, reach)
+
+
+class LaplaceSums(NamedTuple):
+    """Laplace noise in estimates of mean utilities, independent between groups and alternatives.
+
+    Args:
+        scales: of a draw, in each group's mean utility of one alternative.
+        draws: how many are added up there.
+        grain: a scale, in steps of the grid that it is on.
+    """
+
+    scales: tuple[float, ...]
+    draws: tuple[int, ...]
+    grain: float
+
+    def tails(self, weights: FloatArray, reach: float) -> FloatArray:
+        """Return how likely the noise of each weighted sum of two alternatives' estimates is `reach` or more, at most.
+
+        Noise of this kind is symmetric with one mode, so that a sum reaches the farther, the larger its parts are: of
+        many sums, one with the largest part in each place stands for all.
+
+        Args:
+            weights: shape (sums, G, 2).
+            reach: > 0.
+
+        Returns:
+            Shape (sums,), at most ½.
+        """
+        parts = (np.abs(weights) * np.array(self.scales)[:, None]).reshape(len(weights), -1)
+        draws = np.repeat(self.draws, 2)
+        if len(set(self.draws)) == 1:
+            parts = np.sort(parts, axis=1)
+        laws, places = np.unique(parts, axis=0, return_inverse=True)
+        if len(laws) > _MOST_LAWS:
+            laws, places = laws.max(axis=0)[None], np.zeros(len(weights), dtype=np.int64)
+        tails = [
+            tail_of_noise(
+                [NoisePart(own, shape, own / self.grain) for own, shape in zip(law, draws.tolist(), strict=True)], reach
+            )
+            for law in laws.tolist()
+        ]
+        return np.array(tails)[places]
 
 
 def in_group(law: ReportLaw, group: int, groups: int) -> ReportLaw:
@@ -82,8 +131,8 @@ def in_group(law: ReportLaw, group: int, groups: int) -> ReportLaw:
     return ReportLaw(values, law.channel)
 
 
-def law_of_pairs(size: int, factor: float, signs: IntArray, right: FloatArray, wrong: FloatArray) -> ReportLaw:
-    """Return the law where a pair of alternatives is drawn and signs say which one is preferred.
+def law_of_pairs(size: int, factor: float, signs: IntArray, right: FloatArray, wrong: FloatArray) -> ReportLaw | None:
+    """Return the law where a pair of alternatives is drawn and signs say which one is preferred; None of a long one.
 
     Args:
         size: m.
@@ -93,6 +142,8 @@ def law_of_pairs(size: int, factor: float, signs: IntArray, right: FloatArray, w
         right: each answer's probability for a voter who prefers the first.
         wrong: for one who prefers the second.
     """
+    if _is_long(size, 3 * len(signs), signs.shape[1]):
+        return None
     first, second = _positions(size)
     # Of the m − 2 others, so many are below each of the two.
     below = np.stack([size - 1 - first - (second > first), size - 1 - second - (first > second)])
@@ -111,8 +162,8 @@ def law_of_pairs(size: int, factor: float, signs: IntArray, right: FloatArray, w
 
 def law_of_positions(
     scores: Sequence[Fraction], factor: Fraction, response: GeneralizedRandomizedResponse, *, group: int, groups: int
-) -> ReportLaw:
-    """Return the law where an alternative is drawn and its cell reported by randomized response.
+) -> ReportLaw | None:
+    """Return the law where an alternative is drawn and its cell reported by randomized response; None of a long one.
 
     Args:
         scores: of the positions.
@@ -122,6 +173,8 @@ def law_of_positions(
         groups: G.
     """
     size, keep, lie = len(scores), response.keep_probability, response.lie_probability
+    if _is_long(size, 2 * groups * size, groups):
+        return None
     first, second = _positions(size)
     cells = np.full((len(first), 2, groups * size), lie / size)
     for side, places in enumerate((first, second)):
@@ -135,9 +188,11 @@ def law_of_positions(
 
 def law_of_rankings(
     scores: Sequence[Fraction], factor: Fraction, response: GeneralizedRandomizedResponse, *, group: int, groups: int
-) -> ReportLaw:
+) -> ReportLaw | None:
     """Return the law where group and ranking are reported by randomized response. See `law_of_positions`."""
     size, keep, lie = len(scores), response.keep_probability, response.lie_probability
+    if _is_long(size, groups * size * size, groups):
+        return None
     first, second = _positions(size)
     number = len(first)
     chances = np.full((number, groups, number), lie * math.factorial(size - 2))
@@ -147,6 +202,11 @@ def law_of_rankings(
     for own in range(groups):
         values[own, :, own] = np.stack([told[first], told[second]], axis=1)
     return ReportLaw(values.reshape(-1, groups, 2), chances.reshape(number, -1))
+
+
+def _is_long(size: int, outcomes: int, groups: int) -> bool:
+    """Return whether a law has too many probabilities: of each two of so many positions, for each group."""
+    return size * size * outcomes * groups > _MOST_CELLS
 
 
 def _positions(size: int) -> tuple[IntArray, IntArray]:

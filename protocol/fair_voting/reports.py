@@ -30,6 +30,7 @@ from ..mechanisms import (
     RowMechanism,
     SampledPair,
     SampledPosition,
+    VectorLaplace,
     WholeRanking,
     rankings_of_codes,
 )
@@ -55,9 +56,10 @@ class LocalReport(abc.ABC):
     Attributes:
         name: the mechanism's.
         is_balanced: whether estimates always have the scores' sum.
-        is_laplace: whether they have Laplace noise.
+        laplace: their noise in steps of `step`, where it is Laplace noise.
         width: how many numbers a group's tally has, beside the number of its reports where that is told.
         size: how many alternatives there are: m.
+        step: of the scores' grid.
         mechanism: the local randomizer.
         mean: of the scores.
         centered: the scores, about their mean.
@@ -66,13 +68,14 @@ class LocalReport(abc.ABC):
 
     name: ClassVar[MechanismName]
     is_balanced: ClassVar[bool] = False
-    is_laplace: ClassVar[bool] = False
+    laplace: VectorLaplace | None = None
     mechanism: RowMechanism
     width: int
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         self.epsilon = epsilon
         self.size = scoring.num_alternatives
+        self.step = scoring.step
         self._step = Fraction(scoring.step)
         scores = [(own + scoring.center) * self._step for own in scoring.steps]
         self.mean = sum(scores, Fraction(0)) / self.size
@@ -103,8 +106,6 @@ class ByPositions(LocalReport):
 
 class ByScores(LocalReport):
     """The tally has noisy sums of scores, in steps of the scoring's grid, from its center."""
-
-    is_laplace = True
 
     def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
         """Yield for each alternative the estimated mean utility of so many voters, about the scores' mean."""
@@ -159,7 +160,7 @@ class _PairReport(RankingReport):
     def mean_variance(self) -> float:
         return square(float(self._factor)) * 2 / self.size - self.spread
 
-    def law(self, group: int) -> ReportLaw:
+    def law(self, group: int) -> ReportLaw | None:
         keep = self._randomizer.response.keep_probability
         right = np.array([keep, 1 - keep])
         return law_of_pairs(self.size, float(self._factor), np.array([[1], [-1]]), right, right[::-1])
@@ -191,7 +192,7 @@ class _PositionReport(ByPositions, RankingReport):
     def mean_variance(self) -> float:
         return self.spread * square(float(self._factor)) / self.size - self.spread
 
-    def law(self, group: int) -> ReportLaw:
+    def law(self, group: int) -> ReportLaw | None:
         return law_of_positions(self.centered, self._factor, self._randomizer.response, group=group, groups=1)
 
     def totals_of(self, reports: IntArray) -> IntArray:
@@ -213,7 +214,7 @@ class _WholeReport(ByPositions, RankingReport):
     def mean_variance(self) -> float:
         return self.spread * square(float(self._factor)) - self.spread
 
-    def law(self, group: int) -> ReportLaw:
+    def law(self, group: int) -> ReportLaw | None:
         return law_of_rankings(self.centered, self._factor, self._randomizer.response, group=group, groups=1)
 
     def totals_of(self, reports: IntArray) -> IntArray:
@@ -228,6 +229,7 @@ class _ScoresReport(ByScores, RankingReport):
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         super().__init__(scoring, epsilon)
         self.mechanism = self._randomizer = NoisyScores(epsilon, scoring.steps)
+        self.laplace = self._randomizer.laplace
         self.width = self.size
 
     @property

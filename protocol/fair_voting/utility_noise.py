@@ -9,11 +9,12 @@ import numpy as np
 from scipy.special import expm1, log1p, ndtr, ndtri
 
 from ..arrays import FloatArray
-from .report_laws import ReportLaw, ReportSums, in_group
+from ..mechanisms import VectorLaplace
+from .report_laws import LaplaceSums, ReportLaw, ReportSums, in_group
 
 if TYPE_CHECKING:
     from .joint_reports import JointReport
-    from .reports import RankingReport
+    from .reports import LocalReport, RankingReport
 
 __all__ = ["UtilityNoise", "draw_within", "quantiles_of"]
 
@@ -28,59 +29,64 @@ class UtilityNoise:
 
     Args:
         errors: each group's standard error of one alternative's utility, a mean over alternatives.
-        laplace_draws: how many draws of Laplace noise each group's is made of, independent between groups and
-            alternatives; None where it is that of randomized reports.
-        sums: these reports; None with Laplace noise, and where a report's law is too long to be written down.
+        sums: its law; None where that of a report is too long to be written down.
         is_balanced: whether the noises of all alternatives add up to 0 in each group.
     """
 
     errors: tuple[float, ...]
-    laplace_draws: tuple[int, ...] | None
-    sums: ReportSums | None
+    sums: ReportSums | LaplaceSums | None
     is_balanced: bool
 
     @classmethod
-    def of_sums(cls, errors: Sequence[float]) -> Self:
-        """Return the noise of Algorithm 1: one draw for each group and alternative, independent of all others."""
-        return cls(tuple(errors), (1,) * len(errors), None, is_balanced=False)
+    def of_sums(cls, laplace: VectorLaplace, step: float, sizes: Sequence[int]) -> Self:
+        """Return the noise of Algorithm 1: one draw for each group and alternative, independent of all others.
+
+        Args:
+            laplace: of the groups' sums.
+            step: of these, in units of the scores.
+            sizes: the groups'.
+        """
+        error = math.sqrt(laplace.noise_variance) * step
+        sums = _laplace_sums(laplace, step, (1,) * len(sizes), sizes)
+        return cls(tuple(error / size for size in sizes), sums, is_balanced=False)
 
     @classmethod
     def of_reports(cls, report: "RankingReport", counts: Sequence[int]) -> Self:
         """Return the noise of randomized reports, of so many voters in each group, at least one."""
-        sums = None
+        sums, groups = _laplace_of(report, counts, counts), range(len(counts))
         if (law := report.law(0)) is not None:
-            groups = len(counts)
-            sums = ReportSums(tuple(in_group(law, own, groups) for own in range(groups)), tuple(counts), tuple(counts))
-        return cls(
-            errors=tuple(math.sqrt(report.mean_variance / count) for count in counts),
-            laplace_draws=tuple(counts) if report.is_laplace else None,
-            sums=sums,
-            is_balanced=report.is_balanced,
-        )
+            sums = ReportSums(tuple(in_group(law, own, len(counts)) for own in groups), tuple(counts), tuple(counts))
+        errors = tuple(math.sqrt(report.mean_variance / count) for count in counts)
+        return cls(errors, sums, is_balanced=report.is_balanced)
 
     @classmethod
     def of_joint_reports(cls, report: "JointReport", count: int) -> Self:
         """Return the noise of so many reports of group and ranking together, at least one: all are in every group."""
         sizes = report.group_sizes
         laws = [law for group in range(report.num_groups) if (law := report.law(group)) is not None]
-        sums = None
+        sums = _laplace_of(report, (count,) * len(sizes), sizes)
         if laws and count == sum(sizes):
             sums = ReportSums(tuple(laws), sizes, sizes)
         elif laws:
             # Nobody knows whose reports are missing: each may be of any group.
             any_voter = ReportLaw(laws[0].values, np.concatenate([law.channel for law in laws]))
             sums = ReportSums((any_voter,), (count,), sizes)
-        return cls(
-            errors=tuple(report.error_of(group, count) for group in range(report.num_groups)),
-            laplace_draws=(count,) * report.num_groups if report.is_laplace else None,
-            sums=sums,
-            is_balanced=report.is_balanced,
-        )
+        errors = tuple(report.error_of(group, count) for group in range(report.num_groups))
+        return cls(errors, sums, is_balanced=report.is_balanced)
 
     @property
     def is_heavy(self) -> bool:
         """Whether each group's noise is a single draw of Laplace noise, and not nearly normal."""
-        return self.laplace_draws is not None and max(self.laplace_draws) == 1
+        return isinstance(self.sums, LaplaceSums) and max(self.sums.draws) == 1
+
+
+def _laplace_of(report: "LocalReport", counts: Sequence[int], sizes: Sequence[int]) -> ReportSums | LaplaceSums | None:
+    """Return the noise of reports that have Laplace noise, so many in each group's sum; None of others."""
+    return None if report.laplace is None else _laplace_sums(report.laplace, report.step, counts, sizes)
+
+
+def _laplace_sums(laplace: VectorLaplace, step: float, counts: Sequence[int], sizes: Sequence[int]) -> LaplaceSums:
+    return LaplaceSums(tuple(laplace.scale * step / size for size in sizes), tuple(counts), laplace.scale)
 
 
 def quantiles_of(uniforms: FloatArray, *, is_heavy: bool) -> FloatArray:

@@ -1,25 +1,25 @@
-"""What a confidence is worth on average: an estimator's own, drawn towards chance.
+"""What a confidence is worth: an estimator's own, drawn towards chance, on average and on the best and worst crowds.
 
 Estimators are too sure. Their models take workers as independent, and real ones err on the same tasks. What the model
-says beyond chance is therefore multiplied by a number below 1, one for each estimator, such that confidences are right
-on average over the published crowds: least squares of right or wrong on the model's confidence, each crowd with one
-weight, over ε from 0.5 to 4 and both mechanisms. `psephos calibrate truth-discovery` fits them anew, and shows what
-they are worth on crowds that were left out.
+says beyond chance is therefore multiplied by a *credit*. A crowd has one, hardly touched by ε and the mechanism, and
+crowds differ: on published ones `cautious` deserves from .2, where workers err together, to nearly 1. Nothing in the
+answers was found that tells a crowd's credit beforehand. So a range is said, from the worst published crowd to the
+best, and an average, which is least squares of right or wrong over all crowds of one weight each.
 
-It is an average: a crowd may be better than most, and of one that errs together nothing here knows.
+`psephos calibrate truth-discovery` fits credits anew, and holds the range against each crowd by crowds of other
+families.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
 from ..arrays import FloatArray, IntArray
-from .estimators import ESTIMATORS
+from .estimators import ESTIMATORS, Credit
 
 __all__ = ["CREDITS", "average_confidences"]
 
-CREDITS: Final[Mapping[str, float]] = {name: each.credit for name, each in ESTIMATORS.items()}
-"""How much of what an estimator says beyond chance is kept; shares of votes or weights (a majority's, CRH's) claim no
-probability, and stay."""
+CREDITS: Final[Mapping[str, Credit]] = {name: each.credit for name, each in ESTIMATORS.items()}
+"""By estimator; shares of votes or weights (a majority's, CRH's) claim no probability, and stay."""
 
 
 def average_confidences(estimator: str, confidences: FloatArray, sizes: IntArray) -> FloatArray:
@@ -31,4 +31,4 @@ def average_confidences(estimator: str, confidences: FloatArray, sizes: IntArray
         sizes: of the tasks' answer sets, the same shape.
     """
     chance = 1 / sizes
-    return chance + CREDITS[estimator] * (confidences - chance)
+    return chance + CREDITS[estimator].average * (confidences - chance)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ..estimators.truth_inference import (
     Inference,
@@ -15,8 +15,9 @@ from ..estimators.truth_inference import (
     one_coin,
     truth_discovery,
 )
+from ..estimators.truth_inference.cautious import CREDIT
 
-__all__ = ["ESTIMATORS", "Estimator", "EstimatorName"]
+__all__ = ["ESTIMATORS", "Credit", "Estimator", "EstimatorName"]
 
 EstimatorName: TypeAlias = Literal[
     "majority",
@@ -32,20 +33,36 @@ EstimatorName: TypeAlias = Literal[
 ]
 
 
+class Credit(NamedTuple):
+    """How much of what an estimator says beyond chance was worth keeping on published crowds.
+
+    Args:
+        least: on the crowd that deserved least; 0 where confidences were worth nothing there.
+        average: on all of them together.
+        most: on the one that deserved most.
+    """
+
+    least: float
+    average: float
+    most: float
+
+
+_ALL: Final = Credit(1.0, 1.0, 1.0)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Estimator:
     """One way to find truths.
 
     Args:
         find: of the answers, of the noise where it is known, and of ties and what else it takes.
-        credit: how much of what it says beyond chance is kept; shares of votes or weights claim no probability, and
-            stay.
+        credit: of its confidences; shares of votes or weights claim no probability, and stay.
         knows_noise: whether it is told how answers were perturbed.
         takes: of the parameters, by the names of its arguments.
     """
 
     find: Callable[..., Inference]
-    credit: float = 1.0
+    credit: Credit = _ALL
     knows_noise: bool = False
     takes: tuple[str, ...] = ("max_iterations",)
 
@@ -56,14 +73,18 @@ _CLAMPED: Final = ("max_iterations", "clamp")
 ESTIMATORS: Final[Mapping[EstimatorName, Estimator]] = {
     "majority": Estimator(find=majority_vote, takes=()),
     "truth_discovery": Estimator(
-        find=truth_discovery, credit=0.58, takes=(*_CLAMPED, "weight_function", "normalization")
+        find=truth_discovery, credit=Credit(0.2, 0.58, 0.9), takes=(*_CLAMPED, "weight_function", "normalization")
     ),
-    "one_coin": Estimator(find=one_coin, credit=0.53, takes=_BY_EM),
-    "dawid_skene": Estimator(find=dawid_skene, credit=0.53, takes=_BY_EM),
+    "one_coin": Estimator(find=one_coin, credit=Credit(0.0, 0.53, 0.9), takes=_BY_EM),
+    "dawid_skene": Estimator(find=dawid_skene, credit=Credit(0.2, 0.53, 0.95), takes=_BY_EM),
     "crh": Estimator(find=crh, takes=_CLAMPED),
-    "noise_aware": Estimator(find=noise_aware_one_coin, credit=0.74, knows_noise=True, takes=_BY_EM),
-    "noise_aware_dawid_skene": Estimator(find=noise_aware_dawid_skene, credit=0.82, knows_noise=True, takes=_BY_EM),
+    "noise_aware": Estimator(find=noise_aware_one_coin, credit=Credit(0.2, 0.74, 0.95), knows_noise=True, takes=_BY_EM),
+    "noise_aware_dawid_skene": Estimator(
+        find=noise_aware_dawid_skene, credit=Credit(0.3, 0.82, 1.0), knows_noise=True, takes=_BY_EM
+    ),
     "noise_aware_crh": Estimator(find=crh, knows_noise=True, takes=_CLAMPED),
-    "cautious": Estimator(find=cautious_truth_discovery, credit=0.74, knows_noise=True, takes=_CLAMPED),
+    "cautious": Estimator(
+        find=cautious_truth_discovery, credit=Credit(0.2, CREDIT, 0.95), knows_noise=True, takes=_CLAMPED
+    ),
 }
 """By name; "auto" is one of them."""

@@ -21,9 +21,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         tasks: their names.
         truths: for each task a label's name; None where nobody answered.
         confidences: for each task how probably that label is right: `model_confidences`, drawn towards chance so that
-            they hold on average over published crowds (`psephos.protocol.truth_discovery.confidence`). One crowd may be
-            better or worse than the average, and no confidence sees a crowd that errs together. Multiples of 2**−20;
-            None where nobody answered.
+            they hold on average over published crowds (`psephos.protocol.truth_discovery.confidence`). Crowds differ:
+            see `confidence_ranges`. Multiples of 2**−20; None where nobody answered.
         model_confidences: what the estimator itself says for that label: the share of votes, of weighted votes, or the
             posterior probability. It is as good as the estimator's model: the paper's truth discovery, for one, is
             nearly sure of a tie that it has once broken.
@@ -85,6 +84,23 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     def set_of_task(self) -> tuple[int, ...]:
         """Which answer set each task has."""
         return self.answer_set_of_task or (0,) * len(self.tasks)
+
+    @property
+    def confidence_ranges(self) -> tuple[tuple[float, float] | None, ...]:
+        """For each task how probably its label is right: on the worst published crowd, and on the best.
+
+        The same in all tasks of a crowd: it is the crowd that is better or worse. None where nobody answered, and of
+        an estimator whose confidences were worth nothing on some crowd: those rank the tasks, and say no more.
+        """
+        credit, found = CREDITS[self.estimator], list[tuple[float, float] | None]()
+        for model, number in zip(self.model_confidences, self.set_of_task, strict=True):
+            if model is None or not credit.least:
+                found.append(None)
+                continue
+            chance = 1 / len(self.answer_sets[number])
+            low, high = (chance + own * (model - chance) for own in (credit.least, credit.most))
+            found.append((min(low, high), max(low, high)))
+        return tuple(found)
 
     @property
     def supports(self) -> tuple[Mapping[str, Estimate] | None, ...]:

@@ -1,167 +1,88 @@
-"""How well DPWeVote's claims hold: error probabilities under several priors, verdicts, and how often these decide.
+"""What DPWeVote states: verdicts for every truth, probabilities of errors under their priors, and standard errors.
 
-A session is drawn as its tallies are: given how many partners hold what, the numbers of reports are multinomial, each
-by its own row of the channel. The protocol's own outcome is then asked for decision, claim and verdict.
+Sessions of one truth are drawn together by the protocol's own randomizers. A verdict depends on the margin alone, and
+the surer the farther off that is, so that the protocol's outcome is asked where it turns, and not of every session.
 """
 
-import dataclasses
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, get_args
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
 
-import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.dpwevote import CandidateOutcome, DPWeVote, Parameters
-from ...protocol.dpwevote.error_prior import ErrorPrior
+from ...protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
+from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Verdict
-from ...protocol.mechanisms import FiniteMechanism
-from ..experiments.calibration import Calibration, Claims, Drawn, claims_of
-from ..experiments.pooling import CLAIM_COLUMNS, pool_by, verdict_columns, written_share
-from ..experiments.sheets import flat
-from ..tables import Table, listed
+from ...protocol.phases import Inputs
+from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement
 
-__all__ = ["CALIBRATION", "PRIORS", "Cell", "Prior", "matrices_of", "measure"]
+__all__ = ["CALIBRATION", "Sessions", "matrices_of", "truth_of", "vote_of"]
 
-_WEIGHTS: Final = np.array([1, 2, 3])
-_VARIANTS: Final = ("joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "public", "matrices")
-"""`public` is `joint` with public weights, `matrices` is `joint` with matrices of one's own (`matrices_of`)."""
-_PARTNERS: Final = (9, 30, 100, 1_000, 10_000)
-_EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
-# Noise of Laplace's law is drawn for each partner.
-_MOST_DRAWN: Final = 1_000
-# Times the trials of other cells, where shares of a hundredth count.
-_POWER_TIMES: Final = 10
-# Of entries of matrices, whose rows must add up to 1 as they are written.
 _DIGITS: Final = 15
-
-
-@dataclasses.dataclass(frozen=True)
-class Prior:
-    """A law of electorates.
-
-    Args:
-        words: what it is.
-        draw: numbers of partners by weight and opinion, shape (3, 2).
-    """
-
-    words: str
-    draw: Callable[[int, np.random.Generator], IntArray]
-
-
-def _electorate(generator: np.random.Generator, number: int, shares: Sequence[float], yes: float) -> IntArray:
-    """Return numbers by weight and opinion: weights by their shares, and each partner's yes by its own chance."""
-    of_weights = generator.multinomial(number, shares)
-    saying_yes = generator.binomial(of_weights, yes)
-    return np.stack([of_weights - saying_yes, saying_yes], axis=1).astype(np.int64)
-
-
-_EVEN: Final = (1 / 3, 1 / 3, 1 / 3)
-
-
-def _uniform(number: int, generator: np.random.Generator) -> IntArray:
-    return _electorate(generator, number, _EVEN, float(generator.random()))
-
-
-def _coins(number: int, generator: np.random.Generator) -> IntArray:
-    return _electorate(generator, number, _EVEN, 0.5)
-
-
-def _mixed(number: int, generator: np.random.Generator) -> IntArray:
-    return _coins(number, generator) if generator.random() < 1 / 2 else _uniform(number, generator)
-
-
-def _close(number: int, generator: np.random.Generator) -> IntArray:
-    return _electorate(generator, number, _EVEN, 0.45 + 0.1 * float(generator.random()))
-
-
-def _heavy(number: int, generator: np.random.Generator) -> IntArray:
-    return _electorate(generator, number, (0.0, 0.0, 1.0), float(generator.beta(8, 8)))
-
-
-PRIORS: Final = {
-    "mixed": Prior("half of the electorates as `uniform`, half as `coins`: what the claims assume", _mixed),
-    "uniform": Prior("any share of yes is as likely as any other", _uniform),
-    "coins": Prior("every partner tosses a fair coin: the paper's own workload", _coins),
-    "close": Prior("a share of yes between 45 and 55 %", _close),
-    "heavy": Prior("all weights are 3, and shares of yes about one half (beta 8, 8)", _heavy),
+"""Of entries of matrices, whose rows must add up to 1 as they are written."""
+_MOST_ROWS: Final = 200_000
+"""Of all parties of all sessions that are drawn at once."""
+_QUOTAS: Final[dict[str, dict[str, Any]]] = {
+    "half": {},
+    "more than half": {"passes": "more_than"},
+    "two thirds": {"quota_fraction": 2 / 3},
+    "all": {"quota_fraction": 1.0},
+    "fixed": {"quota": 1.5},
 }
-"""The named one first."""
+_SESSIONS: Final[Axes] = {
+    "variant": ("joint", "joint, split", "laplace", "two_point", "signed_rr", "optimal", "public", "public laplace",
+                "matrices", "public matrices"),
+    "epsilon": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0),
+    "level": (0.2, 0.05, 0.01, 0.001),
+    "partners": (*LADDER, 200, 1000),
+    "weights": ("even", "geometric", "two scales", "decimals"),
+    "light": (1, 2, 3, 5, 8, 16, 31, 53, 65, 95),
+    "heavy": (0, 1, 2, 3, 5),
+    "ratio": (2, 3, 10, 30, 100, 1_000, 1_000_000),
+    "held": ("all kinds", "the lightest", "the heaviest", "one heavy", "three heavy", "half heavy"),
+    "yes": ("light ones", "heavy ones", "every other one"),
+    "quota": tuple(_QUOTAS),
+    "wrong": ("passes", "fails"),
+    "candidates": (1, 2, 5),
+}  # fmt: skip
+_FEW_WEIGHTS: Final[Axes] = {"light": (1, 2, 3), "heavy": (0, 1)}
+"""The optimal mechanism is designed for a set of weights: seconds for few, minutes for many."""
+_PRIORS: Final[Axes] = {
+    "variant": ("joint", "laplace", "two_point", "signed_rr", "optimal", "public"),
+    "prior": ("mixed", "uniform"),
+    "epsilon": (0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0),
+    "partners": (9, 16, 31, 64, 100, 300, 1_000),
+}
 
 
-class Cell(Claims, frozen=True, kw_only=True):
-    """Claims and verdicts of one variant, size, price and prior.
-
-    Args:
-        variant: which.
-        num_partners: how many.
-        epsilon: the price of a candidate.
-        prior: by which electorates were drawn.
-        decided: the share of verdicts that are not too close to tell.
-        verdicts_wrong: the share of all verdicts that are wrong.
-    """
-
-    variant: str
-    num_partners: int
-    epsilon: float
-    prior: str
-    decided: float
-    verdicts_wrong: float
-
-
-def measure(
-    variant: str,
-    *,
-    num_partners: int,
-    epsilon: float,
-    prior: str,
-    trials: int,
-    seed: int,
-    error_prior: ErrorPrior | None = None,
-) -> Cell:
-    """Return one cell.
-
-    Args:
-        variant: one of the protocol's, or "public".
-        num_partners: how many.
-        epsilon: the price.
-        prior: one of `PRIORS`.
-        trials: electorates, each with one session.
-        seed: of everything drawn.
-        error_prior: under which claims are meant; by default the protocol's own default.
-    """
-    given: dict[str, Any] = {"variant": variant, "epsilon": epsilon}
-    if variant == "public":
-        given |= {"variant": "joint", "public_weights": True}
-    elif variant == "matrices":
-        given = {"variant": "joint", **matrices_of(epsilon)}
-    vote = DPWeVote(Parameters(candidates=("a",), weights=(1.0, 2.0, 3.0), error_prior=error_prior, **given))
-    places = _VARIANTS.index(variant), num_partners, round(1000 * epsilon), list(PRIORS).index(prior)
-    generator = np.random.default_rng([seed, *places])
-    claimed = np.empty(trials)
-    wrong, decided, misled = (np.zeros(trials, dtype=np.bool_) for _ in range(3))
-    for trial in range(trials):
-        electorate = PRIORS[prior].draw(num_partners, generator)
-        candidate = _session(vote, electorate, generator)
-        margin = int((_WEIGHTS * (electorate[:, 1] - electorate[:, 0])).sum())
-        claimed[trial] = candidate.error_probability
-        wrong[trial] = candidate.passed != (margin >= 0)
-        decided[trial] = candidate.verdict.verdict is not Verdict.TOO_CLOSE
-        misled[trial] = decided[trial] and (candidate.verdict.verdict is Verdict.PASSES) != (margin >= 0)
-    return Cell(
-        **msgspec.structs.asdict(claims_of(claimed, wrong)),
-        variant=variant,
-        num_partners=num_partners,
-        epsilon=epsilon,
-        prior=prior,
-        decided=float(decided.mean()),
-        verdicts_wrong=float(misled.mean()),
-    )
+def vote_of(case: Case) -> DPWeVote | None:
+    """Return a session's protocol; None where nobody can have its parameters."""
+    given: dict[str, Any] = dict(_QUOTAS[case.get("quota", "half")])
+    variant, _, kind = case["variant"].partition(", ")
+    is_public = variant.startswith("public")
+    variant = variant.removeprefix("public").strip() or "joint"
+    given |= {"public_weights": is_public, "weights": _weights_of(case), "epsilon": case["epsilon"]}
+    if variant == "matrices":
+        given |= matrices_of(case["epsilon"], len(given["weights"]), is_public=is_public)
+        variant = "joint"
+    if kind == "split":
+        given |= {"epsilon_weight": case["epsilon"] / 5, "epsilon_opinion": 4 * case["epsilon"] / 5}
+    names = tuple(f"c{place}" for place in range(case.get("candidates", 1)))
+    try:
+        level, prior = case.get("level", 0.05), case.get("prior")
+        vote = DPWeVote(Parameters(candidates=names, variant=variant, level=level, error_prior=prior, **given))
+        vote.phases  # noqa: B018  which the optimal mechanism refuses for many weights
+    except ConfigurationError:
+        return None
+    return vote
 
 
-def matrices_of(epsilon: float) -> dict[str, Any]:
+def matrices_of(epsilon: float, num_weights: int = 3, *, is_public: bool = False) -> dict[str, Any]:
     """Return matrices that are not k-RR's, nor alike in all values, at a price: half of it for each report.
 
     Opinions: a yes is told half as often as randomized response does, so that who reports one says more by it than who
@@ -169,174 +90,265 @@ def matrices_of(epsilon: float) -> dict[str, Any]:
 
     Args:
         epsilon: the price of a candidate.
+        num_weights: groups.
+        is_public: whether weights are, so that there is no matrix for them.
     """
     half = math.exp(epsilon / 2)
     yes = 0.5 / (1 + half)
-    decays = np.exp(-epsilon / 4 * np.abs(np.subtract.outer(range(3), range(3))))
-    weights: list[list[float]] = (decays / decays.sum(axis=1, keepdims=True)).round(_DIGITS).tolist()
-    rows = [(own, middle, round(1 - own - middle, _DIGITS)) for own, middle, _ in weights]
     opinions = [(round(1 - own, _DIGITS), round(own, _DIGITS)) for own in (yes, yes * half)]
-    return {"weight_matrix": tuple(rows), "opinion_matrix": tuple(opinions)}
+    if is_public:
+        return {"epsilon": 1.0, "opinion_matrix": tuple(opinions)}
+    steps = np.abs(np.subtract.outer(range(num_weights), range(num_weights)))
+    decays = np.exp(-epsilon / 2 / max(num_weights - 1, 1) * steps)
+    rows: list[list[float]] = (decays / decays.sum(axis=1, keepdims=True)).round(_DIGITS).tolist()
+    told = tuple((round(1 - math.fsum(row[1:]), _DIGITS), *row[1:]) for row in rows)
+    return {"epsilon": 1.0, "weight_matrix": told, "opinion_matrix": tuple(opinions)}
 
 
-def _session(vote: DPWeVote, electorate: IntArray, generator: np.random.Generator) -> CandidateOutcome:
-    """Return what a session of such an electorate releases."""
-    if not vote.parameters.kind.has_finite_reports:
-        tallies = _tallies_by_rows(vote, electorate, generator)
-    elif vote.parameters.public_weights:
-        (channel,) = _channels(vote)
-        table = np.array([_reports(channel, of_weight, generator) for of_weight in electorate])
-        tallies = [Tally(int(electorate.sum()), table[None])]
-    elif vote.parameters.reports_signed_weights:
-        (channel,) = _channels(vote)
-        by_value = np.concatenate([electorate[::-1, 0], electorate[:, 1]])
-        tallies = [Tally(int(electorate.sum()), _reports(channel, by_value, generator)[None])]
-    else:
-        weights, opinions = _channels(vote)
-        both = np.kron(weights, opinions).astype(np.float64)
-        table = _reports(both, electorate.reshape(-1), generator).reshape(3, 2)
-        number = int(electorate.sum())
-        tallies = [Tally(number, table.sum(axis=1)), Tally(number, table[None])]
-    return vote.outcome(tallies).candidates[0]
+def _weights_of(case: Case) -> tuple[float, ...]:
+    """Return a public set: so many light weights, and heavy ones above them."""
+    if "weights" not in case:
+        return (1.0, 2.0, 3.0)
+    light, heavy, ratio = case["light"], case["heavy"], case["ratio"]
+    match case["weights"]:
+        case "even":
+            weights = [float(place) for place in range(1, light + heavy + 1)]
+        case "geometric":
+            weights = [ratio ** (place / max(light - 1, 1)) for place in range(light)]
+            weights += [ratio * (2.0 + place) for place in range(heavy)]
+        case "two scales":
+            weights = [float(place) for place in range(1, light + 1)]
+            weights += [float(ratio * light * place) for place in range(1, heavy + 1)]
+        case _:
+            weights = [round(1 + place * 0.37 + 0.01 * place * place, 2) for place in range(light)]
+            weights += [round(weights[-1] * ratio * place + 0.1, 2) for place in range(1, heavy + 1)]
+    return tuple(dict.fromkeys(weights))
 
 
-def _channels(vote: DPWeVote) -> list[FloatArray]:
-    """Return the channel of each phase's randomizer, which has finitely many reports."""
-    channels: list[FloatArray] = []
-    for phase in vote.phases:
-        assert isinstance(phase.mechanism, FiniteMechanism)  # noqa: S101  so all but Laplace's report
-        channels.append(np.array(phase.mechanism.channel_matrix()))
-    return channels
+class _Truth(NamedTuple):
+    """Who holds what.
+
+    Args:
+        weights: of the partners.
+        opinions: the same of all candidates, shape (partners,).
+        passes: whether the candidate does.
+    """
+
+    weights: FloatArray
+    opinions: IntArray
+    passes: bool
 
 
-def _reports(channel: FloatArray, numbers: IntArray, generator: np.random.Generator) -> IntArray:
-    """Return how often each report comes in from so many holders of each value."""
-    return generator.multinomial(numbers, channel / channel.sum(axis=1, keepdims=True)).sum(axis=0).astype(np.int64)
-
-
-def _tallies_by_rows(vote: DPWeVote, electorate: IntArray, generator: np.random.Generator) -> list[Tally]:
-    """Return the tallies of a session whose reports are not counted by kind."""
-    held = np.repeat(np.arange(6), electorate.reshape(-1))
-    inputs = vote.encode({"weight": _WEIGHTS[held // 2], "a": held % 2})
-    earlier: list[IntArray] = []
-    tallies: list[Tally] = []
-    for phase in vote.phases:
-        uniforms = generator.random((len(held), phase.mechanism.slots_of(1)))
-        reports = phase.mechanism.randomize_rows(inputs.private[:, phase.columns], uniforms)
-        tallies.append(phase.tally(reports, earlier=earlier, public=inputs.public))
-        earlier.append(reports)
-    return tallies
-
-
-def _cells(asked: Drawn, *, priors: Sequence[str], variants: Sequence[str] = _VARIANTS) -> Iterator[Cell]:
-    for variant in variants:
-        asked.tell(f"dpwevote: {variant}")
-        for number in _PARTNERS:
-            if variant == "laplace" and number > _MOST_DRAWN:
-                continue
-            for epsilon in _EPSILONS:
-                for prior in priors:
-                    yield measure(
-                        variant,
-                        num_partners=number,
-                        epsilon=epsilon,
-                        prior=prior,
-                        trials=asked.trials,
-                        seed=asked.seed,
-                    )
-
-
-def _tables(asked: Drawn) -> Iterator[Table]:
-    cells = list(_cells(asked, priors=tuple(PRIORS)))
-    for prior, law in PRIORS.items():
-        of_prior = [cell for cell in cells if cell.prior == prior]
-        yield listed(
-            pool_by(of_prior, "variant"),
-            verdict_columns(variant="variant"),
-            caption=f"Electorates drawn by `{prior}`",
-            note=f"{law.words}. Over {', '.join(f'{n:,}' for n in _PARTNERS)} partners (Laplace noise up to "
-            f"{_MOST_DRAWN:,}) and ε = {', '.join(f'{e:g}' for e in _EPSILONS)}.",
-            name=prior,
-            full=flat(of_prior),
-        )
-    named = [cell for cell in cells if cell.prior == next(iter(PRIORS))]
-    yield listed(
-        named,
-        [
-            ("variant", lambda row: row.variant),
-            ("partners", lambda row: f"{row.num_partners:,}"),
-            ("ε", lambda row: f"{row.epsilon:g}"),
-            *verdict_columns(),
-        ],
-        caption="Each cell under the named prior",
-        name="cells",
-        full=flat(named),
-    )
-    yield from _of_coins(asked)
-
-
-def _of_coins(asked: Drawn) -> Iterator[Table]:
-    """Yield, of 100 fair coins at ε = 1, how often a verdict decides, and what the two priors claim."""
-    asked.tell("dpwevote: fair coins")
-    by_prior: dict[ErrorPrior, list[Cell]] = {
-        error_prior: [
-            measure(
-                variant,
-                num_partners=100,
-                epsilon=1.0,
-                prior="coins",
-                trials=_POWER_TIMES * asked.trials,
-                seed=asked.seed,
-                error_prior=error_prior,
-            )
-            for variant in _VARIANTS
-        ]
-        for error_prior in get_args(ErrorPrior)
+def truth_of(case: Case, parameters: Parameters) -> _Truth | None:
+    """Return partners whose "yes" is as near to the quota as adding them up one by one brings it, on the wrong side."""
+    number, every = case["partners"], parameters.weights
+    heavy = every[-max(case["heavy"], 1) :]
+    light = [weight for weight in every if weight not in heavy] or every
+    of_kind: dict[str, tuple[Sequence[float], int]] = {
+        "the lightest": (every[:1], 0),
+        "the heaviest": (every[-1:], number),
+        "one heavy": (light, 1),
+        "three heavy": (light, 3),
+        "half heavy": (light, number // 2),
+        "all kinds": (every, 0),
     }
-    cells = by_prior["mixed"]
-    yield listed(
-        cells,
-        [
-            ("variant", lambda cell: cell.variant),
-            ("decided", lambda cell: written_share(cell.decided)),
-            ("decided and wrong", lambda cell: written_share(cell.verdicts_wrong)),
-            ("right if one just decides", lambda cell: written_share(1 - cell.found)),
-        ],
-        caption="Power: 100 partners who toss fair coins, ε = 1",
-        note=f"{_POWER_TIMES * asked.trials:,} electorates each. What is nearly a coin toss is rarely decided at 5 %.",
-        name="power",
-        full=flat(cells),
-    )
-    claims = [(error_prior, cell) for error_prior, of_prior in by_prior.items() for cell in of_prior]
-    yield listed(
-        claims,
-        [
-            ("claims by", lambda row: row[0]),
-            ("variant", lambda row: row[1].variant),
-            *((header, lambda row, cell=cell: cell(row[1])) for header, cell in CLAIM_COLUMNS),
-        ],
-        caption="The same electorates: claims by the two priors",
-        note="Where all votes are coin tosses, a claim below 5 % is mostly luck of the noise, and wrong several times "
-        "as often as it says; the mixture makes far fewer such claims.",
-        labels=2,
-        name="claims-on-coins",
-        full=flat(cell for _, cell in claims),
-    )
+    kinds, num_heavy = of_kind[case["held"]]
+    held = [*itertools.islice(itertools.cycle(heavy), min(num_heavy, number))]
+    held += itertools.islice(itertools.cycle(kinds), number - len(held))
+    held.sort(reverse=case["yes"] == "heavy ones")
+    if case["yes"] == "every other one":
+        held = held[::2] + held[1::2]
+    exact = [Fraction(str(weight)) for weight in held]
+    quota = Fraction(str(parameters.fraction)) * sum(exact) + Fraction(str(parameters.quota or 0))
+
+    def passes(support: Fraction) -> bool:
+        return support >= quota if parameters.passes == "at_least" else support > quota
+
+    # "Passes" is wrong of as much "yes" as fails; "fails" of as much "no" as does not.
+    is_failing, total, told = case["wrong"] == "passes", sum(exact), Fraction(0)
+    opinions: list[int] = []
+    for weight in exact:
+        support = told + weight if is_failing else total - told - weight
+        is_told = passes(support) is not is_failing
+        told += weight if is_told else 0
+        opinions.append(int(is_told == is_failing))
+    support = told if is_failing else total - told
+    if passes(support) is is_failing:
+        return None
+    return _Truth(np.array(held), np.array(opinions, dtype=np.int64), not is_failing)
+
+
+def _draw(vote: DPWeVote, inputs: Inputs, sessions: int, generator: np.random.Generator) -> list[IntArray]:
+    """Return each phase's reports of so many sessions, one after another."""
+    rows = np.tile(inputs.private, (sessions, 1))
+    drawn: list[IntArray] = []
+    for phase in vote.phases:
+        values = rows[:, phase.columns]
+        uniforms = generator.random((len(values), phase.mechanism.slots_of(values.shape[1])))
+        drawn.append(phase.mechanism.randomize_rows(values, uniforms))
+    return drawn
+
+
+class Sessions:
+    """Sessions of one truth, whose outcomes are made when they are asked for.
+
+    Args:
+        vote: the protocol.
+        truth: who holds what.
+        number: of sessions.
+        generator: of the noise.
+    """
+
+    def __init__(self, vote: DPWeVote, truth: _Truth, number: int, generator: np.random.Generator) -> None:
+        self.vote, self.number, self._size = vote, number, len(truth.weights)
+        columns = dict.fromkeys(vote.parameters.candidates, truth.opinions)
+        inputs = vote.encode({"weight": truth.weights, **columns})
+        self._public = inputs.public
+        self._reports = _draw(vote, inputs, number, generator)
+
+    def outcome(self, session: int) -> Outcome:
+        """Return what a session releases."""
+        own = slice(session * self._size, (session + 1) * self._size)
+        tallies: list[Tally] = []
+        for place, phase in enumerate(self.vote.phases):
+            earlier = [reports[own] for reports in self._reports[:place]]
+            tallies.append(phase.tally(self._reports[place][own], earlier=earlier, public=self._public))
+        return self.vote.outcome(tallies)
+
+    def margins(self) -> FloatArray:
+        """Return each session's margins, shape (sessions, candidates)."""
+        public = np.tile(self._public, (self.number, 1))
+        each = self.vote.contributions(self._reports, public)
+        return each.reshape(self.number, self._size, -1).sum(axis=1)
+
+    def share_of(self, verdict: Verdict) -> NDArray[np.bool_]:
+        """Return in which sessions any candidate has this verdict."""
+        margins = self.margins()
+        farthest = margins.max(axis=1) if verdict is Verdict.PASSES else -margins.min(axis=1)
+        order = np.argsort(-farthest, kind="stable").tolist()
+        low, high = 0, self.number
+        while low < high:
+            middle = (low + high) // 2
+            candidates = self.outcome(order[middle]).candidates
+            if any(candidate.verdict.verdict is verdict for candidate in candidates):
+                low = middle + 1
+            else:
+                high = middle
+        found = np.zeros(self.number, dtype=np.bool_)
+        found[order[:low]] = True
+        return found
+
+
+def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    vote = vote_of(case)
+    truth = None if vote is None else truth_of(case, vote.parameters)
+    if vote is None or truth is None:
+        return None
+    verdict = Verdict.FAILS if truth.passes else Verdict.PASSES
+    most = max(_MOST_ROWS // len(truth.weights), 1)
+    found = [
+        Sessions(vote, truth, min(most, sessions - start), generator).share_of(verdict)
+        for start in range(0, sessions, most)
+    ]
+    stated = min(1.0, vote.parameters.level * len(vote.parameters.candidates))
+    return Held(np.full(sessions, stated), np.concatenate(found).astype(np.float64))
+
+
+def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    """Hold the squared errors of margin and support against their squared standard errors."""
+    vote = vote_of(case)
+    truth = None if vote is None else truth_of(case, vote.parameters)
+    if vote is None or truth is None:
+        return None
+    held, parameters = Sessions(vote, truth, sessions, generator), vote.parameters
+    support = float((truth.weights * truth.opinions).sum())
+    margin = support - parameters.fraction * float(truth.weights.sum()) - (parameters.quota or 0.0)
+    candidates = [held.outcome(session).candidates[0] for session in range(sessions)]
+    pairs = [_squares(candidate, margin) for candidate in candidates]
+    return Held(*map(np.array, zip(*pairs, strict=True)))
+
+
+def _squares(candidate: CandidateOutcome, margin: float) -> tuple[float, float]:
+    error = candidate.margin.value - candidate.bias - margin
+    return candidate.margin.standard_error**2, error**2
+
+
+def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    vote = vote_of(case)
+    if vote is None:
+        return None
+    pairs = list(_claims(vote, case, sessions, generator))
+    return Held(*map(np.array, zip(*pairs, strict=True)))
+
+
+def _claims(vote: DPWeVote, case: Case, sessions: int, generator: np.random.Generator) -> Iterator[tuple[float, float]]:
+    """Yield the probability that each session states, and whether its decision is wrong, for electorates of a prior."""
+    number = case["partners"]
+    for _ in range(sessions):
+        is_coins = case["prior"] == "mixed" and generator.random() < 1 / 2
+        yes = 0.5 if is_coins else float(generator.random())
+        weights: FloatArray = np.asarray(generator.integers(1, 4, number), dtype=np.float64)
+        opinions: IntArray = np.asarray(generator.random(number) < yes, dtype=np.int64)
+        passes = bool((weights * (2 * opinions - 1)).sum() >= 0)
+        candidate = Sessions(vote, _Truth(weights, opinions, passes), 1, generator).outcome(0).candidates[0]
+        yield candidate.error_probability, float(candidate.passed != passes)
+
+
+def _statements() -> list[Statement]:
+    verdicts = [
+        Statement(
+            name=f"verdict: {variant}",
+            about=(
+                "no verdict of a session is wrong with more probability than the level, times the candidates. Truths "
+                "are as near to the quota as partners can be, on the side that the verdict denies."
+            ),
+            axes={**_SESSIONS, "variant": (variant,), **(_FEW_WEIGHTS if variant == "optimal" else {})},
+            hold=_hold_verdicts,
+            times=5,
+        )
+        for variant in _SESSIONS["variant"]
+    ]
+    return [
+        *verdicts,
+        Statement(
+            name="verdicts in a game",
+            about=(
+                "of several votes in which the same reports of weights count, any verdict is wrong with no more "
+                "probability than the level, times the votes."
+            ),
+            axes={**_SESSIONS, "variant": ("joint", "joint, split", "laplace"), "candidates": (2, 3, 5, 8)},
+            hold=_hold_verdicts,
+            times=5,
+        ),
+        Statement(
+            name="probability of an error",
+            about=(
+                "a decision is wrong with the stated probability, under the prior that it names: `mixed`, half fair "
+                "coins, half any share of yes alike; `uniform`, any share alike."
+            ),
+            axes=_PRIORS,
+            hold=_hold_probabilities,
+            kind="on average",
+        ),
+        Statement(
+            name="standard error of a margin",
+            about="the mean squared error of a margin is no more than the mean of its squared standard error.",
+            axes={axis: values for axis, values in _SESSIONS.items() if axis not in {"level", "candidates"}}
+            | {"variant": tuple(variant for variant in _SESSIONS["variant"] if variant != "optimal")},
+            hold=_hold_errors,
+            kind="error",
+        ),
+    ]
 
 
 CALIBRATION: Final = Calibration(
     title="DPWeVote",
     about=(
-        "A decision's `error_probability` is meant under the prior that the outcome names: `mixed` for majorities, "
-        "half fair coins, half any share of yes equally likely (`error_prior`). *Verdicts given* is the share that is "
-        "not too close to tell at 5 %, *verdicts wrong* the share of all electorates whose verdict is wrong. `public` "
-        "is `joint` with public weights. `matrices` is `joint` with randomization matrices of one's own: a yes is told "
-        "half as often as by randomized response, and a weight is the likelier reported the nearer it is to the true "
-        "one. For them the claims take the greatest standard error that the matrices allow, so that they are too high "
-        "rather than too low. `printed` decides by the paper's biased rule; its claims and verdicts are by the "
-        "unbiased margin."
+        "A verdict needs no prior. The probability of an error does, and near a tie it says nothing: there half of all "
+        "decisions are wrong, whatever is stated. `joint, split` spends a fifth on the weight; `public` is with "
+        "public weights; `matrices` have a yes told half as often as by randomized response, and weights the likelier "
+        "the nearer they are to the true one."
     ),
-    tables=_tables,
-    steps=len(_VARIANTS) + 1,
+    statements=_statements,
 )
 """DPWeVote's part of `psephos calibrate`."""

@@ -63,7 +63,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         f"From the reports of {some(outcome.num_partners, 'partner')}. ± is one standard error of the randomization.",
         f"At {_level(outcome)}: a verdict that is wrong in at most so many votes like this, whatever the truth is.",
         "P(wrong): the probability that the decision is wrong,",
-        f"{_PRIORS[outcome.error_prior]} (prior {outcome.error_prior!r}).",
+        f"{_PRIORS[outcome.error_prior]} (prior {outcome.error_prior!r}); {_NEAR_TIE}.",
     ]
     show_note(console, " ".join(notes))
 
@@ -73,6 +73,7 @@ _PRIORS: Final = {
     "uniform": "if any share of yes is equally likely",
 }
 """The priors in words."""
+_NEAR_TIE: Final = "where the truth is near a tie, about half of all decisions are wrong, whatever it says"
 _MOST_NOISE: Final = 6  # so many estimates that are nothing but noise are listed
 
 
@@ -268,10 +269,9 @@ def _estimated(close: Sequence[CandidateOutcome], outcome: Outcome) -> str:
     """Return which way the decisions went of which no verdict is given."""
     if len(close) == 1:
         (only,) = close
-        wrong = (
-            f"the probability that this is wrong is {percent(only.error_probability)}, {_PRIORS[outcome.error_prior]}"
-        )
-        return f"By the estimate it {'passes' if only.passed else 'fails'}; {wrong}."
+        wrong = f"the probability that this is wrong is {percent(only.error_probability)}"
+        way = "passes" if only.passed else "fails"
+        return f"By the estimate it {way}; {wrong}, {_PRIORS[outcome.error_prior]}; {_NEAR_TIE}."
     ways = {
         verdict: [candidate.name for candidate in close if candidate.passed is (verdict is Verdict.PASSES)]
         for verdict in (Verdict.PASSES, Verdict.FAILS)

@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .calibration import Calibration, Claims, Drawn, calibrate, claims_of, page_of_calibration
+    from .calibration import Calibration, Held, Statement, Wanted, calibrate, page_of_calibration
     from .findings import BoundedFinding, Certainty, Finding
     from .measurements import Measurement, deviation, mean_of, share_of
     from .paper import Paper
@@ -19,16 +19,16 @@ __all__ = [
     "BoundedFinding",
     "Calibration",
     "Certainty",
-    "Claims",
-    "Drawn",
     "Experiments",
     "Finding",
+    "Held",
     "Measurement",
     "Paper",
     "PaperReproduction",
     "Part",
+    "Statement",
+    "Wanted",
     "calibrate",
-    "claims_of",
     "deviation",
     "mean_of",
     "page_of",

@@ -67,8 +67,8 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
         people: for whom that is; None where no number of them is known to suffice.
         is_tried: False where the time was over before it was found.
         too_little: then a price that is known not to bring the error that is wanted; 0 where none is.
-        share: the error of what is offered to so many, as a share.
-        standard_error: of the share, where it is found by trials.
+        share: the error of what is offered to so many, as a share; where trials found it, its upper limit at 99 %.
+        standard_error: of the error, where it is found by trials.
         curve: what it offers at other prices to those who are there, the least price first.
         do: what to do for it, as an imperative, where the plan is too dear, or brings too little.
     """
@@ -357,8 +357,8 @@ class _Search(VariantSearch):
         table, offers = self._table, [(offered, each.name) for each in found for offered in each.curve]
         if not offers:
             return "an error of a variant: none can have any price here"
-        least, name = min(offers, key=lambda each: each[0].error.value)
-        written = table.unit.short(share_of(table, least), standard_error=least.error.standard_error)
+        least, name = min(offers, key=lambda each: each[0].quoted)
+        written = table.unit.short(share_of(table, least))
         whom = f"{table.people:,} {table.resolved.protocol.client_role}s"
         return f"at least {written}, the best that {whom} can have: by {name}, at ε = {least.epsilon:.3g}"
 

@@ -119,7 +119,7 @@ def _cells(each: Planned, plan: Plan, table: VariantTable) -> list[str]:
         return ["", f"over {each.too_little:.4g}" if each.too_little else "", "", "no time"]
     if each.offered is None or each.people is None:
         return ["", "", "", "not known" if table.needs_values and plan.sought == "people" else "out of reach"]
-    error = _error_text(each.share, each.standard_error, plan, people=each.people)
+    error = _error_text(each.share, plan, people=each.people)
     return _numbers(each.people, each.offered.epsilon, error)
 
 
@@ -127,17 +127,17 @@ def _numbers(people: int, epsilon: float, error: str) -> list[str]:
     return [f"{people:,}", f"{epsilon:.4g}", up_to(certainty_of(epsilon)), error]
 
 
-def _error_text(share: float, standard_error: float, plan: Plan, *, people: int) -> str:
+def _error_text(share: float, plan: Plan, *, people: int) -> str:
     """Return an error for a table; the number behind it is that of the people who are there."""
     unit = plan.unit if people == plan.people else msgspec.structs.replace(plan.unit, noun="")
-    return unit.short(share, standard_error=standard_error)
+    return unit.short(share)
 
 
 def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
     unit = msgspec.structs.replace(plan.unit, noun="")  # shares alone, which more people have too
     rows: list[Sequence[Entry]] = []
     for option in plan.options:
-        error = unit.short(option.share, standard_error=option.standard_error)
+        error = unit.short(option.share)
         do = option.do if option.name == plan.best[0].name else f"{option.do} ({option.name})"
         rows.append([do, *_numbers(option.people or 0, option.epsilon, error)])
     shown = Table(columns=(_HEADINGS[plan.sought], *_headers(table)), rows=rows)
@@ -148,7 +148,7 @@ def _notes(plan: Plan, table: VariantTable) -> list[str]:
     role = table.resolved.protocol.client_role
     certainty = f"certainty: how sure anybody can be of what one {role} holds, from even odds"
     if table.needs_values:
-        found = f"errors are found by {table.trials:,} trials of these {role}s; ± is one standard error of an error"
+        found = f"errors are the upper limits, at 99 %, of what {table.trials:,} trials of these {role}s find"
         return [
             certainty,
             f"{found}. An ε or a number of {role}s so found is up to a third above the least",
@@ -245,7 +245,7 @@ def _plain(epsilon: float, share: float, standard_error: float) -> dict[str, flo
 def _point(offered: Offered, plan: Plan) -> dict[str, float]:
     """Return what is offered to the people who are there."""
     whole = plan.unit.whole
-    return _plain(offered.epsilon, offered.error.value / whole, offered.error.standard_error / whole)
+    return _plain(offered.epsilon, offered.quoted / whole, offered.error.standard_error / whole)
 
 
 def _option(option: Planned) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class VariantSearch:
         aimed = aim * table.unit.whole
         found = least_by_trials(
             lambda price: self.at(table, name, price, aim=aimed),
-            lambda offered: offered.error.value / aimed,
+            lambda offered: offered.quoted / aimed,
             start=table.price,
             between=(table.price / _REACH, table.price * _REACH),
             power=1.0,
@@ -120,7 +120,7 @@ class VariantSearch:
         rounded = (rounded_up(found.epsilon * factor, _DIGITS - 1) for factor in (1.0, _NEXT))
         for price in (*rounded, found.epsilon):
             offered = self.at(table, name, price)  # by all trials, as its error is said
-            if offered is not None and offered.error.value <= aimed:
+            if offered is not None and offered.quoted <= aimed:
                 return offered
         return None
 
@@ -178,8 +178,8 @@ class VariantSearch:
 
 
 def share_of(table: VariantTable, offered: Offered) -> float:
-    """Return an error as a share of all that there is in a table."""
-    return offered.error.value / table.unit.whole
+    """Return an error as a share of all that there is in a table: one that trials found at its upper limit."""
+    return offered.quoted / table.unit.whole
 
 
 def rounded_up(number: float, digits: int) -> float:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Self
 
 import msgspec
+from scipy.special import stdtrit
 
 from ...protocol.errors import ConfigurationError, require
 from ...protocol.phases import PhasedProtocol
@@ -51,6 +52,8 @@ _STEPS_OF_PARAMETER: Final = 60
 _FIRST_TRIALS: Final = 8  # of a variant at a price that may be far from an aim; where they do not tell, there are more
 _TIMES_TRIALS: Final = 3
 _CLEAR: Final = 4.0  # standard errors between an error and an aim, beyond which more trials would not change the side
+_CONFIDENCE: Final = 0.99
+"""Of an error's upper limit."""
 _NEAR: Final = 1 + 1e-9  # rounding of a price
 
 
@@ -63,13 +66,20 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
         error: in the table's unit; its standard error is 0 where it is exact.
         settings: the parameters that make a session this variant; None for such as are left out then.
         cells: what stands in the table's columns, by header.
+        at_most: the upper confidence limit of an error that trials found; None of an exact one.
     """
 
     name: str
     epsilon: float
     error: Measurement
+    at_most: float | None = None
     settings: Mapping[str, Any] = {}
     cells: Mapping[str, str] = {}
+
+    @property
+    def quoted(self) -> float:
+        """The error that can be counted on: where trials found it, its upper confidence limit."""
+        return self.error.value if self.at_most is None else self.at_most
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
@@ -359,12 +369,21 @@ class SimulatedVariants(VariantTable):
             error = self.error_of(summary)
             cells = {self.error: self._written(error, summary)}
             epsilon = price_of(resolved.protocol)
-            self._known[key] = Offered(name=name, epsilon=epsilon, error=error, settings=settings, cells=cells)
+            at_most = self._limit_of(error, summary, len(measured.trials))
+            self._known[key] = Offered(
+                name=name, epsilon=epsilon, error=error, at_most=at_most, settings=settings, cells=cells
+            )
         return self._known[key]
 
     def error_of(self, summary: Summary) -> Measurement:
         """Return the error that a measure says."""
         return Measurement(1 - summary.mean if self.is_lack else summary.mean, summary.standard_error)
+
+    def _limit_of(self, error: Measurement, summary: Summary, trials: int) -> float:
+        """Return an error's upper limit, by Student's t; where all trials agree, by the share's own interval."""
+        if not error.standard_error:
+            return 1 - summary.low if self.is_lack else summary.high
+        return error.value + float(stdtrit(trials - 1, _CONFIDENCE)) * error.standard_error
 
     def measured_at(self, error: float) -> float:
         """Return the measure of an error: what `error_of` makes of one, turned around."""

@@ -1,307 +1,343 @@
-"""How well winners hold: probabilities that they are truly the best, verdicts, and how often these confirm.
+"""What fair voting states: confirmed winners and shortfalls for every profile, probabilities and errors.
 
-Profiles are drawn by several laws; the protocol's own phase adds its noise, and its own outcome elects, claims and
-gives a verdict. Profiles of the priors themselves are drawn as utilities, since no rankings need have them. Of a winner
-alone the claim is the level at which it may lack a shortfall.
+Votes of one profile are drawn together by the protocol's own randomizers. Their estimates are sums of what single
+reports stand for, which the protocol's own estimators say; its own objective elects, and its own test confirms.
 """
 
-import dataclasses
-import math
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
-from typing import Final
+import functools
+from typing import Any, Final, NamedTuple
 
-import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ...protocol import Tally
-from ...protocol.arrays import IntArray
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.errors import ConfigurationError
 from ...protocol.fair_voting import FairVoting, Outcome, Parameters
-from ...protocol.fair_voting.assurance import CONFIRMED
 from ...protocol.fair_voting.choices import ExponentialChoice
-from ...protocol.fair_voting.objective import ObjectiveName
-from ...protocol.fair_voting.parameters import CENTRAL, MechanismName
+from ...protocol.fair_voting.confirmation import p_value_of
+from ...protocol.fair_voting.joint_reports import JointReport
+from ...protocol.fair_voting.parameters import BY_QUALITY, JOINT, LOCAL
 from ...protocol.fair_voting.phases import DisclosedRankings
-from ...protocol.fair_voting.posteriors import DIFFERENCES
+from ...protocol.fair_voting.posteriors import merits_of
 from ...protocol.fair_voting.rankings import Rankings
-from ..experiments.calibration import Calibration, Claims, Drawn, claims_of
-from ..experiments.pooling import pool_by, verdict_columns
-from ..experiments.sheets import flat
-from ..tables import Table, listed
+from ...protocol.fair_voting.reports import RankingReport
+from ...protocol.fair_voting.utility_noise import UtilityNoise
+from ...protocol.mechanisms import VectorLaplace
+from ..experiments.calibration import Axes, Calibration, Case, Held, Statement
 
-__all__ = ["CALIBRATION", "PROFILES", "Cell", "Setting", "measure"]
+__all__ = ["CALIBRATION", "VOTES", "estimates_of", "profile_of", "vote_of"]
 
-_ALTERNATIVES: Final = ("a", "b", "c", "d")
-_LIMIT: Final = 0.5
-_OBJECTIVES: Final[tuple[ObjectiveName, ...]] = ("parity", "constrained", "penalized", "welfare_constrained")
-_MECHANISMS: Final[tuple[MechanismName, ...]] = (
-    "laplace",
-    "noisy_scores",
-    "sampled_pair",
-    "exponential",
-    "permute_and_flip",
-    "joint_pair",
-    "joint_scores",
-)
-_PRIOR: Final = "prior"
-
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """Groups and a price.
-
-    Args:
-        sizes: the groups'.
-        epsilon: of a trusted aggregator.
-        local_epsilon: where nobody is trusted, for which the same noise takes more.
-    """
-
-    sizes: tuple[int, ...]
-    epsilon: float
-    local_epsilon: float
-
-
-SETTINGS: Final = (
-    Setting((200, 100), 0.5, 2.0),
-    Setting((1_000, 500), 1.0, 4.0),
-    Setting((300, 200, 100), 1.0, 4.0),
-)
-
-PROFILES: Final = {
-    _PRIOR: "utilities as the claim's own prior has them",
-    "apart": "each group ranks by strengths of its own (Plackett and Luce), spread widely",
-    "near": "groups' strengths differ little from common ones",
-    "alike": "all groups rank by the same strengths, so that disparities are chance alone",
-    "impartial": "every ranking is as likely as any other",
+_MOST_NUMBERS: Final = 4_000_000
+"""That all reports of all votes stand for, of those that are drawn at once."""
+_ROSTERS: Final = (
+    (1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (4, 4), (5, 3), (8, 8), (10, 1), (16, 10), (31, 20), (64, 31), (100, 1),
+    (100, 100), (1, 1, 1), (3, 2, 1), (8, 5, 3), (20, 20, 20), (4, 3, 2, 1),
+)  # fmt: skip
+VOTES: Final[Axes] = {
+    "mechanism": ("laplace", *LOCAL, *JOINT),
+    "objective": ("parity", "penalized", "constrained", "welfare_constrained"),
+    "groups": _ROSTERS,
+    "alternatives": (2, 3, 4, 5, 6, 8, 13, 20, 31, 50),
+    "epsilon": (0.05, 0.1, 0.2, 0.5, 0.7, 1.0, 2.0, 4.0, 8.0),
+    "level": (0.2, 0.05, 0.01, 0.001),
+    "rankings": ("arbitrary", "unanimous", "opposed", "halves", "one apart", "alike"),
+    "profile": tuple(range(16)),
+    "weight": (0.0, 0.1, 0.3, 1.0, 3.0),
+    "limit": (0.0, 0.25, 0.5, 1.0, 3.0),
+    "share": (0.5, 0.9, 1.0),
+    "scores": ("borda", "plurality", "veto"),
 }
-"""Laws of profiles, by name."""
+_WINNERS: Final[Axes] = {**VOTES, "mechanism": tuple(sorted(BY_QUALITY))}
+_PRIORS: Final[Axes] = {
+    "objective": ("parity", "penalized", "constrained", "welfare_constrained"),
+    "groups": ((8, 5), (200, 100), (1_000, 500), (300, 200, 100)),
+    "alternatives": (2, 3, 4, 8),
+    "epsilon": (0.2, 0.5, 1.0, 2.0),
+}
 
 
-class Cell(Claims, frozen=True, kw_only=True):
-    """Claims and verdicts of one mechanism, objective, setting and law of profiles.
-
-    Args:
-        mechanism: which.
-        objective: what is elected.
-        sizes: the groups', with a plus sign between them.
-        epsilon: the price.
-        profiles: by which law they were drawn.
-        prior: under which the probability is claimed; what is claimed here is 1 less it. Empty for a winner alone,
-            which claims to lack its shortfall with no more probability than the level.
-        decided: the share of winners that are confirmed; nan where no verdict is given.
-        verdicts_wrong: the share of all winners that are confirmed and not the best.
-    """
-
-    mechanism: str
-    objective: str
-    sizes: str
-    epsilon: float
-    profiles: str
-    prior: str
-    decided: float
-    verdicts_wrong: float
-
-
-def measure(
-    mechanism: MechanismName,
-    *,
-    objective: ObjectiveName,
-    setting: Setting,
-    profiles: str,
-    trials: int,
-    seed: int,
-    level: float = 0.05,
-) -> Cell:
-    """Return one cell.
-
-    Args:
-        mechanism: which; where nobody is trusted the law `prior` cannot be drawn.
-        objective: what is elected.
-        setting: groups and price.
-        profiles: one of `PROFILES`.
-        trials: profiles, each with one vote.
-        seed: of everything drawn.
-        level: of the verdicts.
-    """
-    vote = _make_vote(mechanism, objective, setting, level)
-    places = _MECHANISMS.index(mechanism), _OBJECTIVES.index(objective), list(PROFILES).index(profiles)
-    generator = np.random.default_rng([seed, *places, *setting.sizes])
-    claimed = np.empty(trials)
-    wrong, decided = (np.zeros(trials, dtype=np.bool_) for _ in range(2))
-    prior = ""
-    for trial in range(trials):
-        if profiles == _PRIOR:
-            sums = _sums_of_prior(vote, generator)
-            outcome = _elect(vote, sums, generator)
-        else:
-            positions, groups = _rankings(setting.sizes, profiles, generator)
-            sums = _disclosed(vote).sums_of(positions, groups)
-            outcome = _vote(vote, positions, groups, sums, generator)
-        told = outcome.assurance
-        if told.probability is None or told.prior is None:
-            claimed[trial] = told.level
-            wrong[trial] = _lacks(vote, sums, outcome)
-            continue
-        prior = told.prior
-        claimed[trial] = 1 - told.probability
-        wrong[trial] = not _is_best(vote, sums, outcome.winner)
-        decided[trial] = told.verdict == CONFIRMED
-    return Cell(
-        **msgspec.structs.asdict(claims_of(claimed, wrong)),
-        mechanism=mechanism,
-        objective=objective,
-        sizes="+".join(map(str, setting.sizes)),
-        epsilon=vote.parameters.epsilon,
-        profiles=profiles,
-        prior=prior,
-        decided=float(decided.mean()) if prior else math.nan,
-        verdicts_wrong=float((decided & wrong).mean()) if prior else math.nan,
-    )
-
-
-def _make_vote(mechanism: MechanismName, objective: ObjectiveName, setting: Setting, level: float) -> FairVoting:
-    is_local = mechanism not in CENTRAL
-    return FairVoting(
-        Parameters(
-            alternatives=_ALTERNATIVES,
-            groups=tuple(f"g{place}" for place in range(len(setting.sizes))),
-            group_sizes=setting.sizes,
-            mechanism=mechanism,
-            objective=objective,
-            epsilon=setting.local_epsilon if is_local else setting.epsilon,
-            max_disparity=_LIMIT,
-            level=level,
+def vote_of(case: Case) -> FairVoting | None:
+    """Return a vote's protocol; None where nobody can have its parameters."""
+    sizes: tuple[int, ...] = case["groups"]
+    given: dict[str, Any] = {}
+    if case["objective"] == "welfare_constrained":
+        given["welfare_share"] = case.get("share", 0.9)
+    try:
+        return FairVoting(
+            Parameters(
+                alternatives=tuple(f"a{place}" for place in range(case["alternatives"])),
+                groups=tuple(f"g{place}" for place in range(len(sizes))),
+                group_sizes=sizes,
+                mechanism=case.get("mechanism", "laplace"),
+                objective=case["objective"],
+                epsilon=case["epsilon"],
+                max_disparity=case.get("limit", 0.5),
+                fairness_weight=case.get("weight", 1.0),
+                level=case.get("level", 0.05),
+                scores=case.get("scores", "borda"),
+                **given,
+            )
         )
-    )
+    except ConfigurationError:
+        return None
 
 
-def _disclosed(vote: FairVoting) -> DisclosedRankings:
-    """Return what adds up rankings without noise."""
-    parameters = msgspec.structs.replace(vote.parameters, mechanism="laplace", calibration="tight")
-    return DisclosedRankings(parameters)
+class _Profile(NamedTuple):
+    """Rankings as positions, shape (voters, alternatives), and their voters' groups."""
+
+    positions: IntArray
+    groups: IntArray
 
 
-def _sums_of_prior(vote: FairVoting, generator: np.random.Generator) -> IntArray:
-    """Return groups' sums, in steps from the center, of utilities as the prior has them."""
-    scoring = vote.parameters.make_scoring(is_centered=True)
-    sizes = np.array(vote.parameters.group_sizes)
-    shares = generator.random((len(sizes), len(_ALTERNATIVES)))
-    if vote.parameters.kind.releases_sums and vote.parameters.objective == "parity" and len(sizes) == 2:  # noqa: PLR2004  one difference
-        shares[0] = (1 + generator.uniform(-1, 1, len(_ALTERNATIVES))) / 2  # half the difference on either side
-        shares[1] = 1 - shares[0]
-    steps = scoring.steps[-1] + shares * scoring.range
-    return np.rint(steps * sizes[:, None]).astype(np.int64)
-
-
-def _rankings(sizes: Sequence[int], profiles: str, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Return rankings by Plackett and Luce's law, and their voters' groups."""
-    size = len(_ALTERNATIVES)
-    apart = {"apart": 2.0, "near": 0.3}.get(profiles, 0.0)
-    common = 0.0 if profiles in {"apart", "impartial"} else generator.normal(scale=1.5, size=size)
+def profile_of(case: Case) -> _Profile:
+    """Return rankings in which alternatives are as good as each other, or far from it."""
+    sizes, size = case["groups"], case["alternatives"]
+    generator = np.random.default_rng([case["profile"], size, *sizes])
+    voters = sum(sizes)
     groups = np.repeat(np.arange(len(sizes)), sizes)
-    strengths = common + generator.normal(scale=apart, size=(len(sizes), size)) if apart else np.zeros(size) + common
-    keys = generator.gumbel(size=(len(groups), size)) + (strengths[groups] if apart else strengths)
-    return (-keys).argsort(axis=1).argsort(axis=1).astype(np.int64), groups.astype(np.int64)
+    positions = np.array([generator.permutation(size) for _ in range(voters)])
+    one = positions[0]
+    match case["rankings"]:
+        case "unanimous":
+            positions[:] = one
+        case "opposed":
+            positions[:] = np.where(groups[:, None] % 2, size - 1 - one, one)
+        case "halves" | "one apart":
+            positions[:] = np.where(np.arange(voters)[:, None] % 2, size - 1 - one, one)
+            if case["rankings"] == "one apart":
+                first, second = np.argsort(positions[-1])[:2]
+                positions[-1, [first, second]] = positions[-1, [second, first]]
+        case "alike":
+            positions = positions[[place for own in sizes for place in range(own)]]
+        case _:
+            pass
+    return _Profile(positions.astype(np.int64), groups.astype(np.int64))
 
 
-def _vote(
-    vote: FairVoting, positions: IntArray, groups: IntArray, sums: IntArray, generator: np.random.Generator
-) -> Outcome:
-    """Return what a vote of these rankings releases."""
-    phase = vote.phase
+def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.random.Generator) -> FloatArray:
+    """Return each vote's estimated mean utilities, shape (votes, groups, alternatives)."""
+    phase, sizes = vote.phase, vote.parameters.group_sizes
     if isinstance(phase, DisclosedRankings):
-        return _elect(vote, sums, generator)
-    inputs = vote.encode({"group": groups, "ranking": Rankings(positions)})
-    uniforms = generator.random((len(positions), phase.mechanism.slots_of(positions.shape[1])))
-    reports = phase.mechanism.randomize_rows(inputs.private, uniforms)
-    return vote.outcome([phase.tally(reports, earlier=[], public=inputs.public)])
+        sums = phase.sums_of(profile.positions, profile.groups)
+        rows = np.tile(sums.reshape(1, -1), (votes, 1))
+        drawn = phase.tally_mechanism.randomize_rows(rows, generator.random(rows.shape)).reshape(votes, *sums.shape)
+        return (drawn / np.array(sizes)[:, None] + phase.scoring.center) * phase.scoring.step
+    inputs = vote.encode({"group": profile.groups, "ranking": Rankings(profile.positions)})
+    rows = np.tile(inputs.private, (votes, 1))
+    uniforms = generator.random((len(rows), phase.mechanism.slots_of(rows.shape[1])))
+    reports = phase.mechanism.randomize_rows(rows, uniforms)
+    voters = len(profile.groups)
+    if isinstance(phase.report, JointReport):
+        told = _told_of_all(phase.report, reports).reshape(votes, voters, len(sizes), -1)
+        means: FloatArray = told.sum(axis=1) / np.array(sizes)[:, None]
+    else:
+        each = _told(phase.report, reports).reshape(votes, voters, -1)
+        means = np.stack([own.mean(axis=1) for own in np.split(each, np.cumsum(sizes)[:-1], axis=1)], axis=1)
+    return means + _zero(phase.report) + float(phase.report.mean)
+
+
+def _zero(report: RankingReport | JointReport) -> float:
+    """Return what a group's estimate is of reports that are 0 throughout, about the mean."""
+    return float(next(report.estimates([0] * report.width, 1)))
+
+
+def _told(report: RankingReport, reports: IntArray) -> FloatArray:
+    """Return what each report adds to each alternative's utility, above that of zeros."""
+    if report.laplace is not None:
+        return _weights(report) * reports
+    rows, places = np.unique(reports, axis=0, return_inverse=True)
+    weights = _weights(report)
+    totals = np.array([report.totals_of(row[None]) for row in rows])
+    if weights.size == 1:
+        return _won(totals[:, ::2] - totals[:, 1::2], report.size, weights)[places.reshape(-1)]
+    return (totals.reshape(len(rows), report.size, -1) @ weights)[places.reshape(-1)]
+
+
+def _told_of_all(report: JointReport, reports: IntArray) -> FloatArray:
+    """Return what each report adds to each group's sum for each alternative, above that of zeros."""
+    if report.laplace is not None:
+        return _weights(report) * reports
+    rows, places = np.unique(reports, axis=0, return_inverse=True)
+    weights = _weights(report)
+    totals = np.array([report.totals_of(row[None]) for row in rows])
+    if weights.size == 1:
+        told = np.stack([_won(own, report.size, weights) for own in totals.swapaxes(0, 1)], axis=1)
+        return told[places.reshape(-1)]
+    return (totals.reshape(len(rows), report.num_groups, report.size, -1) @ weights)[places.reshape(-1)]
+
+
+def _weights(report: RankingReport | JointReport) -> FloatArray:
+    """Return what one report counts for its alternative at each position, or one preference, or each number alike."""
+    number = 1 if report.laplace is not None or report.name.endswith("pair") else report.size
+    units = np.eye(number, report.width, dtype=np.int64).tolist()
+    return np.array([float(next(report.estimates(unit, 1))) for unit in units]) - _zero(report)
+
+
+def _won(signs: IntArray, size: int, weight: FloatArray) -> FloatArray:
+    """Return what preferences count, shape (reports, alternatives), of signs for each pair, shape (reports, pairs)."""
+    first, second = np.triu_indices(size, 1)
+    told = np.zeros((len(signs), size))
+    for place, own in enumerate(np.argmax(np.abs(signs), axis=1).tolist()):
+        told[place, first[own]] += float(weight[0]) * signs[place, own]
+        told[place, second[own]] -= float(weight[0]) * signs[place, own]
+    return told
+
+
+def _noise_of(vote: FairVoting) -> UtilityNoise:
+    phase, sizes = vote.phase, vote.parameters.group_sizes
+    if isinstance(phase, DisclosedRankings):
+        laplace = phase.tally_mechanism
+        assert isinstance(laplace, VectorLaplace)  # noqa: S101  sums are released
+        return UtilityNoise.of_sums(laplace, phase.scoring.step, sizes)
+    if isinstance(phase.report, JointReport):
+        return UtilityNoise.of_joint_reports(phase.report, sum(sizes))
+    return UtilityNoise.of_reports(phase.report, sizes)
+
+
+def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    vote = vote_of(case)
+    if vote is None:
+        return None
+    profile, objective = profile_of(case), vote.parameters.make_objective()
+    inputs = vote.encode({"group": profile.groups, "ranking": Rankings(profile.positions)})
+    best = objective.best(vote.utilities_in(inputs), vote.parameters.group_sizes)
+    sizes, noise = np.array(vote.parameters.group_sizes, dtype=np.float64), _noise_of(vote)
+    most = max(_MOST_NUMBERS // (profile.positions.size * len(sizes)), 1)
+    found: list[NDArray[np.bool_]] = []
+    for start in range(0, sessions, most):
+        estimates = estimates_of(vote, profile, min(most, sessions - start), generator)
+        merits = merits_of(estimates, objective, sizes)
+        winners = merits.argmax(axis=1)
+        suspects = np.flatnonzero(~np.isin(winners, best))
+        p_value = functools.partial(p_value_of, noise=noise, objective=objective, sizes=sizes)
+        confirmed = np.zeros(len(winners), dtype=np.bool_)
+        ordered = np.sort(merits, axis=1)
+        order = suspects[np.argsort(-(ordered[suspects, -1] - ordered[suspects, -2]), kind="stable")]
+        for place in order.tolist():
+            confirmed[place] = p_value(estimates[place], int(winners[place])) <= vote.parameters.level
+            if not confirmed[place] and objective.name in {"parity", "penalized"}:
+                break  # the smaller a lead, the greater its p-value
+        found.append(confirmed)
+    return Held(np.full(sessions, vote.parameters.level), np.concatenate(found).astype(np.float64))
+
+
+def _hold_shortfalls(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    vote = vote_of(case)
+    if vote is None:
+        return None
+    choice = vote.disclosed.choice
+    assert isinstance(choice, ExponentialChoice)  # noqa: S101  a winner by quality
+    row = vote.disclosed.sums_of(*profile_of(case)).reshape(1, -1)
+    law = np.exp(choice.log_likelihoods(np.arange(choice.num_alternatives)[:, None], row))[:, 0]
+    winners = generator.choice(choice.num_alternatives, size=sessions, p=law / law.sum())
+    shortfall = vote.outcome([Tally(vote.parameters.num_voters, winners[:1])]).assurance.shortfall
+    if shortfall is None:
+        return None
+    qualities = choice.qualities(row[0].tolist())
+    lacks = np.array([float(max(qualities) - own) * choice.scoring.step >= shortfall for own in qualities])
+    return Held(np.full(sessions, vote.parameters.level), lacks[winners].astype(np.float64))
+
+
+def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    """Hold probabilities of winners against utilities as the prior has them."""
+    vote = vote_of(case)
+    if vote is None:
+        return None
+    phase, sizes = vote.disclosed, np.array(vote.parameters.group_sizes)
+    size, objective = case["alternatives"], vote.parameters.make_objective()
+    stated, wrong = np.empty(sessions), np.empty(sessions)
+    for session in range(sessions):
+        shares = generator.random((len(sizes), size))
+        if case["objective"] == "parity" and len(sizes) == 2:  # noqa: PLR2004  one difference, half of it on either side
+            shares[0] = (1 + generator.uniform(-1, 1, size)) / 2
+            shares[1] = 1 - shares[0]
+        steps = phase.scoring.steps[-1] + shares * phase.scoring.range
+        sums = np.rint(steps * sizes[:, None]).astype(np.int64)
+        outcome = _elect(vote, sums, generator)
+        best = objective.best(vote.mean_utilities(sums, phase.scoring), vote.parameters.group_sizes)
+        stated[session] = 1 - (outcome.assurance.probability or 0.0)
+        wrong[session] = vote.parameters.alternatives.index(outcome.winner) not in best
+    return Held(stated, wrong)
 
 
 def _elect(vote: FairVoting, sums: IntArray, generator: np.random.Generator) -> Outcome:
     """Return what a trusted aggregator releases of groups' sums."""
-    mechanism = vote.disclosed.choice or vote.disclosed.tally_mechanism
     row = sums.reshape(1, -1)
-    drawn = mechanism.randomize_rows(row, generator.random((1, mechanism.slots_of(row.size))))[0]
-    totals = drawn if vote.disclosed.choice else drawn.reshape(sums.shape)
-    return vote.outcome([Tally(vote.parameters.num_voters, totals)])
+    drawn = vote.disclosed.tally_mechanism.randomize_rows(row, generator.random(row.shape))
+    return vote.outcome([Tally(vote.parameters.num_voters, drawn.reshape(sums.shape))])
 
 
-def _is_best(vote: FairVoting, sums: IntArray, winner: str) -> bool:
-    """Return whether an alternative is among the best without noise."""
-    sizes = vote.parameters.group_sizes
-    scoring = vote.parameters.make_scoring(is_centered=True)
-    step = Fraction(scoring.step)
-    rows: list[list[int]] = sums.tolist()
-    utilities = [
-        [(Fraction(total, size) + scoring.center) * step for total in row]
-        for row, size in zip(rows, sizes, strict=True)
-    ]
-    best = vote.parameters.make_objective().best(utilities, sizes)
-    return vote.parameters.alternatives.index(winner) in best
+def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    """Hold squared errors of utilities, over all alternatives and groups, against the stated errors."""
+    vote = vote_of(case)
+    if vote is None:
+        return None
+    profile, noise = profile_of(case), _noise_of(vote)
+    inputs = vote.encode({"group": profile.groups, "ranking": Rankings(profile.positions)})
+    true = np.array([[float(value) for value in row] for row in vote.utilities_in(inputs)])
+    number = min(sessions, max(_MOST_NUMBERS // (profile.positions.size * len(true)), 1))
+    squares = np.square(estimates_of(vote, profile, number, generator) - true).mean(axis=2)
+    errors = np.square(noise.errors)
+    return Held(np.ones(number), (squares / errors).mean(axis=1))
 
 
-def _lacks(vote: FairVoting, sums: IntArray, outcome: Outcome) -> bool:
-    """Return whether another alternative's quality is higher than the winner's by the shortfall or more."""
-    choice, shortfall = vote.disclosed.choice, outcome.assurance.shortfall
-    if shortfall is None or not isinstance(choice, ExponentialChoice):
-        return False
-    row: list[int] = sums.reshape(-1).tolist()
-    qualities = choice.qualities(row)
-    own = qualities[vote.parameters.alternatives.index(outcome.winner)]
-    return float(max(qualities) - own) * choice.scoring.step >= shortfall
-
-
-def _cells(asked: Drawn) -> Iterator[Cell]:
-    for mechanism in _MECHANISMS:
-        asked.tell(f"fair-voting: {mechanism}")
-        for objective in _OBJECTIVES:
-            for setting in SETTINGS:
-                for profiles in PROFILES:
-                    if profiles == _PRIOR and mechanism not in CENTRAL:
-                        continue
-                    yield measure(
-                        mechanism,
-                        objective=objective,
-                        setting=setting,
-                        profiles=profiles,
-                        trials=asked.trials,
-                        seed=asked.seed,
-                    )
-
-
-def _tables(asked: Drawn) -> Iterator[Table]:
-    cells = list(_cells(asked))
-    for profiles, words in PROFILES.items():
-        rows = [cell for cell in cells if cell.profiles == profiles]
-        yield listed(
-            pool_by(rows, "mechanism", "objective"),
-            verdict_columns("confirmed", "confirmed and wrong", mechanism="mechanism", objective="objective"),
-            caption=f"Profiles: `{profiles}`",
-            note=f"{words}. Over {'; '.join(_words(setting) for setting in SETTINGS)}; four alternatives.",
-            labels=2,
-            name=profiles,
-            full=flat(rows),
+def _statements() -> list[Statement]:
+    confirmed = [
+        Statement(
+            name=f"confirmed winner: {mechanism}",
+            about=(
+                "a winner that is not the objective's best is confirmed with no more probability than the level, "
+                "whatever the rankings are."
+            ),
+            axes={**VOTES, "mechanism": (mechanism,)},
+            hold=_hold_verdicts,
         )
+        for mechanism in VOTES["mechanism"]
+    ]
+    return [
+        *confirmed,
+        Statement(
+            name="shortfall",
+            about="a winner alone lacks its shortfall or more with no more probability than the level.",
+            axes=_WINNERS,
+            hold=_hold_shortfalls,
+            times=10,
+        ),
+        Statement(
+            name="probability of the winner",
+            about=(
+                "the winner is not the best with 1 less the stated probability, under the prior that it names; "
+                "profiles are drawn as utilities, which no rankings need have."
+            ),
+            axes=_PRIORS,
+            hold=_hold_probabilities,
+            kind="on average",
+        ),
+        Statement(
+            name="standard error of utilities",
+            about="squared errors, in squared standard errors, over alternatives and groups, are 1 at most on average.",
+            axes={axis: values for axis, values in VOTES.items() if axis in _OF_ERRORS},
+            hold=functools.partial(_hold_any_objective, _hold_errors),
+            kind="error",
+        ),
+    ]
 
 
-def _words(setting: Setting) -> str:
-    sizes = ", ".join(f"{size:,}" for size in setting.sizes)
-    return f"groups of {sizes} at ε = {setting.epsilon:g} ({setting.local_epsilon:g} where nobody is trusted)"
+_OF_ERRORS: Final = {"mechanism", "groups", "alternatives", "epsilon", "rankings", "profile", "scores"}
+
+
+def _hold_any_objective(hold: Any, case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    return hold({**case, "objective": "parity"}, sessions, generator)
 
 
 CALIBRATION: Final = Calibration(
     title="Fair voting",
     about=(
-        "What is claimed is 1 less the probability that the winner is truly the objective's best. Its prior is "
-        f"`{DIFFERENCES}` for two groups, parity and estimates whose noise is independent, and `uniform utilities` "
-        "elsewhere. No real profile is like that: where groups rank alike, all alternatives are nearly as good by "
-        "parity, and more winners are wrong than is claimed. In `joint_pair` and `joint_scores` groups are private as "
-        "well. Of a winner alone (`exponential`, `permute_and_flip`) the "
-        "claim is that it lacks its shortfall or more in 5 % at most, whatever the rankings are; it has no probability "
-        "and no verdict. *Confirmed* is the share that is confirmed at 5 %, *confirmed and wrong* the share of all "
-        "winners that are confirmed and not the best."
+        "A confirmed winner and a shortfall need no prior. The probability of a winner does: where groups rank alike, "
+        "all alternatives are nearly as good by parity, and more winners are wrong than is stated. In `joint_` "
+        "mechanisms groups are private as well."
     ),
-    tables=_tables,
-    steps=len(_MECHANISMS),
+    statements=_statements,
 )
 """Fair voting's part of `psephos calibrate`."""

@@ -1,19 +1,19 @@
-"""How well decisions of a society hold: certainties under both priors, verdicts, and how often these decide.
+"""What moral preferences state: verdicts and intervals for every society, certainties under their priors, errors.
 
-A society is drawn in the ball of its release, and all its voters hold its preferences, so that the release without
-noise is known. The protocol's own outcome and its own `decide` then choose, claim and give a verdict.
+All voters of a society hold its preferences, so that the release without noise is known. The protocol's own outcome,
+`decide` and `compare_societies` then choose, claim and give verdicts.
 """
 
 import dataclasses
+import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 
-from ...protocol import Tally
 from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.errors import ConfigurationError
 from ...protocol.mechanisms import RowMechanism
 from ...protocol.moral_preferences import (
     DIFFERS,
@@ -23,283 +23,102 @@ from ...protocol.moral_preferences import (
     Paradigm,
     Parameters,
     PerturbedPhase,
-    PriorName,
     compare_societies,
     decide,
 )
-from ..experiments.calibration import Calibration, Claims, Drawn, claims_of
-from ..experiments.pooling import pool_by, verdict_columns, written_share
-from ..experiments.sheets import flat
-from ..tables import Table, listed
+from ...protocol.moral_preferences.parameters import MechanismName
+from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement
 
-__all__ = [
-    "CALIBRATION",
-    "DIVISIONS",
-    "SOCIETIES",
-    "WAYS",
-    "Cell",
-    "DifferencesCell",
-    "Way",
-    "measure",
-    "measure_differences",
-]
+__all__ = ["CALIBRATION", "SOCIETIES", "WAYS", "protocol_of", "society_of"]
 
-_VOTERS: Final = 100
 _BOUND: Final = 2.0
 _RECORDS: Final = 10
-_FEATURES: Final = (3, 10, 23)
 _NAMES: Final = ("a", "b", "c")
-_SIZES: Final = (100, 50, 25)
-"""Of societies that are compared, by which their noise differs."""
-_FEATURES_COMPARED: Final = (3, 10)
-_TIMES_DEARER: Final = 10
-"""Of the societies that are compared: they have few voters, and a price at which nothing is decided shows nothing."""
 _ROUNDING: Final = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
-class Way:
-    """One way to release preferences.
+class _Way:
+    """One way to release preferences: what is perturbed, whom voters trust, and a price with much noise."""
 
-    Args:
-        mechanism: what is perturbed.
-        paradigm: whom voters trust.
-        epsilons: prices, from much noise to little.
-    """
-
-    mechanism: str
+    mechanism: MechanismName
     paradigm: Paradigm
-    epsilons: tuple[float, ...]
+    price: float
 
 
 WAYS: Final = {
-    "laplace, VLCP": Way("laplace", Paradigm.VLCP, (0.1, 0.3, 1.0)),
-    "laplace, VLDP": Way("laplace", Paradigm.VLDP, (1.0, 3.0, 10.0)),
-    "direction, RLCP": Way("direction", Paradigm.RLCP, (0.01, 0.03, 0.1)),
-    "direction, RLDP": Way("direction", Paradigm.RLDP, (0.1, 0.3, 1.0)),
-    "functional, RLDP": Way("functional", Paradigm.RLDP, (1.0, 3.0, 10.0)),
+    "laplace, VLCP": _Way("laplace", Paradigm.VLCP, 0.1),
+    "laplace, VLDP": _Way("laplace", Paradigm.VLDP, 1.0),
+    "direction, RLCP": _Way("direction", Paradigm.RLCP, 0.01),
+    "direction, RLDP": _Way("direction", Paradigm.RLDP, 0.1),
+    "functional, RLDP": _Way("functional", Paradigm.RLDP, 1.0),
 }
-
-Society = Callable[[FloatArray, float, np.random.Generator], FloatArray]
+_ADDITIVE: Final = tuple(way for way in WAYS if not way.startswith("functional"))
+SOCIETIES: Final[dict[str, Callable[[FloatArray, float], FloatArray]]] = {
+    "none": lambda point, _norm: 0 * point,
+    "size": lambda point, norm: point * (norm * 7 % 1),
+    "ball": lambda point, _norm: point,
+    "weak": lambda point, _norm: point / 10,
+    "strong": lambda point, norm: point / (norm * (1 + 1e-12)),
+    "single": lambda point, _norm: np.where(np.arange(len(point)) == 0, 0.5, 0.0),
+}
 """From a point that is uniform in the ball of radius 1, and its norm there, to the society, in the same ball."""
-
-
-def _single(point: FloatArray, norm: float, generator: np.random.Generator) -> FloatArray:
-    del norm
-    single = np.zeros_like(point)
-    single[generator.integers(len(point))] = 0.5
-    return single
-
-
-SOCIETIES: Final[dict[str, tuple[str, Society]]] = {
-    "ball": ("anywhere in the ball: the prior `ball`", lambda point, _norm, _generator: point),
-    "size": (
-        "anywhere in a ball of any size: the prior `size`",
-        lambda point, _norm, generator: point * float(generator.random()),
-    ),
-    "weak": ("anywhere in a ball of a tenth of the size", lambda point, _norm, _generator: point / 10),
-    "strong": ("on the ball's surface", lambda point, norm, _generator: point / norm),
-    "single": ("half of the bound, on one feature", _single),
+_SESSIONS: Final[Axes] = {
+    "way": _ADDITIVE,
+    "features": (1, 2, 3, 5, 8, 10, 23),
+    "voters": LADDER,
+    "times the price": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+    "levels": ("one", "two", "one voter pays ten times"),
+    "level": (0.2, 0.05, 0.01, 0.001),
+    "society": tuple(SOCIETIES),
+    "point": tuple(range(16)),
 }
-"""By name, with words; the named priors first."""
-
-
-DIVISIONS: Final = {
-    "alike": "all of them prefer the same, so that whatever differs is noise",
-    "one feature": "one of them differs, in one feature",
-    "apart": "each is anywhere in the ball by itself",
+_CERTAINTIES: Final[Axes] = {
+    "way": tuple(WAYS),
+    "features": (3, 10, 23),
+    "voters": (100,),
+    "times the price": (1.0, 3.0, 10.0),
+    "society": PRIORS,
 }
-"""How three societies differ, by name."""
+_DIFFERENCES: Final[Axes] = {
+    "way": _ADDITIVE,
+    "features": (1, 2, 3, 5, 10),
+    "sizes": ((1, 1, 1), (2, 1, 1), (5, 3, 1), (20, 10, 5), (100, 1, 1), (100, 50, 25)),
+    "times the price": (1.0, 10.0, 100.0, 1_000.0),
+    "level": (0.2, 0.05, 0.01, 0.001),
+    "societies": ("alike", "one feature", "apart"),
+    "society": ("none", "ball", "weak", "strong", "single"),
+    "point": tuple(range(16)),
+}
 
 
-class Cell(Claims, frozen=True, kw_only=True):
-    """Claims and verdicts of one way, number of features, price, law of societies and prior.
-
-    Args:
-        way: the mechanism and the paradigm.
-        num_features: d.
-        epsilon: the price.
-        society: by which societies were drawn.
-        prior: under which certainties are claimed; what is claimed here is 1 less the certainty.
-        decided: the share of verdicts that are not too close to tell; nan where there are none.
-        verdicts_wrong: the share of all verdicts that are wrong; nan where there are none.
-    """
-
-    way: str
-    num_features: int
-    epsilon: float
-    society: str
-    prior: str
-    decided: float
-    verdicts_wrong: float
-
-
-def measure(
-    way: str, *, num_features: int, epsilon: float, society: str, trials: int, seed: int, level: float | None = None
-) -> list[Cell]:
-    """Return a cell for each prior, of the same sessions.
-
-    Args:
-        way: one of `WAYS`.
-        num_features: d.
-        epsilon: the price.
-        society: one of `SOCIETIES`.
-        trials: societies, each with one session and one pair of alternatives.
-        seed: of everything drawn.
-        level: of the verdicts; by default the protocol's own default.
-    """
-    features = tuple(f"f{place}" for place in range(num_features))
-    given: dict[str, Any] = {"mechanism": WAYS[way].mechanism, "paradigm": WAYS[way].paradigm}
-    protocol = MoralPreferences(
-        Parameters(features=features, epsilon=epsilon, bound=_BOUND, max_records=_RECORDS, **given)
-    )
-    places = list(WAYS).index(way), num_features, round(1000 * epsilon), list(SOCIETIES).index(society)
-    generator = np.random.default_rng([seed, *places])
-    claimed: dict[PriorName, FloatArray] = {prior: np.empty(trials) for prior in PRIORS}
-    wrong, decided, misled = (np.zeros(trials, dtype=np.bool_) for _ in range(3))
-    for trial in range(trials):
-        row = _draw_society(protocol, society, generator)
-        outcome = _session(protocol, row, generator)
-        change: list[float] = generator.normal(size=num_features).tolist()
-        pair = dict(zip(features, change, strict=True))
-        is_first = math.fsum(own * value for own, value in zip(row.tolist(), change, strict=True)) > 0
-        for prior, claims in claimed.items():
-            decision = decide(outcome, pair, {}, level=level, prior=prior)
-            claims[trial] = 1 - (decision.certainty or 0.0)
-            wrong[trial] = (decision.choice == "first") != is_first
-            decided[trial] = decision.verdict == decision.choice
-        misled[trial] = decided[trial] and wrong[trial]
-    has_verdicts = given["mechanism"] != "functional"
-    return [
-        Cell(
-            **msgspec.structs.asdict(claims_of(claims, wrong)),
-            way=way,
-            num_features=num_features,
-            epsilon=epsilon,
-            society=society,
-            prior=prior,
-            decided=float(decided.mean()) if has_verdicts else math.nan,
-            verdicts_wrong=float(misled.mean()) if has_verdicts else math.nan,
+def protocol_of(case: Case, **given: Any) -> MoralPreferences | None:
+    """Return a session's protocol; None where nobody can have its parameters."""
+    way = WAYS[case["way"]]
+    price = round(way.price * case["times the price"], 6)
+    levels = case.get("levels", "one")
+    if levels != "one":
+        given["epsilons"] = tuple(round(price * times, 2) for times in ((1, 2) if levels == "two" else (1, 10)))
+    else:
+        given["epsilon"] = price
+    try:
+        return MoralPreferences(
+            Parameters(
+                features=tuple(f"f{place}" for place in range(case["features"])),
+                bound=_BOUND,
+                max_records=_RECORDS,
+                mechanism=way.mechanism,
+                paradigm=way.paradigm,
+                **given,
+            )
         )
-        for prior, claims in claimed.items()
-    ]
+    except ConfigurationError:
+        return None
 
 
-class DifferencesCell(msgspec.Struct, frozen=True, kw_only=True):
-    """Verdicts on all differences between three societies, of one way, number of features, price and division.
-
-    Args:
-        way: the mechanism and the paradigm.
-        num_features: d.
-        epsilon: the price.
-        division: how the societies differ.
-        number: of sessions.
-        compared: differences in each session, in all of which verdicts and intervals hold at once.
-        decided: the share of all differences that are said to hold.
-        wrong: the share of sessions in which any verdict is wrong.
-        missed: the share of sessions in which any interval is without the difference that there is without noise.
-    """
-
-    way: str
-    num_features: int
-    epsilon: float
-    division: str
-    number: int
-    compared: int
-    decided: float
-    wrong: float
-    missed: float
-
-
-def measure_differences(
-    way: str, *, num_features: int, epsilon: float, division: str, trials: int, seed: int, level: float | None = None
-) -> DifferencesCell:
-    """Return a cell of differences between societies.
-
-    Args:
-        way: one of `WAYS`, but Algorithm 3, which has no verdicts.
-        num_features: d.
-        epsilon: the price.
-        division: one of `DIVISIONS`.
-        trials: sessions, each of three societies.
-        seed: of everything drawn.
-        level: of all verdicts of a session together; by default the protocol's own default.
-    """
-    features = tuple(f"f{place}" for place in range(num_features))
-    given: dict[str, Any] = {"mechanism": WAYS[way].mechanism, "paradigm": WAYS[way].paradigm}
-    protocol = MoralPreferences(
-        Parameters(features=features, epsilon=epsilon, bound=_BOUND, max_records=_RECORDS, societies=_NAMES, **given)
-    )
-    places = list(WAYS).index(way), num_features, round(1000 * epsilon), list(DIVISIONS).index(division)
-    generator = np.random.default_rng([seed, *places])
-    decided, wrong, missed = 0, 0, 0
-    compared = num_features * math.comb(len(_NAMES), 2)
-    for _ in range(trials):
-        rows = _divided(protocol, division, generator)
-        clean = {name: _clean(protocol, row) for name, row in zip(_NAMES, rows, strict=True)}
-        found = compare_societies(_session_of_societies(protocol, rows, generator), level=level)
-        errs, misses = False, False
-        for each in found:
-            true = clean[each.more][each.feature] - clean[each.less][each.feature]
-            holds = each.verdict == DIFFERS
-            decided += holds
-            errs |= holds and true <= 0
-            low, high = each.low, each.high
-            misses |= low is not None and high is not None and not low - _ROUNDING <= true <= high + _ROUNDING
-        wrong += errs
-        missed += misses
-    return DifferencesCell(
-        way=way,
-        num_features=num_features,
-        epsilon=epsilon,
-        division=division,
-        number=trials,
-        compared=compared,
-        decided=decided / (trials * compared),
-        wrong=wrong / trials,
-        missed=missed / trials,
-    )
-
-
-def _divided(protocol: MoralPreferences, division: str, generator: np.random.Generator) -> list[FloatArray]:
-    """Return the row that all voters of each society hold, in steps of the summary's grid."""
-    rows = [_draw_society(protocol, "ball", generator) for _ in _NAMES]
-    if division == "apart":
-        return rows
-    same = [rows[0].copy() for _ in _NAMES]
-    if division == "one feature":
-        same[1][generator.integers(len(rows[0]))] = 0
-    return same
-
-
-def _clean(protocol: MoralPreferences, row: FloatArray) -> dict[str, float]:
-    """Return what would be released of a society without noise."""
-    preferences = protocol.summary.preferences_of(row * protocol.summary.step, 0.0)
-    return dict(zip(protocol.parameters.features, preferences.tolist(), strict=True))
-
-
-def _session_of_societies(
-    protocol: MoralPreferences, rows: Sequence[FloatArray], generator: np.random.Generator
-) -> Outcome:
-    """Return what a session releases in which all voters of a society hold the same."""
-    phase = protocol.phase
-    public = np.repeat(np.arange(len(_SIZES)), _SIZES)[:, None]
-    held = np.stack([_row_of(protocol, row) for row in rows])[public[:, 0]]
-
-    def drawn(mechanism: RowMechanism, held: IntArray) -> IntArray:
-        return mechanism.randomize_rows(held, generator.random((len(held), mechanism.slots_of(held.shape[1]))))
-
-    if isinstance(phase, PerturbedPhase):
-        return protocol.outcome([phase.tally(drawn(phase.mechanism, held), earlier=[], public=public)])
-    tally = phase.tally(held, earlier=[], public=public)
-    return protocol.outcome(
-        [phase.randomize_tally(tally, lambda mechanism, sums: drawn(mechanism, np.array([sums]))[0].tolist())]
-    )
-
-
-def _draw_society(protocol: MoralPreferences, society: str, generator: np.random.Generator) -> FloatArray:
+def society_of(protocol: MoralPreferences, kind: str, generator: np.random.Generator) -> FloatArray:
     """Return the row that all voters of a society hold, in steps of the summary's grid."""
-    summary, size = protocol.summary, protocol.parameters.num_features
+    size = protocol.parameters.num_features
     if protocol.parameters.mechanism == "direction":
         point = generator.normal(size=size)
         norm = generator.random() ** (1 / size)
@@ -308,8 +127,8 @@ def _draw_society(protocol: MoralPreferences, society: str, generator: np.random
         shares = generator.exponential(size=size + 1)
         point = shares[:size] / shares.sum() * generator.choice([-1.0, 1.0], size=size)
         norm = float(np.abs(point).sum())
-    drawn = SOCIETIES[society][1](point, norm * (1 + 1e-12), generator)
-    return np.trunc(drawn * summary.bound)
+    drawn = point * float(generator.random()) if kind == "size" else SOCIETIES[kind](point, norm)
+    return np.trunc(drawn * protocol.summary.bound)
 
 
 def _row_of(protocol: MoralPreferences, society: FloatArray) -> IntArray:
@@ -328,99 +147,192 @@ def _row_of(protocol: MoralPreferences, society: FloatArray) -> IntArray:
     return np.rint(coefficients / summary.step).astype(np.int64)
 
 
-def _session(protocol: MoralPreferences, row: FloatArray, generator: np.random.Generator) -> Outcome:
-    """Return what a session of voters releases who all hold the same."""
+def _release(protocol: MoralPreferences, rows: IntArray, public: IntArray, generator: np.random.Generator) -> Outcome:
+    """Return what a session of voters releases.
+
+    Args:
+        protocol: the session's.
+        rows: what they hold.
+        public: their society and their level of ε, where there are several.
+        generator: of the noise.
+    """
     phase = protocol.phase
-    size = protocol.summary.num_values
-    rows = np.tile(_row_of(protocol, row), (_VOTERS, 1))
-    public = np.empty((_VOTERS, 0), dtype=np.int64)
-    if isinstance(phase, PerturbedPhase):
-        rows = phase.mechanism.randomize_rows(rows, generator.random((_VOTERS, phase.mechanism.slots_of(size))))
-        return protocol.outcome([phase.tally(rows, earlier=[], public=public)])
-    sums = phase.tally(rows, earlier=[], public=public).totals
-    uniforms = generator.random((1, phase.tally_mechanism.slots_of(size)))
-    return protocol.outcome([Tally(_VOTERS, phase.tally_mechanism.randomize_rows(sums[None], uniforms)[0])])
+
+    def drawn(mechanism: RowMechanism, held: IntArray) -> IntArray:
+        return mechanism.randomize_rows(held, generator.random((len(held), mechanism.slots_of(held.shape[1]))))
+
+    if not isinstance(phase, PerturbedPhase):
+        tally = phase.tally(rows, earlier=[], public=public)
+
+        def row_of(mechanism: RowMechanism, sums: Sequence[int]) -> list[int]:
+            return drawn(mechanism, np.array([sums], dtype=np.int64))[0].tolist()
+
+        return protocol.outcome([phase.randomize_tally(tally, row_of)])
+    reports = np.empty((len(rows), phase.num_reported), dtype=np.int64)
+    for mechanism, places in phase.mechanism_groups(public):
+        reports[places] = drawn(mechanism, rows[places])
+    return protocol.outcome([phase.tally(reports, earlier=[], public=public)])
 
 
-def _tables(asked: Drawn) -> Iterator[Table]:
-    cells: list[Cell] = []
-    for way, of_way in WAYS.items():
-        asked.tell(f"moral-preferences: {way}")
-        for size in _FEATURES:
-            for epsilon in of_way.epsilons:
-                for society in SOCIETIES:
-                    cells += measure(
-                        way,
-                        num_features=size,
-                        epsilon=epsilon,
-                        society=society,
-                        trials=asked.trials,
-                        seed=asked.seed,
-                    )
-    for society, (words, _) in SOCIETIES.items():
-        rows = [cell for cell in cells if cell.society == society]
-        yield listed(
-            pool_by(rows, "way", "prior"),
-            verdict_columns(release="way", prior="prior"),
-            caption=f"Societies: `{society}`",
-            note=f"{words}. Over {', '.join(map(str, _FEATURES))} features and three prices each; {_VOTERS} voters.",
-            labels=2,
-            name=society,
-            full=flat(rows),
-        )
-    yield _table_of_differences(asked)
+def _session(protocol: MoralPreferences, society: FloatArray, case: Case, generator: np.random.Generator) -> Outcome:
+    """Return what a session releases in which all voters hold the same."""
+    voters = case["voters"]
+    own = [place % 2 if case.get("levels") == "two" else int(place == 0) for place in range(voters)]
+    levels = np.array(own, dtype=np.int64)
+    public = levels[:, None] if protocol.parameters.is_personal else np.empty((voters, 0), dtype=np.int64)
+    return _release(protocol, np.tile(_row_of(protocol, society), (voters, 1)), public, generator)
 
 
-def _table_of_differences(asked: Drawn) -> Table:
-    """Return how verdicts on differences between societies hold, all of a session's at once."""
-    asked.tell("moral-preferences: differences between societies")
-    cells = [
-        measure_differences(
-            way,
-            num_features=size,
-            epsilon=_TIMES_DEARER * of_way.epsilons[-1],
-            division=division,
-            trials=asked.trials,
-            seed=asked.seed,
-        )
-        for way, of_way in WAYS.items()
-        if of_way.mechanism != "functional"
-        for division in DIVISIONS
-        for size in _FEATURES_COMPARED
+def _pair(protocol: MoralPreferences, change: FloatArray) -> dict[str, float]:
+    """Return an alternative that differs by so much in each feature from one that has none."""
+    values: list[float] = change.tolist()
+    return dict(zip(protocol.parameters.features, values, strict=True))
+
+
+def _prefers_first(society: FloatArray, change: FloatArray) -> bool:
+    pairs: list[tuple[float, float]] = np.stack([society, change], axis=1).tolist()
+    return math.fsum(own * value for own, value in pairs) > 0
+
+
+def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    """Hold verdicts on pairs between which a society is nearly indifferent."""
+    protocol = protocol_of(case)
+    if protocol is None:
+        return None
+    fixed = np.random.default_rng([case["point"], case["features"]])
+    society = society_of(protocol, case["society"], fixed)
+    change: FloatArray = fixed.normal(size=protocol.parameters.num_features)
+    if length := float(society @ society):
+        change -= society * (float(change @ society) / length)  # nobody prefers either
+        change -= society * (1e-9 / math.sqrt(length))  # all prefer the second, by next to nothing
+    pair = _pair(protocol, change)
+    is_first = _prefers_first(society, change)
+    wrong = np.zeros(sessions)
+    for session in range(sessions):
+        decision = decide(_session(protocol, society, case, generator), pair, {}, level=case["level"])
+        # Where nobody prefers either, each verdict is wrong, and has the level.
+        denied = {"second"} if is_first else {"first"}
+        wrong[session] = decision.verdict in denied
+    return Held(np.full(sessions, case["level"]), wrong)
+
+
+def _hold_certainties(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    protocol = protocol_of(case)
+    if protocol is None:
+        return None
+    stated, wrong = np.empty(sessions), np.empty(sessions)
+    for session in range(sessions):
+        society = society_of(protocol, case["society"], generator)
+        outcome = _session(protocol, society, case, generator)
+        change: FloatArray = generator.normal(size=protocol.parameters.num_features)
+        decision = decide(outcome, _pair(protocol, change), {}, prior=case["society"])
+        stated[session] = 1 - (decision.certainty or 0.0)
+        wrong[session] = (decision.choice == "first") != _prefers_first(society, change)
+    return Held(stated, wrong)
+
+
+def _hold_differences(case: Case, sessions: int, generator: np.random.Generator, *, of_intervals: bool) -> Held | None:
+    """Hold all verdicts on differences between three societies at once, or all intervals."""
+    protocol = protocol_of(case, societies=_NAMES)
+    if protocol is None:
+        return None
+    fixed = np.random.default_rng([case["point"], case["features"]])
+    rows = [society_of(protocol, case["society"], fixed) for _ in _NAMES]
+    if case["societies"] != "apart":
+        rows = [rows[0].copy() for _ in _NAMES]
+        rows[1][0] *= case["societies"] == "alike"
+    clean = {name: _clean(protocol, row) for name, row in zip(_NAMES, rows, strict=True)}
+    public = np.repeat(np.arange(len(_NAMES)), case["sizes"])[:, None]
+    held = np.stack([_row_of(protocol, row) for row in rows])[public[:, 0]]
+    wrong = np.zeros(sessions)
+    for session in range(sessions):
+        for each in compare_societies(_release(protocol, held, public, generator), level=case["level"]):
+            true = clean[each.more][each.feature] - clean[each.less][each.feature]
+            if of_intervals:
+                low, high = each.low, each.high
+                misses = low is not None and high is not None and not low - _ROUNDING <= true <= high + _ROUNDING
+            else:
+                misses = each.verdict == DIFFERS and true <= 0
+            wrong[session] = max(wrong[session], float(misses))
+    return Held(np.full(sessions, case["level"]), wrong)
+
+
+def _clean(protocol: MoralPreferences, row: FloatArray) -> dict[str, float]:
+    """Return what would be released of a society without noise."""
+    preferences = protocol.summary.preferences_of(row * protocol.summary.step, 0.0)
+    return dict(zip(protocol.parameters.features, preferences.tolist(), strict=True))
+
+
+def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    """Hold squared errors of preferences that are not projected against their stated errors."""
+    protocol = protocol_of(case)
+    if protocol is None or protocol.parameters.mechanism == "direction":
+        return None
+    society = society_of(protocol, case["society"], np.random.default_rng([case["point"], case["features"]]))
+    true = list(_clean(protocol, society).values())
+    pairs: list[tuple[float, float]] = []
+    for _ in range(sessions):
+        outcome = _session(protocol, society, case, generator)
+        if outcome.errors is not None and not outcome.is_projected:
+            ratios = [
+                ((own - value) / error) ** 2
+                for own, value, error in zip(outcome.preferences, true, outcome.errors, strict=True)
+            ]
+            pairs.append((1.0, math.fsum(ratios) / len(ratios)))
+    return Held(*map(np.array, zip(*pairs, strict=True))) if pairs else None
+
+
+def _statements() -> Sequence[Statement]:
+    return [
+        Statement(
+            name="verdict on a pair",
+            about=(
+                "a verdict names the alternative that the release without noise does not prefer with no more "
+                "probability than the level; the society prefers the other one by next to nothing."
+            ),
+            axes=_SESSIONS,
+            hold=_hold_verdicts,
+        ),
+        Statement(
+            name="certainty",
+            about=(
+                "a choice is another one without noise with 1 less the stated certainty, under the prior that it "
+                "names: the society anywhere in its ball, or in a ball of any size. Of Algorithm 3 (`functional`) it "
+                "is from a simulation."
+            ),
+            axes=_CERTAINTIES,
+            hold=_hold_certainties,
+            kind="on average",
+        ),
+        Statement(
+            name="verdicts on differences",
+            about="verdicts on differences between three societies are wrong with no more probability than the level.",
+            axes=_DIFFERENCES,
+            hold=functools.partial(_hold_differences, of_intervals=False),
+        ),
+        Statement(
+            name="intervals of differences",
+            about="any interval misses the difference without noise with no more probability than the level.",
+            axes=_DIFFERENCES,
+            hold=functools.partial(_hold_differences, of_intervals=True),
+        ),
+        Statement(
+            name="standard error of preferences",
+            about="squared errors, in squared standard errors, over features, are 1 at most on average.",
+            axes={axis: values for axis, values in _SESSIONS.items() if axis != "level"},
+            hold=_hold_errors,
+            kind="error",
+        ),
     ]
-    return listed(
-        cells,
-        [
-            ("release", lambda cell: cell.way),
-            ("societies", lambda cell: cell.division),
-            ("ε", lambda cell: f"{cell.epsilon:g}"),
-            ("differences", lambda cell: f"{cell.compared}"),
-            ("said to hold", lambda cell: written_share(cell.decided)),
-            ("sessions with a wrong verdict", lambda cell: written_share(cell.wrong)),
-            ("sessions with a missed interval", lambda cell: written_share(cell.missed)),
-        ],
-        caption="Differences between three societies: all verdicts at once",
-        note=f"{'; '.join(f'{name}: {words}' for name, words in DIVISIONS.items())}. Societies of "
-        f"{', '.join(map(str, _SIZES))} voters. By design at most 0.05 of sessions have a wrong verdict or a missed "
-        f"interval; shares of {asked.trials:,} sessions scatter by {math.sqrt(0.05 * 0.95 / asked.trials):.3f}.",
-        labels=2,
-        name="differences",
-        full=flat(cells),
-    )
 
 
 CALIBRATION: Final = Calibration(
     title="Moral preferences",
     about=(
-        "What is claimed is 1 less a decision's certainty: the probability that the release without noise would choose "
-        "otherwise, under the prior that the decision names, `ball` unless told otherwise. Pairs of alternatives "
-        "differ in each feature by a normal law. Where a society is weak for its ball, `ball` claims too few errors, "
-        "and `size` less so; of strong ones `size` claims too many. *Verdicts given* is the share that is not too "
-        "close to tell at 5 %, *verdicts wrong* the share of all pairs whose verdict is wrong; Algorithm 3 "
-        "(`functional`) has none, and its certainties are from a simulation of its noise. Verdicts on differences "
-        "between societies are held to 5 % for all of a session's differences together."
+        "Verdicts and intervals need no prior. A certainty does: where a society is weak for its ball, `ball` states "
+        "too few errors, and `size` less so; of strong ones `size` states too many. Near indifference half of all "
+        "choices are wrong, whatever is stated. Algorithm 3 has no verdict."
     ),
-    tables=_tables,
-    steps=len(WAYS) + 1,
+    statements=_statements,
 )
 """The part of moral preferences of `psephos calibrate`."""

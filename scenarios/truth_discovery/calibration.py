@@ -1,26 +1,29 @@
-"""How well truth discovery's claims hold: confidences on published crowds, and supports of the labels that were found.
+"""What truth discovery states: supports for all answers, and what confidences are worth on published crowds.
 
-A confidence is right on average over published crowds, or it is not right at all: nothing says how a new crowd errs. So
-the published ones are perturbed again and again, what each estimator says is held against what is known to be true, and
-the credit that an estimator deserves is fitted anew, with each crowd left out in turn. Made-up crowds, whose workers
-err independently, take no part in the fit. Supports are held against the answers before the perturbation.
+Limits of a support hold whatever the answers are. A confidence is no such promise: nothing says how a new crowd errs.
+So published crowds are perturbed again and again, what each estimator says is held against what is known to be true,
+and what is said of a crowd is held against crowds of other *families*: of another source and another kind of task.
+Made-up crowds, whose workers err independently, take no part.
 """
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from ...protocol.arrays import FloatArray
-from ...protocol.estimators.truth_inference import KnownNoise, debiased_majority, support_limits
+from ...protocol.errors import ConfigurationError
+from ...protocol.estimators.truth_inference import estimate_support, support_limits
+from ...protocol.mechanisms import Beta, Discrete, TruncatedNormal
 from ...protocol.randomness import SimulatedNoise
-from ...protocol.truth_discovery import CREDITS, find_truths, make_noise
+from ...protocol.truth_discovery import CREDITS, Parameters, find_truths, make_noise
 from ..datasets import DATA_VARIABLE
-from ..experiments.calibration import Calibration, Drawn
+from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement, Wanted
 from ..experiments.sheets import flat
 from ..tables import Table, listed
 from .crowd_reports import Layout, draw_labels, renumbering
@@ -29,31 +32,141 @@ from .data.synthetic import make_crowd, skewed_crowd
 
 __all__ = [
     "CALIBRATION",
+    "FAMILIES",
+    "AccuracyRow",
     "Confidences",
-    "CreditRow",
     "CrowdRow",
-    "SupportRow",
-    "credit_row",
-    "fit_credit",
+    "credit_of",
+    "crowd_rows",
     "sessions_of",
 ]
 
-_EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
+FAMILIES: Final[Mapping[str, Sequence[str]]] = {
+    "birds": ("bluebird", "ducks"),
+    "smiles": ("duchenne",),
+    "grades": ("peer_grading",),
+    "entailment": ("rte",),
+    "dogs": ("dog",),
+    "relevance of pages": ("web_search", "relevance"),
+    "same or not": ("d_product", "zencrowd_in"),
+    "sentiment": ("d_sentiment", "sentiment_polarity", "sentiment_polarity_amt", "weather_sentiment_amt"),
+    "adult content": ("adult",),
+    "music": ("music_genre",),
+}
+"""Published crowds of one source, or one kind of task."""
+_EPSILONS: Final = (0.5, 1.0, 2.0, 4.0, 6.0)
 _MECHANISMS: Final = ("one_layer", "two_layer")
 _TRIALS_A_SESSION: Final = 100
 """A session of a crowd has thousands of labels: so many trials are one."""
-_SUPPORTED_AT: Final = 1.0
 _NUM_BINS: Final = 10
-_LEVEL: Final = 0.05
 _AUTO: Final = "cautious"
 """What `auto` takes."""
-_CALIBRATED: Final = tuple(name for name in CREDITS if not name.endswith("crh"))
-"""Shares of weights claim no probability."""
+_RIVALS: Final = ("majority", "truth_discovery", "one_coin")
+_CALIBRATED: Final = tuple(name for name, credit in CREDITS.items() if credit.average < 1)
 _MADE_UP: Final = {
     f"made up, {classes} labels, {share:.0%} of one": skewed_crowd(classes, share)
     for classes in (2, 4)
     for share in (0.5, 0.8, 0.95)
 }
+_HYPERS: Final[Mapping[str, Any]] = {
+    "beta": Beta(alpha=2.0, beta=5.0, low=0.0, high=0.5),
+    "normal": TruncatedNormal(location=0.1, scale=0.1, low=0.0, high=0.4),
+    "two points": Discrete(probabilities=(0.02, 0.4), shares=(0.7, 0.3)),
+}
+_TASKS: Final[Axes] = {
+    "mechanism": ("one_layer", "two_layer", "fresh_two_layer", *_HYPERS),
+    "labels": (2, 3, 4, 5, 10, 30),
+    "answers": LADDER,
+    "epsilon": (0.0, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0),
+    "level": (0.2, 0.05, 0.01, 0.001),
+    "given": ("all one label", "all but one", "two alike", "all alike"),
+}
+
+
+def _parameters_of(case: Case) -> Parameters | None:
+    labels = tuple(f"l{place}" for place in range(case["labels"]))
+    given: dict[str, Any] = {"mechanism": case["mechanism"], "epsilon": case["epsilon"]}
+    if case["mechanism"] in _HYPERS:
+        given = {"mechanism": "two_layer", "hyper": _HYPERS[case["mechanism"]]}
+    try:
+        return Parameters(tasks=("t",), answer_sets=(labels,), max_answers=1, **given)
+    except ConfigurationError:
+        return None
+
+
+def _reported(case: Case, parameters: Parameters, tasks: int, generator: np.random.Generator) -> tuple[Any, Any, float]:
+    """Return how many answers each label truly has, how many reports in each task, and the flip probability."""
+    size, number = case["labels"], case["answers"]
+    given: dict[str, list[int]] = {
+        "all one label": [0] * number,
+        "all but one": [min(place, 1) for place in range(number)],
+        "two alike": [place % 2 for place in range(number)],
+        "all alike": [place % size for place in range(number)],
+    }
+    answers = np.array(given[case["given"]], dtype=np.int64)
+    noise = make_noise(parameters)
+    mechanism = noise.mechanism
+    rows = np.tile(answers, tasks)[:, None]
+    labels = mechanism.randomize_rows(rows, generator.random((len(rows), mechanism.slots_of(1))))[:, 0]
+    places = np.repeat(np.arange(tasks), number) * size + labels
+    counts = np.bincount(places, minlength=tasks * size).reshape(tasks, size)
+    return np.bincount(answers, minlength=size), counts, noise.flip_probabilities[0]
+
+
+def _hold_limits(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    """Hold the limits of all labels of a task at once, and so those of whichever label is found."""
+    parameters = _parameters_of(case)
+    if parameters is None:
+        return None
+    true, counts, flip = _reported(case, parameters, sessions, generator)
+    limits = [
+        support_limits(count, case["answers"], flip_probability=flip, num_labels=len(true), level=case["level"])
+        for count in range(case["answers"] + 1)
+    ]
+    lows, highs = (np.array(ends)[counts] for ends in zip(*limits, strict=True))
+    wrong = ((true < lows) | (true > highs)).any(axis=1)
+    return Held(np.full(sessions, case["level"]), wrong.astype(np.float64))
+
+
+def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    parameters = _parameters_of(case)
+    if parameters is None:
+        return None
+    true, counts, flip = _reported(case, parameters, sessions, generator)
+    told = [
+        estimate_support(count, case["answers"], flip_probability=flip, num_labels=len(true))
+        for count in range(case["answers"] + 1)
+    ]
+    known = [each for each in told if each is not None]
+    if len(known) < len(told):
+        return None
+    values = np.array([each.value for each in known])[counts[:, 0]]
+    errors = np.array([each.standard_error for each in known])[counts[:, 0]]
+    return Held(np.square(errors), np.square(values - true[0]))
+
+
+def _statements() -> Sequence[Statement]:
+    return [
+        Statement(
+            name="limits of supports",
+            about=(
+                "the limits of any label of a task miss how many workers gave it with no more probability than the "
+                "level, so that those of the label that is found do, too; also where workers draw their flip "
+                "probabilities by a law of one's own."
+            ),
+            axes=_TASKS,
+            hold=_hold_limits,
+            times=10,
+        ),
+        Statement(
+            name="standard error of a support",
+            about="of a label that is named beforehand the mean squared error is no more than is stated.",
+            axes={axis: values for axis, values in _TASKS.items() if axis != "level"},
+            hold=_hold_errors,
+            kind="error",
+            times=10,
+        ),
+    ]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -74,84 +187,14 @@ class Confidences:
         """Return the confidences of which so much is kept beyond chance."""
         return self.chance + credit * (self.model - self.chance)
 
-
-class CreditRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What an estimator's confidences are worth; crowds have one weight each.
-
-    Args:
-        estimator: which.
-        mechanism: by which answers were perturbed.
-        credit: that outcomes use.
-        fitted: to these sessions.
-        least_left_out: the least of the fits without one crowd.
-        most_left_out: the greatest of them.
-        model: the mean of the estimator's own confidences.
-        claimed: the mean of those in outcomes.
-        found: the share that is right.
-        error_of_model: the error of calibration: the mean difference, over tenths of confidence, of mean and share.
-        error: the same, of the confidences in outcomes.
-        error_left_out: the same, each crowd with the credit that the others fit.
-    """
-
-    estimator: str
-    mechanism: str
-    credit: float
-    fitted: float
-    least_left_out: float
-    most_left_out: float
-    model: float
-    claimed: float
-    found: float
-    error_of_model: float
-    error: float
-    error_left_out: float
+    def error_at(self, credit: float) -> float:
+        """Return the error of calibration: the mean difference, over tenths of confidence, of mean and share."""
+        stated = self.at(credit)
+        bins = np.clip((stated * _NUM_BINS).astype(np.int64), 0, _NUM_BINS - 1)
+        return float(np.abs(np.bincount(bins, stated - self.is_right)).sum()) / len(stated)
 
 
-class CrowdRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What `auto` says of one crowd.
-
-    Args:
-        crowd: which.
-        mechanism: by which answers were perturbed.
-        number: labels with a known truth, in all sessions.
-        model: the mean of the estimator's own confidences.
-        claimed: the mean of those in outcomes.
-        found: the share that is right.
-        paper: the share that the paper's truth discovery has right.
-        majority: the share that a majority has right.
-    """
-
-    crowd: str
-    mechanism: str
-    number: int
-    model: float
-    claimed: float
-    found: float
-    paper: float
-    majority: float
-
-
-class SupportRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Supports of one crowd, held against the answers before the perturbation.
-
-    Args:
-        crowd: which.
-        mechanism: by which answers were perturbed.
-        answers: of a task, on average.
-        lifted: by how much the estimate is above the truth, on average over the labels that were found.
-        bias: the same of the label that most workers gave, which is not chosen by the reports.
-        missed: the share of the found labels whose true support is outside its limits.
-    """
-
-    crowd: str
-    mechanism: str
-    answers: float
-    lifted: float
-    bias: float
-    missed: float
-
-
-def fit_credit(crowds: Sequence[Confidences]) -> float:
+def credit_of(crowds: Sequence[Confidences]) -> float:
     """Return what of confidences beyond chance to keep: least squares of right or wrong, crowds of one weight each."""
     products, squares = 0.0, 0.0
     for each in crowds:
@@ -161,13 +204,134 @@ def fit_credit(crowds: Sequence[Confidences]) -> float:
     return products / squares
 
 
-def _error_of(confidences: Sequence[FloatArray], crowds: Sequence[Confidences]) -> float:
-    """Return the error of calibration of confidences, crowd by crowd, each crowd of one weight."""
-    gaps = np.zeros(_NUM_BINS)
-    for each, crowd in zip(confidences, crowds, strict=True):
-        bins = np.clip((each * _NUM_BINS).astype(np.int64), 0, _NUM_BINS - 1)
-        gaps += np.bincount(bins, each - crowd.is_right, minlength=_NUM_BINS) / len(each)
-    return float(np.abs(gaps).sum()) / len(crowds)
+def sessions_of(
+    layout: Layout, name: str, mechanism: str, epsilon: float, estimators: Sequence[str], wanted: Wanted
+) -> dict[str, Confidences]:
+    """Return what estimators say of a crowd's reports at a price, all of the same reports.
+
+    Args:
+        layout: the crowd.
+        name: its own, on which its noise depends.
+        mechanism: the perturbation.
+        epsilon: the price.
+        estimators: by name.
+        wanted: how many trials: a session for each hundred.
+    """
+    gold, answers = layout.is_gold, layout.crowd.answers
+    found: dict[str, list[tuple[FloatArray, FloatArray]]] = {estimator: [] for estimator in estimators}
+    sessions = max(1, wanted.trials // _TRIALS_A_SESSION)
+    generator = np.random.default_rng([wanted.seed, round(10 * epsilon)])
+    parameters = msgspec.structs.replace(layout.parameters, epsilon=epsilon, mechanism=mechanism)
+    noise = make_noise(parameters)
+    for labels in draw_labels(layout, noise, SimulatedNoise(wanted.seed, session=name), start=0, stop=sessions):
+        # Ties go to the first label: by its number, a frequent one would flatter who has many ties.
+        numbers = renumbering(answers.num_classes, answers.sizes, generator)
+        reports = dataclasses.replace(answers, labels=numbers[answers.tasks, labels])
+        truth = numbers[np.arange(answers.num_tasks), np.maximum(layout.crowd.truth, 0)]
+        for estimator in estimators:
+            of_estimator = msgspec.structs.replace(parameters, estimator=estimator)
+            _, inference = find_truths(reports, parameters=of_estimator, noise=noise)
+            is_right = (inference.truths[gold] == truth[gold]).astype(np.float64)
+            found[estimator].append((inference.confidences[gold], is_right))
+    chance: FloatArray = np.tile(1 / answers.sizes[gold], sessions)
+    return {
+        estimator: Confidences(np.concatenate(model), chance, np.concatenate(right))
+        for estimator, pairs in found.items()
+        for model, right in [zip(*pairs, strict=True)]
+    }
+
+
+class CrowdRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What an estimator says of one crowd.
+
+    Args:
+        crowd: which.
+        family: its own; all others say what confidences are worth here.
+        estimator: which.
+        number: labels with a known truth, in all sessions.
+        model: the mean of the estimator's own confidences.
+        credit: what of these beyond chance deserves to be kept on this crowd.
+        least: the least credit of a crowd of the other families.
+        most: the greatest.
+        low: with `high`, the mean confidences at these.
+        high: see there.
+        found: the share that is right.
+        is_covered: whether that is in between.
+        error: of calibration, at the mean credit of the other families.
+    """
+
+    crowd: str
+    family: str
+    estimator: str
+    number: int
+    model: float
+    credit: float
+    least: float
+    most: float
+    low: float
+    high: float
+    found: float
+    is_covered: bool
+    error: float
+
+
+def crowd_rows(estimator: str, crowds: Mapping[str, Confidences]) -> Iterator[CrowdRow]:
+    """Yield what an estimator says of each crowd, by what the crowds of other families are like.
+
+    Args:
+        estimator: which.
+        crowds: its confidences on each.
+    """
+    family_of = {name: family for family, names in FAMILIES.items() for name in names}
+    for name, own in crowds.items():
+        family = family_of.get(name, "made up")
+        others = [each for other, each in crowds.items() if family_of.get(other, other) != family]
+        if not others:
+            continue
+        deserved = [credit_of([each]) for each in others]
+        low, high = (float(own.at(end(deserved)).mean()) for end in (min, max))
+        found = float(own.is_right.mean())
+        yield CrowdRow(
+            crowd=name,
+            family=family,
+            estimator=estimator,
+            number=len(own.model),
+            model=float(own.model.mean()),
+            credit=credit_of([own]),
+            least=min(deserved),
+            most=max(deserved),
+            low=low,
+            high=high,
+            found=found,
+            is_covered=low <= found <= high,
+            error=own.error_at(credit_of(others)),
+        )
+
+
+class AccuracyRow(msgspec.Struct, frozen=True, kw_only=True):
+    """How many truths `auto` finds in one cell, beside its rivals.
+
+    Args:
+        crowd: which.
+        mechanism: the perturbation.
+        epsilon: the price.
+        number: labels with a known truth, in all sessions.
+        auto: the share that is right.
+        majority: that of the majority.
+        truth_discovery: of the paper's truth discovery.
+        one_coin: of the one-coin model.
+        behind: by how many points `auto` is behind the best of these.
+    """
+
+    crowd: str
+    mechanism: str
+    epsilon: float
+    number: int
+    auto: float
+    majority: float
+    truth_discovery: float
+    one_coin: float
+    behind: float
 
 
 def _layouts() -> dict[str, Layout]:
@@ -177,247 +341,106 @@ def _layouts() -> dict[str, Layout]:
     return {name: Layout.of(load_crowd(name, Path(folder))) for name in there}
 
 
-def sessions_of(
-    layout: Layout, name: str, mechanism: str, estimators: Sequence[str], asked: Drawn
-) -> dict[str, Confidences]:
-    """Return what estimators say of a crowd's reports at all prices, all of the same reports.
-
-    Args:
-        layout: the crowd.
-        name: its own, on which its noise depends.
-        mechanism: the perturbation.
-        estimators: by name.
-        asked: how many trials: a session for each hundred, at each price.
-    """
-    gold, answers = layout.is_gold, layout.crowd.answers
-    found: dict[str, list[FloatArray]] = {estimator: [] for estimator in estimators}
-    right: dict[str, list[FloatArray]] = {estimator: [] for estimator in estimators}
-    sessions = max(1, asked.trials // _TRIALS_A_SESSION)
-    generator = np.random.default_rng(asked.seed)
-    for epsilon in _EPSILONS:
-        parameters = msgspec.structs.replace(layout.parameters, epsilon=epsilon, mechanism=mechanism)
-        noise = make_noise(parameters)
-        for labels in draw_labels(layout, noise, SimulatedNoise(asked.seed, session=name), start=0, stop=sessions):
-            # Ties go to the first label: by its number, a frequent one would flatter who has many ties.
-            numbers = renumbering(answers.num_classes, answers.sizes, generator)
-            reports = dataclasses.replace(answers, labels=numbers[answers.tasks, labels])
-            truth = numbers[np.arange(answers.num_tasks), np.maximum(layout.crowd.truth, 0)]
-            for estimator in estimators:
-                _, inference = find_truths(
-                    reports, parameters=msgspec.structs.replace(parameters, estimator=estimator), noise=noise
-                )
-                found[estimator].append(inference.confidences[gold])
-                is_right = inference.truths[gold] == truth[gold]
-                right[estimator].append(is_right.astype(np.float64))
-    chance: FloatArray = np.tile(1 / answers.sizes[gold], len(_EPSILONS) * sessions)
-    return {
-        estimator: Confidences(np.concatenate(found[estimator]), chance, np.concatenate(right[estimator]))
-        for estimator in estimators
-    }
+def _tables(wanted: Wanted) -> Iterator[Table]:
+    published = _layouts()
+    crowds = published | {name: Layout.of(make_crowd(spec)) for name, spec in _MADE_UP.items()}
+    held: dict[str, dict[str, list[Confidences]]] = {estimator: {} for estimator in (*_RIVALS, *_CALIBRATED)}
+    accuracies: list[AccuracyRow] = []
+    for (name, layout), mechanism, epsilon in itertools.product(crowds.items(), _MECHANISMS, _EPSILONS):
+        estimators = held if name in published else (*_RIVALS, _AUTO)
+        of_cell = sessions_of(layout, name, mechanism, epsilon, tuple(estimators), wanted)
+        accuracies.append(_accuracies(name, mechanism, epsilon, of_cell))
+        for estimator, each in of_cell.items() if name in published else ():
+            held[estimator].setdefault(name, []).append(each)
+    pooled = {estimator: {name: _joined(each) for name, each in held[estimator].items()} for estimator in _CALIBRATED}
+    rows = [row for estimator, of_crowds in pooled.items() for row in crowd_rows(estimator, of_crowds)]
+    if rows:
+        yield _table_of_confidences(rows)
+    yield _table_of_accuracies(accuracies)
 
 
-def credit_row(estimator: str, mechanism: str, crowds: Sequence[Confidences]) -> CreditRow:
-    """Return what an estimator's confidences are worth on some crowds.
-
-    Args:
-        estimator: which one's, by name.
-        mechanism: the perturbation.
-        crowds: its confidences on each, at least two.
-    """
-    credit = CREDITS[estimator]
-    left_out = [fit_credit([*crowds[:place], *crowds[place + 1 :]]) for place in range(len(crowds))]
-    model, claimed, found = (
-        float(np.mean([numbers.mean() for numbers in of_crowds]))
-        for of_crowds in zip(*((each.model, each.at(credit), each.is_right) for each in crowds), strict=True)
-    )
-    return CreditRow(
-        estimator=estimator,
-        mechanism=mechanism,
-        credit=credit,
-        fitted=fit_credit(crowds),
-        least_left_out=min(left_out),
-        most_left_out=max(left_out),
-        model=model,
-        claimed=claimed,
-        found=found,
-        error_of_model=_error_of([each.model for each in crowds], crowds),
-        error=_error_of([each.at(credit) for each in crowds], crowds),
-        error_left_out=_error_of([each.at(own) for each, own in zip(crowds, left_out, strict=True)], crowds),
-    )
+def _joined(cells: Sequence[Confidences]) -> Confidences:
+    fields = ([getattr(each, field) for each in cells] for field in ("model", "chance", "is_right"))
+    return Confidences(*map(np.concatenate, fields))
 
 
-def _support_row(name: str, layout: Layout, mechanism: str, asked: Drawn) -> SupportRow:
-    """Return how far supports are from the answers."""
-    answers = layout.crowd.answers
-    width = answers.num_classes
-    clean = np.bincount(answers.tasks * width + answers.labels, minlength=answers.num_tasks * width)
-    clean = clean.reshape(-1, width)
-    totals = clean.sum(axis=1)
-    parameters = msgspec.structs.replace(layout.parameters, epsilon=_SUPPORTED_AT, mechanism=mechanism)
-    noise = make_noise(parameters)
-    flips = dict(zip(noise.sizes, noise.flip_probabilities, strict=True))
-    lifted: list[FloatArray] = []
-    biases: list[float] = []
-    missed: list[bool] = []
-    sessions = max(1, asked.trials // _TRIALS_A_SESSION)
-    for labels in draw_labels(layout, noise, SimulatedNoise(asked.seed, session=name), start=0, stop=sessions):
-        reports = dataclasses.replace(answers, labels=labels)
-        _, inference = find_truths(reports, parameters=parameters, noise=noise)
-        above = debiased_majority(reports, KnownNoise.fixed(flips)).counts - clean
-        tasks = np.flatnonzero(inference.truths >= 0)
-        biases.append(float(above[tasks, clean[tasks].argmax(axis=1)].mean()))
-        found = inference.truths[tasks]
-        lifted.append(above[tasks, found])
-        counts = np.bincount(answers.tasks * width + labels, minlength=clean.size).reshape(-1, width)
-        for task, label in zip(tasks.tolist(), found.tolist(), strict=True):
-            size = int(answers.sizes[task])
-            low, high = support_limits(
-                int(counts[task, label]),
-                int(totals[task]),
-                flip_probability=flips[size],
-                num_labels=size,
-                level=_LEVEL,
-            )
-            missed.append(not low <= clean[task, label] <= high)
-    return SupportRow(
+def _accuracies(name: str, mechanism: str, epsilon: float, cell: Mapping[str, Confidences]) -> AccuracyRow:
+    right = {estimator: float(each.is_right.mean()) for estimator, each in cell.items()}
+    return AccuracyRow(
         crowd=name,
         mechanism=mechanism,
-        answers=float(totals[totals > 0].mean()),
-        lifted=float(np.concatenate(lifted).mean()),
-        bias=float(np.mean(biases)),
-        missed=float(np.mean(missed)),
+        epsilon=epsilon,
+        number=len(cell[_AUTO].model),
+        auto=right[_AUTO],
+        behind=100 * (max(right[rival] for rival in _RIVALS) - right[_AUTO]),
+        **{rival: right[rival] for rival in _RIVALS},
     )
 
 
-def _tables(asked: Drawn) -> Iterator[Table]:
-    published = _layouts()
-    made_up = {name: Layout.of(make_crowd(spec)) for name, spec in _MADE_UP.items()}
-    held: dict[tuple[str, str], Mapping[str, Confidences]] = {}
-    for name, layout in {**published, **made_up}.items():
-        asked.tell(f"truth-discovery: {name}")
-        estimators = _CALIBRATED if name in published else ("majority", "truth_discovery", _AUTO)
-        for mechanism in _MECHANISMS:
-            of_crowd = sessions_of(layout, name, mechanism, estimators, asked)
-            held[name, mechanism] = of_crowd
-    if len(published) > 1:
-        yield _credits(list(published), held)
-    yield _crowds([*published, *made_up], held)
-    asked.tell("truth-discovery: supports")
-    yield _supports(
-        [
-            _support_row(name, layout, mechanism, asked)
-            for mechanism in _MECHANISMS
-            for name, layout in {**published, **made_up}.items()
-        ]
-    )
-
-
-def _credits(published: Sequence[str], held: Mapping[tuple[str, str], Mapping[str, Confidences]]) -> Table:
-    rows = [
-        credit_row(estimator, mechanism, [held[name, mechanism][estimator] for name in published])
-        for estimator in _CALIBRATED
-        for mechanism in _MECHANISMS
-    ]
+def _table_of_confidences(rows: Sequence[CrowdRow]) -> Table:
+    own = [row for row in rows if row.estimator == _AUTO]
     return listed(
-        rows,
+        own,
         [
-            ("estimator", lambda row: row.estimator),
-            ("mechanism", lambda row: row.mechanism),
-            ("credit", lambda row: f"{row.credit:.2f}"),
-            ("fitted", lambda row: f"{row.fitted:.2f}"),
-            ("one left out", lambda row: f"{row.least_left_out:.2f}–{row.most_left_out:.2f}"),
+            ("crowd", lambda row: row.crowd),
+            ("family", lambda row: row.family),
             ("model", lambda row: f"{row.model:.3f}"),
-            ("claimed", lambda row: f"{row.claimed:.3f}"),
+            ("credit", lambda row: f"{row.credit:.2f}"),
+            ("said of others", lambda row: f"{row.least:.2f}–{row.most:.2f}"),
+            ("range", lambda row: f"{row.low:.3f}–{row.high:.3f}"),
             ("right", lambda row: f"{row.found:.3f}"),
-            ("error, model", lambda row: f"{row.error_of_model:.3f}"),
+            ("covered", lambda row: "yes" if row.is_covered else "no"),
             ("error", lambda row: f"{row.error:.3f}"),
-            ("error, left out", lambda row: f"{row.error_left_out:.3f}"),
         ],
-        caption="Confidences over published crowds",
-        note=f"{len(published)} crowds of one weight each, ε = {', '.join(f'{e:g}' for e in _EPSILONS)}. credit: what "
-        "is kept of an estimator's confidence beyond chance; fitted: to these sessions, and without one crowd, the "
-        "least and the greatest; model: its own confidence, claimed: the outcome's; error: of calibration, over tenths "
-        "of confidence; left out: each crowd with the credit that the others fit.",
+        caption="Confidences of `auto`, each crowd by crowds of other families",
+        note=f"ε = {', '.join(f'{e:g}' for e in _EPSILONS)}, one layer and two. credit: what of an estimator's "
+        "confidence beyond chance was worth keeping on the crowd; said of others: from the least to the greatest "
+        "credit of crowds of other families; range: the mean confidences at these; error: "
+        "of calibration at the other families' mean credit. The range covers what is right on "
+        f"{sum(row.is_covered for row in own)} of {len(own)} crowds; of all estimators, which are in the file, in "
+        f"{sum(row.is_covered for row in rows)} of {len(rows)} rows.",
         labels=2,
         name="confidences",
         full=flat(rows),
     )
 
 
-def _crowds(names: Sequence[str], held: Mapping[tuple[str, str], Mapping[str, Confidences]]) -> Table:
-    rows: list[CrowdRow] = []
-    for name in names:
-        for mechanism in _MECHANISMS:
-            of_crowd = held[name, mechanism]
-            each = of_crowd[_AUTO]
-            rows.append(
-                CrowdRow(
-                    crowd=name,
-                    mechanism=mechanism,
-                    number=len(each.model),
-                    model=float(each.model.mean()),
-                    claimed=float(each.at(CREDITS[_AUTO]).mean()),
-                    found=float(each.is_right.mean()),
-                    paper=float(of_crowd["truth_discovery"].is_right.mean()),
-                    majority=float(of_crowd["majority"].is_right.mean()),
-                )
-            )
+def _table_of_accuracies(rows: Sequence[AccuracyRow]) -> Table:
+    worst = sorted(rows, key=lambda row: -row.behind)
     return listed(
-        rows,
+        worst[:_MOST_SHOWN],
         [
             ("crowd", lambda row: row.crowd),
             ("mechanism", lambda row: row.mechanism),
-            ("labels", lambda row: f"{row.number:,}"),
-            ("model", lambda row: f"{row.model:.3f}"),
-            ("claimed", lambda row: f"{row.claimed:.3f}"),
-            ("right", lambda row: f"{row.found:.3f}"),
-            ("the paper's", lambda row: f"{row.paper:.3f}"),
-            ("majority", lambda row: f"{row.majority:.3f}"),
+            ("ε", lambda row: f"{row.epsilon:g}"),
+            ("auto", lambda row: f"{100 * row.auto:.1f}"),
+            ("majority", lambda row: f"{100 * row.majority:.1f}"),
+            ("truth discovery", lambda row: f"{100 * row.truth_discovery:.1f}"),
+            ("one-coin", lambda row: f"{100 * row.one_coin:.1f}"),
+            ("behind", lambda row: f"{row.behind:+.1f}"),
         ],
-        caption="Confidences of `auto`, crowd by crowd",
-        note="A crowd may be far from the average: the workers of `ducks` err together, and no confidence sees it. "
-        "Made-up crowds took no part in the fit; workers err independently there, and the model is nearer to truth. "
-        "The paper's, majority: what these have right in the same reports. Labels are renumbered at random, so that "
-        "ties favor none. The majority is the better one in some rows, by far on `ducks`; no rule was found that sees "
-        "it beforehand.",
+        caption="`auto` where it is farthest behind",
+        note=f"Accuracy in percent, and by how many points `auto` is behind the best of the three: more than half a "
+        f"point in {sum(row.behind > _HALF_A_POINT for row in rows)} of {len(rows)} cells, which are all in the file.",
         labels=2,
-        name="crowds",
-        full=flat(rows),
+        name="auto",
+        full=flat(worst),
     )
 
 
-def _supports(rows: Sequence[SupportRow]) -> Table:
-    return listed(
-        rows,
-        [
-            ("crowd", lambda row: row.crowd),
-            ("mechanism", lambda row: row.mechanism),
-            ("answers a task", lambda row: f"{row.answers:.1f}"),
-            ("found label", lambda row: f"{row.lifted:+.2f}"),
-            ("label of most", lambda row: f"{row.bias:+.2f}"),
-            ("limits missed", lambda row: f"{row.missed:.3f}"),
-        ],
-        caption=f"Supports at ε = {_SUPPORTED_AT:g}",
-        note="found label: by how much the estimate of the label that was found is above the workers who gave it, on "
-        "average: what choosing it by the same reports does; label of most: the same of the label that most gave, "
-        "which no report chooses, and whose estimate has no bias; "
-        f"limits missed: the share of the found labels outside their limits, at most {_LEVEL:g} by design.",
-        labels=2,
-        name="supports",
-        full=flat(rows),
-    )
-
+_MOST_SHOWN: Final = 12
+_HALF_A_POINT: Final = 0.5
 
 CALIBRATION: Final = Calibration(
     title="Truth discovery",
     about=(
-        "A task's `confidence` is what its estimator says, drawn towards chance by the estimator's *credit*, which was "
-        "fitted to the published crowds: it is right on average over them, and `model_confidences` beside it are the "
-        "estimator's own. A support is estimated without bias for every label; of the label that was found, which was "
-        "chosen by the same reports, limits are stated that hold at 95 %. Published crowds are read from the folder "
-        f"that {DATA_VARIABLE} names, where it has them; each {_TRIALS_A_SESSION} trials are one session of each."
+        "Limits of supports need no prior. A confidence is what its estimator says, drawn towards chance by a "
+        "*credit*: crowds deserve different ones, whatever the noise is, and nothing in the answers tells which. So a "
+        "range is said, from the worst published crowd to the best, and the tables hold it against each crowd by those "
+        f"of other families. Published crowds are read from the folder that {DATA_VARIABLE} names, where it has them; "
+        f"each {_TRIALS_A_SESSION} trials are one session of each."
     ),
+    statements=_statements,
     tables=_tables,
-    steps=len(CROWDS) + len(_MADE_UP) + 1,
 )
 """Truth discovery's part of `psephos calibrate`."""

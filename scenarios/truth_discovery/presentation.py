@@ -75,6 +75,8 @@ class _Task:
     found: str | None
     confidence: float | None
     model_confidence: float | None
+    confidences: tuple[float, float] | None
+    rank: int
     supports: Mapping[str, Estimate] | None
     limits: SupportLimits | None
     num_answers: int
@@ -94,13 +96,19 @@ class _Task:
 
 def _tasks(outcome: Outcome, known: Known) -> list[_Task]:
     truth, gold = known.truth or {}, known.gold or {}
-    supports, limits = outcome.supports, outcome.limits_of_found()
+    supports, limits, ranges = outcome.supports, outcome.limits_of_found(), outcome.confidence_ranges
+    places = range(len(outcome.tasks))
+    ranks = {
+        each: rank for rank, each in enumerate(sorted(places, key=lambda own: -(outcome.confidences[own] or 0)), 1)
+    }
     return [
         _Task(
             name=name,
             found=outcome.truths[place],
             confidence=outcome.confidences[place],
             model_confidence=outcome.model_confidences[place],
+            confidences=ranges[place],
+            rank=ranks[place],
             supports=supports[place],
             limits=limits[place],
             num_answers=outcome.num_answers[place],
@@ -141,9 +149,16 @@ def _least_sure(tasks: Sequence[_Task]) -> list[_Task]:
 def _meaning(estimator: str) -> list[str]:
     """Return what a confidence is, in lines."""
     lines = [f"confidence: {_CONFIDENCES.get(estimator, _POSTERIOR)}"]
-    if (credit := CREDITS[estimator]) != 1:
-        lines[0] += f", of which {100 * credit:.0f} % of what"
-        lines.append("is beyond chance is kept: so it holds on average over published crowds, not on each of them")
+    credit = CREDITS[estimator]
+    if not credit.least:
+        lines[0] += ". It ranks the tasks, the surest being the first: on one"
+        lines.append("published crowd it was worth nothing, so that no probability is said")
+    elif credit.average != 1:
+        lines[0] += f", of which {100 * credit.least:.0f} to {100 * credit.most:.0f} % of what"
+        lines.append(
+            "is beyond chance held on published crowds, from the worst to the best: it ranks the tasks, and of a new "
+            "crowd nothing says where it is"
+        )
     return lines
 
 
@@ -157,7 +172,7 @@ def _show_tasks(console: Console, tasks: Sequence[_Task], known: Known) -> None:
             cells.append(Cell(task.clean or "", tone="" if task.clean == task.found else "warning"))
         if with_gold:
             cells += [task.gold or "", _verdict(task)]
-        cells += [_confidence(task.confidence), _support(task)]
+        cells += [_confidences(task), _support(task)]
         rows.append(cells)
     shown = Table(columns=[*texts, "Confidence", "Support"], rows=rows, labels=len(texts))
     show_table(console, shown, drop=("Clean answers", "Support", "True", "Confidence"), whole=known.table)
@@ -175,6 +190,19 @@ def _confidence(confidence: float | None) -> str:
         return ""
     almost = 0.9995
     return "> 99.9 %" if almost <= confidence < 1 else f"{100 * confidence:.1f} %"
+
+
+def _confidences(task: _Task) -> str:
+    """Return how sure a label is: a rank where no probability is said."""
+    if task.confidences is None:
+        return "" if task.confidence is None else f"rank {task.rank:,}"
+    return _range(task.confidences)
+
+
+def _range(ends: tuple[float, float]) -> str:
+    """Return probabilities in percent; one number where both ends are one."""
+    low, high = map(_confidence, ends)
+    return high if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
 def _support(task: _Task) -> str:
@@ -233,6 +261,8 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
             "truth": task.found,
             "confidence": task.confidence,
             "model_confidence": task.model_confidence,
+            "least_confidence": None if task.confidences is None else task.confidences[0],
+            "most_confidence": None if task.confidences is None else task.confidences[1],
             "least_support": None if task.counted is None else task.counted.low,
             "most_support": None if task.counted is None else task.counted.high,
             "num_answers": task.num_answers,
@@ -299,7 +329,7 @@ def _draw_rows(panels: Any, *, tasks: Sequence[_Task], names: Sequence[str]) -> 
 def _said_of(task: _Task) -> str:
     if task.found is None:
         return "no answer"
-    said = fold(f"{task.found}, {_confidence(task.confidence)}")
+    said = fold(f"{task.found}, {_confidences(task)}")
     if task.is_right is False:
         said += f"\ntrue: {fold(task.gold or '')}"
     return said
@@ -405,17 +435,16 @@ def _conclude(outcome: Outcome) -> str:
     """Return what was found, and how much of it is expected to be right, where an estimator claims a probability."""
     found = {task: label for task, label in zip(outcome.tasks, outcome.truths, strict=True) if label is not None}
     said = _found(found, len(outcome.tasks))
-    credit = CREDITS[outcome.estimator]
-    if not found or credit == 1:  # a share of votes is no probability
+    told = [ends for ends in outcome.confidence_ranges if ends is not None]
+    if not told or CREDITS[outcome.estimator].average == 1:  # a share of votes is no probability
         return said
-    told = [confidence for confidence in outcome.confidences if confidence is not None]
     if len(told) == 1:
-        return f"{said} That is right with a probability of {_confidence(told[0])}, if the crowd {_AS_PUBLISHED}."
-    expected = f"{round(math.fsum(told)):,} of these {len(told):,}"
-    return f"{said} About {expected} labels are expected to be right, if the crowd {_AS_PUBLISHED}."
+        return f"{said} That is right with a probability of {_range(told[0])}, {_AS_PUBLISHED}."
+    least, most = (round(math.fsum(ends)) for ends in zip(*told, strict=True))
+    return f"{said} Of these {len(told):,} labels {least:,} to {most:,} are expected to be right, {_AS_PUBLISHED}."
 
 
-_AS_PUBLISHED: Final = "errs as published crowds do on average"
+_AS_PUBLISHED: Final = "if the crowd errs no more than the worst published one, and no less than the best"
 
 
 def _found(found: Mapping[str, str], num_tasks: int) -> str:

@@ -11,10 +11,16 @@ model is wrong about some crowd. So the posterior distributions of three, which 
 
 And the paper's label is given a head start: it is kept unless another one is at least so many times likelier.
 
-How sure a label is, the first model alone says. It errs alike on all crowds, so that one credit puts it right
+Where noise is strong and one label is that of most answers, whoever always says that label is right more often than all
+of these. The noisy counts tell its share of all answers without bias. If that exceeds a half, and what the first
+model's confidences are worth, by two standard errors each, the first model alone counts, with this share as its class
+prior: the more a task's answers say otherwise, the more they change.
+
+How sure a label is, the first model alone says. It errs alike whatever the noise is, and crowd by crowd differently
 (`truth_discovery.confidence`); the average of the three finds more truths, and is too sure here and too doubtful there.
 """
 
+import math
 from typing import Final
 
 import numpy as np
@@ -26,13 +32,20 @@ from .elementwise import snap_probabilities
 from .expectation import mean_posteriors
 from .inference import Inference, Ties, choose_labels
 from .noise import KnownNoise
-from .noise_aware import confusions_at_prior, noise_aware_one_coin, noise_aware_votes
+from .noise_aware import coin_at_prior, confusions_at_prior, noise_aware_one_coin, noise_aware_votes
 from .votes import truth_discovery
 
-__all__ = ["cautious_truth_discovery", "keep_unless_likelier"]
+__all__ = ["CREDIT", "cautious_truth_discovery", "frequent_labels", "keep_unless_likelier"]
 
+CREDIT: Final = 0.74
+"""What the first model's confidences beyond chance are worth on average over published crowds."""
 _MOST_COMPETENCE: Final = 0.9
 """In the rounds of votes: believing in perfect workers, they would follow single ones on clean answers."""
+_ERRORS: Final = 2.0
+"""Standard errors of a share."""
+_ADDED: Final = 2
+_HALF: Final = 0.5
+_MOST_SHARE: Final = 0.98
 
 
 @exact_arguments
@@ -52,16 +65,17 @@ def cautious_truth_discovery(
         answers: perturbed; any number, none included: then every truth is missing.
         noise: the perturbation, for each size of answer set.
         least_odds: how many times likelier another label has to be than the paper's, in the average of the three
-            posterior distributions, to take its place; at least 1. With the default no crowd that
-            `benchmarks/cautious.py` tries is more than a point behind the paper's, by bounds over all of them.
+            posterior distributions, to take its place; at least 1. `docs/truth-discovery-auto.md` says how the default
+            was chosen.
         clamp: of the paper's truth discovery.
         max_iterations: of each estimator, the paper's included.
         tolerance: of the EM estimators.
         ties: see `majority_vote`.
 
     Returns:
-        Probabilities are the average of the three. Confidences are what `noise_aware_one_coin` gives the labels that
-        were chosen, so that another one may have more; weights and qualities are its, too.
+        Probabilities are the average of the three, or those at a frequent label's share. Confidences are what
+        `noise_aware_one_coin` gives the labels that were chosen, so that another one may have more; weights and
+        qualities are its, too.
 
     Raises:
         ValueError: an argument is out of range, or a size of answer set has no flip probability.
@@ -84,16 +98,57 @@ def cautious_truth_discovery(
     models = coin, votes, full
     probabilities = snap_probabilities((coin.probabilities + votes.probabilities + full.probabilities) / len(models))
     truths = keep_unless_likelier(paper.truths, probabilities, least_odds=least_odds, ties=ties)
-    confidences = coin.probabilities[np.arange(len(truths)), np.maximum(truths, 0)]
+    chosen = coin.probabilities[np.arange(len(truths)), np.maximum(truths, 0)]
+    confidences = np.where(truths >= 0, chosen, coin.confidences)
+    if priors := frequent_labels(answers, noise, coin):
+        uniform = {size: np.full(size, 1 / size) for size in np.unique(answers.sizes).tolist()}
+        skewed = coin_at_prior(
+            answers, noise, {**uniform, **priors}, max_iterations=max_iterations, tolerance=tolerance, ties=ties
+        )
+        models = (*models, skewed)
+        takes = np.isin(answers.sizes, list(priors))
+        truths = np.where(takes, skewed.truths, truths)
+        confidences = np.where(takes, skewed.confidences, confidences)
+        probabilities = np.where(takes[:, None], skewed.probabilities, probabilities)
     return Inference(
         truths=truths,
-        confidences=np.where(truths >= 0, confidences, coin.confidences),
+        confidences=confidences,
         probabilities=probabilities,
         qualities=coin.qualities,
         weights=coin.weights,
         num_iterations=max(model.num_iterations for model in models),
         has_converged=all(model.has_converged for model in models),
     )
+
+
+def frequent_labels(answers: Answers, noise: KnownNoise, found: Inference) -> dict[int, FloatArray]:
+    """Return class priors where always saying one label is worth more than what was found, for each size of answer set.
+
+    Args:
+        answers: perturbed.
+        noise: the perturbation.
+        found: by a model with a uniform class prior, whose confidences beyond chance are worth `CREDIT` of them.
+
+    Returns:
+        The most frequent label's share of the answers, less two standard errors, and all others' alike, shape (s,).
+    """
+    priors: dict[int, FloatArray] = {}
+    for size, flip in zip(sizes := np.unique(answers.sizes), noise.means_of(sizes).tolist(), strict=True):
+        counts = np.bincount(answers.labels[answers.sizes[answers.tasks] == size], minlength=size)
+        confidences = found.confidences[(answers.sizes == size) & ~np.isnan(found.confidences)]
+        number, lie = int(counts.sum()), flip / (size - 1)
+        if not number or not 1 - flip - lie > 0:
+            continue
+        # With two reports more on either side, so that a few which agree are not sure (Agresti and Coull 1998).
+        label, reported = int(counts.argmax()), (float(counts.max()) + _ADDED) / (number + 2 * _ADDED)
+        error = math.sqrt(reported * (1 - reported) / (number + 2 * _ADDED))
+        share = min((reported - _ERRORS * error - lie) / (1 - flip - lie), _MOST_SHARE)
+        # Multiples of 2⁻³⁰, so that their sum is exact in any order.
+        worth = 1 / size + CREDIT * (float(confidences.sum()) / len(confidences) - 1 / size)
+        if share > max(worth, _HALF):
+            priors[int(size)] = np.full(size, (1 - share) / (size - 1))
+            priors[int(size)][label] = share
+    return priors
 
 
 def keep_unless_likelier(truths: IntArray, probabilities: FloatArray, *, least_odds: float, ties: Ties) -> IntArray:

@@ -93,7 +93,7 @@ def maximize(
     table: VoteTable,
     fit_workers: Callable[[FloatArray], WorkerFit],
     *,
-    class_prior: ClassPrior,
+    class_prior: ClassPrior | Mapping[int, FloatArray],
     max_iterations: int,
     tolerance: float,
     rounds: int | None,
@@ -104,7 +104,7 @@ def maximize(
     Args:
         table: the answers.
         fit_workers: from the expected number of right reports, shape (workers, kinds).
-        class_prior: see `ClassPrior`.
+        class_prior: see `ClassPrior`; or what it is for each size s, shape (s,).
         max_iterations: at most.
         tolerance: it ends when the log-likelihood (or its bound) rises by less than this, in nats per answer.
         rounds: exactly so many, if given.

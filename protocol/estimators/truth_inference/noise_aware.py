@@ -26,7 +26,13 @@ from .noise import KnownNoise
 from .vote_table import VoteTable
 from .votes import vote_in_turns
 
-__all__ = ["confusions_at_prior", "noise_aware_dawid_skene", "noise_aware_one_coin", "noise_aware_votes"]
+__all__ = [
+    "coin_at_prior",
+    "confusions_at_prior",
+    "noise_aware_dawid_skene",
+    "noise_aware_one_coin",
+    "noise_aware_votes",
+]
 
 _NUM_COMPETENCES = 40
 _MAX_CELLS = 2**19
@@ -82,6 +88,32 @@ def noise_aware_one_coin(
         raise ValueError(f"competence_prior must be two numbers that are at least 1, got {competence_prior}")
     if not -1 < least_competence < 1:
         raise ValueError(f"least_competence must be in (-1, 1), got {least_competence}")
+    return coin_at_prior(
+        answers,
+        noise,
+        class_prior,
+        competence_prior=competence_prior,
+        least_competence=least_competence,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        rounds=rounds,
+        ties=ties,
+    )
+
+
+def coin_at_prior(
+    answers: Answers,
+    noise: KnownNoise,
+    class_prior: ClassPrior | Mapping[int, FloatArray],
+    *,
+    competence_prior: tuple[float, float] = (2.0, 1.0),
+    least_competence: float = 0.0,
+    max_iterations: int,
+    tolerance: float,
+    rounds: int | None = None,
+    ties: Ties,
+) -> Inference:
+    """Return what `noise_aware_one_coin` does; the class prior may also be fixed, shape (s,) for each size s."""
     table = VoteTable(answers)
     workers = _CompetenceGrid(table.sizes, noise, prior=competence_prior, least=least_competence)
     return maximize(

@@ -1,4 +1,4 @@
-"""Confirmed winners: thresholds by hand, levels over truths that are searched, and what is never confirmed."""
+"""Confirmed winners: thresholds by hand, levels over truths that are tried, and what is never confirmed."""
 
 import math
 from fractions import Fraction
@@ -11,17 +11,21 @@ from psephos.protocol.elementary import normal_tail
 from psephos.protocol.fair_voting.confirmation import p_value_of
 from psephos.protocol.fair_voting.objective import Objective
 from psephos.protocol.fair_voting.posteriors import merits_of
+from psephos.protocol.fair_voting.report_laws import LaplaceSums
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
 from thoroughness import draws
 
 PARITY = Objective("parity")
+GRAIN = 1e9
+"""Steps to a scale, so many that the grid does not show."""
 SESSIONS = draws(1_000, full=10_000)
 PLAIN = pytest.mark.full("others confirm as seldom when quick")
 
 
 def noise_of(*errors: float, count: int = 1_000_000) -> UtilityNoise:
     """Return noise with these errors, of so many draws of Laplace noise: as good as normal unless told otherwise."""
-    return UtilityNoise(errors, (count,) * len(errors), None, is_balanced=False)
+    scales = tuple(error / math.sqrt(2 * count) for error in errors)
+    return UtilityNoise(errors, LaplaceSums(scales, (count,) * len(errors), GRAIN), is_balanced=False)
 
 
 def p_value(utilities: Any, winner: int, noise: UtilityNoise, objective: Objective = PARITY) -> float:
@@ -47,12 +51,33 @@ def test_of_single_draws_the_law_of_four_of_them_counts() -> None:
     assert p_value([[0.0, x], [0.0, 0.0]], 0, noise) == pytest.approx(expected, abs=2e-6)
 
 
-def test_of_three_nothing_is_confirmed_above_a_tenth() -> None:
+def test_each_of_several_others_has_a_part_of_the_level() -> None:
     noise = noise_of(1.0, 1.0)
-    pair = [[0.0, 1.0], [0.0, 0.0]]
-    assert 0.1 < p_value(pair, 0, noise) < 0.5
-    assert p_value([[0.0, 1.0, 9.0], [0.0, 0.0, 0.0]], 0, noise) == 0.5
-    assert p_value([[0.0, 5.0, 9.0], [0.0, 0.0, 0.0]], 0, noise) < 0.1
+    pair = p_value([[0.0, 3.0], [0.0, 0.0]], 0, noise)
+    assert 0.01 < pair < 0.2
+    assert p_value([[0.0, 3.0, 9.0], [0.0, 0.0, 0.0]], 0, noise) == 2 * pair
+    assert p_value([[0.0, 3.0, 9.0, 9.0], [0.0, 0.0, 0.0, 0.0]], 0, noise) == 3 * pair
+    assert p_value([[0.0, 0.1, 9.0], [0.0, 0.0, 0.0]], 0, noise) == 0.5
+
+
+def test_where_welfare_counts_each_way_to_differ_counts() -> None:
+    """W − ΔW of groups of one: noise of (e₁ + e₂)/2 ± (e₁ − e₂) for each alternative, of which one has both ways."""
+    noise = noise_of(0.1, 0.1)
+    error = 0.1 * math.sqrt(2) * math.sqrt(0.5**2 + 1.5**2)
+    lead = 2.4 * error
+    utilities = [[2.0 + lead, 2.0], [2.0 + lead, 2.0]]
+    found = p_value(utilities, 0, noise, Objective("penalized"))
+    assert found == pytest.approx(2 * normal_tail(2.4), abs=4e-6)
+
+
+def test_of_many_groups_the_lead_is_split_between_the_two_noises() -> None:
+    """Seven groups have 42 differences: of the winner one, of another one all of them, each with half of the lead."""
+    noise = noise_of(*(0.1,) * 7)
+    lead = 10 * 0.1 * math.sqrt(2)
+    utilities = np.zeros((7, 2))
+    utilities[0, 1] = lead
+    least = 43 * normal_tail(5.0)
+    assert least <= p_value(utilities, 0, noise) <= least + 43 * 2.0**-19
 
 
 def test_whoever_does_not_lead_is_not_confirmed() -> None:
@@ -91,7 +116,7 @@ def test_a_winner_is_held_against_the_floor_of_every_other_ones_welfare() -> Non
     assert p_value([[2.0, 4.0], [2.0, 0.0]], 0, noise, floored) < 0.01  # fairer, and well above
     assert p_value([[4.0, 0.1], [3.0, 0.1]], 0, noise, floored) < 0.01  # the fair one is far below
     assert p_value([[4.0, 1.7], [3.0, 1.7]], 0, noise, floored) == 0.5  # it may be above
-    above = 1.7 * 0.1  # of the winner's welfare less half of the other one's, whose noise counts whole: .1·√2·√½
+    above = 1.7 * 0.1 * math.sqrt(0.5 * 1.25)  # of the winner's welfare less half of the other one's
     assert p_value([[1.0 + above, 6.0], [1.0 + above, -2.0]], 0, noise, floored) == pytest.approx(
         normal_tail(1.7), abs=2e-6
     )

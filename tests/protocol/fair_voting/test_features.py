@@ -17,6 +17,7 @@ from psephos.protocol.fair_voting.confirmation import p_value_of
 from psephos.protocol.fair_voting.objective import Utilities, joined
 from psephos.protocol.fair_voting.parameters import CENTRAL, LOCAL, MechanismName
 from psephos.protocol.fair_voting.posteriors import merits_of
+from psephos.protocol.fair_voting.report_laws import LaplaceSums
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
 from psephos.protocol.privacy import NeighboringRelation
 
@@ -190,7 +191,8 @@ def test_merits_of_floats_are_those_of_fractions(name: Any) -> None:
 def test_a_wrong_winner_is_confirmed_as_seldom_as_is_said(name: Any) -> None:
     """Two alternatives alike in truth: at level .05 one is confirmed in at most 5 % of 300 draws and four errors."""
     objective = Objective(name, Fraction(1, 2), Fraction(1), PARTITIONS, welfare_share=Fraction(3, 4))
-    noise = UtilityNoise.of_sums([0.3, 0.2, 0.1])
+    scales = tuple(error / math.sqrt(2) for error in (0.3, 0.2, 0.1))
+    noise = UtilityNoise((0.3, 0.2, 0.1), LaplaceSums(scales, (1, 1, 1), 1e9), is_balanced=False)
     sizes = np.array(SIZES, dtype=np.float64)
     truth = np.array([[1.0, 1.0], [1.5, 1.5], [0.4, 0.4]])
     generator = np.random.default_rng(3)

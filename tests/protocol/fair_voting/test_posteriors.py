@@ -16,6 +16,7 @@ from psephos.protocol.fair_voting.posteriors import (
     num_draws,
     qualities_of,
 )
+from psephos.protocol.fair_voting.report_laws import LaplaceSums
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise, draw_within
 from thoroughness import draws
 
@@ -26,8 +27,8 @@ WIDE = 1e3
 
 def noise_of(*errors: float, draws: int | None = None, is_balanced: bool = False) -> UtilityNoise:
     """Return noise with these errors: normal, or of so many draws of Laplace noise."""
-    counts = None if draws is None else (draws,) * len(errors)
-    return UtilityNoise(errors, counts, None, is_balanced)
+    sums = None if draws is None else LaplaceSums(errors, (draws,) * len(errors), 1e9)
+    return UtilityNoise(errors, sums, is_balanced)
 
 
 def legendre(differences: FloatArray, winner: int, error: float) -> float:

@@ -105,7 +105,7 @@ def test_estimates_are_unbiased_and_their_mean_variance_is_the_stated_one(
 def test_the_law_that_tests_take_is_that_of_the_mechanism(scoring: Scoring, report: RankingReport) -> None:
     """Exactly: of every two alternatives, over the whole law of a report; all rankings are one, renamed."""
     if (found := report.law(0)) is None:
-        assert report.is_laplace
+        assert report.laplace is not None
         return
     size = scoring.num_alternatives
     law = [(told(report, numbers), float(chance)) for numbers, chance in law_of(report, range(size)).items()]

@@ -1,65 +1,70 @@
 """`psephos calibrate`: systems by name, tables in a terminal and a folder, and refusals before anything is drawn."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import msgspec
+import numpy as np
 import pytest
 from bad_input import Psephos
 from psephos.scenarios.dpwevote import calibration
-from psephos.scenarios.experiments.calibration import Calibration, Drawn
+from psephos.scenarios.experiments.calibration import Calibration, Case, Held, Statement, Wanted
 from psephos.scenarios.tables import Table, listed
 
 
-class Row(msgspec.Struct):
-    """What a made-up table has."""
-
-    trials: int
-    seed: int
+def held(case: Case, sessions: int, _generator: np.random.Generator) -> Held:
+    return Held(np.full(sessions, 0.05), np.full(sessions, float(case["size"] == 3)))
 
 
-COLUMNS: list[tuple[str, Callable[[Row], str]]] = [
-    ("trials", lambda row: str(row.trials)),
-    ("seed", lambda row: str(row.seed)),
-]
+def statements() -> Sequence[Statement]:
+    axes = {"size": (1, 2, 3), "kind": ("only",)}
+    return [Statement(name=f"verdict: {name}", about="It is right.", axes=axes, hold=held) for name in ("one", "two")]
+
+
+def tables(wanted: Wanted) -> Iterator[Table]:
+    columns: list[tuple[str, Callable[[Wanted], str]]] = [("trials", lambda each: str(each.trials))]
+    yield listed([wanted], columns, caption="What was asked", name="asked", full=[{"trials": wanted.trials}])
 
 
 @pytest.fixture(autouse=True)
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a table of what was asked in place of DPWeVote's."""
-
-    def tables(asked: Drawn) -> Iterator[Table]:
-        asked.tell("drawing")
-        rows = [Row(asked.trials, asked.seed)]
-        full = [msgspec.structs.asdict(row) for row in rows]
-        yield listed(rows, COLUMNS, caption="What was asked", name="asked", full=full)
-
-    monkeypatch.setattr(calibration, "CALIBRATION", Calibration(title="A vote", about="It claims.", tables=tables))
+    """Have two statements, of which a third does not hold, in place of DPWeVote's."""
+    made = Calibration(title="A vote", about="It claims.", statements=statements, tables=tables)
+    monkeypatch.setattr(calibration, "CALIBRATION", made)
 
 
 def test_tables_are_printed_and_nothing_is_written(psephos: Psephos, tmp_path: Path) -> None:
     ended = psephos("calibrate", "dpwevote", "--trials", "12", "--seed", "7")
     assert ended.status == 0
-    for shown in ("A vote", "It claims.", "What was asked", "12", "7"):
+    for shown in ("A vote", "It claims.", "verdict: one", "size=3", "What was asked", "12"):
         assert shown in ended.out
-    assert "drawing" in ended.err
+    assert "kind=" not in ended.out
+    assert "dpwevote: verdict: two" in ended.err
     assert not list(tmp_path.glob("runs/*"))
 
 
 def test_a_folder_gets_the_page_and_a_file_for_each_table(psephos: Psephos, tmp_path: Path) -> None:
     folder = tmp_path / "held"
-    ended = psephos("calibrate", "dpwevote", "--trials", "12", "--out", str(folder))
+    ended = psephos("calibrate", "dpwevote", "--trials", "12", "--cells", "2", "--search", "0.1", "--out", str(folder))
     assert ended.status == 0
-    assert (folder / "dpwevote-asked.csv").read_text(encoding="utf-8").split() == ["trials,seed", "12,1"]
+    header, *cells = (folder / "dpwevote-cells.csv").read_text(encoding="utf-8").splitlines()
+    assert header.startswith("system,statement,kind,sessions,stated,found,low,high,strain,holds,case")
+    assert len(cells) > 4  # two of each statement, and what the search found
+    assert (folder / "dpwevote-asked.csv").is_file()
     page = (folder / "calibration.md").read_text(encoding="utf-8")
-    assert page.startswith("# Calibration: claimed and counted errors")
-    assert "draws 12 societies for each cell (seed 1)" in page
-    assert "## A vote\n\nIt claims.\n\n**What was asked**" in page
+    assert page.startswith("# Calibration: what is stated, and what is found")
+    assert "(12 sessions a cell, more where they are quick; seed 1), and climbs from the worst for 0.1 seconds" in page
+    assert "## A vote\n\nIt claims.\n\n**Statements, each at its worst cell**" in page
+    assert "| verdict: one | size=3 | 0.05 | 1 |" in page
+    assert page.count("*verdict* (at most): It is right.") == 1
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["nobody"], "system must be one of all, dpwevote"), (["all", "--trials", "9"], "--trials must be from 10 to")],
+    [
+        (["nobody"], "system must be one of all, dpwevote"),
+        (["all", "--trials", "9"], "--trials must be from 10 to"),
+        (["all", "--search", "-1"], "--search must be a number of seconds, at least 0"),
+    ],
 )
 def test_what_cannot_be_asked_for_ends_with_status_2(
     psephos: Psephos, tmp_path: Path, words: list[str], said: str
@@ -68,5 +73,5 @@ def test_what_cannot_be_asked_for_ends_with_status_2(
     ended = psephos("calibrate", *words, "--out", str(folder))
     assert ended.status == 2
     assert said in ended.err
-    assert "drawing" not in ended.err
+    assert "verdict" not in ended.err
     assert not folder.exists()

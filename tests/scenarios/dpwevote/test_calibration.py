@@ -1,29 +1,104 @@
-"""DPWeVote's part of the calibration: sessions drawn as tallies are the protocol's, and its tables have every cell."""
+"""DPWeVote's part of the calibration: truths on the wrong side, sessions drawn at once, lies caught."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
-from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import Parameters
+from psephos.protocol.dpwevote.outcome import DecisionVerdict
+from psephos.protocol.dpwevote.variant import Variant
+from psephos.protocol.estimators import Verdict
 from psephos.scenarios.dpwevote import calibration
-from psephos.scenarios.dpwevote.calibration import CALIBRATION, PRIORS, Prior, matrices_of, measure
-from psephos.scenarios.experiments.calibration import Drawn
+from psephos.scenarios.dpwevote.calibration import CALIBRATION, matrices_of
+from psephos.scenarios.experiments.calibration import Case, hold
+
+PLAIN: Mapping[str, Any] = {
+    "variant": "joint",
+    "epsilon": 2.0,
+    "level": 0.05,
+    "partners": 31,
+    "weights": "even",
+    "light": 3,
+    "heavy": 1,
+    "ratio": 10,
+    "held": "all kinds",
+    "yes": "light ones",
+    "quota": "half",
+    "wrong": "passes",
+    "candidates": 1,
+}
+STATEMENTS = {statement.name: statement for statement in CALIBRATION.statements()}
+
+
+def places(number: int, seed: int) -> list[Case]:
+    """Return places that are drawn on the axes."""
+    generator = np.random.default_rng(seed)
+    axes: dict[str, Any] = {**STATEMENTS["standard error of a margin"].axes, "candidates": (1,)}
+    return [{axis: each[int(generator.integers(len(each)))] for axis, each in axes.items()} for _ in range(number)]
+
+
+def test_every_truth_is_on_the_side_that_the_verdict_denies_and_one_partner_from_the_other() -> None:
+    sides: set[bool] = set()
+    for case in places(60, 1):
+        vote = calibration.vote_of(case)
+        truth = None if vote is None else calibration.truth_of(case, vote.parameters)
+        if vote is None or truth is None:
+            continue
+        parameters = vote.parameters
+        margin = float((truth.weights * truth.opinions).sum())
+        margin -= parameters.fraction * float(truth.weights.sum()) + (parameters.quota or 0.0)
+        if abs(margin) > 1e-9 * float(truth.weights.sum()):  # else nearer than floats tell
+            assert (margin > 0) == truth.passes
+        assert truth.passes == (case["wrong"] == "fails")
+        sides.add(truth.passes)
+    assert sides == {True, False}
 
 
 @pytest.mark.parametrize(
-    "variant", ["joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "public", "matrices"]
+    "variant", ["joint", "laplace", "two_point", "signed_rr", "public", "public laplace", "matrices"]
 )
-def test_a_clear_majority_is_found_at_a_high_price(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 300 partners of weight 2 nine in ten say yes, at ε = 20: each value must stand at its own place."""
+def test_a_clear_truth_is_found_at_a_high_price(variant: str) -> None:
+    """At ε = 20 a verdict names the truth's side: each value of the drawn sessions must stand at its own place."""
+    case = {**PLAIN, "variant": variant, "epsilon": 20.0, "partners": 6_000 if variant == "matrices" else 300}
+    vote = calibration.vote_of(case)
+    assert vote is not None
+    near = calibration.truth_of(case, vote.parameters)
+    assert near is not None
+    for is_yes, verdict in ((1, Verdict.PASSES), (0, Verdict.FAILS)):
+        truth = near._replace(opinions=np.full_like(near.opinions, is_yes))
+        sessions = calibration.Sessions(vote, truth, 3, np.random.default_rng(1))
+        assert sessions.share_of(verdict).all()
+        assert sessions.outcome(0).candidates[0].verdict.verdict is verdict
 
-    def clear(number: int, generator: np.random.Generator) -> IntArray:
-        del generator
-        return np.array([[0, 0], [number // 10, number - number // 10], [0, 0]], dtype=np.int64)
 
-    monkeypatch.setitem(PRIORS, "mixed", Prior("clear", clear))
-    number = 6000 if variant == "matrices" else 300  # whose yes is seldom told, at any price
-    cell = measure(variant, num_partners=number, epsilon=20.0, prior="mixed", trials=3, seed=1)
-    assert (cell.number, cell.found, cell.decided, cell.verdicts_wrong) == (3, 0.0, 1.0, 0.0)
-    assert cell.claimed < 1e-6
+def test_verdicts_are_asked_for_where_they_turn_and_are_those_of_every_session() -> None:
+    case = {**PLAIN, "level": 0.4, "candidates": 2}
+    vote = calibration.vote_of(case)
+    assert vote is not None
+    truth = calibration.truth_of(case, vote.parameters)
+    assert truth is not None
+    sessions = calibration.Sessions(vote, truth, 200, np.random.default_rng(2))
+    for verdict in (Verdict.PASSES, Verdict.FAILS):
+        every = [
+            any(each.verdict.verdict is verdict for each in sessions.outcome(place).candidates) for place in range(200)
+        ]
+        assert 0 < sum(every) < 200
+        assert sessions.share_of(verdict).tolist() == every
+
+
+def test_a_verdict_that_is_too_bold_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Variant, "judge_reach", _bold)
+    cell = hold(
+        "dpwevote", STATEMENTS["verdict: laplace"], {**PLAIN, "variant": "laplace"}, 40, np.random.default_rng(3)
+    )
+    assert cell is not None
+    assert not cell.holds
+
+
+def _bold(variant: Variant, margin: float, reach: float, **_given: Any) -> Any:
+    del variant, reach
+    return DecisionVerdict(Verdict.PASSES if margin > 0 else Verdict.FAILS, 0.05)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0])
@@ -33,31 +108,12 @@ def test_matrices_cost_the_price_that_they_are_made_for(epsilon: float) -> None:
     assert parameters.loss_of_opinion == pytest.approx(epsilon / 2, rel=1e-9)
 
 
-@pytest.mark.parametrize("prior", list(PRIORS))
-def test_an_electorate_has_everybody(prior: str) -> None:
-    for number in (9, 1000):
-        electorate = PRIORS[prior].draw(number, np.random.default_rng(3))
-        assert electorate.shape == (3, 2)
-        assert electorate.min() >= 0
-        assert electorate.sum() == number
-
-
-@pytest.mark.full("two seconds of trials")
-def test_there_is_a_table_for_each_prior_one_of_cells_and_the_power(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "_PARTNERS", (9,))
-    monkeypatch.setattr(calibration, "_EPSILONS", (1.0,))
-    told: list[str] = []
-    tables = {table.name: table for table in CALIBRATION.tables(Drawn(10, 1, told.append))}
-    assert list(tables) == [*PRIORS, "cells", "power", "claims-on-coins"]
-    assert all(len(tables[prior].full) == 8 for prior in PRIORS)
-    assert len(tables["cells"].rows) == 8
-    assert len(tables["power"].rows) == 8
-    assert len(tables["claims-on-coins"].rows) == 16
-    assert told[-1] == "dpwevote: fair coins"
-
-
-def test_the_same_seed_draws_the_same() -> None:
-    cells = [
-        measure("optimal", num_partners=30, epsilon=1.0, prior="mixed", trials=20, seed=seed) for seed in (5, 5, 6)
-    ]
-    assert cells[0].claimed == cells[1].claimed != cells[2].claimed
+def test_there_is_a_statement_for_each_variant_and_for_games_probabilities_and_errors() -> None:
+    kinds = {name.partition(":")[0]: statement.kind for name, statement in STATEMENTS.items()}
+    assert kinds == {
+        "verdict": "at most",
+        "verdicts in a game": "at most",
+        "probability of an error": "on average",
+        "standard error of a margin": "error",
+    }
+    assert len(STATEMENTS) == 13

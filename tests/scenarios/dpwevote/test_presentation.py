@@ -261,7 +261,8 @@ def test_a_verdict_says_what_passes_and_what_fails_and_how_rarely_that_is_wrong(
 def test_a_verdict_declines_where_the_test_does_and_says_the_decision_with_its_condition() -> None:
     assert verdict_of(decided(rail=(CLOSE, True))) == (
         "rail is too close to tell. By the estimate it passes; the probability that this is wrong is 29.31 %, if half "
-        "of all votes are coin tosses and in the others any share of yes is equally likely."
+        "of all votes are coin tosses and in the others any share of yes is equally likely; where the truth is near a "
+        "tie, about half of all decisions are wrong, whatever it says."
     )
     two = verdict_of(decided(rail=(CLOSE, True), fish=(CLOSE, False)))
     assert two == "rail and fish are too close to tell. By the estimates rail passes, and fish fails."

@@ -1,37 +1,126 @@
-"""Claims held against what is found: worked by hand, and on one page with files."""
+"""Statements held against what is found: limits by hand, cells that meet every size, lies that are caught, a search."""
 
 import math
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import pytest
 from psephos.protocol.errors import ConfigurationError
-from psephos.scenarios.experiments.calibration import check_calibration, claims_of
+from psephos.scenarios.experiments.calibration import (
+    Case,
+    Held,
+    Statement,
+    Wanted,
+    cells_of,
+    check_calibration,
+    hold,
+    search,
+)
+
+AXES = {"size": (1, 2, 3, 5, 8), "price": (0.1, 1.0), "truth": ("even", "odd")}
 
 
-def test_claims_are_counted_in_all_and_in_the_tail() -> None:
-    """Four claims of 1.06 errors in all with a variance of .4762; of two small ones none is wrong."""
-    claims = claims_of(np.array([0.01, 0.04, 0.5, 0.51]), np.array([False, False, True, True]))
-    assert (claims.number, claims.small_number) == (4, 2)
-    assert claims.claimed == pytest.approx(0.265)
-    assert claims.found == 0.5
-    assert claims.deviation == pytest.approx((2 - 1.06) / math.sqrt(0.0099 + 0.0384 + 0.25 + 0.2499))
-    assert claims.small_claimed == pytest.approx(0.025)
-    assert claims.small_found == 0.0
-    assert claims.small_deviation == pytest.approx(-0.05 / math.sqrt(0.0483))
+def statement(
+    found: Callable[[Case], float],
+    *,
+    kind: Literal["at most", "on average", "error"] = "at most",
+    stated: float = 0.05,
+    times: float = 1.0,
+) -> Statement:
+    """Return a statement which is wrong with a probability that depends on the place; nowhere where it is below 0."""
+
+    def held(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+        if (chance := found(case)) < 0:
+            return None
+        return Held(np.full(sessions, stated), (generator.random(sessions) < chance).astype(np.float64))
+
+    return Statement(name="it holds", about="It does.", axes=AXES, hold=held, kind=kind, times=times)
 
 
-def test_no_claim_has_no_mean_and_certain_ones_no_spread() -> None:
-    nothing = claims_of(np.array([]), np.array([], dtype=np.bool_))
-    assert nothing.number == 0
-    assert math.isnan(nothing.claimed)
-    assert claims_of(np.array([0.0, 0.0]), np.array([False, False])).deviation == 0
-    assert claims_of(np.array([0.0, 0.0]), np.array([False, True])).deviation == math.inf
+def test_the_limits_are_those_of_clopper_and_pearson() -> None:
+    """Of ten sessions none is wrong: at 99 % up to 1 − .01^(1/10) are; if all are, so at least .01^(1/10)."""
+    case = {"size": 1, "price": 0.1, "truth": "odd"}
+    none = hold("ours", statement(lambda _: 0.0), case, 10, np.random.default_rng(1))
+    every = hold("ours", statement(lambda _: 1.0), case, 10, np.random.default_rng(1))
+    assert none is not None
+    assert every is not None
+    assert (none.low, none.high) == (0.0, pytest.approx(1 - 0.01**0.1))
+    assert (every.low, every.high) == (pytest.approx(0.01**0.1), 1.0)
+    assert none.holds
+    assert not every.holds
+    assert none.case == "size=1, price=0.1, truth=odd"
+
+
+def test_under_a_prior_too_few_errors_are_wrong_as_well() -> None:
+    case, generator = {"size": 1, "price": 0.1, "truth": "odd"}, np.random.default_rng(2)
+    kinds: list[tuple[Literal["at most", "on average"], bool]] = [("at most", True), ("on average", False)]
+    for kind, holds in kinds:
+        cell = hold("ours", statement(lambda _: 0.0, kind=kind, stated=0.4), case, 100, generator)
+        assert cell is not None
+        assert cell.holds is holds
+
+
+def test_squared_errors_are_held_against_their_stated_mean() -> None:
+    def held(_case: Case, sessions: int, generator: np.random.Generator) -> Held:
+        return Held(np.ones(sessions), 1.5 * np.square(generator.normal(size=sessions)))
+
+    of_errors = Statement(name="error", about="", axes=AXES, hold=held, kind="error")
+    cell = hold("ours", of_errors, {"size": 1}, 1_000, np.random.default_rng(3))
+    assert cell is not None
+    assert cell.found == pytest.approx(1.5, abs=0.25)
+    assert (cell.low, cell.high) == (
+        pytest.approx(cell.found - 0.156, abs=0.03),
+        pytest.approx(2 * cell.found - cell.low),
+    )
+    assert not cell.holds
+
+
+def test_every_value_of_every_axis_is_met_where_it_can_be() -> None:
+    cells = list(cells_of("ours", statement(lambda _: 0.0), Wanted(trials=10), np.random.default_rng(4)))
+    assert len(cells) == 5
+    for axis, values in AXES.items():
+        assert {case[axis] for case, _ in cells} == set(values)
+    some = statement(lambda case: -1.0 if case["price"] == 1.0 else 0.0)
+    elsewhere = list(cells_of("ours", some, Wanted(trials=10), np.random.default_rng(4)))
+    assert {case["price"] for case, _ in elsewhere} == {0.1}
+    assert len(elsewhere) == 5
+
+
+def test_a_lie_is_caught_and_bad_luck_is_not() -> None:
+    """Of cells that are wrong as often as is stated, one in a hundred would be broken at its first look."""
+    lie = statement(lambda case: 0.5 if case["size"] == 5 else 0.0)
+    cells = [cell for _, cell in cells_of("ours", lie, Wanted(trials=40), np.random.default_rng(5))]
+    (broken,) = (cell for cell in cells if not cell.holds)
+    assert broken.case.startswith("size=5")
+    assert broken.sessions == 400
+    fair = statement(lambda _: 0.05, times=3.0)
+    cells = [cell for _, cell in cells_of("ours", fair, Wanted(trials=40, cells=400), np.random.default_rng(6))]
+    assert all(cell.holds for cell in cells)
+    assert {cell.sessions for cell in cells} == {120, 1200}
+
+
+def test_the_search_climbs_to_the_worst_place() -> None:
+    """Only one of twenty places is broken, and its neighbors are worse than others."""
+    uphill = statement(lambda case: 0.02 * AXES["size"].index(case["size"]) + 0.2 * (case["price"] == 1.0))
+    found = search("ours", uphill, Wanted(trials=200), np.random.default_rng(7), seconds=0.5)
+    assert found[0].case.startswith("size=8, price=1.0")
+    assert found[0].sessions == 2_000
+    assert found[0].low > 0.2
 
 
 @pytest.mark.parametrize(
-    ("name", "trials", "field"), [("nobody", 100, "system"), ("all", 9, "--trials"), ("all", 10**7, "--trials")]
+    ("name", "wanted", "field"),
+    [
+        ("nobody", Wanted(), "system"),
+        ("all", Wanted(trials=9), "--trials"),
+        ("all", Wanted(trials=10**7), "--trials"),
+        ("all", Wanted(cells=-1), "--cells"),
+        ("all", Wanted(seconds=-1.0), "--search"),
+        ("all", Wanted(seconds=math.nan), "--search"),
+    ],
 )
-def test_what_cannot_be_asked_for_is_refused_by_name(name: str, trials: int, field: str) -> None:
+def test_what_cannot_be_asked_for_is_refused_by_name(name: str, wanted: Wanted, field: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        check_calibration(name, trials=trials)
+        check_calibration(name, wanted)
     assert refused.value.field == field

@@ -274,6 +274,21 @@ def test_a_crowd_is_planned_by_trials_and_each_worker_answers_as_much_as_before(
     assert workers["answers_per_task"] == 12
 
 
+def test_an_error_that_trials_found_is_quoted_at_its_upper_limit() -> None:
+    """Of six trials by Student's t with five degrees, at 99 %: 3.36 standard errors; an exact error is what it is."""
+    compared = table("crowd", *SMALL_CROWD, trials=6)
+    offered = compared.offer(compared.names[0], compared.price)
+    assert offered is not None
+    assert offered.error.standard_error > 0
+    assert offered.quoted == pytest.approx(offered.error.value + 3.365 * offered.error.standard_error, rel=1e-3)
+    plan = make_plan(compared, has_curves=False)
+    assert plan.best[0].share == max(each.quoted for each in [compared.at(plan.best[0].name, compared.price)] if each)
+    exact = table("eu-council")
+    offered = exact.offer(exact.names[0], exact.price)
+    assert offered is not None
+    assert offered.quoted == offered.error.value
+
+
 @pytest.mark.full("a price by trials for each variant")
 def test_a_price_by_trials_brings_the_error_in_these_trials() -> None:
     compared = table("moral-synthetic", "voters.voters=20", "voters.records=8", trials=6)

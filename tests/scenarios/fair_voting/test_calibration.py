@@ -1,69 +1,89 @@
-"""Fair voting's part of the calibration: profiles by their laws, winners and what they may lack, and every table."""
+"""Fair voting's part of the calibration: estimates that are the protocol's, and lies that are caught."""
 
-import math
-
+import numpy as np
 import pytest
-from psephos.protocol.fair_voting.objective import ObjectiveName
-from psephos.protocol.fair_voting.parameters import MechanismName
-from psephos.scenarios.experiments.calibration import Drawn
+from psephos.protocol import Tally
+from psephos.protocol.fair_voting.parameters import JOINT, LOCAL
+from psephos.protocol.fair_voting.phases import DisclosedRankings
+from psephos.protocol.fair_voting.rankings import Rankings
+from psephos.scenarios.experiments.calibration import Case, hold
 from psephos.scenarios.fair_voting import calibration
-from psephos.scenarios.fair_voting.calibration import CALIBRATION, PROFILES, SETTINGS, Setting, measure
-from thoroughness import draws
+from psephos.scenarios.fair_voting.calibration import CALIBRATION
 
-CLEAR = Setting((3_000, 2_000), 20.0, 20.0)
-
-
-@pytest.mark.few
-@pytest.mark.parametrize("objective", ["parity", "constrained", "penalized", "welfare_constrained"])
-@pytest.mark.parametrize("mechanism", ["laplace", "noisy_scores", "sampled_pair", "joint_pair", "joint_scores"])
-def test_with_little_noise_winners_are_the_best_and_said_to_be(
-    mechanism: MechanismName, objective: ObjectiveName
-) -> None:
-    trials = draws(4, full=12) if mechanism == "joint_pair" else 12  # which draws three numbers for each voter
-    cell = measure(mechanism, objective=objective, setting=CLEAR, profiles="apart", trials=trials, seed=1)
-    assert cell.found <= 0.2
-    assert cell.claimed < 0.2
-    assert cell.decided > 0.3
-    assert cell.verdicts_wrong == 0
-
-
-def test_where_groups_rank_alike_winners_are_hardly_ever_confirmed() -> None:
-    cell = measure("laplace", objective="parity", setting=SETTINGS[0], profiles="alike", trials=20, seed=2)
-    assert cell.found > 0.3
-    assert cell.decided < 0.3
-    assert cell.prior == "uniform differences"
+PLAIN: Case = {
+    "mechanism": "laplace",
+    "objective": "penalized",
+    "groups": (4, 3, 2),
+    "alternatives": 4,
+    "epsilon": 2.0,
+    "level": 0.05,
+    "rankings": "arbitrary",
+    "profile": 3,
+    "weight": 0.3,
+    "limit": 0.5,
+    "share": 0.9,
+    "scores": "borda",
+}
+STATEMENTS = {statement.name: statement for statement in CALIBRATION.statements()}
 
 
-def test_a_winner_alone_claims_its_shortfall_at_the_level() -> None:
-    cell = measure(
-        "exponential", objective="penalized", setting=SETTINGS[1], profiles="apart", trials=10, seed=3, level=0.2
-    )
-    assert (cell.claimed, cell.prior) == (pytest.approx(0.2), "")
-    assert math.isnan(cell.decided)
-    assert math.isnan(cell.verdicts_wrong)
+@pytest.mark.parametrize("scores", ["borda", "veto"])
+@pytest.mark.parametrize("mechanism", ["laplace", *LOCAL, *JOINT])
+def test_estimates_are_those_of_the_protocol(mechanism: str, scores: str) -> None:
+    """Of the same reports: zeros of a report of all groups were once counted for each voter of any group."""
+    case = {**PLAIN, "mechanism": mechanism, "scores": scores}
+    if (vote := calibration.vote_of(case)) is None:
+        assert scores == "veto"
+        return
+    profile, phase = calibration.profile_of(case), vote.phase
+    found = calibration.estimates_of(vote, profile, 1, np.random.default_rng(5))[0]
+    inputs = vote.encode({"group": profile.groups, "ranking": Rankings(profile.positions)})
+    generator = np.random.default_rng(5)
+    if isinstance(phase, DisclosedRankings):
+        sums = phase.sums_of(profile.positions, profile.groups)
+        drawn = phase.tally_mechanism.randomize_rows(sums.reshape(1, -1), generator.random((1, sums.size)))
+        tally = Tally(len(profile.groups), drawn.reshape(sums.shape))
+    else:
+        uniforms = generator.random((9, phase.mechanism.slots_of(inputs.private.shape[1])))
+        reports = phase.mechanism.randomize_rows(inputs.private, uniforms)
+        tally = phase.tally(reports, earlier=[], public=inputs.public)
+    outcome = vote.outcome([tally])
+    told = np.array([[each.value for each in alternative.utilities] for alternative in outcome.alternatives]).T
+    assert found == pytest.approx(told, abs=1e-9)
+
+
+def test_a_winner_that_is_confirmed_without_a_test_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bold(*_given: object, **_named: object) -> float:
+        return 0.0
+
+    monkeypatch.setattr(calibration, "p_value_of", bold)
+    cell = hold("fair-voting", STATEMENTS["confirmed winner: laplace"], PLAIN, 40, np.random.default_rng(6))
+    assert cell is not None
+    assert not cell.holds
+
+
+@pytest.mark.parametrize("rankings", calibration.VOTES["rankings"])
+def test_every_profile_has_rankings(rankings: str) -> None:
+    for groups in ((1, 1), (5, 3), (4, 3, 2, 1)):
+        profile = calibration.profile_of({**PLAIN, "rankings": rankings, "groups": groups})
+        assert np.sort(profile.positions, axis=1).tolist() == [[0, 1, 2, 3]] * sum(groups)
+        assert np.bincount(profile.groups).tolist() == list(groups)
 
 
 def test_a_winner_that_lacks_its_shortfall_is_counted() -> None:
     """At a level of .49 the shortfall is next to nothing, and some winners lack it."""
-    cell = measure(
-        "exponential",
-        objective="parity",
-        setting=Setting((60, 40), 0.5, 1.0),
-        profiles="impartial",
-        trials=40,
-        seed=4,
-        level=0.49,
-    )
+    case = {**PLAIN, "mechanism": "exponential", "groups": (60, 40), "epsilon": 0.5, "level": 0.49}
+    cell = hold("fair-voting", STATEMENTS["shortfall"], case, 40, np.random.default_rng(4))
+    assert cell is not None
     assert 0 < cell.found < 0.49
 
 
-@pytest.mark.full("two seconds of trials")
-def test_there_is_a_table_for_each_law_of_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "SETTINGS", (Setting((20, 10), 1.0, 4.0),))
-    monkeypatch.setattr(calibration, "_OBJECTIVES", ("parity", "welfare_constrained"))
-    told: list[str] = []
-    tables = list(CALIBRATION.tables(Drawn(10, 1, told.append)))
-    assert [table.name for table in tables] == list(PROFILES)
-    assert len(told) == 7
-    numbers = {table.name: len(table.rows) for table in tables}
-    assert numbers == {name: 2 * 3 if name == "prior" else 2 * 7 for name in PROFILES}
+def test_there_is_a_statement_for_each_mechanism() -> None:
+    assert [name for name in STATEMENTS if name.startswith("confirmed winner")] == [
+        f"confirmed winner: {mechanism}" for mechanism in ("laplace", *LOCAL, *JOINT)
+    ]
+    assert [name for name in STATEMENTS if ":" not in name] == [
+        "shortfall",
+        "probability of the winner",
+        "standard error of utilities",
+    ]

@@ -67,10 +67,28 @@ def test_a_task_shows_label_confidence_and_limits_of_its_support() -> None:
     low, high = told(outcome.limits_of_found()[0])
     assert 6 < low < 15
     assert high == 18  # (12 − 18/8)/(5/8) = 15.6 ± 3.1
-    assert line_of(page, "t0") == ["t0", "cat", "75.0", "%", str(low), "to", str(high), "of", "18"]
+    assert line_of(page, "t0") == ["t0", "cat", "43.7", "to", "82.4", "%", str(low), "to", str(high), "of", "18"]
     assert line_of(page, "t1")[-3:] == ["18", "of", "18"]  # 18 reports of 18
     assert line_of(page, "t3") == ["t3", "none"]
     assert line_of(page, "t4")[1] == "[bird]"
+
+
+def test_a_confidence_is_a_range_from_the_worst_published_crowd_to_the_best() -> None:
+    """Of .85, with three labels, 20 to 95 % of what is beyond a third."""
+    low, high = told(PETS.confidence_ranges[0])
+    assert (low, high) == (pytest.approx(1 / 3 + 0.2 * (0.85 - 1 / 3)), pytest.approx(1 / 3 + 0.95 * (0.85 - 1 / 3)))
+    assert PETS.confidence_ranges[3] is None
+    assert found(["cat"], estimator="majority").confidence_ranges == (pytest.approx((0.85, 0.85)),)
+
+
+def test_confidences_that_were_worth_nothing_somewhere_rank_the_tasks_alone() -> None:
+    outcome = found(["cat", "dog", None], estimator="one_coin", confidences=(0.6, 0.7, None))
+    assert outcome.confidence_ranges == (None, None, None)
+    page = shown(outcome)
+    assert line_of(page, "t0")[2:4] == ["rank", "2"]
+    assert line_of(page, "t1")[2:4] == ["rank", "1"]
+    assert "worth nothing" in page.text
+    assert verdict_of(outcome) == "t0 is cat and t1 is dog; nobody answered the rest."
 
 
 def test_a_label_stands_beside_those_of_the_clean_answers_and_of_who_knows() -> None:
@@ -79,7 +97,7 @@ def test_a_label_stands_beside_those_of_the_clean_answers_and_of_who_knows() -> 
     assert line_of(page, "t1")[1:5] == ["dog", "cat", "cat", "wrong"]
     assert line_of(page, "t2")[1:5] == ["cat", "cat", "dog", "wrong"]
     assert line_of(page, "t3") == ["t3", "none", "cat"]  # no answer is neither right nor wrong
-    assert line_of(page, "t4")[1:4] == ["[bird]", "[bird]", "75.0"]
+    assert line_of(page, "t4")[1:4] == ["[bird]", "[bird]", "43.7"]
 
 
 def test_where_nobody_knows_a_shown_task_there_is_no_column_for_it() -> None:
@@ -159,14 +177,14 @@ def test_what_has_not_converged_is_said_to() -> None:
 def test_what_a_confidence_means_depends_on_the_estimator(estimator: str, meaning: str) -> None:
     text = shown(found(["cat"], estimator=estimator)).text
     assert f"confidence: {meaning}" in text
-    assert ("holds on average over published crowds" in " ".join(text.split())) == (estimator != "majority")
+    assert ("on published crowds, from the worst to the best" in " ".join(text.split())) == (estimator != "majority")
 
 
 @pytest.mark.parametrize(
     ("confidence", "text"), [(0.51, "51.0 %"), (0.9994, "99.9 %"), (0.9999, "> 99.9 %"), (1.0, "100.0 %")]
 )
 def test_a_confidence_that_is_not_certain_is_never_shown_as_if_it_were(confidence: float, text: str) -> None:
-    assert f" {text} " in shown(found(["cat"], confidences=(confidence,))).text
+    assert f" {text} " in shown(found(["cat"], model_confidences=(confidence,), estimator="majority")).text
 
 
 def test_where_reports_say_nothing_there_is_no_support_but_the_number_of_answers() -> None:
@@ -202,6 +220,8 @@ def test_rows_hold_the_numbers_to_their_last_bit() -> None:
             "truth": "cat",
             "confidence": 1 / 3,
             "model_confidence": 1 / 7,
+            "least_confidence": 0.5 + 0.95 * (1 / 7 - 0.5),
+            "most_confidence": 0.5 + 0.2 * (1 / 7 - 0.5),
             "least_support": limits.low,
             "most_support": limits.high,
             "num_answers": 18,
@@ -215,6 +235,8 @@ def test_rows_hold_the_numbers_to_their_last_bit() -> None:
             "truth": None,
             "confidence": None,
             "model_confidence": None,
+            "least_confidence": None,
+            "most_confidence": None,
             "least_support": None,
             "most_support": None,
             "num_answers": 0,
@@ -244,7 +266,15 @@ def drawn(outcome: Outcome, folder: Path, **options: Any) -> str:
 
 def test_a_few_tasks_are_drawn_each_with_its_label(tmp_path: Path) -> None:
     text = drawn(PETS, tmp_path, gold=GOLD)
-    for said in (">Pets<", ">t4<", ">cat, 75.0 %<", ">[bird], 75.0 %<", ">no answer<", ">true: cat<", ">true: dog<"):
+    for said in (
+        ">Pets<",
+        ">t4<",
+        ">cat, 43.7 to 82.4 %<",
+        ">[bird], 43.7 to 82.4 %<",
+        ">no answer<",
+        ">true: cat<",
+        ">true: dog<",
+    ):
         assert said in text
     for kind in ("right", "wrong", "truth not known"):
         assert f">{kind}: limits at 95 %<" in text
@@ -261,7 +291,7 @@ def test_where_nobody_knows_nothing_is_drawn_as_right_or_wrong(tmp_path: Path) -
 
 def test_without_any_support_the_labels_are_drawn_alone(tmp_path: Path) -> None:
     text = drawn(found(["cat", None], flip_probabilities=(0.5,)), tmp_path)
-    assert ">cat, 75.0 %<" in text
+    assert ">cat, 57.0 to 83.2 %<" in text
     assert "limits" not in text
 
 
@@ -305,7 +335,7 @@ def test_a_task_or_a_label_of_any_name_is_drawn_as_it_is_written(tmp_path: Path)
     outcome = msgspec.structs.replace(found(["from $5 to $6"]), tasks=("$a$ <b>",))
     text = drawn(outcome, tmp_path, gold={"$a$ <b>": "日本"})
     assert ">$a$ <b><" in text
-    assert ">from $5 to $6, 75.0 %<" in text
+    assert ">from $5 to $6, 43.7 to 82.4" in text  # the line is full
     assert ">true: 日本<" in text
 
 
@@ -319,8 +349,8 @@ def test_a_verdict_on_many_tasks_counts_labels_and_those_that_are_expected_to_be
     confidences = (*(0.75 for _ in range(99)), None)
     many = found([*("cat" for _ in range(60)), *("dog" for _ in range(39)), None], confidences=confidences)
     assert verdict_of(many) == (
-        "99 of 100 tasks have an answer: cat for 60 and dog for 39. About 74 of these 99 labels are expected to be "
-        "right, if the crowd errs as published crowds do on average."
+        "99 of 100 tasks have an answer: cat for 60 and dog for 39. Of these 99 labels 56 to 82 are expected to be "
+        "right, if the crowd errs no more than the worst published one, and no less than the best."
     )
 
 
