@@ -226,7 +226,11 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "a row too long": ("name,roof\nann,yes,no\n", (), ["own.csv line 2 must be 2 entries: name, roof"]),
     "an open quote": ('name,roof\nann,yes\n"bob,no\n', (), ["own.csv line 3 must be well-formed CSV"]),
     "a column twice": ("name,roof,roof\nann,yes,no\n", (), ["own.csv line 1 must be a header of distinct"]),
-    "a workbook": (b"PK\x03\x04", (), ["own.csv must be a CSV file: this one is a workbook"]),
+    "a workbook": (
+        b"PK\x03\x04",
+        (),
+        ["own.csv must be a workbook that can be read (Cannot detect file format), or a CSV file"],
+    ),
     "no answers at all": ("name\nann\n", (), ["own.csv must be a column with the answers"]),
 }
 
