@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from ..protocol.errors import JournalError
+from ..protocol.errors import JournalError, JournalInUseError
 from .journal_format import LOCK_BYTES, Head, read_head
 
 __all__ = ["HeadFile", "Witness", "sync_folder"]
@@ -51,7 +51,7 @@ class HeadFile:
             head = read_head(self._descriptor)
             os.close(self._descriptor)
             who = "another process" if head is None else f"process {head.process}"
-            raise JournalError(f"is in use by {who}: wait until that has ended", path=str(journal)) from None
+            raise JournalInUseError(f"is in use by {who}: wait until that has ended", path=str(journal)) from None
         except BaseException:
             os.close(self._descriptor)
             raise

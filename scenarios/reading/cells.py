@@ -60,7 +60,7 @@ def number_of(entry: str, decimal: str = ".") -> float:
     whole, point, rest = entry.strip().partition(decimal)
     if other in whole:
         first, *groups = whole.lstrip("+-").split(other)
-        if not 1 <= len(first) <= _GROUP or any(len(group) != _GROUP for group in groups):
+        if not 1 <= len(first) <= _GROUP or any(len(group) != _GROUP or not group.isdigit() for group in groups):
             return math.nan
     return number_in(f"{whole.replace(other, '')}{'.' if point else ''}{rest}")
 

@@ -24,7 +24,7 @@ from ...reading.sources import PartiesTable, PartySources
 from ...running.parties import read_parties_file
 from ...running.rosters import FINGERPRINT_COLUMN
 from ..words import ONE_SESSION, OUR_ABSTENTIONS
-from .made_up import make_partners
+from .made_up import make_like, make_partners
 
 __all__ = ["SOURCES", "VoteFile", "load_partners"]
 
@@ -194,6 +194,7 @@ def _check_without_weights(read: PartiesTable, candidates: Collection[str], para
 
 SOURCES: Final = PartySources(
     read=load_partners,
+    like=make_like,
     paths=("file",),
     published=frozenset({"file"}),
     parameters_of_table=frozenset({"candidates"}),
