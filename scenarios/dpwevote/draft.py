@@ -62,7 +62,6 @@ class _Words:
     def of(cls, chosen: Chosen, entries: Collection[str]) -> "_Words":
         """Return what is known of the words among all entries."""
         said = {key: {word.casefold() for word in chosen.get(key, ())} for key in ("yes", "no", "abstain")}
-        _check_meanings(said)
         no = known_words.NO | (known_words.CROSSES if not known_words.TICKS.isdisjoint(entries) else set[str]())
         opinions = dict.fromkeys(known_words.YES, 1) | dict.fromkeys(no, 0) | {"1": 1, "0": 0}
         opinions |= {word: int(opinion) for word, opinion in OPINIONS.items()}
@@ -70,16 +69,6 @@ class _Words:
         opinions |= dict.fromkeys(said["yes"], 1) | dict.fromkeys(said["no"], 0)
         silent = {*known_words.OUR_ABSTENTIONS, *known_words.ABSTENTIONS, *said["abstain"]} - said["yes"] - said["no"]
         return cls(opinions, silent)
-
-
-def _check_meanings(said: Mapping[str, Collection[str]]) -> None:
-    """Raise ConfigurationError for a word that is said to mean the other answer than it does, or two."""
-    meanings = {word: "yes" if opinion else "no" for word, opinion in {**OPINIONS, "1": 1, "0": 0}.items()}
-    for key, own in said.items():
-        for word in own:
-            if meanings.setdefault(word, key) != key or not word.strip():
-                allowed = "a word that does not mean something else already"
-                raise ConfigurationError(field=f"--{key}", value=word, allowed=allowed)
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
@@ -103,14 +92,18 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         lines.append(Line("columns", renamed, "what the file calls them"))
     used = list(dict.fromkeys(entry for name in candidates for entry in sheet.column(name)))
     own = [word for word in used if word and word.casefold() not in {*OPINIONS, "1", "0", *known_words.OUR_ABSTENTIONS}]
-    meant = {"yes": [word for word in own if words.opinions.get(word.casefold()) == 1]}
-    meant["no"] = [word for word in own if words.opinions.get(word.casefold()) == 0]
-    meant["abstain"] = [word for word in own if word.casefold() not in words.opinions]
+    opinions = [words.opinions.get(word.casefold()) for word in own]
+    meant = {  # with all words that were given, which are held against what they mean anyway
+        key: list(
+            dict.fromkeys([*chosen.get(key, ()), *(w for w, o in zip(own, opinions, strict=True) if o == opinion)])
+        )
+        for key, opinion in (("yes", 1), ("no", 0), ("abstain", None))
+    }
     lines += [Line(key, found) for key, found in meant.items() if found]
     if abstentions:
         lines.append(Line("abstentions", abstentions, _BECOME[abstentions]))
-    if chosen.get("without"):
-        lines.append(Line("without", [label for label in chosen["without"] if label != NONE], "no partners"))
+    if without := [label for label in chosen.get("without", ()) if label != NONE]:
+        lines.append(Line("without", without, "no partners"))
     by = f"by the column {partner!r}" if partner else "by their numbers"
     said = [f"{sheet.count(len(sheet.rows))} partners {by}; voted on: {', '.join(candidates)}."]
     said += [

@@ -20,27 +20,16 @@ AIM: Final = 0.1
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """What a session can tell.
+    """What a session can tell."""
 
-    Args:
-        trust: who it is that has to be trusted, as words; empty for nobody.
-        epsilon: what it costs a party in all.
-        share: the least margin at which a decision is wrong at most as often as `level`, as a share of the whole.
-        most: the greatest margin that there can be, likewise.
-        level: that probability.
-        price: ε in all at which `AIM` is told; None where none is known.
-        by: which variant tells it at that price.
-        whole: what shares are of, as words.
-    """
-
-    trust: str = ""
-    epsilon: float
-    share: float
-    most: float
+    trust: str = ""  # who has to be trusted, as words; empty for nobody
+    epsilon: float  # what it costs a party in all
+    share: float  # the least margin at which a decision is wrong at most as often as `level`, as a share of the whole
+    most: float  # the greatest margin that there can be, likewise
     level: float
-    price: float | None
-    by: str
-    whole: str
+    price: float | None  # ε in all at which `AIM` is told; None where none is known
+    by: str  # which variant tells it at that price
+    whole: str  # what shares are of, as words
 
 
 Forecasts = Callable[[PhasedProtocol[Any, Any], Inputs], Sequence[Forecast]]

@@ -216,7 +216,7 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "a word with two meanings": (
         VOTE,
         ("--weight", "none", "--yes", "no"),
-        ["--yes must be a word that does not mean something else"],
+        ["partners.yes must be words that do not mean the other answer"],
     ),
     "a weight that is none": (
         "name;weight;roof\nann;1,5;yes\nbob;;no\n",
