@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from ..protocol.errors import JournalError
+from ..protocol.errors import JournalError, JournalInUseError
 from ..transports.own_files import OWN_FOLDER, is_own
 from .journal_format import LOCK_BYTES, Head, read_head
 
@@ -52,7 +52,7 @@ class HeadFile:
             head = read_head(file)
             os.close(self._descriptor)
             who = "another process" if head is None else f"process {head.process}"
-            raise JournalError(f"is in use by {who}: wait until that has ended", path=str(journal)) from None
+            raise JournalInUseError(f"is in use by {who}: wait until that has ended", path=str(journal)) from None
         except BaseException:
             os.close(self._descriptor)
             raise

@@ -134,10 +134,11 @@ def _steps() -> Iterator[Step]:
         return Step(name, what, ("psephos", *shlex.split(words)), pages)
 
     yield psephos("scenarios", "see what there is", "scenarios")
-    yield psephos(
-        "new", "a vote of one's own, from a spreadsheet", "new vote committee.csv --yes ja --no nein --out first"
-    )
+    yield psephos("new", "a vote of one's own, from a spreadsheet", "new vote committee.csv --out first")
     yield psephos("plan", "what margin of error that has, and what a better one costs", "plan committee.toml")
+    yield psephos(
+        "trials", "how often it is right, with made-up members in place of ours", "trials committee.toml --like 60%"
+    )
     yield psephos("plan-error", "the price of a wanted error", "plan eu-council --people 30 --error 10%")
     yield psephos("show", "a scenario to copy", "show eu-council")
     yield psephos("run", "run it", "run eu-council --out dear", "dear/report.html")
@@ -152,7 +153,7 @@ def _steps() -> Iterator[Step]:
     yield psephos(
         "new-board",
         "a vote of five, to be held for real",
-        "new vote board.csv --weight shares --public-weights --no-run",
+        "new vote board.csv --public-weights --no-run",
     )
     yield psephos("rehearse", "hold it as processes over TLS", "rehearse board.toml")
 

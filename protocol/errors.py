@@ -15,6 +15,7 @@ __all__ = [
     "ConnectionLostError",
     "HandshakeError",
     "JournalError",
+    "JournalInUseError",
     "LocalProtocolError",
     "MalformedMessageError",
     "PluginError",
@@ -208,6 +209,10 @@ class JournalError(PsephosError):
     def __init__(self, reason: str, *, path: str = "") -> None:
         self.path, self.reason = path, printable(reason)
         super().__init__(f"the journal {path} {reason}" if path else f"the journal {reason}")
+
+
+class JournalInUseError(JournalError):
+    """A journal that another process has open."""
 
 
 class UnheardError(PsephosError):

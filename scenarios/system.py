@@ -59,6 +59,7 @@ class System:
         poisoning: a subclass of `attacks.poisoning.Poisoning`; without it `attacks.extreme_reports` searches.
         asking: what asking again is said to cost: a scene → sentences.
         offers: a `running.offers.Offers`: what other variants offer at a session's price.
+        forecasts: a `running.forecasts.Forecasts`: what a session can tell at its price, before it is held.
         variants: a subclass of `experiments.variants.VariantTable`: what every variant offers, for `psephos variants`.
         plan: the same, with the errors that `psephos plan` plans for, where these are others; without it `variants`.
         measures: a subclass of `experiments.measures.Measures`: what trials are measured by; without it errors of
@@ -87,6 +88,7 @@ class System:
     poisoning: str = ""
     asking: str = ""
     offers: str = ""
+    forecasts: str = ""
     variants: str = ""
     plan: str = ""
     measures: str = ""

@@ -1,12 +1,13 @@
 """What is written for readers: examples run, commands parse, links lead somewhere, and nothing names a machine."""
 
 import ast
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -53,6 +54,34 @@ def commands() -> Iterator[tuple[str, str]]:
                 command = line.removeprefix("$ ").partition("  #")[0].strip()
                 if command:
                     yield name_of(page), command
+
+
+def run_console(
+    page: Path, folder: Path, *, before: Callable[[list[str]], object] = list, **environment: str
+) -> dict[str, str]:
+    """Run a page's commands of psephos in order, as they stand there, and return what each said, by its words.
+
+    `before` is called with each one's words; one for which it returns nothing is left out.
+    """
+    said: dict[str, str] = {}
+    for line in (line for block in blocks_of(page, "console") for line in block.splitlines() if line.strip()):
+        program, *words = shlex.split(line.removeprefix("$ "), comments=True)
+        if program != "psephos":
+            assert program in {"make", "pip"}, line
+            continue
+        if not before(words):
+            continue
+        ended = subprocess.run(  # noqa: S603  the page's own commands
+            [sys.executable, "-m", "psephos.scenarios.cli", *words],
+            cwd=folder,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, (line, ended.stderr)
+        said[" ".join(words)] = ended.stdout
+    return said
 
 
 COMMANDS = list(commands())

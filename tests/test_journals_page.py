@@ -1,16 +1,12 @@
 """The page on journals: its commands are run as they stand there, in their order, by somebody who loses the journal."""
 
-import os
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 from journal_sessions import NOW, SESSIONS
 from psephos.agents.person_journal import PersonJournal
-from test_documents import blocks_of
+from test_documents import run_console
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "journals.md"
 
@@ -21,22 +17,14 @@ def test_the_pages_commands_run_as_they_stand(tmp_path: Path) -> None:
     with PersonJournal.open(journal, now=NOW) as opened:
         for session_id, records in SESSIONS.items():
             opened.sitting(session_id).keep(records)
-    said: dict[str, str] = {}
-    for line in (line for block in blocks_of(PAGE, "console") for line in block.splitlines()):
-        program, *words = shlex.split(line)
-        assert program == "psephos"
+
+    def lose(words: list[str]) -> bool:
         if "restore" in words:
             journal.unlink()
-        ended = subprocess.run(  # noqa: S603  the page's own commands
-            [sys.executable, "-m", "psephos.scenarios.cli", *words],
-            cwd=tmp_path,
-            env={**os.environ, "PSEPHOS_JOURNAL": journal.name},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (ended.returncode, ended.stderr) == (0, ""), line
-        said[" ".join(words[:2])] = ended.stdout
+        return True
+
+    said = run_console(PAGE, tmp_path, before=lose, PSEPHOS_JOURNAL=journal.name)
+    said = {" ".join(words.split()[:2]): text for words, text in said.items()}
     assert list(said) == [
         "ledger",
         "journal backup",

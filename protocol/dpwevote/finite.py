@@ -162,6 +162,12 @@ class JointVariant(TwoReports):
         # sum's standard error divided by their number.
         return Estimate(pooled.value / len(tallies), pooled.standard_error / len(tallies))
 
+    def reach(self, numbers: Sequence[int]) -> float | None:
+        if self.is_biased:
+            return None
+        parts = [each.reports(number) for each, number in zip(self._margin, numbers, strict=True)]
+        return self.reach_of(parts, num_partners=sum(numbers))
+
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
         if weights is None:
             numbers, table = self.voters_by_weight(opinions), totals.tolist()

@@ -148,6 +148,20 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         quota = parameters.fraction * total if parameters.quota is None else parameters.quota
         return {**supports, "total weight": total, "quota": quota}
 
+    def reach(self, public: IntArray) -> float | None:
+        """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.
+
+        Args:
+            public: int64, shape (n, public columns), a row for each partner.
+
+        Returns:
+            In units of weight, proven; None in a variant of which no such bound is known.
+        """
+        number = len(self.parameters.weights)
+        is_public = self.parameters.public_weights
+        numbers: list[int] = np.bincount(public[:, 1], minlength=number).tolist() if is_public else [len(public)]
+        return self._variant.reach(numbers)
+
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each partner's reports add to each candidate's margin.
 

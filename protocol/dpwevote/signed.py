@@ -168,6 +168,9 @@ class SignedVariant(Variant):
             return Sums(None, None, margin, margin, verdict, electorate)
         return Sums(Estimate(float(total), error), Estimate(quota, 0.0), margin, margin, verdict, electorate)
 
+    def reach(self, numbers: Sequence[int]) -> float | None:
+        return self.reach_of([self._estimator.reports(sum(numbers))], num_partners=sum(numbers))
+
     def _verdict_on(self, margin: float, counts: Sequence[int], number: int) -> DecisionVerdict:
         """Return the verdict on a margin: of reports of two kinds by their number, and of others by their sum.
 

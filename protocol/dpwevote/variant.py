@@ -166,6 +166,24 @@ class Variant(abc.ABC):
         number = tallies[0].num_reports
         return number * self._parameters.weights[0], number * self._parameters.weights[-1]
 
+    def reach(self, numbers: Sequence[int]) -> float | None:
+        """Return how far noise brings a margin, but for the level, whatever the truth is; None where no bound is known.
+
+        A decision is wrong at most so often where the true margin is that far from 0.
+
+        Args:
+            numbers: of partners by weight; where weights are private, of all alone.
+        """
+        del numbers
+
+    def reach_of(self, parts: Sequence[Alike], *, num_partners: int) -> float:
+        """Return how far noise brings a margin on either side, but for the level, that is a sum of these reports."""
+        sides = [
+            [part._replace(contributions=np.multiply(part.contributions, sign)) for part in parts] for sign in (1, -1)
+        ]
+        level = self._parameters.level
+        return max(decisive_reach(side, level) for side in sides) + self.bias_bound(num_partners)
+
     def judge(self, margin: float, parts: Sequence[Alike], *, num_partners: int) -> DecisionVerdict:
         """Return the verdict on an unbiased margin that is a sum of these reports."""
         sign = 1.0 if margin > 0 else -1.0

@@ -19,12 +19,15 @@ from .options import out_option
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..running.drafts import Beginning, Draft, Sheet
+    from rich.console import Console
+
+    from ..running.drafts import Beginning, Draft, Sheet, UnclearError
 
 __all__ = ["new", "samples", "show"]
 
 _MAX_TITLE: Final = 100
 _MAX_NAME: Final = 64
+_ROWS_SHOWN: Final = 3
 
 
 class _Kinds(Named):
@@ -169,17 +172,34 @@ def _chosen(beginning: "Beginning", given: "Mapping[str, Any]", folder: Path) ->
 
 
 def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence[str]]") -> "Draft":
-    """Return a draft, once all is said; what is not is asked for in a terminal, and is else an UnclearError."""
+    """Return a draft, once all is said; what is not is asked for in a terminal, and is else one error for all of it.
+
+    Each gap is filled with its first choice, to find those behind it.
+    """
     from ...protocol.errors import ConfigurationError, one_of
+    from ..presentation import make_console
     from ..running.drafts import UnclearError
 
+    given, gaps = dict(chosen), list[UnclearError]()
+    is_asked = sys.stdin.isatty()
     while True:
         try:
-            return beginning.draft(sheet, chosen)
+            draft = beginning.draft(sheet, chosen)
         except UnclearError as error:
-            if not sys.stdin.isatty():
-                raise
             unclear = error
+            if not is_asked and any(gap.told == error.told for gap in gaps):
+                break
+        except ConfigurationError:
+            if not gaps or is_asked:
+                raise
+            break
+        else:
+            if gaps and not is_asked:
+                break
+            return draft
+        if is_asked and not gaps:
+            _show_sheet(make_console(), sheet)
+        gaps.append(unclear)
 
         def use(answer: str, unclear: UnclearError = unclear) -> str:
             if answer not in unclear.choices:
@@ -188,8 +208,38 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
             return answer
 
         question = f"{unclear.question[:1].upper()}{unclear.question[1:]}? ({', '.join(unclear.choices)})"
-        answer = given_or_asked(None, field=f"--{unclear.option}", question=question, use=use)
+        known = None if is_asked else unclear.choices[0]
+        answer = given_or_asked(known, field=f"--{unclear.option}", question=question, use=use)
         chosen[unclear.option] = (*chosen.get(unclear.option, ()), answer)
+    raise ConfigurationError(
+        field=f"--{gaps[0].option}",
+        value="left out",
+        allowed="; and ".join([f"given {gaps[0].told}", *(f"--{gap.option} {gap.told}" for gap in gaps[1:])])
+        + f"; such as `{_command(beginning, sheet, given, gaps)}`",
+    )
+
+
+def _command(
+    beginning: "Beginning", sheet: "Sheet", given: "Mapping[str, Sequence[str]]", gaps: "Sequence[UnclearError]"
+) -> str:
+    """Return the command that says all that was given and a choice for each gap, to be pasted."""
+    flags = {option.name for option in beginning.options if option.is_flag}
+    words = ["psephos", "new", beginning.word, str(sheet.path)]
+    for option, values in given.items():
+        for value in values:
+            words += [f"--{option}"] if option in flags else [f"--{option}", value]
+    for gap in gaps:
+        words += [f"--{gap.option}", gap.choices[0]]
+    return shlex.join(words)
+
+
+def _show_sheet(console: "Console", sheet: "Sheet") -> None:
+    """Print the header and the first rows, so that all questions are on one screen with them."""
+    from ..presentation.terminal import show_table
+    from ..tables import Table
+
+    rows = [list(row) for row in sheet.rows[:_ROWS_SHOWN]]
+    show_table(console, Table(columns=list(sheet.header), rows=rows, labels=len(sheet.header)))
 
 
 def _target(given: Path | None, file: Path) -> Path:

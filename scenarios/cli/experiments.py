@@ -16,6 +16,13 @@ __all__ = ["plan", "trials", "variants"]
 @click.option("--trials", "number", type=int, default=500, show_default=True, help="Of the scenario, or of each cell.")
 @click.option("--grid", metavar="KEY=A,B,...", multiple=True, help="Try each of these values; may be repeated.")
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the simulated noise.")
+@click.option(
+    "--like",
+    metavar="[SHARE]",
+    is_flag=False,
+    flag_value="60%",
+    help="Try made-up voters in place of yours, as many and with the same weights, of whom so many say yes (60%).",
+)
 @click.option("--workers", type=int, default=0, help="How many processes (default: as many as pay).")
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json and nothing else.")
@@ -28,6 +35,7 @@ def trials(
     number: int,
     grid: tuple[str, ...],
     seed: int | None,
+    like: str | None,
     workers: int,
     out: Path | None,
     *,
@@ -41,15 +49,16 @@ def trials(
     psephos trials consortium
     psephos trials consortium --grid epsilon=0.5,1,2 --grid variant=joint,laplace
     psephos trials two-societies --trials 2000 --grid mechanism=laplace,exponential
+    psephos trials committee.toml --like 55%
 
-    The parties stay the same; each trial is one session, the same that `psephos run` would hold. Nobody real may stand
-    behind the parties. A grid runs every combination of its values. A result depends on the seed alone, and not on the
-    number of processes.
+    The parties stay the same; each trial is one session, the same that `psephos run` would hold. Each would cost real
+    parties their ε again, so that nobody real may stand behind them: --like makes some up. A grid runs every
+    combination of its values. A result depends on the seed alone, and not on the number of processes.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import secrets
 
     from ..experiments.grids import load_cells
-    from ..experiments.trials import Cell, check_trials, prepare, run_trials
+    from ..experiments.trials import Cell, check_trials, made_up_like, prepare, run_trials
     from ..experiments.trials_shown import show_trials, summary_in_json, write_trials
     from ..presentation import make_console
     from ..running.plugin_errors import blaming_plugins
@@ -60,6 +69,9 @@ def trials(
     check_trials(number, workers)
     drawn = secrets.randbits(128)
     loaded = load_cells(scenario, settings, grid=grid, data=data, seed=seed)
+    if like is not None:
+        share = _share_in(like, field="--like")
+        loaded = [(own, made_up_like(each, share)) for own, each in loaded]
     prepared = [(own, *prepare(each, seed=drawn)) for own, each in loaded]
     first = prepared[0][2]
     name, title = first.scenario.name, first.scenario.title or first.scenario.name
@@ -72,6 +84,7 @@ def trials(
             f"{len(first.names):,} {first.protocol.client_role}s",
             f"protocol {first.protocol.name}",
             f"{cells}{number:,} trials",
+            *([f"made up: {like} say yes"] if like is not None else []),
         ]
         if not as_json:
             show_heading(console, title=title, facts=facts, description="", trust="")
@@ -139,7 +152,7 @@ def variants(
 
     loaded = load(scenario, settings, data)
     kind = variants_of(loaded.protocol)
-    wanted = None if error is None else _error_in(error)
+    wanted = None if error is None else _share_in(error)
     if wanted is not None and not 0 < wanted < math.inf:
         raise ConfigurationError(field="--error", value=error, allowed="above 0, and finite")
     check_trials(number, 0)
@@ -225,7 +238,7 @@ def plan(
     check_trials(number, 0)
     if seed is not None:
         loaded = msgspec.structs.replace(loaded, seed=seed)
-    wanted = None if error is None else _error_in(error)
+    wanted = None if error is None else _share_in(error)
     table = make_table(loaded, trials=number, people=people)
     errors = make_console(stderr=True)
     with steps(errors) as on_step:
@@ -250,8 +263,8 @@ def plan(
     tell_folder(console, folder)
 
 
-def _error_in(text: str) -> float:
-    """Return an error that is written as a number or in percent."""
+def _share_in(text: str, *, field: str = "--error") -> float:
+    """Return an error or a share that is written as a number or in percent."""
     from ...protocol.errors import ConfigurationError
 
     number = text.strip().removeprefix("±").strip()
@@ -259,4 +272,4 @@ def _error_in(text: str) -> float:
         return float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
     except ValueError:
         allowed = "a number, as 0.05, or percent, as 5%"
-        raise ConfigurationError(field="--error", value=text, allowed=allowed) from None
+        raise ConfigurationError(field=field, value=text, allowed=allowed) from None

@@ -162,7 +162,7 @@ def join(
     from ...protocol.roles import check_party_name
     from ..deployment import Joining, join_in_folder
     from ..deployment.common import check_address, check_seed, find_transport
-    from ..deployment.journals import open_journal
+    from ..deployment.journals import check_free, open_journal
     from ..deployment.keys import slug_of
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.report import show_privacy
@@ -177,6 +177,7 @@ def join(
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     for said in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
         click.echo(f"warning: {said}", err=True)
+    check_free(journal, party=party, is_simulation=simulate, witness=witness)  # before anybody is asked
     entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trust_server)
     with open_journal(journal, party=party, is_simulation=simulate, witness=witness) as kept:
         joining = Joining(

@@ -299,6 +299,8 @@ def _show_trust_of_series(console: "Console", series: "Series", first: "Local") 
 
 
 def _show_beginning(console: "Console", resolved: "Local") -> None:
+    from ..presentation.terminal import show_note
+    from ..running.forecasts import forecast
     from ..running.report import show_heading
 
     scenario, protocol = resolved.scenario, resolved.protocol
@@ -310,6 +312,8 @@ def _show_beginning(console: "Console", resolved: "Local") -> None:
         f"{scenario.noise} noise",
     ]
     show_heading(console, title=scenario.title or scenario.name, facts=facts, description="", trust="")
+    if said := forecast(protocol, resolved.inputs):
+        show_note(console, said, style="yellow")
 
 
 def _show_trust(console: "Console", resolved: "Local") -> None:

@@ -10,10 +10,10 @@ import platformdirs
 from ...agents.journal_format import lock_file_of
 from ...agents.person_journal import PersonJournal, read_sessions
 from ...agents.witness import Witness
-from ...protocol.errors import JournalError, refuse
+from ...protocol.errors import JournalError, JournalInUseError, refuse
 from .keys import slug_of, stem_of
 
-__all__ = ["default_journal", "journal_file", "open_journal", "witness_of"]
+__all__ = ["check_free", "default_journal", "journal_file", "open_journal", "witness_of"]
 
 
 def default_journal() -> Path:
@@ -95,5 +95,21 @@ def open_journal(
         return
     path = journal_file(given, party=party)
     told = witness_of(witness, path)
-    with PersonJournal.open(path, now=time.time(), clock=time.time, witness=told) as journal:
+    try:
+        opened = PersonJournal.open(path, now=time.time(), clock=time.time, witness=told)
+    except JournalInUseError as error:
+        other = f"if {party!r} is another person, give it a journal of its own"
+        reason = f"{error.reason}; or {other}: --journal FILE, or a folder for one each"
+        raise JournalError(reason, path=str(path)) from None
+    with opened as journal:
         yield journal
+
+
+def check_free(given: Path | None, *, party: str, is_simulation: bool, witness: Path | None = None) -> None:
+    """Raise JournalError if another process has a person's journal; one that is not there yet is not made.
+
+    The arguments are those of `open_journal`.
+    """
+    if not is_simulation and journal_file(given, party=party).exists():
+        with open_journal(given, party=party, is_simulation=False, witness=witness):
+            pass

@@ -159,7 +159,7 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
         open_table(path, form_of(path, roles), most=MAX_FILE_BYTES, fault=fault) as table,
     ):
         header = names_in(table)
-        rows = [(line, row) for _, line, row in table if row]
+        rows = [(line, row) for line, row in table if row]
     if not all(header) or len(set(header)) < len(header) or not header:
         allowed = "a header of distinct, non-empty names"
         raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)

@@ -1,11 +1,18 @@
-"""A first vote of one's own: who the partners are, what is voted on, which words mean yes and no, weights or none."""
+"""A first vote of one's own: who the partners are, what is voted on, which words mean yes and no, weights or none.
 
-from collections.abc import Collection, Sequence
-from collections.abc import Set as AbstractSet
+The rule that holds here: a column that looks like a motion is voted on, or refused with line and entry, or asked about;
+it is left out where that was said. An entry counts for what it says, and nothing is taken for the likeliest.
+"""
+
+import dataclasses
+import math
+import re
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from ...protocol.dpwevote.protocol import OPINIONS
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import ConfigurationError, did_you_mean, require
 from ..running.drafts import (
     NONE,
     Beginning,
@@ -19,53 +26,109 @@ from ..running.drafts import (
     check_header,
     chosen_column,
 )
+from . import words as known_words
+from .draft_weights import any_number, are_numbers, draft_weights
 
 __all__ = ["BEGINNING"]
 
-_NAMES: Final = ("partner", "name", "member", "person", "voter", "company", "state")
-_WEIGHTS: Final = ("weight", "weights", "shares", "votes")
-_ANSWERS: Final = frozenset({*OPINIONS, "1", "0"})
+# The first of these that a header has, and whose entries differ.
+_NAMES: Final = (
+    *("partner", "name", "names", "nom", "nombre", "nome", "naam", "namn", "mitglied", "member", "person", "voter"),
+    *("company", "state", "email", "e-mail", "mail", "id"),
+)
+_IDS: Final = re.compile(r"(.*[\s_-])?(id|nr|no|number|code)\.?", re.IGNORECASE)
+_WEIGHTS: Final = ("weight", "weights", "gewicht", "stimmen", "stimmrecht", "poids", "peso", "shares", "votes")
+_HEADS: Final = frozenset({*OPINIONS, "ja", "nein", "oui", "non", "sí"})  # no header, but somebody's answer
+_DATE: Final = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}|\d{1,2}:\d{2}")
+_BECOME: Final = {
+    "absent": "absent from the vote, as everybody can see",
+    "no": "they count as no",
+    "yes": "they count as yes",
+}
 _TWO: Final = 2
+_FEW: Final = 4
+_MOST_SHOWN: Final = 3
+_LAST: Final = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class _Words:
+    """What words mean in a file: opinions by the word, those for abstentions, and all in small letters."""
+
+    opinions: Mapping[str, int]
+    silent: Collection[str]
+
+    @classmethod
+    def of(cls, chosen: Chosen, entries: Collection[str]) -> "_Words":
+        """Return what is known of the words among all entries."""
+        said = {key: {word.casefold() for word in chosen.get(key, ())} for key in ("yes", "no", "abstain")}
+        no = known_words.NO | (known_words.CROSSES if not known_words.TICKS.isdisjoint(entries) else set[str]())
+        opinions = dict.fromkeys(known_words.YES, 1) | dict.fromkeys(no, 0) | {"1": 1, "0": 0}
+        opinions |= {word: int(opinion) for word, opinion in OPINIONS.items()}
+        opinions = {word: opinion for word, opinion in opinions.items() if word not in said["abstain"]}
+        opinions |= dict.fromkeys(said["yes"], 1) | dict.fromkeys(said["no"], 0)
+        silent = {*known_words.OUR_ABSTENTIONS, *known_words.ABSTENTIONS, *said["abstain"]} - said["yes"] - said["no"]
+        return cls(opinions, silent)
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a draft of a vote. See `Beginning`."""
     _check_header(sheet, chosen)
-    question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"
-    partner = chosen_column(sheet, chosen, "partner", names=_NAMES, question=question, may_lack=True)
-    weight = _weight(sheet, chosen, partner)
-    rest = [name for name in sheet.header if name not in {partner, weight}]
-    words = {key: [word.casefold() for word in chosen.get(key, ())] for key in ("yes", "no")}
-    known = _ANSWERS.union(*words.values())
-    candidates = _candidates(sheet, chosen, rest, known)
-    for name in candidates:
-        _check_answers(sheet, name, known, chosen)
+    sheet = _without_totals(sheet, chosen)
+    words = _Words.of(chosen, {cell.casefold() for row in sheet.rows for cell in row})
+    left_out = [check_column(sheet, name, "leave-out") for name in chosen.get("leave-out", ()) if name != NONE]
+    partner = _partner(sheet, chosen, words)
+    weight = _weight(sheet, chosen, {partner, *left_out}, words)
+    rest = [name for name in sheet.header if name not in {partner, weight, *left_out}]
+    candidates = _candidates(sheet, chosen, rest, words)
+    words = _with_the_other(sheet, chosen, candidates, words)
+    _check_answers(sheet, candidates, words)
+    abstentions = _abstentions(sheet, chosen, candidates, words)
     renamed = {ours: own for ours, own in (("partner", partner), ("weight", weight)) if own and own != ours}
     lines = [Line("file", sheet.written, "a line for each partner")]
     if not partner:
         lines.append(Line("numbered", value=True, comment="it has no names"))
     if renamed:
         lines.append(Line("columns", renamed, "what the file calls them"))
-    lines += [Line(key, list(chosen[key])) for key in ("yes", "no") if chosen.get(key)]
-    parameters = [Line("candidates", candidates, "the columns that are voted on, each by itself")]
-    is_public = bool(chosen.get("public-weights"))
-    if weight:
-        weights = sorted({_number(entry, sheet, weight) for entry in sheet.column(weight)})
-        is_public = is_public or len(weights) == 1  # then there is nothing to learn
-        comment = "public: nothing is spent on them" if is_public else "everybody may know that these are possible"
-        parameters.append(Line("weights", weights, comment))
-        if is_public:
-            parameters.append(Line("public_weights", value=True, comment="everybody knows who has which weight"))
+    used = list(dict.fromkeys(entry for name in candidates for entry in sheet.column(name)))
+    own = [word for word in used if word and word.casefold() not in {*OPINIONS, "1", "0", *known_words.OUR_ABSTENTIONS}]
+    opinions = [words.opinions.get(word.casefold()) for word in own]
+    meant = {  # with all words that were given, which are held against what they mean anyway
+        key: list(
+            dict.fromkeys([*chosen.get(key, ()), *(w for w, o in zip(own, opinions, strict=True) if o == opinion)])
+        )
+        for key, opinion in (("yes", 1), ("no", 0), ("abstain", None))
+    }
+    lines += [Line(key, found) for key, found in meant.items() if found]
+    if abstentions:
+        lines.append(Line("abstentions", abstentions, _BECOME[abstentions]))
+    if without := [label for label in chosen.get("without", ()) if label != NONE]:
+        lines.append(Line("without", without, "no partners"))
     by = f"by the column {partner!r}" if partner else "by their numbers"
     said = [f"{sheet.count(len(sheet.rows))} partners {by}; voted on: {', '.join(candidates)}."]
+    said += [
+        f"{', '.join(map(repr, found))} {'means' if len(found) == 1 else 'mean'} {key}."
+        for key, found in meant.items()
+        if found and key != "abstain"
+    ]
+    if abstentions:
+        said.append(f"Abstentions: {_BECOME[abstentions]}.")
+    parameters = [Line("candidates", candidates, "the columns that are voted on, each by itself")]
     if weight:
-        said.append(f"Weights are those of the column {weight!r}, and {'public' if is_public else 'private'}.")
+        is_yes = {
+            name: [words.opinions.get(entry.casefold()) == 1 for entry in sheet.column(name)] for name in candidates
+        }
+        drafted = draft_weights(sheet, chosen, weight, is_yes=is_yes)
+        parameters += drafted.parameters
+        lines += drafted.parties
+        said.append(drafted.said)
     else:
         said.append("No column of weights: one person, one vote, and nothing is spent on weights.")
-    left_out = [name for name in rest if name not in candidates]
-    if left_out:
-        said.append(f"Not used: {', '.join(left_out)}.")
+    others = [name for name in sheet.header if name not in {partner, weight, *candidates}]
+    if others:
+        said.append(f"Not used: {', '.join(others)}.")
     price = "the weight and one opinion together" if weight else "each opinion"
+    parameters.append(Line("variant", "auto", "the most exact at this price"))
     title = f"A vote on {', '.join(candidates)}"
     return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=said)
 
@@ -73,110 +136,240 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
 def _check_header(sheet: Sheet, chosen: Chosen) -> None:
     """Raise ConfigurationError if the first line has an answer, or looks like a partner's, which would be lost."""
     for name in sheet.header:
-        if name.casefold() in _ANSWERS and not name.isdigit():
+        if name.casefold() in _HEADS:
             allowed = "the columns' names: this line has an answer. Put one above it, such as name,proposal"
             raise ConfigurationError(field=f"{sheet.path.name} line 1", value=",".join(sheet.header), allowed=allowed)
-    options = ("partner", "weight", "candidate")
+    options = ("partner", "weight", "candidate", "leave-out")
     check_header(sheet, chosen, options=options, names={*_NAMES, *_WEIGHTS}, example="name,proposal")
 
 
-def _weight(sheet: Sheet, chosen: Chosen, partner: str) -> str:
+def _without_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
+    """Return the sheet without the lines that are said to be no partners; UnclearError for one that looks like totals.
+
+    It is one of the last, is called so, and has other entries than answers.
+    """
+    given = chosen.get("without", ())
+    named = [name for name in chosen.get("partner", ()) if name in sheet.header]
+    place = sheet.header.index(named[-1]) if named else 0
+    place = next((sheet.header.index(name) for name in sheet.header if name.casefold() in _NAMES), place)
+    answers = {*OPINIONS, *known_words.YES, *known_words.NO, "1", "0"}
+    out = {row for row, cells in enumerate(sheet.rows) if cells[place] in given}
+    for row in range(max(0, len(sheet.rows) - _LAST), len(sheet.rows)):
+        cells = sheet.rows[row]
+        others = [cell for number, cell in enumerate(cells) if number != place]
+        is_called = cells[place].casefold().rstrip(" :") in known_words.TOTALS
+        if (
+            row not in out
+            and is_called
+            and NONE not in given
+            and any(cell.casefold() not in answers for cell in others)
+        ):
+            where = f"line {sheet.lines[row]} of {sheet.path.name} is {cells[place]!r}: which line is no partner's"
+            raise UnclearError(option="without", question=f"{where}, or {NONE!r}", choices=[cells[place], NONE])
+    require(len(out) < len(sheet.rows), "--without", ", ".join(given), "a line among others")
+    return sheet.without(out)
+
+
+def _partner(sheet: Sheet, chosen: Chosen, words: _Words) -> str:
+    """Return the column of names: as chosen, by its name, or the one whose entries all differ; empty where none is."""
+    question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"
+    if not chosen.get("partner"):
+        differing = [name for name in sheet.header if len(set(sheet.column(name)) - {""}) == len(sheet.rows)]
+        named = sorted((_NAMES.index(name.casefold()), name) for name in sheet.header if name.casefold() in _NAMES)
+        if named:
+            return next((name for _, name in named if name in differing), named[0][1])
+        ids = [name for name in differing if _IDS.fullmatch(name)]
+        texts = [name for name in differing if all(_is_text(entry, words) for entry in sheet.column(name))]
+        found = ids or texts
+        if len(found) == 1 and len(sheet.rows) > _TWO:
+            return found[0]
+    return chosen_column(sheet, chosen, "partner", names=_NAMES, question=question, may_lack=True)
+
+
+def _is_text(entry: str, words: _Words) -> bool:
+    is_answer = entry.casefold() in words.opinions or entry.casefold() in words.silent
+    return math.isnan(any_number(entry)) and not is_answer and not _DATE.match(entry)
+
+
+def _weight(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: _Words) -> str:
     """Return the column of weights; empty where there is none, and UnclearError where one may be."""
     if given := chosen.get("weight", ()):
         return "" if given[-1] == NONE else check_column(sheet, given[-1], "weight")
-    named = [name for name in sheet.header if name.casefold() in _WEIGHTS]
-    if len(named) == 1 and named[0].casefold() == _WEIGHTS[0]:
+    others = [name for name in sheet.header if name not in {*taken, *chosen.get("candidate", ())}]
+    numbers = [name for name in others if are_numbers(sheet.column(name)) and not _IDS.fullmatch(name)]
+    named = [name for name in others if name.casefold() in _WEIGHTS and not _has_answers(sheet, name, words)]
+    if len(named) == 1:
         return named[0]
-    others = [name for name in sheet.header if name not in {partner, *chosen.get("candidate", ())}]
-    numbers = named or [name for name in others if _is_number(sheet.column(name))]
-    if numbers:
+    if numbers := named or numbers:
         question = f"which column holds weights, or {NONE!r} where everybody has one vote"
         raise UnclearError(option="weight", question=question, choices=[*numbers, NONE])
     return ""
 
 
-def _candidates(sheet: Sheet, chosen: Chosen, rest: Sequence[str], known: AbstractSet[str]) -> list[str]:
-    """Return the columns that are voted on: those that hold answers, in words that are explained, else UnclearError."""
+def _has_answers(sheet: Sheet, name: str, words: _Words) -> bool:
+    return any(entry.casefold() in words.opinions and not entry.isdigit() for entry in sheet.column(name))
+
+
+def _looks_voted(sheet: Sheet, name: str, words: _Words) -> bool:
+    """Return whether a column looks like a motion: half of it are answers, or it has few words, with one among them."""
+    entries = [entry.casefold() for entry in sheet.column(name) if entry]
+    if are_numbers(entries):
+        return False
+    answers = [entry for entry in entries if entry in words.opinions or entry in known_words.CROSSES]
+    distinct = set(entries) - set(words.silent)
+    return bool(answers) and (_TWO * len(answers) >= len(entries) or len(distinct) <= _FEW)
+
+
+def _candidates(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: _Words) -> list[str]:
+    """Return the columns that are voted on; UnclearError where one may be, by two words that nobody has explained."""
     if given := chosen.get("candidate", ()):
         return [check_column(sheet, name, "candidate") for name in given]
-    words = {name: list(dict.fromkeys(entry.casefold() for entry in sheet.column(name))) for name in rest}
-    found = [name for name in rest if set(words[name]) <= known]
+    found = [name for name in rest if _looks_voted(sheet, name, words)]
+    pairs = {name: pair for name in rest if name not in found and len(pair := _unknown(sheet, name, words)) == _TWO}
+    pairs = {name: pair for name, pair in pairs.items() if not are_numbers(pair) and _num_said(sheet, name) > _TWO}
+    is_said = NONE in chosen.get("leave-out", ())
+    if found and pairs and not is_said:
+        name, (one, other) = next(iter(pairs.items()))
+        shown = f"{name!r} has {_counted(sheet, name, (one, other))}: is it left out, or {NONE!r}: it is voted on"
+        raise UnclearError(option="leave-out", question=shown, choices=[name, NONE])
+    if not found and not pairs:
+        pairs = {
+            name: pair for name in rest if len(pair := _unknown(sheet, name, words)) == _TWO and not are_numbers(pair)
+        }
+    if not found and len(set(map(frozenset, pairs.values()))) > 1:
+        question = "which column has the answers, yes or no; then --yes and --no say which word is which"
+        raise UnclearError(option="candidate", question=question, choices=list(pairs))
+    found = [name for name in rest if name in found or name in pairs]
     if found:
         return found
-    for name in rest:
-        if len(words[name]) == _TWO and "" not in words[name] and not _is_number(words[name]):
-            _ask_words(sheet, name, chosen)
     require(rest, sheet.path.name, list(sheet.header), "a column with the answers, yes or no")
     if len(rest) == 1:  # whose entries are refused, with their places
         return list(rest)
     raise UnclearError(option="candidate", question="which column has the answers, yes or no", choices=rest)
 
 
-def _ask_words(sheet: Sheet, name: str, chosen: Chosen) -> None:
-    """Raise UnclearError for the word of a column that means yes, or for the one that means no."""
-    entries = sheet.column(name)
-    counts = {word: entries.count(word) for word in dict.fromkeys(entries)}
-    shown = " and ".join(f"{word!r} ({count:,}×)" for word, count in counts.items())
-    yes = {word for word, opinion in OPINIONS.items() if opinion} | {"1", *map(str.casefold, chosen.get("yes", ()))}
-    option = "no" if any(word.casefold() in yes for word in counts) else "yes"
-    given = _ANSWERS.union(map(str.casefold, (*chosen.get("yes", ()), *chosen.get("no", ()))))
-    choices = [word for word in counts if word.casefold() not in given]
-    raise UnclearError(option=option, question=f"{name!r} has {shown}: which means {option}", choices=choices)
+def _unknown(sheet: Sheet, name: str, words: _Words) -> list[str]:
+    """Return the words of a column that nobody has explained, in their order."""
+    distinct: dict[str, str] = {}
+    for entry in sheet.column(name):
+        distinct.setdefault(entry.casefold(), entry)
+    return [entry for word, entry in distinct.items() if word not in words.opinions and word not in words.silent]
 
 
-def _check_answers(sheet: Sheet, name: str, known: Collection[str], chosen: Chosen) -> None:
-    """Make sure that all entries of a column that is voted on are known to mean yes or no."""
-    words = list(dict.fromkeys(entry.casefold() for entry in sheet.column(name)))
-    unknown = [word for word in words if word not in known]
-    if "" in unknown:
-        row = sheet.column(name).index("") + 1
-        allowed = "yes or no for each partner; leave the line out of whoever does not vote"
-        raise ConfigurationError(field=f"{name} ({sheet.path.name}, row {row})", value="", allowed=allowed)
-    if unknown and len(words) <= _TWO:
-        _ask_words(sheet, name, chosen)
-    if unknown:
-        entries = sheet.column(name)
-        row = next(place for place, entry in enumerate(entries, start=1) if entry.casefold() == unknown[0])
-        allowed = "yes or no in each row; other words for them are given with --yes WORD and --no WORD"
-        field = f"{name} ({sheet.path.name}, row {row})"
-        raise ConfigurationError(field=field, value=entries[row - 1], allowed=allowed)
+def _num_said(sheet: Sheet, name: str) -> int:
+    return sum(map(bool, sheet.column(name)))
 
 
-def _is_number(entries: Sequence[str]) -> bool:
-    """Return whether entries are numbers, and others than 0 and 1 among them."""
-    if set(entries) <= {"0", "1"}:
-        return False
-    try:
-        return all(float(entry.replace(",", ".")) > 0 for entry in entries)
-    except ValueError:
-        return False
+def _meant(entry: str, entries: Sequence[str], words: _Words) -> str:
+    """Return a hint at the answer that an entry nearly is: one that its column has, or yes or no."""
+    return did_you_mean(entry.casefold(), {*OPINIONS, *(each.casefold() for each in entries)} & words.opinions.keys())
 
 
-def _number(entry: str, sheet: Sheet, column: str) -> float:
-    """Return a weight."""
-    try:
-        number = float(entry)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        place = sheet.column(column).index(entry) + 1
-        allowed = "a number > 0, with a point before its decimals"
-        raise ConfigurationError(field=f"{column} ({sheet.path.name}, row {place})", value=entry, allowed=allowed)
-    return int(number) if number.is_integer() else number
+def _counted(sheet: Sheet, name: str, entries: Sequence[str]) -> str:
+    return " and ".join(f"{entry!r} ({sheet.column(name).count(entry):,}×)" for entry in entries)
+
+
+def _with_the_other(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], words: _Words) -> _Words:
+    """Return words with the meaning of the one that is left, where the other one is given; UnclearError for two.
+
+    A word that is nearly one that is known is a typo, and left to be refused.
+    """
+    unknown = list(dict.fromkeys(each for name in candidates for each in _unknown(sheet, name, words)))
+    given = {key for key in ("yes", "no") if chosen.get(key)}
+    columns = [entry for name in candidates for entry in sheet.column(name)]
+    is_typo = any(_meant(word, columns, words) for word in unknown)
+    if len(unknown) == 1 and len(given) == 1 and not is_typo:
+        return dataclasses.replace(words, opinions={**words.opinions, unknown[0].casefold(): int(given == {"no"})})
+    for name in candidates:
+        own = _unknown(sheet, name, words)
+        answers = {
+            words.opinions[entry.casefold()] for entry in sheet.column(name) if entry.casefold() in words.opinions
+        }
+        is_silent = any(entry.casefold() in words.silent for entry in sheet.column(name))
+        is_pair = len(own) + (len(answers) or is_silent) == _TWO and len(own) == len(unknown)
+        if own and is_pair and not is_typo and not are_numbers(own):
+            option = "no" if 1 in answers or "yes" in given else "yes"
+            shown = [entry for entry in dict.fromkeys(sheet.column(name)) if entry.casefold() not in words.silent]
+            question = f"{name!r} has {_counted(sheet, name, shown)}: which means {option}"
+            raise UnclearError(option=option, question=question, choices=own)
+    return words
+
+
+def _check_answers(sheet: Sheet, candidates: Sequence[str], words: _Words) -> None:
+    """Raise ConfigurationError for entries that nobody has explained: the first by its place, and some more."""
+    wrong = [
+        (name, row, entry)
+        for name in candidates
+        for row, entry in enumerate(sheet.column(name))
+        if entry.casefold() not in words.opinions and entry.casefold() not in words.silent
+    ]
+    if not wrong:
+        return
+    name, row, entry = wrong[0]
+    more = "".join(f"; also {entry!r} in {sheet.where(name, row)}" for name, row, entry in wrong[1:_MOST_SHOWN])
+    more += f"; and {len(wrong) - _MOST_SHOWN:,} more" if len(wrong) > _MOST_SHOWN else ""
+    meant = _meant(entry, sheet.column(name), words)
+    allowed = (
+        f"yes or no{meant}; other words are given with --yes WORD, --no WORD or --abstain WORD, and a column that is "
+        f"not voted on with --leave-out{more}"
+    )
+    raise ConfigurationError(field=sheet.where(name, row), value=entry, allowed=allowed)
+
+
+def _abstentions(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], words: _Words) -> str:
+    """Return what becomes of abstentions, empty where there are none; UnclearError where it is not said.
+
+    Raises:
+        ConfigurationError: a partner abstains in some motions alone, and is not said to count in all.
+    """
+    columns = [(name, sheet.column(name)) for name in candidates]
+    rows = [
+        (row, [name for name, entries in columns if entries[row].casefold() in words.silent])
+        for row in range(len(sheet.rows))
+    ]
+    some = [(row, names) for row, names in rows if names]
+    if not some:
+        return ""
+    given, (row, names) = (*chosen.get("abstentions", ("",)),)[-1], some[0]
+    in_part = next(((row, names) for row, names in some if len(names) < len(candidates)), None)
+    if given in {"no", "yes"} or (given == "absent" and in_part is None):
+        return given
+    if in_part is None:
+        said = sheet.column(names[0])[row] or "nothing"
+        question = (
+            f"{sheet.where(names[0], row)} says {said!r}, and {len(some):,} of {len(sheet.rows):,} abstain: are they "
+            "absent, as everybody will see, or do they count as no or yes, by your rules"
+        )
+        raise UnclearError(option="abstentions", question=question, choices=["absent", "no", "yes"])
+    row, names = in_part
+    allowed = (
+        f"yes or no: {known_words.ONE_SESSION}, so that nobody can abstain in one alone. Hold a vote for each motion, "
+        f"from which who abstains is absent (`psephos new vote {shlex.quote(str(sheet.path))} --candidate "
+        f"{shlex.quote(names[0])} --abstentions absent`); or count abstentions by your rules (--abstentions no, or yes)"
+    )
+    raise ConfigurationError(field=sheet.where(names[0], row), value=sheet.column(names[0])[row], allowed=allowed)
+
+
+def _options() -> Iterator[Option]:
+    yield Option("partner", f"The column of names, or {NONE!r}: partners are numbered.", multiple=False)
+    yield Option("weight", f"The column of weights, or {NONE!r}: one person, one vote.", multiple=False)
+    yield Option("public-weights", "Everybody knows the weights anyway: nothing is spent on them.", is_flag=True)
+    yield Option("round-weights", "Private weights become multiples of this.", metavar="STEP", multiple=False)
+    yield Option("decimal", "The sign before the decimals of weights.", metavar="SIGN", multiple=False)
+    yield Option("candidate", "A column that is voted on (default: each that holds yes and no).")
+    yield Option("leave-out", f"A column that is not voted on, or {NONE!r}: all that look so are.")
+    yield Option("yes", "A word for yes, beside yes, y, true, 1 and those of other languages.", metavar="WORD")
+    yield Option("no", "A word for no, beside no, n, false, 0 and those of other languages.", metavar="WORD")
+    yield Option("abstain", "A word for an abstention, beside an empty entry.", metavar="WORD")
+    yield Option("abstentions", "What becomes of who abstains: absent, no or yes.", metavar="WHAT", multiple=False)
+    yield Option("without", "The name of a line that is no partner, such as Total.", metavar="NAME")
 
 
 BEGINNING: Final = Beginning(
     word="vote",
     help="A vote with yes or no on one or more candidates. FILE has a line for each partner: a name, "
     "the answer on each candidate, and perhaps a weight.",
-    options=(
-        Option("partner", f"The column of names, or {NONE!r}: partners are numbered.", multiple=False),
-        Option("weight", f"The column of weights, or {NONE!r}: one person, one vote.", multiple=False),
-        Option("public-weights", "Everybody knows the weights anyway: nothing is spent on them.", is_flag=True),
-        Option("candidate", "A column that is voted on (default: each that holds yes and no)."),
-        Option("yes", "A word for yes, beside yes, y, true and 1.", metavar="WORD"),
-        Option("no", "A word for no, beside no, n, false and 0.", metavar="WORD"),
-    ),
+    options=tuple(_options()),
     draft=_draft,
     sample="committee.csv",
     epsilon=2.0,

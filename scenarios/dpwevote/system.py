@@ -23,6 +23,7 @@ SYSTEM: Final = System(
     faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims:findings_on_dpwevote",
     offers=f"{_HERE}.offers:offers_at_price",
+    forecasts=f"{_HERE}.forecasts:forecasts_of",
     variants=f"{_HERE}.variants:VoteVariants",
     measures=f"{_HERE}.measures:VoteMeasures",
     calibration=f"{_HERE}.calibration:CALIBRATION",

@@ -28,16 +28,28 @@ from ...protocol.traffic import PhaseTraffic
 from ..plugins import ARRAY
 from ..running.by_arrays import run_arrays
 from ..running.config import Scenario
+from ..running.parties import sources_of
 from ..running.processes import answer_task, num_cores, open_workers, shares_of
 from ..running.progress import OnStep
 from ..running.resolution import Local, Streamed, resolve
 from ..running.results import expect_traffic, traffic_of
+from ..system import find_protocol
 from .grids import Settings
 from .measurements import Measurement, mean_of
 from .measures import Measure, measures_of
 from .summaries import LEAST_TRIALS, Summary, summary_of
 
-__all__ = ["Cell", "MeasuredCell", "PhaseMeans", "Trial", "check_trials", "prepare", "run_trials", "work"]
+__all__ = [
+    "Cell",
+    "MeasuredCell",
+    "PhaseMeans",
+    "Trial",
+    "check_trials",
+    "made_up_like",
+    "prepare",
+    "run_trials",
+    "work",
+]
 
 MOST_TRIALS: Final = 100_000
 BYTES: Final = Measure(name="bytes", about="that one party sends and receives, on average")
@@ -167,11 +179,33 @@ def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, L
         raise ConfigurationError(field="stream", value=True, allowed=allowed)
     if not resolved.may_show_truth:
         allowed = (
-            f"true, or public_record: the mean of many sessions of the same {role}s takes the noise off again, and "
-            "measures are held against what is private"
+            f"true, or public_record: each trial would cost each {role} its ε again, and the mean of many takes the "
+            f"noise off. Say so if nobody voted for real (--set made_up=true); or try made-up {role}s, as many and "
+            "with the same weights, without a look at what yours say (trials --like)"
         )
         raise ConfigurationError(field="made_up", value=False, allowed=allowed)
     return scenario, resolved
+
+
+def made_up_like(scenario: Scenario, share: float) -> Scenario:
+    """Return a scenario whose parties are made up, like its own: nothing of what these hold is used.
+
+    Args:
+        scenario: any whose system has `PartySources.like`.
+        share: of the parties that say yes.
+
+    Raises:
+        ConfigurationError: the system makes up none, or something of the scenario is not allowed.
+    """
+    like = sources_of(find_protocol(scenario.protocol)).like
+    require(0 <= share <= 1, "--like", share, "a share, as 0.6 or 60%")
+    if like is None:
+        allowed = f"left out: no parties like others are made up for protocol {scenario.protocol!r}"
+        raise ConfigurationError(field="--like", value=share, allowed=allowed)
+    resolved = resolve(msgspec.structs.replace(scenario, adversary=(), transport=ARRAY))
+    parties, parameters = like(resolved.protocol, resolved.inputs, share)
+    known = {**scenario.parameters, **parameters}
+    return msgspec.structs.replace(scenario, parties=parties, parameters=known, made_up=True)
 
 
 def run_trials(

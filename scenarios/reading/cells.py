@@ -13,12 +13,14 @@ from typing import Final
 from ...protocol.errors import ConfigurationError, refuse
 from .files import readable
 
-__all__ = ["inert_cell", "number_in", "plain_cell", "rows_in"]
+__all__ = ["inert_cell", "nearest_multiple", "number_in", "number_of", "plain_cell", "rows_in"]
 
 _BEGINNING: Final = r"[=+\-@\t\r\n＝＋－＠]."
 _FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
 """A formula's beginning, and text that has been made inert before."""
 _INERT: Final = re.compile(f"'+{_BEGINNING}", re.DOTALL)
+_GROUP: Final = 3  # digits, between signs for thousands
+_DIGITS: Final = 9
 _BEYOND: Final = "\0"  # where `csv` leaves entries beyond the header: no column is called so
 
 
@@ -47,6 +49,25 @@ def number_in(entry: str) -> float:
         return math.nan if "_" in entry else float(entry)
     except ValueError:
         return math.nan
+
+
+def number_of(entry: str, decimal: str = ".") -> float:
+    """Return an entry as a number whose decimals stand behind this sign, and the other one between groups of three.
+
+    It is nan where it is none, or its groups are no such.
+    """
+    other = "," if decimal == "." else "."
+    whole, point, rest = entry.strip().partition(decimal)
+    if other in whole:
+        first, *groups = whole.lstrip("+-").split(other)
+        if not 1 <= len(first) <= _GROUP or any(len(group) != _GROUP or not group.isdigit() for group in groups):
+            return math.nan
+    return number_in(f"{whole.replace(other, '')}{'.' if point else ''}{rest}")
+
+
+def nearest_multiple(number: float, step: float) -> float:
+    """Return the nearest multiple of a step, once at least, without a float's last bits."""
+    return round(max(1, math.floor(number / step + 1 / 2)) * step, _DIGITS)
 
 
 def rows_in(path: Path) -> list[dict[str, object]]:

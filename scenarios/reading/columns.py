@@ -333,7 +333,7 @@ def _rows(path: Path, form: TextForm) -> Iterator[tuple[int, list[str]]]:
     """Yield the line where each row begins, the header's first, and its entries; blank lines are skipped."""
     width = 0
     with open_table(path, form, fault=("{name} line {first}", "{name}", "well-formed CSV ({error})")) as rows:
-        for line, _, cells in rows:
+        for line, cells in rows:
             row = [cell.strip() for cell in cells]
             if len(row) > 1 or any(row):
                 width = width or len(row)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Protocol
 
 from ...protocol.errors import ConfigurationError
-from ...protocol.phases import Entries
+from ...protocol.phases import Entries, Inputs
 
 __all__ = ["PartiesTable", "PartySources", "ReadParties"]
 
@@ -119,6 +119,8 @@ class PartySources:
         parameters_of_public_columns: those of them that follow from the public columns alone.
         implied_parameters: further ones that the parties may imply, say by a column that they lack: what was agreed of
             them stands beside a roster.
+        like: makes up parties in place of those of a session, as many and with the same public values, of whom a
+            share says yes: protocol, their rows, that share → the parties, and the parameters that go with them.
         alternatives: sets of parameters of which one is given: who sets another one means that in place of it.
     """
 
@@ -132,6 +134,7 @@ class PartySources:
     parameters_of_table: frozenset[str] = frozenset()
     parameters_of_public_columns: frozenset[str] = frozenset()
     implied_parameters: frozenset[str] = frozenset()
+    like: Callable[[Any, Inputs, float], tuple[list[dict[str, Any]], dict[str, Any]]] | None = None
     alternatives: tuple[frozenset[str], ...] = ()
 
     @property

@@ -1,8 +1,9 @@
 """The form of a table that somebody saved: its encoding, and the sign between its entries.
 
 Spreadsheets save what they call CSV in many ways. One that the file itself tells is taken; where two would do, the file
-is refused with what to do. A form other than UTF-8 with commas is said (`TextForm.note`). The rule that holds here: of
-a file of any size, a bounded part is in memory at a time.
+is refused with what to do. A form other than UTF-8 with commas is said (`TextForm.note`). A workbook is a table too
+(`workbooks`). The rules that hold here: a row's number is the spreadsheet's, which counts blank ones and hides a first
+line `sep=;`; and of a text of any size a bounded part is in memory at a time.
 """
 
 import codecs
@@ -20,6 +21,7 @@ from typing import IO, Any, Final, TypeAlias
 
 from ...protocol.errors import ConfigurationError, refuse
 from .files import BOM, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
+from .workbooks import first_sheet_of, rows_of
 
 __all__ = ["PLAIN", "TextForm", "form_of", "header_of", "names_in", "open_table", "read_rows"]
 
@@ -30,30 +32,47 @@ _LOOKED_AT_BYTES: Final = 1 << 26
 _BLOCK_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 120
 _ESCAPED: Final = re.compile("[\udc80-\udcff]")  # bytes that the encoding does not have
-_NAMES: Final = {_FALLBACK: "Windows-1252, since it is not UTF-8", "utf-16": "UTF-16"}
+_UTF_16: Final = {"utf-16-le": 1, "utf-16-be": 0}  # without a mark: where in each pair most of a table has a NUL
+_MOST_OF: Final = 0.95
+_PART_OF: Final = 0.2
+_NAMES: Final = {
+    _FALLBACK: "Windows-1252, since it is not UTF-8",
+    "utf-16": "UTF-16",
+    **dict.fromkeys(_UTF_16, "UTF-16, which it does not say"),
+}
+_DECLARED: Final = re.compile(r"sep=([,;\t|])\r?\n?", re.IGNORECASE)
+"""The line by which Excel is told the sign between entries, and which it shows nobody."""
+_WORKBOOK: Final = "workbook"  # in place of an encoding
 _DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_WORKBOOKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _FOREIGN: Final = {
-    b"PK\x03\x04": "a workbook of a spreadsheet, or another packed file",
-    b"\xd0\xcf\x11\xe0": "a workbook of a spreadsheet",
     b"%PDF": "a PDF",
     b"\x1f\x8b": "packed, and its name does not end with .gz",
 }
 
 
-Rows: TypeAlias = Iterator[tuple[int, int, list[str]]]
-"""The lines where a row begins and ends, from 1, and its entries: none, where the line is blank."""
+Rows: TypeAlias = Iterator[tuple[int, list[str]]]
+"""The number of each row, from 1, and its entries without empty ones behind the header's last: none, where all are."""
 _FAULT: Final = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
 
 
 @dataclasses.dataclass(frozen=True)
 class TextForm:
-    """How a table is written down: its encoding, as Python calls it, and the sign between two entries."""
+    """How a table is written down: its encoding, as Python calls it, and the sign between two entries.
+
+    A table that says this sign in its first line `declares` it; one in a workbook is a sheet's, of so many.
+    """
 
     encoding: str = _UTF_8
     delimiter: str = ","
+    declares: bool = False
+    sheet: str = ""
+    sheets: int = 0
 
     def note(self, name: str) -> str:
         """Return how a file was read, as a sentence for people; empty for UTF-8 with commas."""
+        if self.encoding == _WORKBOOK:
+            return f"Of {name} the sheet {self.sheet!r} is read{f', of {self.sheets}' if self.sheets > 1 else ''}."
         found = [f"as {_NAMES[self.encoding]}"] if self.encoding in _NAMES else []
         found += [f"with {_DELIMITERS[self.delimiter]} between entries"] if self.delimiter != "," else []
         return f"{name} is read {', '.join(found)}." if found else ""
@@ -73,9 +92,15 @@ def form_of(path: Path, wanted: Collection[str] = ()) -> TextForm:
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
     with open_bytes(path) as file:
+        if file.read(len(_WORKBOOKS[0])) in _WORKBOOKS:
+            sheet, number = first_sheet_of(path)
+            return TextForm(_WORKBOOK, sheet=sheet, sheets=number)
+        file.seek(0)
         encoding = _encoding_of(file, path)
     with _open(path, encoding) as text:
         header = next(filter(str.strip, _lines_in(text, path)), "")
+    if said := _DECLARED.fullmatch(header):
+        return TextForm(encoding, said[1], declares=True)
     return TextForm(encoding, _delimiter_of(header, wanted, path))
 
 
@@ -89,15 +114,19 @@ def open_table(
         path: the file.
         form: its.
         most: characters that it may have, packed or not; by default any number.
-        fault: field, value and what is allowed where a row is not CSV: with its {first} and {last} line, the {error},
-            and the file's {name} and {path}. Nothing leaves `csv.Error` as it is.
+        fault: field, value and what is allowed where a row is not CSV: with its number as {first}, the {error}, and
+            the file's {name} and {path}.
 
     Raises:
         ConfigurationError: a line is too long, holds a NUL, is no such text or no CSV, or there are too many.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
+    if form.encoding == _WORKBOOK:
+        yield _trimmed(rows_of(path, form.sheet))
+        return
     with _open(path, form.encoding) as text:
-        yield _rows_in(csv.reader(_lines_in(text, path, most), delimiter=form.delimiter, strict=True), path, fault)
+        lines = itertools.islice(_lines_in(text, path, most), int(form.declares), None)
+        yield _trimmed(_rows_in(csv.reader(lines, delimiter=form.delimiter, strict=True), path, fault))
 
 
 def header_of(path: str | Path) -> list[str]:
@@ -111,7 +140,7 @@ def header_of(path: str | Path) -> list[str]:
 
 def names_in(rows: Rows) -> list[str]:
     """Return the header that rows begin with; nothing where there are none."""
-    return [name.strip() for _, _, row in itertools.islice(rows, 1) for name in row]
+    return [name.strip() for _, row in itertools.islice(rows, 1) for name in row]
 
 
 def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -136,7 +165,7 @@ def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int,
                 allowed = f"a header with the column {column!r}"
                 raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
         pick = operator.itemgetter(*map(header.index, columns))
-        for line, _, row in rows:
+        for line, row in rows:
             if row and len(row) != len(header):
                 allowed = f"{len(header)} entries: {', '.join(header)}"
                 raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
@@ -145,17 +174,30 @@ def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int,
 
 
 def _rows_in(reader: Any, path: Path, fault: Sequence[str] = _FAULT) -> Rows:
-    first = 1  # line of a row, which may go on over the lines that follow
+    number = 0
     try:
-        for row in reader:
-            yield first, reader.line_num, row
-            first = reader.line_num + 1
+        for number, row in enumerate(reader, start=1):
+            yield number, row
     except csv.Error as error:
-        if not fault:
-            raise
-        known = {"first": first, "last": reader.line_num, "error": error, "name": path.name, "path": path}
+        known = {"first": number + 1, "error": error, "name": path.name, "path": path}
         field, value, allowed = (text.format_map(known) for text in fault)
         raise ConfigurationError(field=field, value=value, allowed=allowed) from None
+
+
+def _trimmed(rows: Rows) -> Rows:
+    """Yield rows without what a spreadsheet writes of columns that nobody fills, and without entries if all are empty.
+
+    A header's first entry may be empty, and so may any that is above something.
+    """
+    width = 0
+    for number, row in rows:
+        if not any(map(str.strip, row)):
+            yield number, []
+            continue
+        width = width or max(place for place, cell in enumerate(row, start=1) if cell.strip())
+        while len(row) > width and not row[-1].strip():
+            row.pop()
+        yield number, row
 
 
 def _open(path: Path, encoding: str) -> IO[str]:
@@ -196,6 +238,8 @@ def _encoding_of(file: IO[bytes], path: Path) -> str:
         return "utf-16"
     if block.startswith(BOM):
         return _UTF_8
+    if (unmarked := _unmarked_utf_16(block)) is not None:
+        return unmarked
     utf_8, fallback = (codecs.getincrementaldecoder(name)() for name in (_UTF_8, _FALLBACK))
     is_utf_8 = is_fallback = True
     num_bytes = 0
@@ -207,6 +251,17 @@ def _encoding_of(file: IO[bytes], path: Path) -> str:
     if not block:  # all of it: what is cut off in the midst of a character is no UTF-8
         is_utf_8 = is_utf_8 and _decodes(utf_8, b"", final=True)
     return _UTF_8 if is_utf_8 or not is_fallback else _FALLBACK
+
+
+def _unmarked_utf_16(block: bytes) -> str | None:
+    """Return which UTF-16 a text without a mark is, by where the NULs of its ASCII stand; None where it is none."""
+    number = block.count(b"\0")
+    if not block or number < _PART_OF * len(block):
+        return None
+    for encoding, place in _UTF_16.items():
+        if block[place::2].count(b"\0") >= _MOST_OF * number:
+            return encoding
+    return None
 
 
 def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool = False) -> bool:

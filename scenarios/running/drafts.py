@@ -4,7 +4,6 @@ A system's `Beginning` says what its file holds and drafts a scenario of it. Wha
 (`UnclearError`): asked in a terminal, and else an error that names the option. Nothing that decides a vote is guessed.
 """
 
-import csv
 import dataclasses
 import itertools
 import json
@@ -16,7 +15,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from ...protocol.errors import ConfigurationError, did_you_mean, printable, require
 from ..reading.files import MAX_FILE_BYTES, readable
-from ..reading.text_forms import PLAIN, TextForm, form_of, names_in, open_table
+from ..reading.text_forms import TextForm, form_of, open_table
 
 __all__ = [
     "NONE",
@@ -36,7 +35,7 @@ __all__ = [
 
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
-MOST_LINES: Final = 15
+MOST_LINES: Final = 20
 """Of a scenario that is written: it is to be read."""
 
 
@@ -50,6 +49,7 @@ class Sheet:
         form: how it is written down.
         header: the names of its columns.
         rows: the first ones, each with as many entries.
+        lines: where they stand, as a spreadsheet counts.
     """
 
     path: Path
@@ -57,6 +57,7 @@ class Sheet:
     form: TextForm
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+    lines: Sequence[int]
 
     @classmethod
     def of(cls, path: Path, *, written: str, wanted: Sequence[str] = ()) -> "Sheet":
@@ -67,31 +68,37 @@ class Sheet:
         Raises:
             ConfigurationError: it cannot be read, or is no table with rows.
         """
-        header, rows, form, line = list[str](), list[Sequence[str]](), PLAIN, 1
+        rows, lines = list[Sequence[str]](), list[int]()
         with readable(path, field="FILE", what="a readable CSV file"):
             form = form_of(path, wanted)
-            try:
-                with open_table(path, form, most=MAX_FILE_BYTES, fault=()) as table:
-                    full = (each for each in table if any(map(str.strip, each[-1])))
-                    header = names_in(full)
-                    for _, line, row in itertools.islice(full, _ROWS_LOOKED_AT):
-                        if len(row) != len(header):
-                            allowed = f"{len(header)} entries: {', '.join(header)}"
-                            raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
-                        rows.append(tuple(cell.strip() for cell in row))
-            except csv.Error as error:
-                allowed = f"well-formed CSV ({error})"
-                raise ConfigurationError(
-                    field=f"{path.name} line {line + 1}", value=str(path), allowed=allowed
-                ) from None
+            fault = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
+            with open_table(path, form, most=MAX_FILE_BYTES, fault=fault) as table:
+                full = (each for each in table if each[-1])
+                first, header = next(full, (1, list[str]()))
+                header = [name.strip() for name in header]
+                for line, row in itertools.islice(full, _ROWS_LOOKED_AT):
+                    if len(row) != len(header):
+                        allowed = f"{len(header)} entries: {', '.join(header)}"
+                        raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
+                    rows.append(tuple(cell.strip() for cell in row))
+                    lines.append(line)
         seen: set[str] = {""}
         for name in header:
             if name in seen:
                 allowed = "a header of distinct, non-empty names; if the file has no header, put one above this line"
-                raise ConfigurationError(field=f"{path.name} line 1", value=name, allowed=allowed)
+                raise ConfigurationError(field=f"{path.name} line {first}", value=name, allowed=allowed)
             seen.add(name)
         require(rows, path.name, "no rows", "a CSV file with a header and rows")
-        return cls(path=path, written=written, form=form, header=header, rows=rows)
+        return cls(path=path, written=written, form=form, header=header, rows=rows, lines=lines)
+
+    def where(self, column: str, row: int) -> str:
+        """Return where an entry stands, for errors."""
+        return f"{column} ({self.path.name} line {self.lines[row]})"
+
+    def without(self, left_out: Collection[int]) -> "Sheet":
+        """Return the sheet without some of its rows."""
+        kept = [row for row in range(len(self.rows)) if row not in left_out]
+        return dataclasses.replace(self, rows=[self.rows[row] for row in kept], lines=[self.lines[row] for row in kept])
 
     def count(self, number: int) -> str:
         """Return how many of something there are, as words: of a large file at least so many."""
@@ -199,8 +206,13 @@ class UnclearError(ConfigurationError):
 
     def __init__(self, *, option: str, question: str, choices: Sequence[str]) -> None:
         self.option, self.question, self.choices = option, question, tuple(choices)
+        super().__init__(field=f"--{option}", value="left out", allowed=f"given {self.told}")
+
+    @property
+    def told(self) -> str:
+        """The question and its answers."""
         shown = ", ".join(self.choices[:_MOST_SHOWN]) + (", ..." if len(self.choices) > _MOST_SHOWN else "")
-        super().__init__(field=f"--{option}", value="left out", allowed=f"given ({question}): one of {shown}")
+        return f"({self.question}): one of {shown}"
 
 
 def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names: Collection[str], example: str) -> None:

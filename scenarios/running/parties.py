@@ -109,7 +109,7 @@ def read_parties_file(
         plain = read_plain(path, width=len(header), most=MAX_FILE_BYTES, names=place) if is_large else None
         rows: list[tuple[str, ...]] = []
         lines: list[int] = []
-        for line, _, row in table if plain is None else ():
+        for line, row in table if plain is None else ():
             if row and len(row) != len(header):
                 allowed = f"{len(header)} entries: {', '.join(header)}"
                 raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)

@@ -10,16 +10,17 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray
-from ....protocol.dpwevote import Parameters
+from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.errors import ConfigurationError, refuse, require
-from ....protocol.phases import Entries
+from ....protocol.phases import Entries, Inputs
 from ....protocol.randomness import philox_rows, stream_key
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable
 
-__all__ = ["MadeUpOpinions", "WeightedVotes", "make_opinions", "make_partners", "read_ballot"]
+__all__ = ["MadeUpOpinions", "WeightedVotes", "make_like", "make_opinions", "make_partners", "read_ballot"]
 
 _MAX_COUNT = 100_000_000
+_MOST_LIKE = 100_000  # as rows of a scenario
 _CANDIDATE = "proposal"  # what is voted on where a scenario does not say
 
 
@@ -62,6 +63,27 @@ def make_partners(parties: Mapping[str, Any], *, parameters: Mapping[str, Any]) 
     votes: WeightedVotes = convert(dict(parties), WeightedVotes, "partners")
     names = [f"partner-{number}" for number in range(1, votes.count + 1)]
     return PartiesTable(names, _weighted_votes(votes, read_ballot(parameters)), is_generated=True)
+
+
+def make_like(vote: DPWeVote, inputs: Inputs, share: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return made-up partners in place of a vote's, and its parameters: of their private values nothing is used.
+
+    They are as many, with the same weights where these are public and all possible ones in turn where they are not; on
+    each candidate such a share of them votes yes.
+    """
+    parameters, number = vote.parameters, len(inputs)
+    refuse(
+        number > _MOST_LIKE, "--like", f"{number:,} partners", f"for at most {_MOST_LIKE:,}: give a generator instead"
+    )
+    own = vote.weights_of(inputs) if parameters.public_weights else np.resize(parameters.weights, number).tolist()
+    uniforms = _uniforms(MadeUpOpinions(), num_partners=number, candidates=parameters.candidates)
+    says_yes = uniforms[:, 1:].argsort(axis=0).argsort(axis=0) < round(share * number)
+    rows = [
+        {"partner": f"partner-{row + 1}", "weight": own[row], **dict(zip(parameters.candidates, votes, strict=True))}
+        for row, votes in enumerate(says_yes.astype(int).tolist())
+    ]
+    names = ("candidates", "weights", "public_weights")
+    return rows, {name: getattr(parameters, name) for name in names}
 
 
 def read_ballot(parameters: Mapping[str, Any]) -> Parameters:

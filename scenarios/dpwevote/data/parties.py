@@ -1,9 +1,14 @@
-"""Partners in a file, as somebody saved it: yes and no in words, columns by other names, weights or none."""
+"""Partners in a file, as somebody saved it: yes and no in words, columns by other names, weights or none.
+
+Of a session all partners take part in every motion. So who abstains is absent from the vote, which everybody sees, or
+votes as a scenario says; and a line with answers to some of its motions alone is refused.
+"""
 
 import dataclasses
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -13,11 +18,13 @@ from ....protocol.dpwevote import DPWeVote
 from ....protocol.dpwevote.protocol import OPINIONS
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse
 from ....protocol.phases import Entries
+from ...reading.cells import nearest_multiple, number_of
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable, PartySources
 from ...running.parties import read_parties_file
 from ...running.rosters import FINGERPRINT_COLUMN
-from .made_up import make_partners
+from ..words import ONE_SESSION, OUR_ABSTENTIONS
+from .made_up import make_like, make_partners
 
 __all__ = ["SOURCES", "VoteFile", "load_partners"]
 
@@ -38,15 +45,23 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     yes: tuple[str, ...] = ()  # words for yes, beside yes, y, true and 1; in any case
     no: tuple[str, ...] = ()  # words for no, beside no, n, false and 0
     numbered: bool = False  # it has no names: partners are called by their number in it
+    abstain: tuple[str, ...] = ()  # words for an abstention, beside abstain, abstention and an empty entry
+    # Who abstains is absent, as everybody sees, or votes so; by default an abstention is refused.
+    abstentions: Literal["absent", "no", "yes"] | None = None
+    without: tuple[str, ...] = ()  # lines of these names are no partners, but totals or the like
+    decimal: Literal[".", ","] | None = None  # before the decimals of weights; the other one stands between thousands
+    round_weights: float | None = None  # to a multiple of this, of which each partner has one at least
 
     def __post_init__(self) -> None:
+        step = self.round_weights
+        refuse(step is not None and not 0 < step < math.inf, f"{_FIELD}.round_weights", step, "positive and finite")
         known = (DPWeVote.client_role, _WEIGHT)
         for name in self.columns:
             if name not in known:
                 allowed = one_of(known, name)
                 raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
         meanings = {**OPINIONS, "1": 1.0, "0": 0.0}
-        for key, opinion in (("yes", 1.0), ("no", 0.0)):
+        for key, opinion in (("yes", 1.0), ("no", 0.0), ("abstain", -1.0)):
             for word in getattr(self, key):
                 if meanings.setdefault(word.strip().casefold(), opinion) != opinion or not word.strip():
                     allowed = "words that do not mean the other answer already"
@@ -55,10 +70,19 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def words(self) -> Mapping[str, int]:
         """The file's own words for opinions, in small letters."""
+        counted = (
+            {} if self.abstentions in {None, "absent"} else dict.fromkeys(self.silent, int(self.abstentions == "yes"))
+        )
         return {
+            **counted,
             **{word.strip().casefold(): 1 for word in self.yes},
             **{word.strip().casefold(): 0 for word in self.no},
         }
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Entries that say neither, in small letters."""
+        return frozenset({*OUR_ABSTENTIONS, *(word.strip().casefold() for word in self.abstain)})
 
 
 def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
@@ -72,6 +96,9 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     path = Path(options.file)
     read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=options.numbered)
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
+    read = _without_absent(_without_lines(read, options), options, candidates)
+    if _WEIGHT in read.table and (options.decimal or options.round_weights is not None):
+        read = dataclasses.replace(read, table={**read.table, _WEIGHT: _weights(read, options)})
     table = {name: _opinions(entries, options.words) for name, entries in read.table.items() if name != _WEIGHT}
     if candidates and not isinstance(parties, str):
         table = {name: entries for name, entries in table.items() if name in candidates}
@@ -87,6 +114,60 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         parameters=_ONE_VOTE,
         note=f"{read.note} {note}".strip(),
     )
+
+
+def _without_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
+    """Return partners without the lines that are none, by their names or, where these are numbers, first entries."""
+    if not options.without:
+        return read
+    labels = next(iter(read.table.values()), ()) if options.numbered else read.names
+    is_out = [str(label).strip() in options.without for label in labels]
+    for word in options.without:
+        if all(str(label).strip() != word for label in labels):
+            allowed = one_of(sorted({str(label).strip() for label in labels})[-12:], word)
+            raise ConfigurationError(field=f"{_FIELD}.without", value=word, allowed=allowed)
+    left = _of_rows(read, [row for row, out in enumerate(is_out) if not out])
+    return dataclasses.replace(left, note=f"{left.note} Left out: {', '.join(options.without)}.".strip())
+
+
+def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collection[str]) -> PartiesTable:
+    """Return partners without those who abstain in all motions; ConfigurationError for who does in some alone."""
+    columns = [name for name in read.table if name != _WEIGHT and (not candidates or name in candidates)]
+    if options.abstentions != "absent" or not columns:
+        return read
+    silent = np.array([[_said(entry) in options.silent for entry in read.table[name]] for name in columns])
+    is_absent = silent.all(axis=0)
+    for place, row in np.argwhere(silent & ~is_absent):
+        where = f"{columns[place]} ({read.source} line {read.lines[row]}, {read.names[row]})"
+        allowed = f"yes or no: {ONE_SESSION}, and who is absent is so from all. Hold a vote for each motion"
+        raise ConfigurationError(field=where, value=read.table[columns[place]][row], allowed=allowed)
+    left = _of_rows(read, np.flatnonzero(~is_absent).tolist())
+    refuse(not left.names, f"{_FIELD}.abstentions", "absent", "no or yes, since nobody is left to vote")
+    note = f"{int(is_absent.sum()):,} of {len(silent[0]):,} abstain, and are absent, which everybody can see."
+    return dataclasses.replace(left, note=f"{left.note} {note}".strip())
+
+
+def _said(entry: object) -> str:
+    return str(entry).strip().casefold()
+
+
+def _of_rows(read: PartiesTable, rows: Sequence[int]) -> PartiesTable:
+    table = {name: [entries[row] for row in rows] for name, entries in read.table.items()}
+    return dataclasses.replace(
+        read, names=[read.names[row] for row in rows], table=table, lines=[read.lines[row] for row in rows]
+    )
+
+
+def _weights(read: PartiesTable, options: VoteFile) -> list[float]:
+    """Return weights with their own decimals, rounded where that is said; ConfigurationError for what is none."""
+    found, decimal = list[float](), options.decimal or "."
+    for row, entry in enumerate(read.table[_WEIGHT]):
+        weight = number_of(str(entry), decimal)
+        if not 0 < weight < math.inf:
+            where = f"{_WEIGHT} ({read.source} line {read.lines[row]}, {read.names[row]})"
+            raise ConfigurationError(field=where, value=entry, allowed=f"a number > 0 ({decimal!r} before decimals)")
+        found.append(weight if options.round_weights is None else nearest_multiple(weight, options.round_weights))
+    return found
 
 
 def _opinions(entries: Entries, words: Mapping[str, int]) -> Entries:
@@ -113,6 +194,7 @@ def _check_without_weights(read: PartiesTable, candidates: Collection[str], para
 
 SOURCES: Final = PartySources(
     read=load_partners,
+    like=make_like,
     paths=("file",),
     published=frozenset({"file"}),
     parameters_of_table=frozenset({"candidates"}),

@@ -175,6 +175,6 @@ def _read_any(
 
 
 def _rows(path: Path, form: TextForm) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which each row ends, and its entries; blank lines are no rows."""
-    with open_table(path, form, fault=("{name} line {last}", "{error}", "a line of CSV")) as rows:
-        yield from ((last, entries) for _, last, entries in rows if any(map(str.strip, entries)))
+    """Yield the line of each row, and its entries; blank lines are no rows."""
+    with open_table(path, form, fault=("{name} line {first}", "{error}", "a line of CSV")) as rows:
+        yield from ((line, entries) for line, entries in rows if entries)

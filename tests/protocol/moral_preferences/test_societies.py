@@ -238,7 +238,8 @@ def test_a_society_and_an_epsilon_of_ones_own_stand_in_the_public_row() -> None:
 
 @pytest.mark.parametrize("given", [{}, {"mechanism": "functional", "paradigm": Paradigm.RLDP}, VARIANTS[-1]])
 def test_a_voters_noise_is_that_of_its_own_level_in_every_society(given: dict[str, Any]) -> None:
-    protocol = make_societies(**{**given, "epsilons": LEVELS})
+    own: dict[str, Any] = {**given, "epsilons": LEVELS}
+    protocol = make_societies(**own)
     (phase,), (alike,) = protocol.phases, alone(protocol).phases
     for society in range(len(NAMES)):
         for level in range(len(LEVELS)):

@@ -13,11 +13,13 @@ import msgspec
 import numpy as np
 import pytest
 from deployments import ENTRIES, PATIENCE, Serving, invitations_of, read_json, serving, write_vote
+from psephos.agents.person_journal import PersonJournal
 from psephos.protocol import Column, Inputs, PhasedProtocol, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.cli import asking
 from psephos.scenarios.deployment import Invitation, agreement, enroll, find_invitation
+from psephos.scenarios.deployment.journals import check_free, witness_of
 from terminals import Terminal
 
 Psephos = Callable[..., Any]
@@ -110,6 +112,24 @@ def test_what_needs_no_values_to_be_refused_asks_for_none(tmp_path: Path, psepho
     assert "--trust-server must be given" in terminal.seen
     assert "Your values" not in terminal.seen
     assert not (tmp_path / "out").exists()
+
+
+def test_a_journal_in_use_is_told_before_anything_is_asked(vote: Path) -> None:
+    """A second name of one account would else type its vote, and be told to wait for who waits for it."""
+    held = vote.parent / "held.sqlite"
+    words = ("join", "drawn/invitations/1-ann.json", "--key", "keys/ann", "--out", "out", "--journal")
+    with (
+        PersonJournal.open(held, now=0.0, witness=witness_of(None, held)),
+        Terminal(*words, "held.sqlite", folder=vote.parent) as terminal,
+    ):
+        assert terminal.ending() == 2
+        said = " ".join(terminal.seen.split())
+        assert (
+            "if 'ann' is another person, give it a journal of its own: --journal FILE, or a folder for one each" in said
+        )
+        assert "merger" not in said
+        check_free(vote.parent / "others.sqlite", party="ann", is_simulation=False)
+        assert not (vote.parent / "others.sqlite").exists()
 
 
 @pytest.mark.full("a terminal more")

@@ -56,35 +56,43 @@ def test_a_scenario_is_run_at_once(psephos: Psephos, write: Write) -> None:
 
 def test_what_a_file_tells_is_used_and_the_rest_is_said_by_options(psephos: Psephos, write: Write) -> None:
     write("Beirat 2026.csv", BOARD)
-    options = ("--weight", "Stimmrecht", "--yes", "ja", "--no", "nein", "--title", 'A "board" #1', "--no-run")
+    options = ("--title", 'A "board" #1', "--no-run")
     ended = psephos("new", "vote", "Beirat 2026.csv", *options)
     assert (ended.status, ended.err) == (0, "")
     assert "Beirat 2026.csv is read as UTF-16, with semicolons between entries." in ended.out
     assert "Not used: Bemerkung." in ended.out
     tables = scenario("beirat-2026.toml")
     assert tables["title"] == 'A "board" #1'
-    assert tables["parameters"] == {"candidates": ["Anbau", "Neues Dach"], "weights": [1, 2, 3], "epsilon": 2}
+    assert tables["parameters"] == {
+        "candidates": ["Anbau", "Neues Dach"],
+        "weights": [1, 2, 3],
+        "variant": "auto",
+        "epsilon": 2,
+    }
     assert tables["partners"]["columns"] == {"partner": "Name", "weight": "Stimmrecht"}
     resolved = resolve(load_scenario("beirat-2026.toml"))
     assert list(resolved.names) == ["Jürgen", "Åsa", "łukasz"]
-    assert resolved.inputs.private.tolist() == [[1, 1, 0, 1], [0, 0, 1, 0], [2, 1, 1, 2]]
+    assert (truth := resolved.protocol.truth(resolved.inputs)) is not None
+    assert (truth["Anbau"], truth["Neues Dach"], truth["total weight"]) == (5, 4, 6)
     assert not resolved.may_show_truth
 
 
 @pytest.mark.parametrize(
-    ("options", "is_public", "spent"), [((), False, 1), (("--public-weights",), True, 0)], ids=["private", "public"]
+    ("options", "is_public", "variant"),
+    [((), False, "optimal"), (("--public-weights",), True, "joint")],
+    ids=["private", "public"],
 )
 def test_weights_are_private_unless_they_are_said_to_be_public(
     psephos: Psephos,
     write: Write,
     options: tuple[str, ...],
     is_public: bool,  # noqa: FBT001  a parameter of the test
-    spent: float,
+    variant: str,
 ) -> None:
     write("a.csv", "partner,weight,m\nann,2.5,1\nbob,1,0\n")
     assert psephos("new", "vote", "a.csv", "--no-run", *options).status == 0
     parameters = resolve(load_scenario("a.toml")).protocol.parameters
-    assert (parameters.weights, parameters.public_weights, parameters.loss_of_weight) == ((1, 2.5), is_public, spent)
+    assert (parameters.weights, parameters.public_weights, parameters.variant) == ((1, 2.5), is_public, variant)
 
 
 @pytest.mark.parametrize(
@@ -162,31 +170,22 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         ["--weight must be a column of", "did you mean 'share'?"],
     ),
     "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner must be given", "or 'none'", "one of age, roof, none"]),
-    "two columns of names": (
-        "name,member,roof\na,b,yes\n",
-        (),
-        ["--partner must be given", "one of name, member, none, got"],
-    ),
     "words that nobody has explained": (
-        "name,roof\nann,ja\nbob,nein\n",
+        "name,roof\nann,hiya\nbob,hapana\n",
         (),
-        ["--yes must be given ('roof' has 'ja' (1×) and 'nein' (1×): which means yes): one of ja, nein"],
+        ["--yes must be given ('roof' has 'hiya' (1×) and 'hapana' (1×): which means yes): one of hiya, hapana"],
     ),
-    "one word that nobody has explained": (
-        "name,roof\nann,ja\nbob,nein\n",
-        ("--yes", "ja"),
-        ["--no must be given", "one of nein"],
-    ),
-    "a word beside yes": ("name,roof\nann,yes\nbob,nope\n", (), ["--no must be given", "one of nope"]),
+    "a word beside yes": ("name,roof\nann,yes\nbob,hapana\n", (), ["--no must be given", "one of hapana"]),
+    "nearly no beside yes": ("name,roof\nann,yes\nbob,nope\n", (), ["roof (own.csv line 3)", "(did you mean 'no'?)"]),
     "three words": (
         "name,roof,floor\nann,yes,yes\nbob,no,no\ncid,maybe,maybe\n",
         (),
-        ["--candidate must be given", "one of roof, floor"],
+        ["roof (own.csv line 4) must be yes or no; other words", "also 'maybe' in floor (own.csv line 4)"],
     ),
     "three words in the one column": (
         "name,roof\nann,yes\nbob,no\ncid,Maybe\n",
         (),
-        ["roof (own.csv, row 3) must be yes or no in each row", "got 'Maybe'"],
+        ["roof (own.csv line 4) must be yes or no", "got 'Maybe'"],
     ),
     "no header, so that the first partner would be lost": (
         "ann,yes\nbob,no\ncid,yes\n",
@@ -206,19 +205,23 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "three words that are voted on": (
         "name,roof\nann,yes\nbob,no\ncid,maybe\n",
         ("--candidate", "roof"),
-        ["roof (own.csv, row 3) must be yes or no in each row; other words", "--yes WORD and --no WORD", "maybe"],
+        ["roof (own.csv line 4) must be yes or no; other words", "--yes WORD, --no WORD", "--leave-out", "maybe"],
     ),
     "an abstention": (
         "name,roof\nann,yes\nbob,\n",
         ("--candidate", "roof"),
-        ["roof (own.csv, row 2)", "leave the line out"],
+        ["--abstentions must be given (roof (own.csv line 3) says 'nothing'", "as everybody will see"],
     ),
     "a name twice": ("name,roof\nann,yes\nann,no\n", (), ["partner (own.csv line 3) must be named once"]),
-    "a word with two meanings": (VOTE, ("--weight", "none", "--yes", "no"), ["partners.yes must be words"]),
-    "a weight with a comma": (
-        "name;weight;roof\nann;1,5;yes\n",
+    "a word with two meanings": (
+        VOTE,
+        ("--weight", "none", "--yes", "no"),
+        ["partners.yes must be words that do not mean the other answer"],
+    ),
+    "a weight that is none": (
+        "name;weight;roof\nann;1,5;yes\nbob;;no\n",
         (),
-        ["weight (own.csv, row 1) must be a number > 0, with a point", "got '1,5'"],
+        ["weight (own.csv line 3) must be a number > 0 for each partner, with ',' before its decimals", "got ''"],
     ),
     "an epsilon that is none": (VOTE, ("--weight", "none", "--epsilon", "0"), ["epsilon must be", "got 0"]),
     "an empty file": ("", (), ["own.csv must be a CSV file with a header and rows"]),
@@ -226,7 +229,11 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "a row too long": ("name,roof\nann,yes,no\n", (), ["own.csv line 2 must be 2 entries: name, roof"]),
     "an open quote": ('name,roof\nann,yes\n"bob,no\n', (), ["own.csv line 3 must be well-formed CSV"]),
     "a column twice": ("name,roof,roof\nann,yes,no\n", (), ["own.csv line 1 must be a header of distinct"]),
-    "a workbook": (b"PK\x03\x04", (), ["own.csv must be a CSV file: this one is a workbook"]),
+    "a workbook": (
+        b"PK\x03\x04",
+        (),
+        ["own.csv must be a workbook that can be read (Cannot detect file format), or a CSV file"],
+    ),
     "no answers at all": ("name\nann\n", (), ["own.csv must be a column with the answers"]),
 }
 
@@ -376,23 +383,28 @@ def test_of_a_packed_file_no_more_is_unpacked_than_fits(
 
 
 def test_a_terminal_is_asked_until_it_is_clear(write: Write, tmp_path: Path) -> None:
-    write("board.csv", "name,share,roof\nann,1,ja\nbob,2,nein\n")
+    write("board.csv", "name,share,roof\nann,1,hiya\nbob,2,hapana\n")
     with Terminal("new", "vote", "board.csv", "--no-run", folder=tmp_path) as terminal:
         terminal.answer("one vote? (share, none): ", "nonne")
         terminal.answer("one vote? (share, none): ", "none")
-        terminal.answer("which means yes? (ja, nein): ", "ja")
-        terminal.answer("which means no? (nein): ", "nein")
+        terminal.answer("which means yes? (hiya, hapana): ", "hiya")
         assert terminal.ending() == 0, terminal.seen
     assert "did you mean 'none'?" in terminal.seen
     tables = tomllib.loads((tmp_path / "board.toml").read_text(encoding="utf-8"))
-    assert tables["partners"] == {"file": "board.csv", "columns": {"partner": "name"}, "yes": ["ja"], "no": ["nein"]}
+    assert tables["partners"] == {
+        "file": "board.csv",
+        "columns": {"partner": "name"},
+        "yes": ["hiya"],
+        "no": ["hapana"],
+    }
 
 
 @pytest.mark.parametrize(("kind", "option"), [("vote", "--partner"), ("ranking", "--voter")])
 def test_who_has_no_name_has_a_number(psephos: Psephos, write: Write, kind: str, option: str) -> None:
     lines = [f"2026-01-0{1 + n // 2},team {n % 2},{'Yes' if n % 3 else 'No'},b > a\n" for n in range(10)]
     write("form.csv", "Timestamp,Team,Do you agree?,Order\n" + "".join(lines))
-    assert psephos("new", kind, "form.csv", option, "none", "--no-run").status == 0
+    more = ("--leave-out", "Team") if kind == "vote" else ()
+    assert psephos("new", kind, "form.csv", option, "none", "--no-run", *more).status == 0
     *_, parties = scenario("form.toml").values()
     assert parties["numbered"]
     role = option.removeprefix("--")

@@ -19,7 +19,7 @@ from psephos.protocol.fair_voting import Outcome as ElectionOutcome
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.experiments.grids import load_cells
 from psephos.scenarios.experiments.measures import EstimateErrors, Measure, measures_of
-from psephos.scenarios.experiments.trials import Cell, MeasuredCell, Trial, prepare, run_trials
+from psephos.scenarios.experiments.trials import Cell, MeasuredCell, Trial, made_up_like, prepare, run_trials
 from psephos.scenarios.experiments.trials_drawn import picture_of
 from psephos.scenarios.experiments.trials_shown import measures_in, verdict_of_trials
 from psephos.scenarios.moral_preferences.agreement import agreement_of
@@ -232,7 +232,7 @@ def test_a_measure_with_a_value_in_one_trial_alone_has_no_summary() -> None:
         ("consortium", ["noise=secure"], "noise", "fresh simulated noise"),
         ("poisoning", [], "adversary", "--set 'adversary=\\[\\]'"),
         ("consortium", ["network.loss=0.1"], "network", "--set 'network={}'"),
-        ("consortium", ["partners=people.csv"], "made_up", "takes the noise off again"),
+        ("consortium", ["partners=people.csv"], "made_up", r"cost each partner its ε again.*\(trials --like\)"),
         ("moral-machine", ["voters.stream=true", "voters.voters=50"], "stream", "nothing is kept"),
         ("consortium", ["epsilon=-1"], "parameters.epsilon", "epsilon"),
     ],
@@ -244,6 +244,46 @@ def test_what_cannot_be_tried_is_refused(
     with pytest.raises(ConfigurationError, match=words) as raised:
         prepare(load_scenario(name, settings))
     assert raised.value.field.endswith(field.rpartition(".")[2])
+
+
+@pytest.mark.parametrize("weights", ["private", "public", "none"])
+def test_made_up_voters_are_like_those_of_a_file_whose_opinions_are_not_used(in_folder: Path, weights: str) -> None:
+    found: list[MeasuredCell] = []
+    for opinions in ("10101", "00001"):
+        held = [(name, weight, opinion) for name, weight, opinion in zip("abcde", "12311", opinions, strict=True)]
+        rows = [f"{a},{o}" if weights == "none" else f"{a},{w},{o}" for a, w, o in held]
+        header = "partner,roof" if weights == "none" else "partner,weight,roof"
+        (in_folder / "own.csv").write_text("\n".join([header, *rows, ""]), encoding="utf-8")
+        public = f"[parameters]\npublic_weights = {str(weights == 'public').lower()}\n" if weights != "none" else ""
+        text = f'protocol = "dpwevote"\nseed = 7\npartners = "own.csv"\n{public}'
+        (in_folder / "own.toml").write_text(text, encoding="utf-8")
+        scenario, resolved = prepare(made_up_like(load_scenario("own.toml"), 0.6))
+        assert scenario.made_up
+        truth = resolved.protocol.truth(resolved.inputs)
+        assert truth is not None
+        assert truth["total weight"] == {"private": 9, "public": 8, "none": 5}[weights]  # 1, 2, 3, 1, 2 where private
+        if weights == "none":
+            assert truth["roof"] == 3
+        cells = [Cell(settings=(), scenario=scenario)]
+        found += run_trials(cells, trials=3, workers=1, resolved={(): resolved})
+    assert found[0].trials == found[1].trials
+
+
+@pytest.mark.bad_input("trials that are too few, or of what cannot be tried; a grid of no key")
+@pytest.mark.parametrize(
+    ("name", "like", "words"),
+    [
+        ("crowd", "60%", "--like must be left out: no parties like others are made up for protocol 'truth-discovery'"),
+        ("consortium", "6", "--like must be a share, as 0.6 or 60%, got 6.0"),
+        ("consortium", "most", "--like must be a number, as 0.05, or percent, as 5%, got 'most'"),
+    ],
+)
+def test_no_others_are_made_up_of_what_is_no_share_or_no_vote(
+    psephos: Psephos, name: str, like: str, words: str
+) -> None:
+    ended = psephos("trials", name, "--like", like)
+    assert (ended.status, ended.out) == (2, "")
+    assert words in ended.err
 
 
 def test_what_is_refused_can_be_set_otherwise() -> None:

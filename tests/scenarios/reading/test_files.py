@@ -30,7 +30,7 @@ def put(tmp_path: Path) -> Put:
 @pytest.mark.parametrize("name", ["set/a.csv", "set/a.csv.gz"])
 def test_the_columns_asked_for_are_read_with_their_lines(put: Put, name: str) -> None:
     path = put(name, '\ufeff x ,y,z\r\n1,"two\r\nlines",3\r\n\r\n4,5,6\r\n')
-    assert list(read_rows(path, "z", "x")) == [(2, ("3", "1")), (5, ("6", "4"))]
+    assert list(read_rows(path, "z", "x")) == [(2, ("3", "1")), (4, ("6", "4"))]  # as a spreadsheet counts
     assert next(read_rows(path, "y", "x")) == (2, ("two\r\nlines", "1"))
 
 

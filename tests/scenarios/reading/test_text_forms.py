@@ -1,16 +1,18 @@
 """Tables as programs save them: what a file tells is taken, what is ambiguous is refused, and memory is bounded."""
 
 import gzip
+import io
 import resource
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, load_scenario, resolve
-from psephos.scenarios.reading import files
+from psephos.scenarios.reading import files, workbooks
 from psephos.scenarios.reading.text_forms import PLAIN, TextForm, form_of, header_of, open_table, read_rows
 from psephos.scenarios.running import parties
 
@@ -39,16 +41,20 @@ def vote(write: Write, content: str | bytes, more: str = "") -> Local:
         (b"", PLAIN),
         ("a;b\nü;1\n".encode("cp1252"), TextForm("cp1252", ";")),
         ("a,b\n".encode("utf-16"), TextForm("utf-16")),
-        ("a,b\n".encode("utf-16-be"), None),
+        ("a,b\n".encode("utf-16-be"), TextForm("utf-16-be")),
+        ("a;b\nŁódź;ja\n".encode("utf-16-le"), TextForm("utf-16-le", ";")),
+        (b"a,b\n\0\0,\0\n", None),
+        (b"sep=;\r\na, b;c\r\n", TextForm(delimiter=";", declares=True)),
+        (b"SEP=\t\na\tb\n", TextForm(delimiter="\t", declares=True)),
         (b"a,b\nx" + "ü".encode()[:1], TextForm("cp1252")),
     ],
 )
 def test_the_form_is_what_the_file_tells(write: Write, content: bytes, form: TextForm | None) -> None:
     path = write("a.csv", content)
     if form is None:
-        with pytest.raises(ConfigurationError) as caught:
-            form_of(path, ["a"])
-        assert (caught.value.field, caught.value.allowed) == ("a.csv line 1", "text without NUL bytes")
+        with pytest.raises(ConfigurationError) as caught, open_table(path, form_of(path, ["a"])) as rows:
+            list(rows)
+        assert caught.value.allowed == "text without NUL bytes"
     else:
         assert form_of(path, ["a"]) == form
 
@@ -108,8 +114,12 @@ def test_every_systems_own_files_are_read_so(write: Write, protocol: str, conten
 @pytest.mark.parametrize(
     ("content", "field", "allowed"),
     [
-        (b"PK\x03\x04....", "mine.csv", "a workbook of a spreadsheet, or another packed file; save it as CSV"),
-        (b"\xd0\xcf\x11\xe0....", "mine.csv", "a workbook of a spreadsheet; save"),
+        (
+            b"PK\x03\x04....",
+            "mine.csv",
+            "a workbook that can be read (Cannot detect file format), or a CSV file: save it",
+        ),
+        (b"\xd0\xcf\x11\xe0....", "mine.csv", "a workbook that can be read ("),
         (b"%PDF-1.7", "mine.csv", "a PDF"),
         (gzip.compress(b"partner,weight,m\n", mtime=0), "mine.csv", "its name does not end with .gz"),
         (b"partner,weight,m\nann\x00,1,1\n", "mine.csv line 2", "text without NUL bytes"),
@@ -136,7 +146,110 @@ def test_a_long_line_is_refused_before_it_is_read(write: Write, monkeypatch: pyt
 def test_a_packed_table_is_read_as_it_is(write: Write) -> None:
     path = write("a.csv.gz", gzip.compress('a;b\n1;"ü\n"\n\n'.encode("cp1252")))
     with open_table(path, form_of(path)) as rows:
-        assert list(rows) == [(1, 1, ["a", "b"]), (2, 3, ["1", "ü\n"]), (4, 4, [])]
+        assert list(rows) == [(1, ["a", "b"]), (2, ["1", "ü\n"]), (3, [])]
+
+
+def test_rows_are_those_of_the_spreadsheet_that_wrote_them(write: Write) -> None:
+    path = write("a.csv", 'sep=;\n"Name\nof all";roof;;\nann;yes;;\n;;;\n\nbob;;;\ncid;no;;x\n')
+    with open_table(path, form_of(path)) as rows:
+        found = list(rows)
+    assert found[0] == (1, ["Name\nof all", "roof"])
+    assert found[1:5] == [(2, ["ann", "yes"]), (3, []), (4, []), (5, ["bob", ""])]
+    assert found[5] == (6, ["cid", "no", "", "x"])  # whose entry would be lost
+
+
+SHEETS = (
+    '<?xml version="1.0"?><workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" '
+    'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>'
+    '<sheet name="Vorstand" sheetId="1" r:id="rId1"/><sheet name="Notes" sheetId="2" r:id="rId1"/></sheets></workbook>'
+)
+RELATIONS = (
+    '<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    '<Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}" '
+    'Target="{}"/></Relationships>'
+)
+SHEET = (
+    '<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{}'
+    "</sheetData></worksheet>"
+)
+CONTENT = (
+    '<?xml version="1.0"?><office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+    'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" '
+    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet>'
+    '<table:table table:name="Vorstand">{}</table:table></office:spreadsheet></office:body></office:document-content>'
+)
+MANIFEST = (
+    '<?xml version="1.0"?><m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
+    '<m:file-entry m:full-path="/" m:media-type="{}"/></m:manifest>'
+)
+CELLS = (("partner", "weight", "Dach"), ("Jörg", 1.0, True), ("ann", 2.5, "no"))
+
+
+def workbook(kind: str) -> bytes:
+    """Return a workbook of `CELLS` with a blank row before the last, as a spreadsheet saves it."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as packed:
+        if kind == "ods":
+            kind_of_all = "application/vnd.oasis.opendocument.spreadsheet"
+            packed.writestr("mimetype", kind_of_all)
+            packed.writestr("META-INF/manifest.xml", MANIFEST.format(kind_of_all))
+            written = "".join(f"<table:table-row>{''.join(map(ods_cell, row))}</table:table-row>" for row in CELLS)
+            before, _, last = written.rpartition("<table:table-row>")
+            blank = '<table:table-row><table:table-cell table:number-columns-repeated="3"/></table:table-row>'
+            packed.writestr("content.xml", CONTENT.format(f"{before}{blank}<table:table-row>{last}"))
+        else:
+            for name, of in (("_rels/.rels", "xl/workbook.xml"), ("xl/_rels/workbook.xml.rels", "worksheets/s.xml")):
+                packed.writestr(name, RELATIONS.format("worksheet" if "work" in name else "officeDocument", of))
+            packed.writestr("xl/workbook.xml", SHEETS)
+            rows = (
+                f'<row r="{n}">{"".join(map(xlsx_cell, row))}</row>' for n, row in zip((1, 2, 4), CELLS, strict=True)
+            )
+            packed.writestr("xl/worksheets/s.xml", SHEET.format("".join(rows)))
+    return file.getvalue()
+
+
+def ods_cell(cell: str | float) -> str:
+    if isinstance(cell, str):
+        return f'<table:table-cell office:value-type="string"><text:p>{cell}</text:p></table:table-cell>'
+    kind, key = ("boolean", "boolean-value") if isinstance(cell, bool) else ("float", "value")
+    return f'<table:table-cell office:value-type="{kind}" office:{key}="{str(cell).lower()}"/>'
+
+
+def xlsx_cell(cell: str | float) -> str:
+    if isinstance(cell, str):
+        return f'<c t="inlineStr"><is><t>{cell}</t></is></c>'
+    return f'<c t="b"><v>{int(cell)}</v></c>' if isinstance(cell, bool) else f"<c><v>{cell}</v></c>"
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "ods"])
+def test_a_workbook_is_read_as_the_table_of_its_first_sheet(write: Write, kind: str) -> None:
+    path = write(f"mine.{kind}", workbook(kind))
+    form = form_of(path)
+    with open_table(path, form) as rows:
+        expected = [["partner", "weight", "Dach"], ["Jörg", "1", "true"], [], ["ann", "2.5", "no"]]
+        assert list(rows) == list(enumerate(expected, start=1))
+    more = "weights = [1, 2.5]\npublic_weights = true"
+    settings = f'protocol = "dpwevote"\npartners = "{path.name}"\n[parameters]\n{more}\n'
+    resolved = resolve(load_scenario(str(write("b.toml", settings))))
+    assert isinstance(resolved, Local)
+    assert resolved.note == f"Of {path.name} the sheet 'Vorstand' is read{', of 2' if kind == 'xlsx' else ''}."
+    truth = resolved.protocol.truth(resolved.inputs)
+    assert truth is not None
+    assert truth["Dach"] == 1.0
+
+
+@pytest.mark.bad_input("a file of another kind, or in two forms")
+def test_a_workbook_without_what_reads_it_names_the_extra(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    with pytest.raises(ConfigurationError, match="pip install 'psephos\\[spreadsheets\\]'"):
+        form_of(write("mine.xlsx", workbook("xlsx")))
+
+
+@pytest.mark.bad_input("a large file")
+def test_a_workbook_is_refused_that_is_too_large_unpacked(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workbooks, "MAX_FILE_BYTES", 100)
+    with pytest.raises(ConfigurationError, match="a workbook of at most 100 bytes, unpacked"):
+        form_of(write("mine.xlsx", workbook("xlsx")))
 
 
 @pytest.mark.bad_input("a large file")

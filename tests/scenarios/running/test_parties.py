@@ -82,7 +82,7 @@ def test_names_and_candidates_may_hold_commas_and_any_script(read: Read) -> None
         ("partner,weight,,m\nann,1,1,1\n", "mine.csv line 1", "", "non-empty"),
         ("partner,weight,m\nann,1,1\nbob,2\n", "mine.csv line 3", ["bob", "2"], "3 entries"),
         ("partner,weight,m\nann,1,1\n\nbob,2,1,1\n", "mine.csv line 4", ["bob", "2", "1", "1"], "3 entries"),
-        ("partner,weight,m\nann,1,1\n  \n", "mine.csv line 3", ["  "], "3 entries"),
+        ("partner,weight,m\nann,1,1\n  \n,,,\nbob,2,\n", "m (mine.csv line 5, bob)", "", "yes or no"),
         ("partner,weight,m\nann,1,1\nbob,2,0\nann,2,1\n", "partner (mine.csv line 4)", "ann", "also in line 2"),
         ("partner,weight,m\n,1,1\nbob,2,0\n", "partner (mine.csv line 2)", "", "printable"),
         (f"partner,weight,m\n{'x' * 129},1,1\nbob,2,0\n", "partner (mine.csv line 2)", "x" * 129, "1 to 128"),

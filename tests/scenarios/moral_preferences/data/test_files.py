@@ -101,7 +101,7 @@ FAULTS = {
     "cut within a quote": ("bob,2,0,2,1e-1\n", 'bob,2,0,"2', "survey.csv line 7", "end of data"),
     "cut before the last record's second line": ("bob,2,0,2,1e-1\n", "bob,2", "survey.csv line 7", "2 entries"),
     "column twice": ("lives,law", "lives,lives", "survey.csv line 1", "'lives'"),
-    "column without a name": ("lives,law", "lives,", "survey.csv line 1", "''"),
+    "column without a name": ("lives,law", ",law", "survey.csv line 1", "''"),
     "no voters column": ("voter,", "person,", "survey.csv line 1", "a header with 'voter'"),
     "no choice column": ("choice,", "chosen,", "survey.csv line 1", "a header with 'choice'"),
     "beyond what a feature may be": ("4,0.5", "4,-1000000001", "law (survey.csv line 5)", "[-1e+09, 1e+09]"),
@@ -160,7 +160,7 @@ def test_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_fault_beyond_the_first_block_is_found(put: Put) -> None:
     """Pandas reads a quarter of a megabyte at a time."""
     rows = [f"voter {place // 20},{place % 20 // 2},{1 - place % 2},{place},0.5" for place in range(60_000)]
-    rows[-1] = rows[-1].replace("0.5", "0.5,")
+    rows[-1] = rows[-1].replace("0.5", "0.5,1")
     with pytest.raises(ConfigurationError) as caught:
         read_survey(put("voter,record,choice,x,y\n" + "\n".join(rows)))
     assert caught.value.field == "survey.csv line 60001"

@@ -162,7 +162,7 @@ FAULTS: Mapping[str, tuple[str | bytes, str, str]] = {
     "short and long": (HEAD + "t,w\nt,v,b,c\n", "a.csv line 2", "3 entries, as in the header"),
     "empty entry": (HEAD + "t,w,a\n\nt,  ,a\n", "worker (a.csv line 4)", "given"),
     "empty column": (HEAD + "t,w,\nt,v,\n", "label (a.csv line 2)", "given"),
-    "after a quoted line end": (HEAD + '"t\n1",w,a\nt,,a\n', "worker (a.csv line 4)", "given"),
+    "after a quoted line end": (HEAD + '"t\n1",w,a\nt,,a\n', "worker (a.csv line 3)", "given"),
     "no text": (HEAD.encode() + b"t,w,a\nt,\x81,a\n", "a.csv line 3", "UTF-8 text (byte 3 of the line is 0x81: "),
     "NUL": (HEAD + "t,w,a\nt,v\0,a\n", "a.csv line 3", "text without NUL bytes"),
     "open quote": (HEAD + 't,w,a\n"t,v,a\n', "a.csv line 3", "well-formed CSV (unexpected end of data)"),

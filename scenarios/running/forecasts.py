@@ -1,0 +1,54 @@
+"""What a session can tell at its price, said before it is held where that is little: who votes is told in time.
+
+A system brings `forecasts` (`system.System`): of the session first, and then of sessions that trust somebody else. Each
+depends on nobody's values.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ...protocol.phases import Inputs, PhasedProtocol
+from ..presentation.numbers import some
+from ..system import part_of
+
+__all__ = ["AIM", "Forecast", "Forecasts", "forecast"]
+
+AIM: Final = 0.1
+"""A session that tells margins of such a share of the whole is worth having, and nothing is said."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What a session can tell."""
+
+    trust: str = ""  # who has to be trusted, as words; empty for nobody
+    epsilon: float  # what it costs a party in all
+    share: float  # the least margin at which a decision is wrong at most as often as `level`, as a share of the whole
+    most: float  # the greatest margin that there can be, likewise
+    level: float
+    price: float | None  # ε in all at which `AIM` is told; None where none is known
+    by: str  # which variant tells it at that price
+    whole: str  # what shares are of, as words
+
+
+Forecasts = Callable[[PhasedProtocol[Any, Any], Inputs], Sequence[Forecast]]
+"""A system's part: protocol, the parties' rows → what is told, of the session itself first."""
+
+
+def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> str:
+    """Return what a session can tell, as a sentence; empty where that is enough, or not known."""
+    forecasts: Forecasts | None = part_of(type(protocol), "forecasts", Callable)
+    found = () if forecasts is None else forecasts(protocol, inputs)
+    if not found or found[0].share <= AIM:
+        return ""
+    own, *others = found
+    who = f"{some(len(inputs), protocol.client_role)} at ε = {own.epsilon:g}"
+    if own.share < own.most:
+        told = f"{who} can only tell margins above {100 * own.share:.0f} % {own.whole}"
+        told = f"{told}: of closer ones more than {100 * own.level:g} % may be decided wrongly"
+    else:
+        told = f"{who} can tell no margin, not even if all agree: the decision may be a coin toss"
+    prices = [f"ε = {own.price:g} would tell {100 * AIM:.0f} %, by {own.by}"] if own.price else []
+    prices += [f"with {each.trust} ε = {each.price:g} does" for each in others if each.price]
+    return f"{'; '.join([told, *prices])}."
