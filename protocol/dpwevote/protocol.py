@@ -119,7 +119,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         require(tuple(public) in rows, "the server's public row", list(public), allowed)
 
     def check_roster(self, public: IntArray) -> None:
-        """Refuse a fixed quota that all partners together cannot reach. See `PhasedProtocol.check_roster`."""
+        """Refuse a fixed quota that nobody reaches, or too many partners. See `PhasedProtocol.check_roster`."""
+        self._variant.check_roster(len(public))
         quota, weights = self.parameters.quota, self.parameters.weights
         if quota is None:
             return
@@ -161,6 +162,22 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             float64, shape (n, candidates), in units of weight.
         """
         return self._variant.contributions(reports, public)
+
+    @property
+    def tells_support(self) -> bool:
+        """Whether the release tells support and quota apart, whatever the quota is; else margins alone."""
+        return self._variant.tells_support
+
+    def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
+        """Return what a trusted server adds to one margin in so many releases; 0 where nobody is trusted.
+
+        Args:
+            uniforms: float64 in [0, 1), shape (n, 1).
+
+        Returns:
+            float64, shape (n,), in units of weight.
+        """
+        return self._variant.release_noise(uniforms)
 
     @functools.cached_property
     def _variant(self) -> Variant:

@@ -17,7 +17,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.dpwevote import CandidateOutcome, DPWeVote, Parameters
 from ...protocol.dpwevote.error_prior import ErrorPrior
 from ...protocol.estimators import Verdict
-from ...protocol.mechanisms import FiniteMechanism
+from ...protocol.mechanisms import FiniteMechanism, RowMechanism
 from ..experiments.calibration import Calibration, Claims, Drawn, claims_of
 from ..experiments.pooling import CLAIM_COLUMNS, pool_by, verdict_columns, written_share
 from ..experiments.sheets import flat
@@ -26,8 +26,20 @@ from ..tables import Table, listed
 __all__ = ["CALIBRATION", "PRIORS", "Cell", "Prior", "matrices_of", "measure"]
 
 _WEIGHTS: Final = np.array([1, 2, 3])
-_VARIANTS: Final = ("joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "public", "matrices")
-"""`public` is `joint` with public weights, `matrices` is `joint` with matrices of one's own (`matrices_of`)."""
+_VARIANTS: Final = (
+    "joint",
+    "printed",
+    "laplace",
+    "two_point",
+    "signed_rr",
+    "optimal",
+    "public",
+    "matrices",
+    "central",
+    "central public",
+)
+"""`public` is `joint` with public weights, `matrices` is `joint` with matrices of one's own (`matrices_of`); a trusted
+server's `central` has private weights, or public ones."""
 _PARTNERS: Final = (9, 30, 100, 1_000, 10_000)
 _EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
 # Noise of Laplace's law is drawn for each partner.
@@ -124,7 +136,7 @@ def measure(
     """Return one cell.
 
     Args:
-        variant: one of the protocol's, or "public".
+        variant: one of `_VARIANTS`.
         num_partners: how many.
         epsilon: the price.
         prior: one of `PRIORS`.
@@ -135,6 +147,8 @@ def measure(
     given: dict[str, Any] = {"variant": variant, "epsilon": epsilon}
     if variant == "public":
         given |= {"variant": "joint", "public_weights": True}
+    elif variant == "central public":
+        given |= {"variant": "central", "public_weights": True}
     elif variant == "matrices":
         given = {"variant": "joint", **matrices_of(epsilon)}
     vote = DPWeVote(Parameters(candidates=("a",), weights=(1.0, 2.0, 3.0), error_prior=error_prior, **given))
@@ -216,6 +230,8 @@ def _reports(channel: FloatArray, numbers: IntArray, generator: np.random.Genera
 
 def _tallies_by_rows(vote: DPWeVote, electorate: IntArray, generator: np.random.Generator) -> list[Tally]:
     """Return the tallies of a session whose reports are not counted by kind."""
+    if vote.trusts_server:
+        return [_released(vote, electorate, generator)]
     held = np.repeat(np.arange(6), electorate.reshape(-1))
     inputs = vote.encode({"weight": _WEIGHTS[held // 2], "a": held % 2})
     earlier: list[IntArray] = []
@@ -226,6 +242,24 @@ def _tallies_by_rows(vote: DPWeVote, electorate: IntArray, generator: np.random.
         tallies.append(phase.tally(reports, earlier=earlier, public=inputs.public))
         earlier.append(reports)
     return tallies
+
+
+def _released(vote: DPWeVote, electorate: IntArray, generator: np.random.Generator) -> Tally:
+    """Return what a trusted server makes of the sums: those of one partner of each kind, as often as there are such."""
+    (phase,) = vote.phases
+    inputs = vote.encode({"weight": _WEIGHTS[np.arange(6) // 2], "a": np.arange(6) % 2})
+    kinds = [
+        phase.tally(inputs.private[place, None], earlier=[], public=inputs.public[place, None]).totals
+        for place in range(6)
+    ]
+    totals = np.stack(kinds).T @ electorate.reshape(-1)
+
+    def draw(mechanism: RowMechanism, row: Sequence[int]) -> Sequence[int]:
+        uniforms = generator.random((1, mechanism.slots_of(len(row))))
+        drawn: list[int] = mechanism.randomize_rows(np.array([row], dtype=np.int64), uniforms)[0].tolist()
+        return drawn
+
+    return phase.randomize_tally(Tally(int(electorate.sum()), totals), draw)
 
 
 def _cells(asked: Drawn, *, priors: Sequence[str], variants: Sequence[str] = _VARIANTS) -> Iterator[Cell]:
@@ -333,7 +367,8 @@ CALIBRATION: Final = Calibration(
         "is `joint` with public weights. `matrices` is `joint` with randomization matrices of one's own: a yes is told "
         "half as often as by randomized response, and a weight is the likelier reported the nearer it is to the true "
         "one. For them the claims take the greatest standard error that the matrices allow, so that they are too high "
-        "rather than too low. `printed` decides by the paper's biased rule; its claims and verdicts are by the "
+        "rather than too low. In `central` and `central public` a trusted server adds noise once, and claims are by "
+        "Laplace's law. `printed` decides by the paper's biased rule; its claims and verdicts are by the "
         "unbiased margin."
     ),
     tables=_tables,
