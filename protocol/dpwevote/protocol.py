@@ -13,6 +13,7 @@ from ..arrays import FloatArray, IntArray
 from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
+from ..privacy import TrustModel
 from ..tally import Tally
 from .choice import decide
 from .outcome import Outcome
@@ -52,6 +53,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
     computes_twice: ClassVar[bool] = False
+    settings_by_trust: ClassVar[Mapping[TrustModel, Mapping[str, Any]]] = MappingProxyType(
+        {TrustModel.LOCAL: {}, TrustModel.CENTRAL: {"variant": "central"}}
+    )
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)

@@ -44,7 +44,7 @@ class VoteVariants(VariantTable):
     """The variants of a vote; what `auto` takes is the best."""
 
     mark: ClassVar[str] = " <- auto"
-    dropped: ClassVar[Sequence[str]] = ("ε weight", "ε a candidate")
+    dropped: ClassVar[Sequence[str]] = ("ε weight",)
     error: str = "± of a margin"
     parameters: Parameters
 
@@ -177,7 +177,6 @@ class VoteVariants(VariantTable):
                 "ε weight": f"{offer.epsilon_weight:.4g}" if offer.epsilon_weight else "",
                 "ε a candidate": f"{offer.epsilon_opinion:.4g}",
                 "ε in all": f"{offer.epsilon_total:.4g}",
-                "Trusted": self.model_of(name).trusted(self.resolved.protocol.server_role),
                 "Worst variance": f"{offer.worst_variance:.5g}" if offer.worst_variance else "",
                 self.error: f"{error:,.4g}",
             },

@@ -93,6 +93,11 @@ class PoisonedVote(Poisoning):
     def has_reached(self, outcome: Any) -> bool:
         return self._passed(outcome) == (self.sign > 0)
 
+    def error_of_release(self, outcome: Any) -> float:
+        if not self.protocol.trusts_server:
+            return 0.0
+        return float(outcome.candidates[self.number].margin.standard_error)
+
     def at_epsilon(self, epsilon: float) -> Poisoning:
         """Return the same at another ε, split as before."""
         before = self._parameters
