@@ -366,6 +366,14 @@ class CentralVariant(Variant):
             support, quota, margin, margin, self._verdict_on(steps, held, count), electorate, laplace_scale=scale
         )
 
+    def reach(self, numbers: Sequence[int]) -> float:
+        """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.
+
+        `numbers` are those of partners by weight, or of all; the noise does not grow with them.
+        """
+        steps = self.central_sums.reach(self._parameters.level)
+        return steps * float(self.central_sums.step) + self.bias_bound(sum(numbers))
+
     def _held_against(self, tally: Tally) -> Fraction:
         """Return what a sum is held against: a share of private weights is taken off already."""
         if self._parameters.public_weights and self._parameters.quota is None:

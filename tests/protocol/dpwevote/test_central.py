@@ -12,7 +12,7 @@ import scipy as sp
 from helpers import Session
 from psephos.protocol import Tally
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
-from psephos.protocol.dpwevote.central import CentralSums, CentralVotes
+from psephos.protocol.dpwevote.central import CentralSums, CentralVariant, CentralVotes
 from psephos.protocol.dpwevote.error_prior import Electorate, error_probability
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimate import Estimate
@@ -152,6 +152,18 @@ def test_verdicts_are_wrong_as_rarely_as_the_level_says_by_the_exact_law(
         assert told(truth + sign * noise) is verdict
         assert noise == 1 or told(truth + sign * (noise - 1)) is Verdict.TOO_CLOSE
         assert all(told(truth + sign * size) is verdict for size in (noise + 1, 2 * noise, 50 * noise))
+
+
+@pytest.mark.parametrize("level", [0.3, 0.05, 0.01])
+@pytest.mark.parametrize("public", [False, True])
+def test_margins_beyond_the_reach_are_decided_wrongly_as_rarely_as_the_level_says(
+    level: float, *, public: bool
+) -> None:
+    variant = CentralVariant(make_vote(level=level, public_weights=public).parameters)
+    mechanism, step = variant.central_sums.mechanism, float(variant.central_sums.step)
+    steps = round(variant.reach([2, 3, 4]) / step)
+    law = mechanism.noise_probability(0) * np.exp(-np.arange(steps, 3_000) / mechanism.scale)
+    assert math.fsum(law) <= level < math.fsum(law) + mechanism.noise_probability(steps - 1)
 
 
 def test_verdicts_allow_for_what_rounding_to_the_grid_moves() -> None:

@@ -10,7 +10,19 @@ from psephos.scenarios.experiments.calibration import Drawn
 
 
 @pytest.mark.parametrize(
-    "variant", ["joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "public", "matrices"]
+    "variant",
+    [
+        "joint",
+        "printed",
+        "laplace",
+        "two_point",
+        "signed_rr",
+        "optimal",
+        "public",
+        "matrices",
+        "central",
+        "central public",
+    ],
 )
 def test_a_clear_majority_is_found_at_a_high_price(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 300 partners of weight 2 nine in ten say yes, at ε = 20: each value must stand at its own place."""
