@@ -91,7 +91,7 @@ class CentralSums:
         steps = [[math.floor(number / self.step + Fraction(1, 2)) for number in pair] for pair in exact]
         self.margins: IntArray = np.array(steps, dtype=np.int64)
         self.deviation = max(
-            float(abs(number - own * self.step))
+            abs(number - own * self.step)
             for pair, of_pair in zip(exact, steps, strict=True)
             for number, own in zip(pair, of_pair, strict=True)
         )
@@ -284,11 +284,11 @@ class CentralVariant(Variant):
 
     @property
     def weight_deviation(self) -> float:
-        return self.central_sums.deviation
+        return float(self.central_sums.deviation)
 
     def bias_bound(self, num_partners: int) -> float:
         """Return the most by which rounding to the grid moves a margin."""
-        return num_partners * self.weight_deviation
+        return float(num_partners * self.central_sums.deviation)
 
     def make_phases(self) -> Iterator[Phase]:
         number = len(self._parameters.candidates)
@@ -383,7 +383,7 @@ class CentralVariant(Variant):
     def _verdict_on(self, steps: int, held: Fraction, num_partners: int) -> DecisionVerdict:
         """Return the verdict on a noisy sum, by the noise's exact law: wrong with probability `level` at most."""
         level, step = self._parameters.level, self.central_sums.step
-        off = num_partners * Fraction(self.central_sums.deviation)
+        off = num_partners * self.central_sums.deviation
         reach = self.central_sums.reach(level)
         # The greatest sum whose candidate may have to fail, and the least whose may have to pass.
         failing, passing = (held + off) / step, (held - off) / step

@@ -31,7 +31,7 @@ _NO_WORDS: Final[Mapping[str, float]] = MappingProxyType({})
 
 
 class DPWeVote(PhasedProtocol[Parameters, Outcome]):
-    """Weighted yes/no voting under local differential privacy.
+    """Weighted yes/no voting under differential privacy: local, or central where the server is trusted.
 
     Args:
         parameters: the session's; those of variant "auto" become those of the variant that is chosen.
@@ -41,7 +41,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         collected for each, kε where signed weights are reported; replace-one, unit: everything that one partner
         holds; against all others colluding. Claimed and proven agree (reading W5). T votes of one game are
         (ε_weight + T·k·ε_opinion)-LDP in all, since the weight's report is drawn in the first and repeated in the
-        others: these are a function of what the first one told, and of T independent draws for opinions.
+        others: these are a function of what the first one told, and of T independent draws for opinions. In variant
+        "central" kε-DP of the release, against whoever sees that; the server sees all votes.
 
     Source:
         Yan, Liu and Liu (2018), Sections 4.1 to 4.5; readings W1 to W8.
@@ -53,8 +54,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
     computes_twice: ClassVar[bool] = False
-    settings_by_trust: ClassVar[Mapping[TrustModel, Mapping[str, Any]]] = MappingProxyType(
-        {TrustModel.LOCAL: {}, TrustModel.CENTRAL: {"variant": "central"}}
+    settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
+        (TrustModel.LOCAL, {}),
+        (TrustModel.CENTRAL, {"variant": "central"}),
     )
 
     def __init__(self, parameters: Parameters) -> None:

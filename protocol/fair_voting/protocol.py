@@ -15,7 +15,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, ClassVar, Final, cast
 
 import msgspec
@@ -70,8 +69,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
     completes_from: ClassVar[frozenset[str]] = frozenset({"group", "ranking"})
     """Sizes of groups and names of alternatives are public, also where who is in which group is not."""
     computes_twice: ClassVar[bool] = False
-    settings_by_trust: ClassVar[Mapping[TrustModel, Mapping[str, Any]]] = MappingProxyType(
-        {TrustModel.LOCAL: {"mechanism": "local"}, TrustModel.CENTRAL: {}}
+    settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
+        (TrustModel.LOCAL, {"mechanism": "local"}),
+        (TrustModel.CENTRAL, {}),
     )
 
     @classmethod

@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, ClassVar, Final, cast
 
 import msgspec
@@ -78,8 +77,9 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     server_role: ClassVar[str] = "aggregator"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
-    settings_by_trust: ClassVar[Mapping[TrustModel, Mapping[str, Any]]] = MappingProxyType(
-        {TrustModel.LOCAL: {}, TrustModel.CENTRAL: {"paradigm": Paradigm.VLCP.value}}
+    settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
+        (TrustModel.LOCAL, {}),
+        (TrustModel.CENTRAL, {"paradigm": Paradigm.VLCP.value}),
     )
     computes_twice: ClassVar[bool] = False
 

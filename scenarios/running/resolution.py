@@ -397,11 +397,12 @@ def _trusting(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scena
     """Return a scenario whose parameters follow the model of trust that it asks for, where they do not say."""
     if (model := scenario.model) is None:
         return scenario
-    models = [each.value for each in kind.settings_by_trust]
+    settings = dict(kind.settings_by_trust)
+    models = [each.value for each in settings]
     allowed = one_of(models, model.value) if models else f"left out: {scenario.protocol} has one model of trust"
-    require(model in kind.settings_by_trust, "trust", model.value, allowed)
+    require(model in settings, "trust", model.value, allowed)
     given = {name: own for name, own in scenario.parameters.items() if own != _BEST}
-    parameters = {**scenario.parameters, **kind.settings_by_trust[model], **given}
+    parameters = {**scenario.parameters, **settings[model], **given}
     return msgspec.structs.replace(scenario, parameters=parameters)
 
 
@@ -411,7 +412,7 @@ def _made(
     """Return a protocol with its parameters and plug-ins, where these, its columns and whom it trusts are right."""
     protocol = kind(convert(given, kind.parameters_type, "parameters"))
     if model is not None and protocol.model is not model:
-        own = {name: given[name] for settings in kind.settings_by_trust.values() for name in settings if name in given}
+        own = {name: given[name] for _, settings in kind.settings_by_trust for name in settings if name in given}
         shown = " and ".join(f"{name} = {value!r}" for name, value in own.items())
         allowed = f"{protocol.model.value!r}, as {shown} has it, or {' and '.join(own)} left out to follow it"
         raise ConfigurationError(field="trust", value=model.value, allowed=allowed)

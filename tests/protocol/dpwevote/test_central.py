@@ -176,7 +176,7 @@ def test_verdicts_allow_for_what_rounding_to_the_grid_moves() -> None:
     few, many = released(vote, [edge + reach + 10], 1), released(vote, [edge + reach + 10], 1_000_000)
     assert few.candidates[0].verdict.verdict is Verdict.PASSES
     assert many.candidates[0].verdict.verdict is Verdict.TOO_CLOSE
-    assert many.weight_bias_bound == 1_000_000 * sums.deviation
+    assert many.weight_bias_bound == float(1_000_000 * sums.deviation)
 
 
 @every_quota
