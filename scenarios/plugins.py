@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ADVERSARIES",
     "ARRAY",
+    "AUTO",
     "PROTOCOLS",
     "ROLES",
     "TRANSPORTS",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 ARRAY: Final = "array"  # the path without agents, where a transport's name would stand
+AUTO: Final = "auto"  # agents over memory, or arrays where parties are many
 PROTOCOLS: Final = "psephos.protocols"  # entry points: name → subclass of `PhasedProtocol`
 TRANSPORTS: Final = "psephos.transports"  # entry points: name → subclass of `Transport`, made without arguments
 ADVERSARIES: Final = "psephos.adversaries"  # entry points: name → subclass of `adversaries.Role`

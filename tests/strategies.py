@@ -83,8 +83,9 @@ def seeds() -> st.SearchStrategy[int]:
 @st.composite
 def parameters(draw: st.DrawFn) -> Parameters:
     """Return the parameters of some DPWeVote session; every variant and option occurs."""
-    if draw(st.booleans()):
-        return draw(_signed_parameters())
+    trust = draw(st.sampled_from(["signed", "apart", "apart", "central"]))
+    if trust != "apart":
+        return draw(_signed_parameters() if trust == "signed" else _central_parameters())
     public = draw(st.booleans())
     variant = draw(st.sampled_from(["joint", "printed", "laplace"]))
     weights: tuple[float, ...] = tuple(sorted(draw(_WEIGHTS)))
@@ -124,6 +125,25 @@ def _matrices(draw: st.DrawFn, size: int) -> tuple[tuple[str, ...], ...]:
     for place, row in enumerate(parts):
         row[place] += 10 * size
     return tuple(tuple(f"{part}/{sum(row)}" for part in row) for row in parts)
+
+
+@st.composite
+def _central_parameters(draw: st.DrawFn) -> Parameters:
+    """Return the parameters of a session whose server is trusted."""
+    public, weights = draw(st.booleans()), tuple(sorted(draw(_WEIGHTS)))
+    given: dict[str, Any] = {
+        "candidates": tuple(draw(_CANDIDATES)),
+        "public_weights": public,
+        "epsilon": draw(_EPSILONS),
+        "passes": draw(st.sampled_from(["at_least", "more_than"])),
+    }
+    if draw(st.booleans()):
+        given["quota"] = draw(st.floats(0.25, 50.0))
+    else:
+        given["quota_fraction"] = draw(st.none() | st.sampled_from([0.5, 2 / 3, 1.0]) | st.floats(0.01, 1.0))
+    if len(weights) == 1 and not public:
+        weights = (weights[0], weights[0] + 1)
+    return Parameters(weights=weights, variant="central", **given)
 
 
 @st.composite

@@ -1,18 +1,18 @@
-"""DPWeVote: weighted yes/no voting under local differential privacy.
+"""DPWeVote: weighted yes/no voting under differential privacy.
 
 Partners hold a weight and an opinion on each candidate. They report their weights by randomized response, then
 their opinions, and the cloud server releases which candidates pass the quota. Nobody is trusted: each report is
-private by itself, whoever colludes.
+private by itself, whoever colludes. In the variant `central` the server is trusted with the votes.
 
 Variants: `joint`, the default, estimates consistently; `printed` is the paper's estimate; `laplace` is the paper's
-baseline; `two_point`, `signed_rr` and `optimal` report weight and opinion together, and `auto` is the best at the
-price. What the paper leaves open, and the reading taken, is in `docs/dpwevote.md`.
+baseline; `two_point`, `signed_rr` and `optimal` report weight and opinion together, and `auto` is the best of them at
+the price; `central` adds noise once. What the paper leaves open, and the reading taken, is in `docs/dpwevote.md`.
 
 Source: Yan, Liu and Liu, DPWeVote: differentially private weighted voting protocol for cloud-based
 decision-making, Enterprise Information Systems (2018).
 """
 
-from .choice import decide, make_offers, make_paper_offer, make_public_offer
+from .choice import decide, make_central_offer, make_offers, make_paper_offer, make_public_offer
 from .game import MemberPower, WeightedGame, released_power
 from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
@@ -35,6 +35,7 @@ __all__ = [
     "WeightedGame",
     "WeightsOutcome",
     "decide",
+    "make_central_offer",
     "make_offers",
     "make_paper_offer",
     "make_public_offer",

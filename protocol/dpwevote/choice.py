@@ -6,18 +6,28 @@ each for those that report signed weights; for `joint`, one report of the weight
 the same sum that is best for it.
 """
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import msgspec
 
 from ..mechanisms import GeneralizedRandomizedResponse
+from .central import CentralVariant
 from .finite import debiased_variances, joint_worst_variance
 from .parameters import VARIANTS, Parameters
 from .signed import OptimalVariant, signed_weights
 from .variant import Offer
 
-__all__ = ["decide", "make_offers", "make_paper_offer", "make_public_offer", "worst_variance_of"]
+__all__ = [
+    "decide",
+    "error_of",
+    "make_central_offer",
+    "make_offers",
+    "make_paper_offer",
+    "make_public_offer",
+    "worst_variance_of",
+]
 
 # So many signed weights, of those that are symmetric about 0 so many, and such an ε take half a second at most.
 _QUICK_VALUES = 6
@@ -28,7 +38,7 @@ _ALIKE = 1e-6
 
 
 def make_offers(parameters: Parameters, *, is_quick: bool = False) -> tuple[Offer, ...]:
-    """Return what the unbiased variants offer at the price of `len(candidates)`·ε, simpler ones first.
+    """Return what the unbiased variants that trust nobody offer at the price of `len(candidates)`·ε, simpler first.
 
     The optimal mechanism is missing where there are more weights than it is computed for (`signed.OPTIMAL_LIMITS`).
 
@@ -37,8 +47,16 @@ def make_offers(parameters: Parameters, *, is_quick: bool = False) -> tuple[Offe
         is_quick: whether it is missing as well where it takes more than half a second.
     """
     takes_long = is_quick and _takes_long(signed_weights(parameters), parameters.epsilon)
-    kinds = (kind for kind in VARIANTS.values() if not (takes_long and kind is OptimalVariant))
+    local = (kind for kind in VARIANTS.values() if not kind.model.trusts_server)
+    kinds = (kind for kind in local if not (takes_long and kind is OptimalVariant))
     return tuple(offer for kind in kinds if (offer := kind.offer_of(parameters)) is not None)
+
+
+def make_central_offer(parameters: Parameters) -> Offer:
+    """Return what `central` offers at the price of `len(candidates)`·ε; variant and split are not used."""
+    offer = CentralVariant.offer_of(parameters)
+    assert offer is not None  # noqa: S101  any price is one
+    return offer
 
 
 def make_paper_offer(parameters: Parameters) -> Offer:
@@ -88,6 +106,13 @@ def decide(parameters: Parameters) -> Parameters:
             parameters, variant="joint", epsilon_weight=best.epsilon_weight, epsilon_opinion=best.epsilon_opinion
         )
     return msgspec.structs.replace(parameters, variant=best.variant)
+
+
+def error_of(parameters: Parameters, num_partners: float) -> float:
+    """Return the standard error of a candidate's unbiased margin if all of so many partners were the worst."""
+    if parameters.kind.model.trusts_server:
+        return math.sqrt(parameters.kind(parameters).server_variance)
+    return math.sqrt(num_partners * worst_variance_of(parameters))
 
 
 def worst_variance_of(parameters: Parameters) -> float:

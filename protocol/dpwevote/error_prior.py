@@ -1,7 +1,8 @@
 """How probably a decision is wrong, under a prior that is named.
 
 Write S for the unbiased estimate of the margin, s for its standard error, M for the true margin and W for all weight
-(where weights are private: as if all weights of the set were alike frequent). Given M, S is normal about it.
+(where weights are private: as if all weights of the set were alike frequent). Given M, S is normal about it, or has
+Laplace's law where a trusted server adds noise once.
 
     uniform    M is uniform on what is possible: any share of yes is as likely as any other
     coins      every partner tosses a fair coin: M is normal about its mean, with t² = Σw²/4
@@ -12,13 +13,16 @@ are coin tosses is what no electorate would say of itself. Fair coins say nothin
 weight: there `uniform` is the only one.
 """
 
+import abc
 import dataclasses
 import math
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
-from ..elementary import exp, normal_tail, square
+import scipy as sp
+
+from ..elementary import exp, ln, normal_tail, square
 from ..estimators import Estimate
 
 __all__ = ["Electorate", "ErrorPrior", "error_probability", "threshold_of", "unit_of"]
@@ -64,33 +68,109 @@ def threshold_of(margin: Fraction, unit: Fraction, *, tie_passes: bool) -> Fract
     return margin + (first - Fraction(1, 2)) * unit
 
 
-def error_probability(margin: Estimate, electorate: Electorate, *, prior: ErrorPrior, passed: bool) -> float:
+def error_probability(
+    margin: Estimate, electorate: Electorate, *, prior: ErrorPrior, passed: bool, laplace_scale: float = 0.0
+) -> float:
     """Return the probability that a decision is wrong, by an unbiased estimate of the margin.
 
     Where the decision contradicts the estimate, the probability exceeds ½.
+
+    Args:
+        margin: the estimate.
+        electorate: which margins are possible.
+        prior: of margins.
+        passed: the decision.
+        laplace_scale: of the estimate's noise, where that has Laplace's law; 0 for a normal one.
     """
     error, threshold = margin.standard_error, electorate.threshold
-    if not error:
-        return 0.0 if passed == (margin.value > threshold) else 1.0
     low, high = electorate.least, electorate.greatest
+    if not error or low == high:
+        known = margin.value if low < high else low
+        return 0.0 if passed == (known > threshold) else 1.0
     value = min(max(margin.value, low - _FURTHEST * error), high + _FURTHEST * error)
-    possible = _normal_between(low, high, value, error)
+    noise = _LaplaceNoise(value, laplace_scale) if laplace_scale else _NormalNoise(value, error)
+    possible = noise.between(low, high)
     between = min(max(threshold, low), high)
-    wrong = _normal_between(low, between, value, error) if passed else _normal_between(between, high, value, error)
-    of_uniform = wrong / possible
+    of_uniform = (noise.between(low, between) if passed else noise.between(between, high)) / possible
     if prior == "uniform":
         return of_uniform
-    noise, spread = square(error), electorate.squares / 4
-    center = (low + high) / 2
-    off = value - center
-    after = center + off * spread / (noise + spread)
-    deviation = error * math.sqrt(spread / (noise + spread))
-    towards = after - threshold if passed else threshold - after
-    of_coins = normal_tail(towards / deviation)
     # How well each foretold the estimate.
     by_uniform = possible / (high - low)
-    by_coins = exp(-square(off) / (2 * (noise + spread))) / math.sqrt(2 * math.pi * (noise + spread))
+    by_coins, of_coins = noise.of_coins((low + high) / 2, electorate.squares / 4, threshold, passed=passed)
     return (by_uniform * of_uniform + by_coins * of_coins) / (by_uniform + by_coins)
+
+
+class _Noise(abc.ABC):
+    """The law of an estimate of this value."""
+
+    def __init__(self, value: float, size: float) -> None:
+        self._value, self._size = value, size
+
+    @abc.abstractmethod
+    def between(self, low: float, high: float) -> float:
+        """Return the integral of the estimate's density over margins in an interval."""
+
+    @abc.abstractmethod
+    def of_coins(self, center: float, spread: float, threshold: float, *, passed: bool) -> tuple[float, float]:
+        """Return, if margins are normal, the estimate's density and the probability that the decision is wrong."""
+
+
+class _NormalNoise(_Noise):
+    def between(self, low: float, high: float) -> float:
+        return _normal_between(low, high, self._value, self._size)
+
+    def of_coins(self, center: float, spread: float, threshold: float, *, passed: bool) -> tuple[float, float]:
+        noise = square(self._size)
+        off = self._value - center
+        after = center + off * spread / (noise + spread)
+        deviation = self._size * math.sqrt(spread / (noise + spread))
+        towards = after - threshold if passed else threshold - after
+        density = exp(-square(off) / (2 * (noise + spread))) / math.sqrt(2 * math.pi * (noise + spread))
+        return density, normal_tail(towards / deviation)
+
+
+class _LaplaceNoise(_Noise):
+    def between(self, low: float, high: float) -> float:
+        """Return it as a difference of the smaller tails."""
+        below, above = (low - self._value) / self._size, (high - self._value) / self._size
+        if below >= above:
+            return 0.0
+        if below > 0 or above < 0:
+            near, far = (below, above) if below > 0 else (-above, -below)
+            return (exp(-near) - exp(-far)) / 2
+        return 1.0 - exp(below) / 2 - exp(-above) / 2
+
+    def of_coins(self, center: float, spread: float, threshold: float, *, passed: bool) -> tuple[float, float]:
+        """Return them from the logarithms of the parts beside the estimate, of which each is a normal integral."""
+        deviation = math.sqrt(spread)
+        tilt = deviation / self._size
+        value, tie = (self._value - center) / deviation, (threshold - center) / deviation
+
+        def part(low: float, high: float) -> float:
+            """Return the logarithm of the joint density over standardized margins on one side of the estimate."""
+            if low >= high:
+                return -math.inf
+            sign = 1.0 if high <= value else -1.0
+            return square(tilt) / 2 - sign * tilt * value + _log_normal_between(low - sign * tilt, high - sign * tilt)
+
+        cuts = sorted((value, tie))
+        ends = [(-math.inf, cuts[0]), (cuts[0], cuts[1]), (cuts[1], math.inf)]
+        parts = [(high <= tie, part(low, high)) for low, high in ends]
+        greatest = max(log for _, log in parts)
+        sizes = [(fails, exp(log - greatest) if log > -math.inf else 0.0) for fails, log in parts]
+        total = math.fsum(size for _, size in sizes)
+        wrong = math.fsum(size for fails, size in sizes if fails is passed)
+        return exp(greatest + ln(total)) / (2 * self._size), wrong / total
+
+
+def _log_normal_between(low: float, high: float) -> float:
+    """Return the logarithm of the probability of an interval, by the smaller tails."""
+    if low > 0:
+        return _log_normal_between(-high, -low)
+    upper, lower = float(sp.special.log_ndtr(high)), float(sp.special.log_ndtr(low))
+    if lower == -math.inf:
+        return upper
+    return upper + math.log(-math.expm1(lower - upper)) if lower < upper else -math.inf
 
 
 def _normal_between(low: float, high: float, mean: float, deviation: float) -> float:

@@ -65,7 +65,8 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
         name: the candidate.
         passed: the decision, by the protocol's rule.
         verdict: what a test that holds for every truth says of it.
-        support: the estimated weight of the yes votes; None where reports of signed weights tell the margin alone.
+        support: the estimated weight of the yes votes; None where reports of signed weights, or a trusted server's sums
+            of private weights of which all must say yes, tell the margin alone.
         quota: what the support is held against; None with it.
         margin: support minus quota, with its own standard error (the two are not independent).
         bias: how far the variant's margin is from the unbiased one, estimated; 0 for unbiased variants.
@@ -99,7 +100,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         joint_level: the greatest probability that any of the verdicts is wrong: the sum of their levels, or 1.
         possible: which numbers can be true.
         epsilon_weight: what one weight report cost a partner; 0 where there was none.
-        epsilon_opinion: what one opinion report, or one report of a signed weight, cost a partner.
+        epsilon_opinion: what one opinion report, one report of a signed weight, or a candidate of a trusted count cost.
         epsilon_total: what the session cost a partner.
     """
 

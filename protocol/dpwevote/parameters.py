@@ -12,6 +12,7 @@ from ..estimators import DEFAULT_LEVEL, check_level
 from ..kept_reports import Scope
 from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse, check_epsilon
 from ..mechanisms.own_matrix import Matrix, channel_of
+from .central import CentralVariant
 from .error_prior import ErrorPrior
 from .finite import JointVariant, PrintedVariant
 from .laplace import LaplaceVariant
@@ -20,12 +21,20 @@ from .variant import Variant
 
 __all__ = ["DEFAULT_EPSILON", "LEFT_OUT", "VARIANTS", "Parameters", "VariantName"]
 
-VariantName: TypeAlias = Literal["joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "auto"]
+VariantName: TypeAlias = Literal["joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "central", "auto"]
 VARIANTS: Final[Mapping[VariantName, type[Variant]]] = {
     kind.name: kind
-    for kind in (JointVariant, PrintedVariant, LaplaceVariant, TwoPointVariant, SignedResponseVariant, OptimalVariant)
+    for kind in (
+        JointVariant,
+        PrintedVariant,
+        LaplaceVariant,
+        TwoPointVariant,
+        SignedResponseVariant,
+        OptimalVariant,
+        CentralVariant,
+    )
 }
-"""By name; "auto" is one of them."""
+"""By name; "auto" is one of those that trust nobody."""
 _OPINIONS: Final = 2
 LEFT_OUT: Final = "left out beside weight_matrix or opinion_matrix: the price is the sum of what both reports cost"
 DEFAULT_EPSILON: Final = 1.0
@@ -52,14 +61,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             weight is a group of its own. A group stands for its members by their mean (reading W7).
         public_weights: weights are known to everybody, nothing is spent on them, and only opinions are reported.
         variant: which reports and which estimate (see the package). A session of "auto" is one of the variant that has
-            the least worst-case variance at the same price in all.
+            the least worst-case variance at the same price in all, and trusts nobody; in "central" the server is.
         prior: what "optimal" averages its variance over: "uniform", or a share for each signed weight in increasing
             order; by default it has the least variance in the worst case.
         epsilon: the paper's ε, the price of one candidate with its weight; in nats. Beside a matrix it is left out, and
             becomes the sum of both.
         epsilon_weight: what a weight report costs; by default ε/2, and 0 where weights are public.
         epsilon_opinion: what an opinion report costs; by default ε/2, and ε where weights are public. Both are left out
-            in variants that report signed weights, in "auto", and beside a matrix for the same report.
+            in variants that report signed weights, in "central", in "auto", and beside a matrix for the same report.
         weight_matrix: the probabilities by which weights are reported in place of k-RR's: a row for each true group,
             a column for each reported one, as `mechanisms.own_matrix` reads them. Its loss is its own.
         opinion_matrix: the same of opinions: rows for a true "no" and a true "yes", columns likewise.
@@ -153,7 +162,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def loss_of_weight(self) -> float:
         """ε of one weight report; 0 where there is none."""
-        if self.public_weights or self.reports_signed_weights:
+        if self.public_weights or self.kind.has_one_price:
             return 0.0
         if (channel := self._weight_channel) is not None:
             return channel.epsilon
@@ -166,7 +175,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             return channel.epsilon
         if self.epsilon_opinion is not None:
             return self.epsilon_opinion
-        return self.epsilon if self.public_weights or self.reports_signed_weights else self.epsilon / 2
+        return self.epsilon if self.public_weights or self.kind.has_one_price else self.epsilon / 2
 
     @property
     def has_matrices(self) -> bool:
@@ -266,7 +275,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_variant(self) -> None:
         is_idle = self.prior is not None and not self.kind.takes_prior
         refuse(is_idle, "prior", self.prior, "left out but in variant 'optimal'")
-        if not self.reports_signed_weights:
+        if not self.kind.has_one_price:
             return
         left_out = {
             "epsilon_weight": self.epsilon_weight is not None,
@@ -277,7 +286,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for field, is_given in left_out.items():
             refuse(is_given, field, getattr(self, field), f"left out in variant {self.variant!r}")
         allowed = "'joint' or 'auto', since weights are public and only opinions are reported"
-        refuse(self.public_weights and self.variant != "auto", "variant", self.variant, allowed)
+        is_idle = self.public_weights and self.reports_signed_weights and self.variant != "auto"
+        refuse(is_idle, "variant", self.variant, allowed)
 
     def _check_matrices(self) -> None:
         """Refuse a matrix that is ignored or none, and a loss stated beside it; set `epsilon` to what matrices cost."""
@@ -308,8 +318,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(_is_name(self.game), "game", self.game, f"1 to {MAX_NAME_LENGTH} printable characters")
         allowed = "left out where weights are public: nothing is paid for them, and nothing need be kept"
         refuse(self.public_weights, "game", self.game, allowed)
-        allowed = f"left out in variant {self.variant!r}: weight and opinion are one report, new in each vote"
-        refuse(self.reports_signed_weights, "game", self.game, allowed)
+        allowed = f"left out in variant {self.variant!r}: weight and opinion have one price, new in each vote"
+        refuse(self.kind.has_one_price, "game", self.game, allowed)
         is_once = self.weight_collection == "once"
         allowed = "'once' in a game, which draws each weight once"
         require(is_once, "weight_collection", self.weight_collection, allowed)
@@ -324,7 +334,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             check_epsilon(self.epsilon)
         # The halves of a small epsilon may be too small, so what is paid is checked rather than what was given.
         check_epsilon(self.loss_of_opinion, field="epsilon_opinion")
-        if not self.public_weights and not self.reports_signed_weights:
+        if not self.public_weights and not self.kind.has_one_price:
             check_epsilon(self.loss_of_weight, field="epsilon_weight")
         if least := self.kind.least_epsilon:
             paid = {"epsilon_opinion": self.loss_of_opinion}

@@ -13,6 +13,7 @@ from ..arrays import FloatArray, IntArray
 from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
+from ..privacy import TrustModel
 from ..tally import Tally
 from .choice import decide
 from .outcome import Outcome
@@ -30,7 +31,7 @@ _NO_WORDS: Final[Mapping[str, float]] = MappingProxyType({})
 
 
 class DPWeVote(PhasedProtocol[Parameters, Outcome]):
-    """Weighted yes/no voting under local differential privacy.
+    """Weighted yes/no voting under differential privacy: local, or central where the server is trusted.
 
     Args:
         parameters: the session's; those of variant "auto" become those of the variant that is chosen.
@@ -40,7 +41,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         collected for each, kε where signed weights are reported; replace-one, unit: everything that one partner
         holds; against all others colluding. Claimed and proven agree (reading W5). T votes of one game are
         (ε_weight + T·k·ε_opinion)-LDP in all, since the weight's report is drawn in the first and repeated in the
-        others: these are a function of what the first one told, and of T independent draws for opinions.
+        others: these are a function of what the first one told, and of T independent draws for opinions. In variant
+        "central" kε-DP of the release, against whoever sees that; the server sees all votes.
 
     Source:
         Yan, Liu and Liu (2018), Sections 4.1 to 4.5; readings W1 to W8.
@@ -52,6 +54,10 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
     computes_twice: ClassVar[bool] = False
+    settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
+        (TrustModel.LOCAL, {}),
+        (TrustModel.CENTRAL, {"variant": "central"}),
+    )
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
@@ -119,7 +125,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         require(tuple(public) in rows, "the server's public row", list(public), allowed)
 
     def check_roster(self, public: IntArray) -> None:
-        """Refuse a fixed quota that all partners together cannot reach. See `PhasedProtocol.check_roster`."""
+        """Refuse a fixed quota that nobody reaches, or too many partners. See `PhasedProtocol.check_roster`."""
+        self._variant.check_roster(len(public))
         quota, weights = self.parameters.quota, self.parameters.weights
         if quota is None:
             return
@@ -175,6 +182,22 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             float64, shape (n, candidates), in units of weight.
         """
         return self._variant.contributions(reports, public)
+
+    @property
+    def tells_support(self) -> bool:
+        """Whether the release tells support and quota apart, whatever the quota is; else margins alone."""
+        return self._variant.tells_support
+
+    def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
+        """Return what a trusted server adds to one margin in so many releases; 0 where nobody is trusted.
+
+        Args:
+            uniforms: float64 in [0, 1), shape (n, 1).
+
+        Returns:
+            float64, shape (n,), in units of weight.
+        """
+        return self._variant.release_noise(uniforms)
 
     @functools.cached_property
     def _variant(self) -> Variant:

@@ -10,6 +10,7 @@ import numpy as np
 from ..phases import Inputs
 from ..randomness import SimulatedNoise
 from ..tally import Tally
+from .central import CentralVotes
 from .outcome import Outcome
 from .protocol import DPWeVote
 
@@ -19,6 +20,8 @@ __all__ = ["reference_run"]
 def reference_run(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> Outcome:
     """Run a session of any variant but `laplace` in which every partner answers; ValueError for that one."""
     parameters = vote.parameters
+    if parameters.kind.model.trusts_server:
+        return _central_run(vote, inputs, noise)
     if not parameters.kind.has_finite_reports:
         raise ValueError(f"the reference run does not cover the variant {parameters.variant!r}")
     num_groups = len(parameters.group_means)
@@ -52,3 +55,24 @@ def reference_run(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> O
             tallies.append(Tally(len(reports), table))
     # It estimates, decides and releases (Section 4.4).
     return vote.outcome(tallies)
+
+
+def _central_run(vote: DPWeVote, inputs: Inputs, noise: SimulatedNoise) -> Outcome:
+    """Run a session of the variant `central`: the server adds up what it is shown, and draws noise once."""
+    (phase,) = vote.phases
+    assert isinstance(phase, CentralVotes)  # noqa: S101  of this variant
+    num_candidates, sums = len(vote.parameters.candidates), phase.sums
+    is_public = vote.parameters.public_weights
+    totals = [0] * (num_candidates + bool(len(sums.totals)))
+    numbers = [0] * len(vote.parameters.weights)
+    for row, public in zip(inputs.private.tolist(), inputs.public.tolist(), strict=True):
+        place, opinions = (public[1], row) if is_public else (row[0], row[1:])
+        numbers[place] += 1
+        for candidate, opinion in enumerate(opinions):
+            totals[candidate] += int(sums.margins[place, opinion])
+        if len(sums.totals):
+            totals[-1] += int(sums.totals[place])
+    stream = f"release of {phase.name}"
+    noisy = noise.randomize(phase.tally_mechanism, totals, protocol=vote.name, phase=stream, place=0)
+    released = [*noisy, *numbers] if is_public else noisy
+    return vote.outcome([Tally(len(inputs), np.array(released, dtype=np.int64))])

@@ -104,6 +104,7 @@ class SignedVariant(Variant):
     """
 
     reports_signed_weights: ClassVar[bool] = True
+    has_one_price: ClassVar[bool] = True
 
     def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)

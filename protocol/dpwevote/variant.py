@@ -20,7 +20,7 @@ from ..estimators.sum_tests import Alike, decisive_reach
 from ..kept_reports import Scope
 from ..mechanisms import RowMechanism
 from ..phases import Inputs, Phase
-from ..privacy import PrivacyLoss
+from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
 from .error_prior import Electorate, error_probability, threshold_of, unit_of
 from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightsOutcome
@@ -55,6 +55,7 @@ class Sums:
         unbiased: the same, by an unbiased rule.
         verdict: what a test says of it.
         electorate: which margins are possible.
+        laplace_scale: of the margin's noise, where that is one draw of Laplace's law; 0 where it is a sum of many.
     """
 
     support: Estimate | None
@@ -63,6 +64,7 @@ class Sums:
     unbiased: Estimate
     verdict: DecisionVerdict
     electorate: Electorate
+    laplace_scale: float = 0.0
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +76,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_opinion: of one report of an opinion or of a signed weight.
         epsilon_total: of the session, for one partner.
         worst_variance: of what one partner adds to the margin of one candidate, in squared units of weight.
+        server_variance: of what a trusted server adds to it once.
     """
 
     variant: str
@@ -81,6 +84,11 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_opinion: float
     epsilon_total: float
     worst_variance: float
+    server_variance: float = 0.0
+
+    def error(self, num_partners: float) -> float:
+        """Return the standard error of a margin if all of so many partners were the worst."""
+        return math.sqrt(num_partners * self.worst_variance + self.server_variance)
 
 
 class Variant(abc.ABC):
@@ -91,8 +99,12 @@ class Variant(abc.ABC):
     """
 
     name: "ClassVar[VariantName]"
+    model: ClassVar[TrustModel] = TrustModel.LOCAL
+    """Whom it trusts."""
     reports_signed_weights: ClassVar[bool] = False
     """Whether weight and opinion are one report, for each candidate."""
+    has_one_price: ClassVar[bool] = False
+    """Whether weight and opinion have one price together, ε for each candidate."""
     counts_by_group: ClassVar[bool] = False
     """Whether groups and opinions are reported as they are or as others: by k-RR, or by a matrix of one's own."""
     has_finite_reports: ClassVar[bool] = True
@@ -124,9 +136,28 @@ class Variant(abc.ABC):
     def worst_variance(self) -> float:
         """The greatest variance of what a partner with a private weight adds to a candidate's unbiased margin."""
 
+    @property
+    def server_variance(self) -> float:
+        """The variance of what a trusted server adds to a candidate's margin, once."""
+        return 0.0
+
+    @property
+    def tells_support(self) -> bool:
+        """Whether it tells support and quota apart, whatever the quota is; else the margin alone."""
+        return not self.reports_signed_weights
+
     @abc.abstractmethod
     def make_phases(self) -> Iterator[Phase]:
         """Yield the phases."""
+
+    def check_roster(self, num_partners: int) -> None:
+        """Raise ConfigurationError if so many partners are more than it has room for."""
+        del num_partners
+
+    def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
+        """Return what a trusted server adds to one margin in so many releases, from a uniform each: shape (n,)."""
+        del uniforms
+        return 0.0
 
     @abc.abstractmethod
     def encode(self, holdings: Holdings) -> Inputs:
@@ -227,6 +258,19 @@ class Variant(abc.ABC):
             threshold=float(threshold_of(lowest, unit, tie_passes=parameters.passes == "at_least")),
         )
 
+    def public_electorate(self, numbers: Sequence[int]) -> Electorate:
+        """Return the possible margins where weights are public, from how many partners have each of the set."""
+        parameters = self._parameters
+        unit, units = self.lattice
+        total = unit * sum(map(operator.mul, units, numbers))
+        least = -Fraction(str(parameters.fraction)) * total - Fraction(str(parameters.quota or 0))
+        return Electorate(
+            least=float(least),
+            greatest=float(least + total),
+            squares=math.fsum(n * square(weight) for n, weight in zip(numbers, parameters.weights, strict=True)),
+            threshold=float(threshold_of(least, unit, tie_passes=parameters.passes == "at_least")),
+        )
+
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the release, from the tallies of all phases."""
         parameters = self._parameters
@@ -259,7 +303,11 @@ class Variant(abc.ABC):
             margin=sums.margin,
             bias=margin - sums.unbiased.value,
             error_probability=error_probability(
-                sums.unbiased, sums.electorate, prior=self._parameters.named_error_prior, passed=passed
+                sums.unbiased,
+                sums.electorate,
+                prior=self._parameters.named_error_prior,
+                passed=passed,
+                laplace_scale=sums.laplace_scale,
             ),
         )
 
@@ -434,7 +482,7 @@ class TwoReports(Variant):
         support, margin, unbiased = self.support_and_margins(totals, weights, opinions)
         verdict = self.verdict_on(unbiased.value, totals, weights, opinions)
         if weights is None:
-            electorate = self._public_electorate(self.voters_by_weight(opinions))
+            electorate = self.public_electorate(self.voters_by_weight(opinions))
         else:
             electorate = self.private_electorate(weights.num_reports, num_voting=opinions.num_reports)
         return Sums(support, quota, margin, unbiased, verdict, electorate)
@@ -445,18 +493,6 @@ class TwoReports(Variant):
             return super().total_range(tallies)
         total = float(self.public_total(tallies[0]))
         return total, total
-
-    def _public_electorate(self, numbers: Sequence[int]) -> Electorate:
-        parameters = self._parameters
-        unit, units = self.lattice
-        total = unit * sum(map(operator.mul, units, numbers))
-        least = -Fraction(str(parameters.fraction)) * total - Fraction(str(parameters.quota or 0))
-        return Electorate(
-            least=float(least),
-            greatest=float(least + total),
-            squares=math.fsum(n * square(weight) for n, weight in zip(numbers, parameters.weights, strict=True)),
-            threshold=float(threshold_of(least, unit, tie_passes=parameters.passes == "at_least")),
-        )
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         if self._is_per_candidate:

@@ -26,6 +26,7 @@ from ..errors import ConfigurationError, refuse, require
 from ..estimators import Estimate, Verdict
 from ..mechanisms import VectorLaplace
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
+from ..privacy import TrustModel
 from ..tally import Tally
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates
 from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of, orders_of
@@ -68,6 +69,10 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
     completes_from: ClassVar[frozenset[str]] = frozenset({"group", "ranking"})
     """Sizes of groups and names of alternatives are public, also where who is in which group is not."""
     computes_twice: ClassVar[bool] = False
+    settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
+        (TrustModel.LOCAL, {"mechanism": "local"}),
+        (TrustModel.CENTRAL, {}),
+    )
 
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:

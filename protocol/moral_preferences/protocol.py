@@ -22,12 +22,12 @@ from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.l1_ball import project_to_l1_ball
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
-from ..privacy import NeighboringRelation, total_of
+from ..privacy import NeighboringRelation, TrustModel, total_of
 from ..tally import Tally
 from .estimation import average
 from .functional import NoisyObjective
 from .outcome import Ball, LevelOutcome, Outcome, SocietyOutcome
-from .parameters import Parameters
+from .parameters import Paradigm, Parameters
 from .phases import DisclosedPhase, PerturbedPhase, SocietiesPhase
 from .records import GREATEST_FEATURE, Records
 from .summaries import GREATEST_SUM, Summary, make_summary
@@ -77,6 +77,10 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     server_role: ClassVar[str] = "aggregator"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
+    settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
+        (TrustModel.LOCAL, {}),
+        (TrustModel.CENTRAL, {"paradigm": Paradigm.VLCP.value}),
+    )
     computes_twice: ClassVar[bool] = False
 
     @classmethod

@@ -84,6 +84,8 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     """What the release tells each client alone; None where it tells everybody the same."""
     completes_from: ClassVar[frozenset[str]] = frozenset()
     """Private columns that `complete` looks at: what it makes of them is public, and no ε bounds what that tells."""
+    settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = ()
+    """Of a protocol that has several models of trust: what makes a session of each, where the parameters do not say."""
     computes_twice: ClassVar[bool] = True
     """Whether a session computes its outcome twice, and stops where the two differ.
 

@@ -224,7 +224,7 @@ def _show_session(console: "Console", side: "Served", *, kind: str) -> None:
         *_waiting_of(side),
     ]
     title = scenario.title or scenario.name
-    trust = f"{trust_in(protocol)} {scenario.trust}"
+    trust = f"{trust_in(protocol)} {scenario.said_of_trust}"
     show_heading(console, title=title, facts=facts, description=side.note, trust=trust)
 
 

@@ -293,7 +293,9 @@ def _show_trust_of_series(console: "Console", series: "Series", first: "Local") 
 
     limit = say_allowance(series) or "what votes cost adds up, without a limit"
     show_label(
-        console, "Trust", f"In each vote: {trust_in(first.protocol)} {first.scenario.trust} Over the series: {limit}."
+        console,
+        "Trust",
+        f"In each vote: {trust_in(first.protocol)} {first.scenario.said_of_trust} Over the series: {limit}.",
     )
     show_label(console, "About", series.description)
 
@@ -322,7 +324,7 @@ def _show_trust(console: "Console", resolved: "Local") -> None:
     from ..running.statements import trust_in
 
     scenario = resolved.scenario
-    show_label(console, "Trust", f"{trust_in(resolved.protocol)} {scenario.trust}")
+    show_label(console, "Trust", f"{trust_in(resolved.protocol)} {scenario.said_of_trust}")
     show_label(console, "About", f"{scenario.description} {resolved.note}")
 
 

@@ -4,6 +4,7 @@ Sessions of one truth are drawn together by the protocol's own randomizers. A ve
 the surer the farther off that is, so that the protocol's outcome is asked where it turns, and not of every session.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Verdict
+from ...protocol.mechanisms import RowMechanism
 from ...protocol.phases import Inputs
 from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement
 
@@ -36,7 +38,7 @@ _QUOTAS: Final[dict[str, dict[str, Any]]] = {
 }
 _SESSIONS: Final[Axes] = {
     "variant": ("joint", "joint, split", "laplace", "two_point", "signed_rr", "optimal", "public", "public laplace",
-                "matrices", "public matrices"),
+                "matrices", "public matrices", "central", "public central"),
     "epsilon": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0),
     "level": (0.2, 0.05, 0.01, 0.001),
     "partners": (*LADDER, 200, 1000),
@@ -53,7 +55,7 @@ _SESSIONS: Final[Axes] = {
 _FEW_WEIGHTS: Final[Axes] = {"light": (1, 2, 3), "heavy": (0, 1)}
 """The optimal mechanism is designed for a set of weights: seconds for few, minutes for many."""
 _PRIORS: Final[Axes] = {
-    "variant": ("joint", "laplace", "two_point", "signed_rr", "optimal", "public"),
+    "variant": ("joint", "laplace", "two_point", "signed_rr", "optimal", "public", "central"),
     "prior": ("mixed", "uniform"),
     "epsilon": (0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0),
     "partners": (9, 16, 31, 64, 100, 300, 1_000),
@@ -189,6 +191,12 @@ def _draw(vote: DPWeVote, inputs: Inputs, sessions: int, generator: np.random.Ge
     return drawn
 
 
+def _draw_row(generator: np.random.Generator, mechanism: RowMechanism, row: Sequence[int]) -> list[int]:
+    uniforms = generator.random((1, mechanism.slots_of(len(row))))
+    drawn: list[int] = mechanism.randomize_rows(np.array([row], dtype=np.int64), uniforms)[0].tolist()
+    return drawn
+
+
 class Sessions:
     """Sessions of one truth, whose outcomes are made when they are asked for.
 
@@ -204,10 +212,19 @@ class Sessions:
         columns = dict.fromkeys(vote.parameters.candidates, truth.opinions)
         inputs = vote.encode({"weight": truth.weights, **columns})
         self._public = inputs.public
-        self._reports = _draw(vote, inputs, number, generator)
+        self._reports, self._released = list[IntArray](), list[Tally]()
+        if vote.trusts_server:
+            (phase,) = vote.phases
+            clear = phase.tally(inputs.private[:, phase.columns], earlier=[], public=inputs.public)
+            draw = functools.partial(_draw_row, generator)
+            self._released = [phase.randomize_tally(clear, draw) for _ in range(number)]
+        else:
+            self._reports = _draw(vote, inputs, number, generator)
 
     def outcome(self, session: int) -> Outcome:
         """Return what a session releases."""
+        if self._released:
+            return self.vote.outcome([self._released[session]])
         own = slice(session * self._size, (session + 1) * self._size)
         tallies: list[Tally] = []
         for place, phase in enumerate(self.vote.phases):
@@ -216,7 +233,10 @@ class Sessions:
         return self.vote.outcome(tallies)
 
     def margins(self) -> FloatArray:
-        """Return each session's margins, shape (sessions, candidates)."""
+        """Return each session's margins, shape (sessions, candidates), or what they are but for a number of all."""
+        if self._released:
+            num_candidates = len(self.vote.parameters.candidates)
+            return np.array([tally.totals[:num_candidates] for tally in self._released], dtype=np.float64)
         public = np.tile(self._public, (self.number, 1))
         each = self.vote.contributions(self._reports, public)
         return each.reshape(self.number, self._size, -1).sum(axis=1)
@@ -347,7 +367,7 @@ CALIBRATION: Final = Calibration(
         "A verdict needs no prior. The probability of an error does, and near a tie it says nothing: there half of all "
         "decisions are wrong, whatever is stated. `joint, split` spends a fifth on the weight; `public` is with "
         "public weights; `matrices` have a yes told half as often as by randomized response, and weights the likelier "
-        "the nearer they are to the true one."
+        "the nearer they are to the true one; in `central` a trusted server adds noise once."
     ),
     statements=_statements,
 )

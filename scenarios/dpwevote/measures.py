@@ -108,7 +108,7 @@ class VoteMeasures(Measures):
     def measures(self) -> Sequence[Measure]:
         """The decisions, then the errors of what the variant's reports tell."""
         parameters = self._vote.parameters
-        tells_support = not parameters.reports_signed_weights
+        tells_support = self._vote.tells_support
         return (
             *_DECISIONS,
             _MARGIN,

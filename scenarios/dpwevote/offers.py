@@ -17,12 +17,15 @@ _ROUNDING: Final = 1e-9  # of sums in floating point
 
 
 def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Sequence[Offer]:
-    """Return what the other unbiased variants offer at the price of a vote with private weights.
+    """Return what the other unbiased variants that trust nobody offer at the price of a vote with private weights.
 
     The number is that of `psephos variants`: the standard error of a candidate's margin if all partners were the worst.
+    Of a vote that trusts its server nothing is offered: less trust is a wish, and not a gain.
     """
     assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters
+    if parameters.kind.model.trusts_server:
+        return ()
     if parameters.scope is not None:  # a session's price is that of the game's first vote alone
         return ()
     if parameters.public_weights or len(parameters.group_means) > _MOST_WEIGHTS:

@@ -61,6 +61,7 @@ class Powers:
     released: Sequence[Estimate]
     is_simulated: bool  # whether it is not
     epsilon: float  # what the vote costs a partner, for one candidate
+    model: str  # whom it trusts, in words
 
     def by_weight(self) -> Mapping[float, Sequence[int]]:
         """Return the places of the partners of each weight, the heaviest first: they have the same power."""
@@ -100,6 +101,7 @@ def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
         released=released,
         is_simulated=is_simulated,
         epsilon=parameters.loss_of_weight + parameters.loss_of_opinion,
+        model=f"{vote.model.value} model",
     )
 
 
@@ -129,7 +131,8 @@ def simulated_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, se
         # What is so near to a tie is one, but for rounding.
         near = _ROUNDING * np.abs(told).sum(axis=1, keepdims=True)
         tie = -near if parameters.passes == "at_least" else near
-        others = told.sum(axis=1, keepdims=True) - told - (parameters.quota or 0.0)
+        server = np.broadcast_to(single.release_noise(generator.random((batch, 1))), batch)[:, None]
+        others = told.sum(axis=1, keepdims=True) - told - (parameters.quota or 0.0) + server
         moved: FloatArray = (others + yes >= tie).astype(np.float64) - (others + no >= tie)
         for kind in range(len(kinds)):
             means = moved[:, kind_of == kind].mean(axis=1)
@@ -227,7 +230,7 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
         draw=lambda panels: _draw(panels, powers, [places[0] for places in shown], names),
         size=drawing.size_of_rows(names, row=0.13),
         title=f"Power in the game, and in what is released{cut}",
-        setting=f"{who} · ε = {powers.epsilon:.4g} for one candidate · local model{bars}",
+        setting=f"{who} · ε = {powers.epsilon:.4g} for one candidate · {powers.model}{bars}",
     )
     drawing.save_picture(picture, folder=folder.path, name="power")
     table = {

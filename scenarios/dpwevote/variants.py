@@ -1,7 +1,8 @@
 """What the unbiased variants of a vote offer at one price, and the paper's split at its own: by exact variances.
 
 The error is the standard error of a candidate's margin if all partners were the worst. It depends on nobody's values.
-Where weights are public there is one variant, and the error is exact: "yes" and "no" have the same.
+Where weights are public there is one variant that trusts nobody, and the error is exact: "yes" and "no" have the same.
+`central` trusts the server; its noise is that of one draw, however many partners there are.
 """
 
 import math
@@ -14,6 +15,7 @@ from ...protocol.dpwevote import (
     OPTIMAL_LIMITS,
     Offer,
     Parameters,
+    make_central_offer,
     make_offers,
     make_paper_offer,
     make_public_offer,
@@ -22,6 +24,7 @@ from ...protocol.dpwevote.choice import worst_variance_of
 from ...protocol.dpwevote.parameters import VARIANTS
 from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError
+from ...protocol.privacy import TrustModel
 from ..experiments.measurements import Measurement
 from ..experiments.variants import Offered, Unit, VariantTable
 from ..running.resolution import Served
@@ -32,6 +35,8 @@ _PAPERS: Final = "joint, the paper's split"
 _OWN: Final = "joint, own matrices"
 _OF_SOME: Final = ("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts")
 """What only some variants have, and is left out of all of them."""
+_CENTRAL: Final = "central"
+_OF_SERVER: Final = "central: the server sees the votes, and adds noise once, however many partners there are"
 _UNBIASED: Final = tuple(name for name, kind in VARIANTS.items() if kind.has_finite_reports and not kind.is_biased)
 
 
@@ -51,8 +56,11 @@ class VoteVariants(VariantTable):
 
     @property
     def names(self) -> Sequence[str]:
-        """The paper's split, and the unbiased variants; with public weights the one that has no report of them."""
-        return ("joint",) if self.parameters.public_weights else (_PAPERS, *_UNBIASED)
+        """The paper's split, and the unbiased variants; with public weights those that have no report of them."""
+        return ("joint", _CENTRAL) if self.parameters.public_weights else (_PAPERS, *_UNBIASED, _CENTRAL)
+
+    def model_of(self, name: str) -> TrustModel:
+        return TrustModel.CENTRAL if name == _CENTRAL else TrustModel.LOCAL
 
     @property
     def unit(self) -> Unit:
@@ -114,6 +122,8 @@ class VoteVariants(VariantTable):
         number = len(self.parameters.candidates)
         try:
             parameters = self._plain(epsilon=price / ((number + 1) / 2 if name == _PAPERS else number))
+            if name == _CENTRAL:
+                return make_central_offer(parameters)
             if parameters.public_weights:
                 return make_public_offer(parameters)
             if name == _PAPERS:
@@ -130,6 +140,7 @@ class VoteVariants(VariantTable):
             return [*own, *super().offers()]
         found = [(make_paper_offer(self.parameters), _PAPERS)]
         found += [(offer, offer.variant) for offer in make_offers(self.parameters)]
+        found.append((make_central_offer(self.parameters), _CENTRAL))
         return [*own, *(self._told(offer, name) for offer, name in found)]
 
     def _of_own_matrices(self) -> Iterator[Offered]:
@@ -147,7 +158,7 @@ class VoteVariants(VariantTable):
         yield msgspec.structs.replace(self._told(offer, _OWN), settings={})
 
     def _told(self, offer: Offer, name: str) -> Offered:
-        error = math.sqrt(self._square * offer.worst_variance)
+        error = offer.error(self._square)
         losses = ("epsilon", "epsilon_weight", "epsilon_opinion")
         settings: dict[str, Any] = {"variant": offer.variant, **dict.fromkeys(losses)}
         plain = self._plain()
@@ -166,21 +177,24 @@ class VoteVariants(VariantTable):
                 "ε weight": f"{offer.epsilon_weight:.4g}" if offer.epsilon_weight else "",
                 "ε a candidate": f"{offer.epsilon_opinion:.4g}",
                 "ε in all": f"{offer.epsilon_total:.4g}",
-                "Worst variance": f"{offer.worst_variance:.5g}",
+                "Worst variance": f"{offer.worst_variance:.5g}" if offer.worst_variance else "",
                 self.error: f"{error:,.4g}",
             },
         )
 
     def best(self, offers: Sequence[Offered]) -> Offered:
-        return super().best([offered for offered in offers if offered.name not in {_PAPERS, _OWN}])
+        local = [offered for offered in offers if offered.name not in {_PAPERS, _OWN, _CENTRAL}]
+        return super().best(local or offers)
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         partners = self.people
         of_own = [f"{_OWN}: the session itself, at its own price"] if offers[0].name == _OWN else []
         if self.parameters.public_weights:
-            return ["weights are public, and only opinions are reported; ± is the standard error of a margin", *of_own]
+            said = "weights are public, and only opinions are reported; ± is the standard error of a margin"
+            return [said, _OF_SERVER, *of_own]
         notes = [
             "worst variance: the most of one partner's contribution to the margin of one candidate",
+            _OF_SERVER,
             f"± is the standard error of a margin if all {partners:,} partners were the worst",
             "`auto` takes the one that is marked",
             *of_own,

@@ -495,10 +495,11 @@ def epsilon_at(price: float, proven: Callable[[float], float], *, low: float, hi
 
 
 def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
-    """Return a scenario with some parameters set anew, or left out where they are None."""
+    """Return a scenario with some parameters set anew, or left out where they are None: they say who is trusted."""
     kept = {name: value for name, value in scenario.parameters.items() if name not in settings}
     given = {name: value for name, value in settings.items() if value is not None}
-    return msgspec.structs.replace(scenario, parameters={**kept, **given}, budget=None, budget_delta=0.0)
+    said, parameters = scenario.said_of_trust, {**kept, **given}
+    return msgspec.structs.replace(scenario, trust=said, parameters=parameters, budget=None, budget_delta=0.0)
 
 
 def table_of(kind: type[VariantTable], scenario: Scenario, *, trials: int) -> VariantTable:

@@ -17,10 +17,10 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import Budget
+from ...protocol.privacy import Budget, TrustModel
 from ...protocol.shown import brief
 from ...transports.faults import Faults
-from ..plugins import ARRAY
+from ..plugins import ARRAY, AUTO
 from ..reading.conversion import convert
 from ..reading.files import check_size
 from ..reading.settings import Settings, Tables, read_settings, read_toml, set_value
@@ -59,7 +59,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     protocol: str  # as registered
     title: str = ""  # one line
     description: str = ""  # what it is about; what is made up is said to be
-    trust: str = ""  # who trusts whom, and what a coalition can learn
+    # "local" (nobody is trusted) or "central" (the server is), which the protocol's parameters then follow; or else a
+    # text: who trusts whom, and what a coalition can learn.
+    trust: str = ""
     parameters: dict[str, Any] = {}  # the protocol's own
     # A CSV file's path, a table for the protocol's generator, a table that names a data set, or the parties themselves,
     # a table each. In a file the key is the plural of the protocol's client role (partners, voters), and a path is
@@ -73,7 +75,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     made_up: bool = False
     # Everybody may know the parties' values already, so the truth may be shown as well; some data sets always are.
     public_record: bool = False
-    transport: str = "memory"  # "memory", "tcp" or another that is registered; "array" for no agents at all
+    # "memory", "tcp" or another that is registered; "array" for no agents at all; by default "auto": agents over
+    # memory, and arrays above 10,000 parties.
+    transport: str = AUTO
     # "simulated" (from the seed) or "secure" (as in a deployment; not for arrays).
     noise: Literal["simulated", "secure"] = "simulated"
     seed: int | None = None  # of the simulated noise; without one, every run draws another
@@ -123,6 +127,16 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Return what tells it from others: neither its seed nor anybody's values."""
         told = {"protocol": self.protocol, "parameters": self.parameters, "transport": self.transport}
         return f"Scenario({self.name!r}, {', '.join(f'{key}={brief(value)}' for key, value in told.items())})"
+
+    @property
+    def model(self) -> TrustModel | None:
+        """The model of trust that is asked for; None where the parameters say it."""
+        return next((model for model in TrustModel if model.value == self.trust.strip()), None)
+
+    @property
+    def said_of_trust(self) -> str:
+        """What is said about trust, for people."""
+        return "" if self.model else self.trust
 
     @property
     def faults(self) -> Faults | None:

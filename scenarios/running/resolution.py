@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -16,17 +16,17 @@ from ...agents.noise import check_secure_noise
 from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
 from ...protocol.columns import Observed
-from ...protocol.errors import BudgetExceededError, ConfigurationError, did_you_mean, refuse
+from ...protocol.errors import BudgetExceededError, ConfigurationError, did_you_mean, one_of, refuse, require
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.plugin_checks import check_completed, check_own_columns, checked_inputs
-from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
+from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, TrustModel, total_of
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules, SessionRules, hidden_phases
 from ...transports.tap import check_tapped
 from ..adversaries.reading import find_adversary, read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
-from ..plugins import ARRAY, check_transport, find_client_role, find_server_role, make_transport
+from ..plugins import ARRAY, AUTO, check_transport, find_client_role, find_server_role, make_transport
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
 from ..system import find_protocol, part_of
@@ -39,6 +39,7 @@ from .streams import PartyStream, is_streamed, open_stream
 from .turnout import Turnout
 
 __all__ = [
+    "MOST_BY_AGENTS",
     "Local",
     "Resolved",
     "Served",
@@ -48,6 +49,11 @@ __all__ = [
     "resolve_served",
     "with_adversaries",
 ]
+
+MOST_BY_AGENTS: Final = 10_000
+"""Of more parties arrays are taken where nobody says how: agents would take minutes, with the same result."""
+_AGENTS: Final = "memory"
+_BEST: Final = "auto"  # of parameters: whatever is best, so that trust may say it
 
 
 class Resolved(msgspec.Struct, kw_only=True):
@@ -156,15 +162,21 @@ def resolve(
         ConfigurationError: something is not allowed.
     """
     kind = find_protocol(scenario.protocol)
+    scenario = _trusting(scenario, kind)
     if isinstance(scenario.parties, Mapping) and is_streamed(kind, scenario.parties):
         return _resolve_streamed(scenario, kind, scenario.parties, record=record, turnout=turnout)
     parties = _own_parties(scenario, kind)
     parties = parties if turnout is None else turnout.applied(parties, role=kind.client_role)
     scenario = _in_folder(scenario, parties)
+    many = ""
+    if scenario.transport == AUTO:
+        scenario, many = _on_path(
+            scenario, kind, num_parties=len(parties.names), needs_agents=record or turnout is not None
+        )
     with blaming(kind):
         with parties.naming_lines():
             given = kind.complete(parties.complete(scenario.parameters), table := Observed(parties.table))
-        protocol = _made(kind, given)
+        protocol = _made(kind, given, scenario.model)
         check_completed(protocol, table)
         with parties.naming_lines():
             protocol.check_columns(parties.table)
@@ -185,7 +197,7 @@ def resolve(
         record=record,
         parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
-        note=parties.note,
+        note=" ".join(filter(None, (parties.note, many))),
     )
     return with_adversaries(local) if reads_adversaries else local
 
@@ -200,7 +212,8 @@ def _resolve_streamed(
 ) -> Streamed:
     """Look up and check what is run by arrays over a stream of parties: on a path that keeps nothing of each party."""
     allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
-    refuse(scenario.transport != ARRAY, "transport", scenario.transport, allowed)
+    refuse(scenario.transport not in {ARRAY, AUTO}, "transport", scenario.transport, allowed)
+    scenario = msgspec.structs.replace(scenario, transport=ARRAY)
     allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
     refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
     stream = open_stream(kind, table)
@@ -213,7 +226,7 @@ def _resolve_streamed(
     with blaming(kind):
         with parties.naming_lines():
             given = parties.complete(scenario.parameters)
-        protocol = _made(kind, given)
+        protocol = _made(kind, given, scenario.model)
         stream.check(protocol)
         dearest = _checked_losses(protocol, inputs)
     _check_path(scenario, num_parties=0, record=record)
@@ -240,7 +253,10 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
     """
     refuse(scenario.network, "network", scenario.network, "left out where the network is real")
     kind = find_protocol(scenario.protocol)
+    scenario = _trusting(scenario, kind)
     parties = _own_parties(scenario, kind) if roster is None else read_roster(roster, kind)
+    if scenario.transport == AUTO:
+        scenario = msgspec.structs.replace(scenario, transport=_AGENTS)
     scenario = _in_folder(scenario, parties)
     table = {name: entries for name, entries in parties.table.items() if name != FINGERPRINT_COLUMN}
     with blaming(kind):
@@ -248,7 +264,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
         with parties.naming_lines():
             observed = Observed({**described.table, **table})
             given = kind.complete(described.complete(scenario.parameters), observed)
-        protocol = _made(kind, given)
+        protocol = _made(kind, given, scenario.model)
         check_completed(protocol, observed)
         _check_columns(parties, protocol, are_own_known=roster is None)
         public = [column.name for column in protocol.columns() if not column.is_own]
@@ -279,6 +295,20 @@ def _checked_losses(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[
     """Return the dearest losses of parties; none is stated too low."""
     protocol.check_loss_groups(inputs.public)  # which makes the phases
     return dearest_losses(protocol, inputs.public)
+
+
+def _on_path(
+    scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], *, num_parties: int, needs_agents: bool
+) -> tuple[Scenario, str]:
+    """Return a scenario of transport "auto" with the path for so many parties, and a sentence where these are many."""
+    has_agents = needs_agents or scenario.network or scenario.adversary or scenario.noise == "secure"
+    if has_agents or num_parties <= MOST_BY_AGENTS:
+        return msgspec.structs.replace(scenario, transport=_AGENTS), ""
+    said = (
+        f"More than {MOST_BY_AGENTS:,} {kind.client_role}s are computed by arrays, with the result that agents would "
+        f"have; transport = {_AGENTS!r} makes agents of them."
+    )
+    return msgspec.structs.replace(scenario, transport=ARRAY), said
 
 
 def _ruled(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> dict[str, Any]:
@@ -363,9 +393,29 @@ def _make_rules(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_p
     return rules
 
 
-def _made(kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any]) -> PhasedProtocol[Any, Any]:
-    """Return a protocol with its parameters and plug-ins, where these and its columns are what they should be."""
+def _trusting(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scenario:
+    """Return a scenario whose parameters follow the model of trust that it asks for, where they do not say."""
+    if (model := scenario.model) is None:
+        return scenario
+    settings = dict(kind.settings_by_trust)
+    models = [each.value for each in settings]
+    allowed = one_of(models, model.value) if models else f"left out: {scenario.protocol} has one model of trust"
+    require(model in settings, "trust", model.value, allowed)
+    given = {name: own for name, own in scenario.parameters.items() if own != _BEST}
+    parameters = {**scenario.parameters, **settings[model], **given}
+    return msgspec.structs.replace(scenario, parameters=parameters)
+
+
+def _made(
+    kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any], model: TrustModel | None
+) -> PhasedProtocol[Any, Any]:
+    """Return a protocol with its parameters and plug-ins, where these, its columns and whom it trusts are right."""
     protocol = kind(convert(given, kind.parameters_type, "parameters"))
+    if model is not None and protocol.model is not model:
+        own = {name: given[name] for _, settings in kind.settings_by_trust for name in settings if name in given}
+        shown = " and ".join(f"{name} = {value!r}" for name, value in own.items())
+        allowed = f"{protocol.model.value!r}, as {shown} has it, or {' and '.join(own)} left out to follow it"
+        raise ConfigurationError(field="trust", value=model.value, allowed=allowed)
     if (equip := part_of(kind, "equip", Callable)) is not None:
         equip(protocol)
     check_own_columns(protocol)

@@ -278,6 +278,10 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     "good_printed": lambda: _good("The paper's estimate.", variant="printed", num_parties=3),
     "good_laplace": lambda: _good("The paper's baseline.", variant="laplace", num_parties=3),
     "good_public_weights": lambda: _good("Only opinions are reported.", public_weights=True, num_parties=5),
+    "good_central": lambda: _good("The server is trusted, and adds noise once.", variant="central"),
+    "good_central_public_weights": lambda: _good(
+        "The server is trusted; weights are public.", variant="central", public_weights=True, num_parties=5
+    ),
     "good_per_candidate": lambda: _good(
         "Weights are collected again for each candidate.", weight_collection="per_candidate", num_parties=3
     ),

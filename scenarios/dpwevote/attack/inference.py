@@ -15,6 +15,9 @@ on r. That is exact for one vote. Of several votes the other partners' inputs ar
 tables are no independent evidence; there, with two honest partners or more, the sum of the tables is taken for normal,
 and no two rows are told apart by more than their proven loss.
 
+A trusted server (variant `central`) is shown all values. Without it a coalition of all partners but one has the
+release, which is that one's votes and the server's noise once the coalition's own are taken off: again exact.
+
 Source of the attacked protocol: Yan, Liu and Liu (2018); readings W1 and W8.
 """
 
@@ -120,6 +123,8 @@ class DPWeVoteAttack(Attack):
             return np.zeros((len(targets), len(candidates.rows)))
         rest = self._without_members(seen)
         num_honest = seen.num_parties - len(seen.coalition.members)
+        if num_honest == 1 and self.protocol.trusts_server:
+            return self._of_release(rest[0], seen.public[targets], candidates.rows)
         if num_honest == 1:
             return report_log_likelihoods(self._with_last(seen, rest), targets, candidates.rows)
         return self._of_tables(rest, seen.public[targets], candidates.rows)
@@ -223,11 +228,27 @@ class DPWeVoteAttack(Attack):
         is_pair = totals.ndim == 3  # noqa: PLR2004  candidates, groups and opinions
         return (places % 2 if is_pair else places).tolist()
 
+    def _of_release(self, rest: IntArray, public: IntArray, rows: IntArray) -> FloatArray:
+        """Return ln P[release | candidate] of a trusted server's, the last partner being the target: shape (t, c)."""
+        (phase,) = self.protocol.phases
+        mechanism = phase.tally_mechanism
+        assert mechanism is not None  # noqa: S101  it is trusted
+        # Numbers by public weight, which stand behind the noisy sums, are the same of all candidates.
+        noisy = slice(len(self._parameters.candidates) if self._parameters.public_weights else None)
+        told: list[FloatArray] = []
+        for own in public:
+            tallies = [phase.tally(row[None, phase.columns], earlier=[], public=own[None]) for row in rows]
+            sums = np.stack([tally.totals[noisy] for tally in tallies])
+            told.append(mechanism.log_likelihoods(rest[None, noisy], sums)[0])
+        return np.stack(told)
+
     def _of_tables(self, rest: list[IntArray], public: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[table | candidate] for each target: one row for all, unless weights are public."""
         parameters = self._parameters
         reason = ""
-        if not parameters.kind.has_finite_reports:
+        if self.protocol.trusts_server:
+            reason = "of a trusted server"
+        elif not parameters.kind.has_finite_reports:
             reason = "of Laplace noise"
         elif parameters.weight_collection == "per_candidate" and len(parameters.candidates) > 1:
             reason = "of weights that are reported several times"

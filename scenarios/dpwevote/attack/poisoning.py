@@ -2,7 +2,7 @@
 
 What a pair of reports adds to a margin is `DPWeVote.contributions`. Of finite reports all combinations are compared.
 Reports with Laplace noise come from ranges too wide for that; what they add is linear in each of the two, so that the
-extremes are at the ends of the ranges.
+extremes are at the ends of the ranges. A trusted server is shown a weight and opinions, of which all are compared.
 """
 
 import itertools
@@ -48,12 +48,14 @@ class PoisonedVote(Poisoning):
         for phase, own in zip(self.protocol.phases, touched, strict=True):
             low, high = phase.mechanism_of(public).report_range
             numbers = range(low, high + 1) if high - low < _MOST_TRIED else (low, high)
-            columns += [numbers] * len(own)
+            shown = phase.values_of(public) if phase.model.trusts_server else [numbers] * phase.num_reported
+            columns += [shown[column] for column in own]
         combinations = np.array(list(itertools.product(*columns)), dtype=np.int64)
         reports: list[IntArray] = []
         used = 0
         for phase, own in zip(self.protocol.phases, touched, strict=True):
-            table = np.full((len(combinations), phase.num_reported), phase.mechanism.report_range[0], dtype=np.int64)
+            least = 0 if phase.model.trusts_server else phase.mechanism.report_range[0]
+            table = np.full((len(combinations), phase.num_reported), least, dtype=np.int64)
             table[:, list(own)] = combinations[:, used : used + len(own)]
             reports.append(table)
             used += len(own)
@@ -91,6 +93,11 @@ class PoisonedVote(Poisoning):
     def has_reached(self, outcome: Any) -> bool:
         return self._passed(outcome) == (self.sign > 0)
 
+    def error_of_release(self, outcome: Any) -> float:
+        if not self.protocol.trusts_server:
+            return 0.0
+        return float(outcome.candidates[self.number].margin.standard_error)
+
     def at_epsilon(self, epsilon: float) -> Poisoning:
         """Return the same at another ε, split as before."""
         before = self._parameters
@@ -110,6 +117,8 @@ class PoisonedVote(Poisoning):
         """Return for each phase the columns that count for this candidate."""
         parameters, number = self._parameters, self.number
         phases = self.protocol.phases
+        if self.protocol.trusts_server and not parameters.public_weights:
+            return [(0, 1 + number)]
         if parameters.weight_collection == "per_candidate":
             return [(0,) if place // 2 == number else () for place in range(len(phases))]
         return [(number,)] if len(phases) == 1 else [(0,), (number,)]

@@ -232,7 +232,7 @@ def _cut_tail(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) 
 
 def _of_sizes() -> Iterator[Fault]:
     """Yield what shows at some sizes, places or times alone, planted into sessions as the ladder draws them."""
-    votes, _ = dpwevote_climbs()
+    votes, *_ = dpwevote_climbs()
     for variant, sizes, name, what, repaired, noise in (
         (
             "joint",

@@ -1,17 +1,22 @@
 """DPWeVote audited: everything that leaves a partner, or two, over phases, candidates and repeated votes."""
 
+import dataclasses
 import functools
 import itertools
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
-from ....protocol.dpwevote import DPWeVote, Parameters
+from ....protocol.dpwevote import DPWeVote, Outcome, Parameters
+from ....protocol.dpwevote.central import CentralVotes
 from ....protocol.dpwevote.parameters import VARIANTS, VariantName
 from ...audit.case import Case
+from ...audit.exposures import Exposure, exposure_of_release
 from ...audit.ladder import ALPHABETS, RUNGS, Climb, Ends, Member, Stage
+from ...audit.machines import roster_of
 from ...audit.whole_sessions import Party, two_party_cases
 
 __all__ = ["case_of_partner", "dpwevote_cases", "dpwevote_climbs", "party_of", "vote_with_matrices"]
@@ -21,6 +26,15 @@ _OF_WEIGHTS: Final = (("5/8", "1/4", "1/8"), ("1/8", "3/4", "1/8"), ("1/4", "1/4
 _OF_OPINIONS: Final = ((0.8, 0.2), (0.1, 0.9))
 _CANDIDATES = ("a", "b")
 _ALL = "weight and opinions"
+_QUOTAS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "majority": {},
+    "two thirds": {"quota_fraction": 2 / 3},
+    "all of the weight": {"quota_fraction": 1.0},
+    "a fixed quota": {"quota": 3.0},
+}
+_NOBODY: Final = "nobody"
+# Of the outputs that are asked for: a session by machines takes most of a millisecond.
+_SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
 
 
 def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
@@ -59,13 +73,81 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     public = DPWeVote(Parameters(candidates=_CANDIDATES, variant="joint", epsilon=epsilon, public_weights=True))
     for weight in public.parameters.weights[::-1]:  # every public row
         yield case_of_partner(public, f"joint, public weight {weight:g}", num_sessions=2, public_weight=weight)
+    yield from _central_cases(epsilon)
     party = party_of(_vote("joint", epsilon))
     yield from two_party_cases(party, (party.rows[-1], party.public), name="joint", unit=_ALL)
 
 
+def _central_cases(epsilon: float) -> Iterator[Case]:
+    """Yield what a trusted server releases of one partner beside another: by kind of quota, and by public weight."""
+    for name, given in _QUOTAS.items():
+        vote = _central_vote(name, epsilon=epsilon)
+        yield _case_of_release(vote, f"central, {name}", num_sessions=2 if not given else 1)
+        yield _case_of_release(vote, f"central, {name}, there or not", is_absent=True)
+    public = _central_vote("majority", epsilon=epsilon, public_weights=True)
+    for weight in public.parameters.weights[::-1]:
+        yield _case_of_release(public, f"central, public weight {weight:g}", public_weight=weight)
+
+
+def _central_vote(quota: str, *, candidates: tuple[str, ...] = _CANDIDATES, **given: Any) -> DPWeVote:
+    return DPWeVote(Parameters(candidates=candidates, variant="central", **_QUOTAS[quota], **given))
+
+
+def _case_of_release(
+    vote: DPWeVote,
+    name: str,
+    *,
+    num_sessions: int = 1,
+    public_weight: float | None = None,
+    is_absent: bool = False,
+) -> Case:
+    """Return the audit of what a trusted server releases of a partner with any rows, or, which is its row, of nobody.
+
+    The other partner's votes cancel out of every comparison.
+    """
+    party = party_of(vote, public_weight)
+    (phase,) = vote.phases
+    names = [_NOBODY, *party.names] if is_absent else party.names
+
+    def exposure() -> Exposure:
+        absent = [roster_of(vote, [party.rows[0]], [party.public])] if is_absent else []
+        rosters = [roster_of(vote, [row, party.rows[0]], [party.public] * 2) for row in party.rows]
+        return exposure_of_release(
+            vote, phase, [*absent, *rosters], functools.partial(_read_sums, vote), num_sessions=num_sessions
+        )
+
+    return dataclasses.replace(party, names=names).case(
+        name,
+        "opinions" if vote.parameters.public_weights else _ALL,
+        num_sessions=num_sessions,
+        exposure=exposure,
+        are_neighbors=(lambda first, second: (not first) != (not second)) if is_absent else operator.ne,
+        is_tight=True,
+        share=_SHARE_OF_RELEASES,
+        secure_share=_SECURE_SHARE_OF_RELEASES,
+    )
+
+
+def _read_sums(vote: DPWeVote, outcome: Outcome) -> list[int]:
+    """Return the numbers that a trusted server adds noise to, with it, as the release tells them."""
+    parameters, (phase,) = vote.parameters, vote.phases
+    assert isinstance(phase, CentralVotes)  # noqa: S101  of the variant `central`
+    sums, read = phase.sums, list[int]()
+    for candidate in outcome.candidates:
+        told = candidate.support if parameters.public_weights else candidate.margin
+        assert told is not None  # noqa: S101  public weights tell it
+        fixed = 0.0 if parameters.public_weights else parameters.quota or 0.0
+        read.append(round((told.value + fixed) / float(sums.step)))
+    if sums.total_share and outcome.total_weight is not None:
+        read.append(round(outcome.total_weight.value * float(sums.total_share / sums.step)))
+    if parameters.public_weights:  # the numbers by weight, which are not noisy, are alike whatever anybody says
+        read += [0] * len(parameters.weights)
+    return read
+
+
 def dpwevote_climbs() -> Iterator[Climb]:
     """Yield votes of any number of weights, candidates, partners and votes in a row, in every variant."""
-    variants = [name for name, kind in VARIANTS.items() if not kind.is_biased]
+    variants = [name for name, kind in VARIANTS.items() if not kind.is_biased and not kind.model.trusts_server]
     sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": RUNGS, "votes in a row": RUNGS}
     yield Climb("votes", sizes, [*variants, "matrices", "public weights"], _stage, alphabets=["weights"])
     # Phases for each candidate anew, which take their time.
@@ -77,6 +159,28 @@ def dpwevote_climbs() -> Iterator[Climb]:
         most=64,
         alphabets=["weights"],
     )
+    sizes = {"candidates": RUNGS, "partners": RUNGS}
+    yield Climb("releases", sizes, [*_QUOTAS], _released_stage, most=400)
+
+
+def _released_stage(quota: str, sizes: Mapping[str, int]) -> Stage:
+    """Return votes of one partner among others: who are all heavy, who tie, or who weigh little beside it."""
+    candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
+    vote = _central_vote(quota, candidates=candidates, epsilon=1.0, weights=(1.0, 2.0, 1_000.0))
+    no, yes = [0] * len(candidates), [1] * len(candidates)
+    (light, light_yes), (heavy, heavy_yes) = ([[place, *no], [place, *yes]] for place in (0, 2))
+    others = sizes["partners"] - 1
+
+    def ends(first: Sequence[int], second: Sequence[int], rest: Sequence[Sequence[int]]) -> Ends:
+        return Ends(*(roster_of(vote, [own, *rest], [()] * (1 + len(rest))) for own in (first, second)))
+
+    kinds = {
+        "all say yes": ends(heavy_yes, heavy, [heavy_yes] * others),
+        "the others tie": ends(heavy_yes, heavy, [light_yes, light] * (others // 2)),
+        "one giant weight": ends(heavy_yes, light, [light] * others),
+        "one light weight": ends(light_yes, light, [heavy] * others),
+    }
+    return Stage(vote, kinds, num_parties=sizes["partners"], is_central=True)
 
 
 def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> Stage:

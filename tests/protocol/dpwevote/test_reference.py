@@ -30,7 +30,9 @@ OF_SIGNED_WEIGHTS: list[dict[str, Any]] = [{"quota": 3.0}, {"quota_fraction": 2 
     ("variant", "given"),
     [
         *itertools.product(["joint", "printed"], [{}, *OF_WEIGHTS]),
-        *itertools.product(["two_point", "signed_rr", "optimal", "auto"], [{}, *OF_SIGNED_WEIGHTS]),
+        *itertools.product(["two_point", "signed_rr", "optimal", "auto", "central"], [{}, *OF_SIGNED_WEIGHTS]),
+        ("central", {"public_weights": True}),
+        ("central", {"quota_fraction": 1.0}),
     ],
 )
 @pytest.mark.parametrize("epsilon", [0.3, 4.0])

@@ -65,7 +65,7 @@ def test_quick_runs_of_other_rotations_try_other_combinations(climb: Climb) -> N
 
 
 def test_every_rung_is_tried_by_some_rotation_and_places_beyond_forty_are_there() -> None:
-    votes, _ = dpwevote_climbs()
+    votes, *_ = dpwevote_climbs()
     made = [each for rotation in range(6) for each in combinations(votes, Ladder(rotation))]
     for size, rungs in votes.sizes.items():
         assert {each.sizes[size] for each in made} == set(rungs)
@@ -115,7 +115,7 @@ def test_no_view_says_more_often_than_its_risk_that_a_law_is_departed_from(seed:
 
 
 def test_a_loss_by_the_law_that_is_more_than_is_charged_refutes() -> None:
-    votes, _ = dpwevote_climbs()
+    votes, *_ = dpwevote_climbs()
     case = votes.make("joint", {"weights": 3, "candidates": 3, "partners": 1, "votes in a row": 1}).case("x", seed=1)
     for proven, verdict in ((case.proven, AuditVerdict.CONSISTENT), (case.proven / 2, AuditVerdict.PROOF_REFUTED)):
         stated = dataclasses.replace(case, claimed=proven, proven=proven)

@@ -230,10 +230,14 @@ def test_what_an_error_costs_is_shown_where_errors_are_found_by_trials(name: str
 
 def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos) -> None:
     ended = psephos("variants", "consortium", "--error", "200")
-    best, least, *rest = (" ".join(part.split()) for part in ended.out.strip().replace(".\n", ".\n\n").split("\n\n"))
+    best, trusted, least, of_trusted, *rest = (
+        " ".join(part.split()) for part in ended.out.strip().replace(".\n", ".\n\n").split("\n\n")
+    )
     assert best.startswith("Trusting nobody, 2,000 partners at ε = 1 in all get ± 6.69 % of all votes on a candidate's")
     assert best.endswith("margin (134 votes): by optimal.")
     assert least.startswith("Trusting nobody, 2,000 partners need ε = 0.6707 in all for ± 10 % of all votes")
+    assert trusted.endswith("± 0.212 % of all votes on a candidate's margin (4.24 votes): by central.")
+    assert of_trusted.startswith("Trusting the cloud server, 2,000 partners need ε = 0.02125 in all for ± 10 %")
     assert rest[0] == "From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1)."
     small = [word for each in SMALL["two-societies"] for word in ("--set", each)]
     ended = psephos("variants", "two-societies", *small, "--trials", "3", "--json")

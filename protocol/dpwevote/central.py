@@ -1,0 +1,419 @@
+"""The variant `central`: a trusted server adds up the votes and draws noise once, as it closes the vote.
+
+Write τ for the quota as a share of all weight (0 where it is fixed), w for a partner's weight and x for its opinion, 1
+for yes. What is released is (Σ w(x − τ) for each of k candidates, k·min(τ, 1 − τ)·Σ w) with discrete Laplace noise of
+one scale. Of two partners (w, x) and (w', x') a candidate's sum differs by at most w(1 − τ) + w'τ where x is yes and x'
+is no, and min(τ, 1 − τ)·abs(w − w') is what that leaves below the greatest weight. So the l1 distance is k·w_max at
+most: **the total weight costs nothing beside the margins**, and the noise has the scale w_max/ε. The same vector of a
+partner who is there or is not has the same l1 distance at most, though here it is public who reports.
+
+Where weights are public, the supports Σ w·x alone are private: who weighs w pays ε·w/w_max for each candidate, and how
+many reporters have which weight is released as it is.
+
+A decision by the sign of a noisy margin is at least as good as by the exponential mechanism at the same ε: at x noise
+scales from the quota the one is wrong with probability e^(−x)/2, the other with 1/(1 + e^x), which is never less. So
+there is no variant that tells the decision alone.
+
+Sums are integers: multiples of the greatest unit of which all w(x − τ) are multiples, or of a power of two that is fine
+beside the greatest weight where that unit is too small. The sensitivity is that of these integers, pair by pair.
+
+Source: Dwork, McSherry, Nissim and Smith (2006), and the discrete law of `mechanisms.discrete_laplace`.
+"""
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray, exact_column_sums
+from ..elementary import exp, ln, power_of_two_above
+from ..errors import require
+from ..estimators import Estimate, Verdict
+from ..guard import Values
+from ..mechanisms import VectorLaplace
+from ..mechanisms.realized import reports_to_try
+from ..phases import CentralPhase, Draw, Inputs, Phase
+from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
+from ..tally import Tally
+from .error_prior import unit_of
+from .outcome import DecisionVerdict, WeightsOutcome
+from .variant import Holdings, Offer, Sums, Variant
+
+if TYPE_CHECKING:
+    from .parameters import Parameters, VariantName
+
+__all__ = ["CentralSums", "CentralVariant", "CentralVotes", "PublicWeightVotes", "share_of"]
+
+_PHASE: Final = "votes"
+_LAW: Final = "discrete Laplace noise on sums"
+# The greatest weight in grid steps, and with the noise: scales stay below 2**40, and sums of a million partners' votes
+# on a thousand candidates far below 2**60, which is as far as sums may go.
+_MOST_STEPS: Final = 2**30
+_MOST_SCALE: Final = 2**39
+_BOUND: Final = 2**60
+_SIMPLE: Final = 1_000  # the greatest denominator of a share that is taken for meant
+_SURE: Final = 1 - 1e-12  # of a level: what rounding of a tail may not exceed
+
+
+def share_of(parameters: "Parameters") -> Fraction:
+    """Return the quota as a share of all weight: the simple fraction that is written so, as 2/3, or what is written."""
+    simple = Fraction(parameters.fraction).limit_denominator(_SIMPLE)
+    return simple if float(simple) == parameters.fraction else Fraction(str(parameters.fraction))
+
+
+class CentralSums:
+    """The integers that a partner adds to the sums, and their noise.
+
+    Attributes:
+        step: one grid step, in units of weight.
+        margins: of each weight of the set (rows), a "no" and a "yes" (columns): its part of a margin, in steps; of a
+            support where weights are public.
+        totals: of each weight its part of the number beside the margins, in steps; empty where there is none.
+        total_share: by which that number is divided for the total weight: k·min(τ, 1 − τ).
+        deviation: the most by which a part of a margin is off, in units of weight.
+    """
+
+    def __init__(self, parameters: "Parameters") -> None:
+        self._num_candidates = len(parameters.candidates)
+        self._public = parameters.public_weights
+        share = share_of(parameters)
+        weights = [Fraction(str(weight)) for weight in parameters.weights]
+        # Public weights are held against a quota that is known: supports are private, and on the coarser grid.
+        beside, share = (Fraction(0), Fraction(0)) if self._public else (min(share, 1 - share), share)
+        exact = [[weight * (opinion - share) for opinion in (0, 1)] for weight in weights]
+        self.step = unit_of(number for pair in exact for number in pair)
+        most = min(_MOST_STEPS, math.floor(_MOST_SCALE * min(parameters.epsilon, 1.0)))
+        if weights[-1] / self.step > most:
+            self.step = Fraction(power_of_two_above(float(weights[-1] / most)))
+        steps = [[math.floor(number / self.step + Fraction(1, 2)) for number in pair] for pair in exact]
+        self.margins: IntArray = np.array(steps, dtype=np.int64)
+        self.deviation = max(
+            abs(number - own * self.step)
+            for pair, of_pair in zip(exact, steps, strict=True)
+            for number, own in zip(pair, of_pair, strict=True)
+        )
+        self.total_share = self._num_candidates * beside
+        parts = [self._num_candidates * math.floor(weight * beside / self.step + Fraction(1, 2)) for weight in weights]
+        self.totals: IntArray = np.array(parts if self.total_share else [], dtype=np.int64)
+        self.mechanism = VectorLaplace(
+            scale=self.sensitivity / (self._num_candidates * parameters.epsilon),
+            sensitivity=self.sensitivity,
+            bound=_BOUND,
+        )
+
+    @functools.cached_property
+    def sensitivity(self) -> int:
+        """The greatest l1 distance that one partner's weight and opinions make, in steps; opinions where public."""
+        if self._public:
+            return self.sensitivity_of(int(np.ptp(self.margins, axis=1).argmax()))
+        ends = self.margins.T
+        apart = np.max([np.abs(one[:, None] - other) for one in ends for other in ends], axis=0)
+        distances = self._num_candidates * apart
+        if len(self.totals):
+            distances += np.abs(self.totals[:, None] - self.totals)
+        return int(distances.max())
+
+    def sensitivity_of(self, place: int) -> int:
+        """Return the same of the opinions of a partner whose weight is public, by its place in the set."""
+        no, yes = self.margins[place].tolist()
+        return self._num_candidates * (yes - no)
+
+    def sums_of(self, places: IntArray, opinions: IntArray) -> IntArray:
+        """Return what partners of these weights and opinions add up to: margins, then the number beside them."""
+        votes = self.margins[places[:, None], opinions]
+        beside = self.totals[places][:, None] if len(self.totals) else np.empty((len(places), 0), dtype=np.int64)
+        return exact_column_sums(np.hstack([votes, beside]))
+
+    def reach(self, level: float) -> int:
+        """Return the least noise t ≥ 1 that is reached with probability `level` at most: P[X ≥ t] = a^t/(1 + a)."""
+        scale = self.mechanism.scale
+        most = level * (1 + exp(-1 / scale)) * _SURE
+        return max(1, math.ceil(-scale * ln(most)))
+
+
+class CentralVotes(CentralPhase):
+    """Partners show the server their weights and opinions; it adds them up and draws noise (the central model).
+
+    The tally has each candidate's margin, in steps, then the number beside them, if there is one.
+    """
+
+    def __init__(self, parameters: "Parameters", sums: CentralSums, *, columns: range) -> None:
+        self.sums = sums
+        self._parameters = parameters
+        self._num_weights, self._num_candidates = len(parameters.weights), len(parameters.candidates)
+        self._loss = self._loss_for(sums.mechanism.event)
+        super().__init__(
+            _PHASE,
+            columns=columns,
+            bound=max(self._num_weights - 1, 1),
+            tally_mechanism=sums.mechanism,
+            losses=[self._loss],
+        )
+
+    def _loss_for(self, event: PureMechanism) -> PrivacyLoss:
+        return PrivacyLoss(
+            mechanism=_LAW,
+            event=event,
+            unit="opinions" if self._parameters.public_weights else "weight and opinions",
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=TrustModel.CENTRAL,
+            claimed=event.epsilon,
+        )
+
+    def values_of(self, public: Sequence[int]) -> Values:
+        """Return the places of weights, then no and yes for each candidate."""
+        opinions = (range(2),) * self._num_candidates
+        return opinions if self.num_values == self._num_candidates else (range(self._num_weights), *opinions)
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse what is no weight of the set or no opinion: it would weigh more than a partner."""
+        for value, allowed in zip(report, self.values_of(public), strict=True):
+            if value not in allowed:
+                raise ValueError("it is not the place of a weight and one opinion for each candidate, 0 or 1")
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), self.sums.sums_of(reports[:, 0], reports[:, 1:]))
+
+
+class PublicWeightVotes(CentralVotes):
+    """The same where weights are public: partners show their opinions.
+
+    The tally has each candidate's support, in steps, then how many of the reporters have each weight of the set.
+
+    Privacy:
+        Who reports is public, and so are the numbers by weight, which have no noise: neighbors differ in one partner's
+        opinions. A partner of weight w pays ε·w/w_max for each candidate.
+    """
+
+    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+        """Return what a partner of this weight pays. See `Phase.losses_of`."""
+        return (self._loss_of_weight[public[1]],)
+
+    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
+        """Group partners by their weight. See `Phase.loss_groups`."""
+        numbers: list[int] = np.bincount(public[:, 1], minlength=self._num_weights).tolist()
+        present = [place for place, number in enumerate(numbers) if number]
+        if not present:
+            return [("", 0, self.losses)]
+        return [
+            (
+                f"of weight {self._parameters.weights[place]:g}" if len(present) > 1 else "",
+                numbers[place],
+                self.losses_of((place, place)),
+            )
+            for place in present
+        ]
+
+    def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
+        """Return what the sums tell of a partner of this weight. See `CentralPhase.release_event_of`."""
+        return self._loss_of_weight[public[1]].event
+
+    @functools.cached_property
+    def _loss_of_weight(self) -> list[PrivacyLoss]:
+        scale = self.sums.mechanism.scale
+        sensitivities = map(self.sums.sensitivity_of, range(self._num_weights))
+        return [self._loss_for(PureMechanism(epsilon=sensitivity / scale)) for sensitivity in sensitivities]
+
+    def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
+        return [np.flatnonzero(public[:, 1] == place) for place in np.unique(public[:, 1])]
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        numbers = np.bincount(public[:, 1], minlength=self._num_weights).astype(np.int64)
+        return Tally(len(reports), np.concatenate([self.sums.sums_of(public[:, 1], reports), numbers]))
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        totals = tally.totals.copy()
+        supports: list[int] = totals[: self._num_candidates].tolist()
+        totals[: self._num_candidates] = draw(self.tally_mechanism, supports)
+        return Tally(tally.num_reports, totals)
+
+    def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
+        """Return the law of the supports: the numbers by weight are the same. See `CentralPhase.log_laws`."""
+        rows = np.stack([tally.totals[: self._num_candidates] for tally in tallies])
+        return self.tally_mechanism.log_likelihoods(reports_to_try(self.tally_mechanism, rows), rows)
+
+
+class CentralVariant(Variant):
+    """The variant `central`: one phase, and all estimates from its noisy sums."""
+
+    name: "ClassVar[VariantName]" = "central"
+    model: ClassVar[TrustModel] = TrustModel.CENTRAL
+    has_finite_reports: ClassVar[bool] = False
+    has_one_price: ClassVar[bool] = True
+    takes_groups: ClassVar[bool] = False
+
+    def __init__(self, parameters: "Parameters") -> None:
+        super().__init__(parameters)
+        self.central_sums = CentralSums(parameters)
+        self._share = share_of(parameters)
+        self._fixed_quota = Fraction(str(parameters.quota or 0))
+        self._error = math.sqrt(self.central_sums.mechanism.noise_variance)
+
+    @classmethod
+    def offer_of(cls, parameters: "Parameters") -> Offer | None:
+        """Return what it offers for each candidate at ε: noise that does not grow with the number of partners."""
+        return Offer(
+            variant=cls.name,
+            epsilon_weight=0.0,
+            epsilon_opinion=parameters.epsilon,
+            epsilon_total=len(parameters.candidates) * parameters.epsilon,
+            worst_variance=0.0,
+            server_variance=cls(parameters.as_variant(cls.name)).server_variance,
+        )
+
+    @property
+    def worst_variance(self) -> float:
+        """0: partners add no noise."""
+        return 0.0
+
+    @property
+    def server_variance(self) -> float:
+        return self.central_sums.mechanism.noise_variance * float(self.central_sums.step) ** 2
+
+    @property
+    def tells_support(self) -> bool:
+        """Not where private weights are held against all of their total: that would cost."""
+        return self._tells_total or self._parameters.quota is not None
+
+    @property
+    def _tells_total(self) -> bool:
+        return self._parameters.public_weights or bool(self.central_sums.total_share)
+
+    @property
+    def weight_deviation(self) -> float:
+        return float(self.central_sums.deviation)
+
+    def bias_bound(self, num_partners: int) -> float:
+        """Return the most by which rounding to the grid moves a margin."""
+        return float(num_partners * self.central_sums.deviation)
+
+    def make_phases(self) -> Iterator[Phase]:
+        number = len(self._parameters.candidates)
+        if self._parameters.public_weights:
+            yield PublicWeightVotes(self._parameters, self.central_sums, columns=range(number))
+        else:
+            yield CentralVotes(self._parameters, self.central_sums, columns=range(1 + number))
+
+    def check_roster(self, num_partners: int) -> None:
+        """Refuse more partners than sums have room for."""
+        greatest = int(max(np.abs(self.central_sums.margins).max(), self.central_sums.totals.max(initial=0)))
+        require(num_partners * greatest <= _BOUND, "partners", num_partners, f"at most {_BOUND // greatest}")
+
+    def encode(self, holdings: Holdings) -> Inputs:
+        places = holdings.places[:, None]
+        if self._parameters.public_weights:
+            groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
+            return Inputs(holdings.opinions, np.hstack([groups, places]))
+        table = np.hstack([places, holdings.opinions])
+        return Inputs(table, np.empty((len(table), 0), dtype=np.int64))
+
+    def decode(self, inputs: Inputs) -> Holdings:
+        if self._parameters.public_weights:
+            return Holdings(inputs.public[:, 1], inputs.private)
+        return Holdings(inputs.private[:, 0], inputs.private[:, 1:])
+
+    def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome | None:
+        """Return the total weight and the share of it that is the quota, where it is told."""
+        if not self._tells_total:
+            return None
+        total, error = self._total(tallies[0])
+        estimate = Estimate(float(total), error)
+        share = self._parameters.fraction
+        quota = Estimate(float(self._quota(total)), share * error)
+        return WeightsOutcome(quota=quota, total_weight=estimate, weight_counts=())
+
+    def _total(self, tally: Tally) -> tuple[Fraction, float]:
+        """Return the total weight and its standard error; 0 where it is not told."""
+        if self._parameters.public_weights:
+            return self._public_total(tally), 0.0
+        if not self._tells_total:
+            return Fraction(0), 0.0
+        unit = self.central_sums.step / self.central_sums.total_share
+        return int(tally.totals[-1]) * unit, self._error * float(unit)
+
+    def _quota(self, total: Fraction) -> Fraction:
+        return self._fixed_quota if self._parameters.quota is not None else self._share * total
+
+    def _numbers_by_weight(self, tally: Tally) -> list[int]:
+        numbers: list[int] = tally.totals[len(self._parameters.candidates) :].tolist()
+        return numbers
+
+    def _public_total(self, tally: Tally) -> Fraction:
+        pairs = zip(self._parameters.weights, self._numbers_by_weight(tally), strict=True)
+        return sum((Fraction(str(weight)) * number for weight, number in pairs), start=Fraction(0))
+
+    def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
+        (tally,) = tallies
+        step, count = self.central_sums.step, tally.num_reports
+        steps = int(tally.totals[number])
+        held = self._held_against(tally)
+        margin = Estimate(float(steps * step - held), self._error * float(step))
+        quota = support = None
+        if self.tells_support:
+            total, error = self._total(tally)
+            quota = Estimate(float(self._quota(total)), self._parameters.fraction * error)
+            told = float(steps * step - held + self._quota(total))
+            support = Estimate(told, math.hypot(margin.standard_error, quota.standard_error))
+        if self._parameters.public_weights:
+            electorate = self.public_electorate(self._numbers_by_weight(tally))
+        else:
+            electorate = self.private_electorate(count, num_voting=count)
+        scale = self.central_sums.mechanism.scale * float(step)
+        return Sums(
+            support, quota, margin, margin, self._verdict_on(steps, held, count), electorate, laplace_scale=scale
+        )
+
+    def reach(self, numbers: Sequence[int]) -> float:
+        """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.
+
+        `numbers` are those of partners by weight, or of all; the noise does not grow with them.
+        """
+        steps = self.central_sums.reach(self._parameters.level)
+        return steps * float(self.central_sums.step) + self.bias_bound(sum(numbers))
+
+    def _held_against(self, tally: Tally) -> Fraction:
+        """Return what a sum is held against: a share of private weights is taken off already."""
+        if self._parameters.public_weights and self._parameters.quota is None:
+            return self._share * self._public_total(tally)
+        return self._fixed_quota
+
+    def _verdict_on(self, steps: int, held: Fraction, num_partners: int) -> DecisionVerdict:
+        """Return the verdict on a noisy sum, by the noise's exact law: wrong with probability `level` at most."""
+        level, step = self._parameters.level, self.central_sums.step
+        off = num_partners * self.central_sums.deviation
+        reach = self.central_sums.reach(level)
+        # The greatest sum whose candidate may have to fail, and the least whose may have to pass.
+        failing, passing = (held + off) / step, (held - off) / step
+        if self._parameters.passes == "at_least":
+            most_failing, least_passing = math.ceil(failing) - 1, math.ceil(passing)
+        else:
+            most_failing, least_passing = math.floor(failing), math.floor(passing) + 1
+        if steps >= most_failing + reach:
+            return DecisionVerdict(Verdict.PASSES, level)
+        if steps <= least_passing - reach:
+            return DecisionVerdict(Verdict.FAILS, level)
+        return DecisionVerdict(Verdict.TOO_CLOSE, level)
+
+    def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
+        """Return the least and the greatest weight that all partners can have together: public weights are known."""
+        if not self._parameters.public_weights:
+            return super().total_range(tallies)
+        total = float(self._public_total(tallies[0]))
+        return total, total
+
+    def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
+        """Return what each partner adds to each candidate's margin, before there is noise."""
+        holdings = self.decode(Inputs(reports[0], public))
+        votes = self.central_sums.margins[holdings.places[:, None], holdings.opinions]
+        told: FloatArray = votes.astype(np.float64) * float(self.central_sums.step)
+        if self._parameters.public_weights:
+            told -= self._parameters.fraction * np.array(self._parameters.weights)[holdings.places][:, None]
+        return told
+
+    def release_noise(self, uniforms: FloatArray) -> FloatArray:
+        """Return the noise on one margin in so many releases, from a uniform each, shape (n, 1): in units of weight."""
+        drawn = self.central_sums.mechanism.randomize(np.zeros(len(uniforms), dtype=np.int64), uniforms)
+        return drawn.astype(np.float64) * float(self.central_sums.step)

@@ -1,0 +1,162 @@
+"""A vote that trusts its server, as people see it: what variants, plans, power, attacks and poisoners say of it."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from psephos.protocol import SimulatedNoise, run_population
+from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters, make_central_offer, make_offers
+from psephos.protocol.dpwevote.choice import error_of
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.mechanisms import VectorLaplace
+from psephos.protocol.phases import Inputs
+from psephos.protocol.privacy import TrustModel
+from psephos.scenarios.attacks.seen import Coalition, Seen
+from psephos.scenarios.dpwevote.attack.inference import DPWeVoteAttack
+from psephos.scenarios.dpwevote.attack.poisoning import PoisonedVote
+from psephos.scenarios.dpwevote.calibration import PRIORS, measure
+from psephos.scenarios.dpwevote.offers import offers_at_price
+from psephos.scenarios.dpwevote.power import simulated_power
+from psephos.scenarios.dpwevote.variants import VoteVariants
+from psephos.scenarios.running.config import load_scenario
+from psephos.scenarios.running.resolution import resolve_served
+from thoroughness import draws
+
+
+def make_vote(**given: Any) -> DPWeVote:
+    fields: dict[str, Any] = {"candidates": ("a", "b"), "variant": "central", **given}
+    return DPWeVote(Parameters(**fields))
+
+
+def noise_of(vote: DPWeVote) -> VectorLaplace:
+    """Return what the server draws its noise by."""
+    (phase,) = vote.phases
+    assert isinstance(phase.tally_mechanism, VectorLaplace)
+    return phase.tally_mechanism
+
+
+def test_no_variant_that_trusts_nobody_is_as_precise_and_auto_trusts_nobody() -> None:
+    """From five partners on at these prices; and nobody is offered less trust as a gain, or more of it as `auto`."""
+    for epsilon in (0.1, 1.0, 4.0):
+        parameters = Parameters(candidates=("a",), epsilon=epsilon, variant="auto")
+        central = make_central_offer(parameters)
+        assert central.epsilon_total == epsilon
+        for number in (5, 100):
+            assert central.error(number) == central.error(1)
+            assert all(central.error(number) < offer.error(number) for offer in make_offers(parameters))
+        assert DPWeVote(parameters).model is TrustModel.LOCAL
+    assert offers_at_price(make_vote(), 100) == ()
+    assert all("central" not in offer.name for offer in offers_at_price(make_vote(variant="joint"), 100))
+
+
+@pytest.mark.parametrize("given", [{}, {"public_weights": True}, {"quota": 4.0}, {"quota_fraction": 1.0}])
+def test_the_error_that_is_offered_is_the_one_that_is_released(given: dict[str, Any]) -> None:
+    vote = make_vote(**given)
+    inputs = vote.encode({"weight": [1, 3, 2], "a": [1, 0, 1], "b": [0, 0, 1]})
+    outcome = run_population(vote, inputs, noise=SimulatedNoise(3, session="s")).outcome
+    for candidate in outcome.candidates:
+        assert candidate.margin.standard_error == pytest.approx(error_of(vote.parameters, 3), rel=1e-12)
+
+
+def test_variants_and_plans_have_a_row_for_the_trusted_server() -> None:
+    for settings in ([], ["public_weights=true"]):
+        table = VoteVariants(resolve_served(load_scenario("consortium", ["partners.count=40", *settings])), trials=0)
+        assert table.names[-1] == "central"
+        assert [table.model_of(name) for name in table.names].count(TrustModel.CENTRAL) == 1
+        offers = table.offers()
+        assert offers[-1].name == "central"
+        assert table.best(offers).name != "central"
+        assert table.best(offers[-1:]).name == "central"
+        resolved = table.resolved_with(offers[-1].settings)
+        assert resolved.protocol.model is TrustModel.CENTRAL
+        assert table.losses_of(offers[-1])[0].proven == pytest.approx(offers[-1].epsilon)
+
+
+def test_power_in_the_release_is_that_of_the_exact_law() -> None:
+    """Three partners of whom two toss coins: by the distribution function of the noise."""
+    vote = make_vote(candidates=("a",), epsilon=1.0)
+    weights = (1.0, 2.0, 3.0)
+    trials = draws(full=40_000, quick=8_000)
+    found = simulated_power(vote, weights, trials=trials, seed=3)
+    scale, step = noise_of(vote).scale, 0.5
+    decay = math.exp(-1 / scale)
+
+    def passes(margin: float) -> float:
+        steps = round(margin / step)  # P[noise ≥ −steps]
+        return 1 - decay ** (steps + 1) / (1 + decay) if steps >= 0 else decay**-steps / (1 + decay)
+
+    for place, weight in enumerate(weights):
+        others = [own for number, own in enumerate(weights) if number != place]
+        sums = [
+            sum(sign * own / 2 for sign, own in zip(signs, others, strict=True))
+            for signs in itertools.product((-1, 1), repeat=2)
+        ]
+        exact = math.fsum(passes(each + weight / 2) - passes(each - weight / 2) for each in sums) / 4
+        assert abs(found[place].value - exact) < 5 * found[place].standard_error + 1e-3
+
+
+def _seen(vote: DPWeVote, inputs: Inputs, members: tuple[int, ...]) -> Seen:
+    result = run_population(vote, inputs, noise=SimulatedNoise(3, session="s"))
+    return Seen(
+        protocol=vote,
+        rows=inputs.private[list(members)],
+        outcomes=(),
+        release=None,
+        coalition=Coalition(members=members, has_server=False),
+        public=inputs.public,
+        reports=(inputs.private,),
+        told=(np.ones(len(inputs), dtype=np.bool_),),
+        totals=tuple(tally.totals for tally in result.tallies),
+    )
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_all_partners_but_one_have_the_posterior_that_the_noise_leaves(*, public: bool) -> None:
+    vote = make_vote(public_weights=public)
+    inputs = vote.encode({"weight": [1, 3, 2], "a": [1, 0, 1], "b": [0, 0, 1]})
+    attack = DPWeVoteAttack(vote)
+    candidates = attack.candidates(attack.default_secret)
+    seen = _seen(vote, inputs, (0, 2))
+    logs = attack.release_log_likelihoods(seen, np.array([1]), candidates)[0]
+    (phase,) = vote.phases
+    mine = phase.tally(inputs.private[[0, 2]], earlier=[], public=inputs.public[[0, 2]]).totals
+    noisy = slice(2 if public else None)
+    left = (seen.totals[0] - mine)[noisy]
+    expected: list[float] = []
+    for row in candidates.rows:
+        own = phase.tally(row[None], earlier=[], public=inputs.public[1:2]).totals[noisy]
+        expected.append(-float(np.abs(left - own).sum()) / noise_of(vote).scale)
+    assert logs - logs.max() == pytest.approx(np.array(expected) - max(expected), abs=1e-9)
+    assert logs.max() - logs.min() <= 2.0 + 1e-9
+    with pytest.raises(ConfigurationError, match="of a trusted server"):
+        attack.release_log_likelihoods(_seen(vote, inputs, (0,)), np.array([1]), candidates)
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_a_poisoner_can_but_lie_about_its_weight_and_its_opinion(*, public: bool) -> None:
+    """The server refuses all else: the greatest shift is the weight that it claims, by both ends."""
+    vote = make_vote(public_weights=public)
+    inputs = vote.encode({"weight": [1, 3, 2], "a": [1, 0, 1], "b": [0, 0, 1]})
+    poisoning = PoisonedVote(vote, "a", sign=1)
+    own = inputs.public[1].tolist()
+    choices = poisoning.choices(own)
+    shown = np.tile(inputs.public[1], (len(choices.reports[0]), 1))
+    for report in choices.reports[0].tolist():
+        vote.phases[0].check_report(report, own)
+    added = poisoning.contributions(choices.reports, shown, num_parties=3)
+    assert (added.max(), added.min()) == (1.5, -1.5)
+    outcome = run_population(vote, inputs, noise=SimulatedNoise(3, session="s")).outcome
+    assert isinstance(outcome, Outcome)
+    assert poisoning.error_of_release(outcome) == outcome.candidates[0].margin.standard_error
+
+
+@pytest.mark.parametrize("variant", ["central", "central public"])
+@pytest.mark.parametrize(("number", "epsilon"), [(9, 1.0), (100, 0.5)])
+def test_claims_and_verdicts_of_a_trusted_server_are_calibrated(variant: str, number: int, epsilon: float) -> None:
+    """Claims under their own prior within 4 deviations of what is found; verdicts within the level, as within 4."""
+    trials = draws(full=4_000, quick=500)
+    cell = measure(variant, num_partners=number, epsilon=epsilon, prior=next(iter(PRIORS)), trials=trials, seed=7)
+    assert abs(cell.deviation) < 4
+    assert cell.verdicts_wrong <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / trials)
