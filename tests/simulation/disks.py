@@ -9,6 +9,7 @@ import contextlib
 import random
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from psephos.agents import person_journal, session_journal
@@ -155,7 +156,7 @@ def _opening(disk: Disk, commit: Commit) -> Generator[None]:
 
     class File(_File):
         @classmethod
-        def open(cls, path: Path, about: About, **_: object) -> tuple[_File, Sequence[Row]]:
+        def open(cls, path: Path, about: About, **_: Any) -> tuple[_File, Sequence[Row]]:
             del path
             kept, rows, is_new = disk.open(about)
             return _File(disk, kept, commit, is_new=is_new), rows
