@@ -56,7 +56,6 @@ LONGEST: Final = (
     "test_vector_instructions.py",
     "scenarios/deployment/test_who_is_who.py",
     "scenarios/deployment/test_live.py",
-    "statistical/test_certainties.py",
     "statistical/test_verdicts.py",
     "scenarios/fair_voting/test_runs.py",
     "scenarios/test_pytest_plugin.py",

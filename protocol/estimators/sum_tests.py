@@ -154,9 +154,9 @@ class _Sums:
         self.laws: list[tuple[FloatArray, FloatArray, IntArray, IntArray]] = []
         # How far each may be from its mean: by a bound on its variance, and at most.
         self.variances, self.spans, farthest = (np.zeros(self.number) for _ in range(3))
-        for channel, *of_channel in alike.values():
-            rows, times = np.concatenate(of_channel[0]), np.concatenate(of_channel[2])
-            places = np.concatenate(of_channel[1], axis=1)
+        for channel, own_rows, own_places, own_numbers in alike.values():
+            rows, times = np.concatenate(own_rows), np.concatenate(own_numbers)
+            places = np.concatenate(own_places, axis=1)
             self.laws.append((rows, channel, places, times))
             variances, _ = _moments(np.ones_like(rows), rows, channel)
             self.variances += variances.max(axis=1)[places] @ times
@@ -174,7 +174,8 @@ class _Sums:
         ends = float(best[best > 0].min()), float(best.max())
         slopes = _slopes_between(_FLATTEST * ends[0], min(_STEEPEST * ends[1], self._steepest), _COARSE)
         by_exponents = np.array([bound(self.log_bounds(slope, is_coarse=True), slope) for slope in slopes])
-        found = [slopes[place] for place in by_exponents[:, best > 0].argmin(axis=0)]
+        least: list[int] = by_exponents[:, best > 0].argmin(axis=0).tolist()
+        found = [slopes[place] for place in least]
         finer = _slopes_between(min(found) / _COARSE, min(max(found) * _COARSE, self._steepest), _FINE)
         bounds = np.array([bound(self.log_bounds(slope), slope) for slope in finer])
         return np.minimum(bounds.min(axis=0), by_exponents.min(axis=0))

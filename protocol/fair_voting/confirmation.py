@@ -149,7 +149,7 @@ def _p_value_above_floor(utilities: FloatArray, winner: int, tails: _Tails) -> f
     welfare = tails.shares @ utilities - float(objective.least_utility)
     disparities = ranges_of(utilities[None], objective, tails.sizes)[0]
     share = float(objective.welfare_share)
-    others = np.delete(np.arange(size), winner)
+    others = [place for place in range(size) if place != winner]
     above = float((welfare[winner] - share * welfare[others]).min())
     if above <= 0:
         return 0.5

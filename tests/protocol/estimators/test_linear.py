@@ -8,12 +8,15 @@ from fractions import Fraction
 import hypothesis
 import pytest
 from hypothesis import strategies as st
+from psephos.protocol.arrays import FloatArray
 from psephos.protocol.estimators import LinearEstimator
 from psephos.protocol.estimators.frequencies import inverse_matrix
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 
 
-def all_counts(channel: Sequence[Sequence[float]], values: Sequence[int]) -> Iterator[tuple[float, list[int]]]:
+def all_counts(
+    channel: Sequence[Sequence[float]] | FloatArray, values: Sequence[int]
+) -> Iterator[tuple[float, list[int]]]:
     """Yield (probability, counts of reports) for every vector of reports of parties with these values."""
     num_reports = len(channel[0])
     for reports in itertools.product(range(num_reports), repeat=len(values)):
