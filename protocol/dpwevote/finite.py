@@ -165,8 +165,8 @@ class JointVariant(TwoReports):
     def reach(self, numbers: Sequence[int]) -> float | None:
         if self.is_biased:
             return None
-        parts = [each.reports(number) for each, number in zip(self._margin, numbers, strict=True)]
-        return self.reach_of(parts, num_partners=sum(numbers))
+        reports = np.array(numbers, dtype=np.int64)[:, None]
+        return self.reach_of(self._parts(reports, None), num_partners=sum(numbers))
 
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
         if weights is None:

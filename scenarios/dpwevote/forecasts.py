@@ -1,12 +1,14 @@
 """Which margins a vote can tell at its price: proven for every truth, of nobody's opinions and no private weight."""
 
+import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from ...protocol.dpwevote import DPWeVote, Parameters
+from ...protocol.dpwevote.parameters import VariantName
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..running.forecasts import AIM, Forecast
@@ -14,8 +16,10 @@ from ..running.forecasts import AIM, Forecast
 __all__ = ["forecasts_of"]
 
 _QUICK: Final = ("two_point", "signed_rr")  # variants that any price has at once
+_TRUSTED: Final = ("central",)
 _LESS: Final = 16.0  # a better variant may need so much less
-_STEPS: Final = 12  # of a bisection, which ends within 2 in 1,000
+_LEAST: Final = 1e-6  # a price that is looked at where the server is trusted, whose noise does not grow with the votes
+_STEPS: Final = 14  # of a bisection, which ends within 2 in 1,000
 _DIGITS: Final = 3
 _MOST_WEIGHTS: Final = 50  # of more, looking for a price takes more than a second
 
@@ -35,8 +39,9 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
         mean = math.fsum(parameters.weights) / len(parameters.weights)
         whole, of = len(inputs) * mean, f"of all votes, if weights are {mean:g} on average"
     quota = parameters.fraction if parameters.quota is None else parameters.quota / whole
-    price, by = _price(parameters, inputs, AIM * whole)
-    share = Forecast(
+    usual = _TRUSTED if protocol.trusts_server else ("joint",) if parameters.public_weights else _QUICK
+    price, by = _price(parameters, inputs, AIM * whole, variants=usual)
+    own = Forecast(
         epsilon=parameters.epsilon_total,
         share=reach / whole,
         most=max(quota, 1 - quota),
@@ -45,17 +50,23 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
         by=by,
         whole=of,
     )
-    return [share]
+    if protocol.trusts_server:
+        return [own]
+    price, by = _price(parameters, inputs, AIM * whole, variants=_TRUSTED)
+    return [own, dataclasses.replace(own, trust="a trusted tally", price=price, by=by)]
 
 
-def _price(parameters: Parameters, inputs: Inputs, aim: float) -> tuple[float | None, str]:
-    """Return ε in all at which a vote tells a margin, and by which variant; None where none is known."""
+def _price(
+    parameters: Parameters, inputs: Inputs, aim: float, *, variants: Sequence[VariantName]
+) -> tuple[float | None, str]:
+    """Return ε in all at which a vote tells a margin, and by which of these variants; None where none does."""
     number = len(parameters.candidates)
-    low, high = math.log(parameters.epsilon / _LESS), math.log(MAX_EPSILON)
+    low = math.log(_LEAST if variants is _TRUSTED else parameters.epsilon / _LESS)
+    high = math.log(MAX_EPSILON)
     best: tuple[float | None, str] = None, ""
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        reach, by = min(_reaches(parameters, inputs, math.exp(middle)))
+        reach, by = min(_reaches(parameters, inputs, math.exp(middle), variants))
         if reach <= aim:
             best, high = (_raised(number * math.exp(middle)), by), middle
         else:
@@ -69,7 +80,9 @@ def _raised(price: float) -> float:
     return round(math.ceil(price / 10.0**power) * 10.0**power, max(0, -power))
 
 
-def _reaches(parameters: Parameters, inputs: Inputs, epsilon: float) -> Iterator[tuple[float, str]]:
-    for name in ("joint",) if parameters.public_weights else _QUICK:
+def _reaches(
+    parameters: Parameters, inputs: Inputs, epsilon: float, variants: Sequence[VariantName]
+) -> Iterator[tuple[float, str]]:
+    for name in variants:
         if (reach := DPWeVote(parameters.as_variant(name, epsilon=epsilon)).reach(inputs.public)) is not None:
             yield reach, name

@@ -50,5 +50,5 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> str:
     else:
         told = f"{who} can tell no margin, not even if all agree: the decision may be a coin toss"
     prices = [f"ε = {own.price:g} would tell {100 * AIM:.0f} %, by {own.by}"] if own.price else []
-    prices += [f"with {each.trust} ε = {each.price:g} does" for each in others if each.price]
+    prices += [f"with {each.trust} ε = {each.price:.3g} does" for each in others if each.price]
     return f"{'; '.join([told, *prices])}."
