@@ -5,6 +5,7 @@ depends on nobody's values.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -44,8 +45,8 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> str:
         return ""
     own, *others = found
     who = f"{some(len(inputs), protocol.client_role)} at ε = {own.epsilon:g}"
-    if own.share < own.most:
-        told = f"{who} can only tell margins above {100 * own.share:.0f} % {own.whole}"
+    if own.share <= own.most:
+        told = f"{who} can only tell margins of {math.ceil(100 * own.share)} % and more {own.whole}"
         told = f"{told}: of closer ones more than {100 * own.level:g} % may be decided wrongly"
     else:
         told = f"{who} can tell no margin, not even if all agree: the decision may be a coin toss"

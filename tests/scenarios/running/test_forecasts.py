@@ -90,7 +90,8 @@ def test_private_weights_are_decided_as_seldom_wrongly_as_said(
 def test_a_price_that_is_named_tells_what_it_says() -> None:
     said = said_of("consortium", "epsilon=0.3", "variant=optimal")
     assert (
-        "2,000 partners at ε = 0.3 can only tell margins above 20 % of all votes, if weights are 2 on average" in said
+        "2,000 partners at ε = 0.3 can only tell margins of 20 % and more of all votes, if weights are 2 on average"
+        in said
     )
     price = float(said.partition("; ε = ")[2].partition(" ")[0])
     for epsilon, is_enough in ((price, True), (0.97 * price, False)):
@@ -123,8 +124,8 @@ def test_who_could_be_trusted_instead_is_said(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(forecasts, "part_of", part_of)
     assert forecast(vote, inputs) == (
-        "30 partners at ε = 2 can only tell margins above 41 % of all votes: of closer ones more than 5 % may be "
-        "decided wrongly; ε = 10.2 would tell 10 %, by joint; with a trusted tally ε = 0.6 does."
+        "30 partners at ε = 2 can only tell margins of 41 % and more of all votes: of closer ones more than 5 % may "
+        "be decided wrongly; ε = 10.2 would tell 10 %, by joint; with a trusted tally ε = 0.6 does."
     )
 
 
