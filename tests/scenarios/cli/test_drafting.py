@@ -54,6 +54,15 @@ def test_a_scenario_is_run_at_once(psephos: Psephos, write: Write) -> None:
     assert [each["name"] for each in result["outcome"]["candidates"]] == ["roof"]
 
 
+def test_whoever_counts_may_be_trusted(psephos: Psephos, write: Write) -> None:
+    write("board.csv", "name,roof\n" + "".join(f"p{n},{'yes' if n % 3 else 'no'}\n" for n in range(60)))
+    ended = psephos("new", "vote", "board.csv", "--trusted-count", "--out", "run")
+    assert (ended.status, ended.err) == (0, "")
+    assert "can only tell" not in ended.out
+    result = json.loads(Path("run/result.json").read_text(encoding="utf-8"))
+    assert result["outcome"]["candidates"][0]["margin"]["standard_error"] < 1
+
+
 def test_what_a_file_tells_is_used_and_the_rest_is_said_by_options(psephos: Psephos, write: Write) -> None:
     write("Beirat 2026.csv", BOARD)
     options = ("--title", 'A "board" #1', "--no-run")
