@@ -47,7 +47,7 @@ def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scenario", "system", "needs_scipy", "number"),
     [
-        ("eu-council", "dpwevote", True, 223),
+        ("eu-council", "dpwevote", False, 223),
         ("crowd", "truth_discovery", True, 240),
         ("moral-synthetic", "moral_preferences", True, 252),
         ("two-societies", "fair_voting", True, 252),

@@ -46,6 +46,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "claims": Callable,
     "calibration": Calibration,
     "equip": Callable,
+    "forecasts": Callable,
     "reproduction": Paper,
 }
 CLASSES: Final[Mapping[str, type]] = {
