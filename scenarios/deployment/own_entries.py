@@ -156,7 +156,7 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
     fault = (INPUT, "{path}", "a well-formed CSV file ({error})")
     with (
         readable(path, field=INPUT, what="a readable CSV file"),
-        open_table(path, form_of(path, roles), most=MAX_FILE_BYTES, fault=fault) as table,
+        open_table(path, form_of(path, roles), most=MAX_FILE_BYTES, fault=fault, is_ones=True) as table,
     ):
         header = names_in(table)
         rows = [(line, row) for line, row in table if row]

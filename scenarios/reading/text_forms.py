@@ -106,7 +106,7 @@ def form_of(path: Path, wanted: Collection[str] = ()) -> TextForm:
 
 @contextlib.contextmanager
 def open_table(
-    path: Path, form: TextForm, *, most: int | None = None, fault: Sequence[str] = _FAULT
+    path: Path, form: TextForm, *, most: int | None = None, fault: Sequence[str] = _FAULT, is_ones: bool = False
 ) -> Generator[Rows]:
     """Open a table of any form, which may be packed (`.gz`) and has at most so many characters, as its rows.
 
@@ -116,6 +116,7 @@ def open_table(
         most: characters that it may have, packed or not; by default any number.
         fault: field, value and what is allowed where a row is not CSV: with its number as {first}, the {error}, and
             the file's {name} and {path}.
+        is_ones: whether it is one party's, whose only line may be of empty entries.
 
     Raises:
         ConfigurationError: a line is too long, holds a NUL, is no such text or no CSV, or there are too many.
@@ -126,7 +127,8 @@ def open_table(
         return
     with _open(path, form.encoding) as text:
         lines = itertools.islice(_lines_in(text, path, most), int(form.declares), None)
-        yield _trimmed(_rows_in(csv.reader(lines, delimiter=form.delimiter, strict=True), path, fault))
+        rows = _rows_in(csv.reader(lines, delimiter=form.delimiter, strict=True), path, fault)
+        yield _trimmed(rows, num_empty=int(is_ones))
 
 
 def header_of(path: str | Path) -> list[str]:
@@ -184,15 +186,18 @@ def _rows_in(reader: Any, path: Path, fault: Sequence[str] = _FAULT) -> Rows:
         raise ConfigurationError(field=field, value=value, allowed=allowed) from None
 
 
-def _trimmed(rows: Rows) -> Rows:
+def _trimmed(rows: Rows, *, num_empty: int = 0) -> Rows:
     """Yield rows without what a spreadsheet writes of columns that nobody fills, and without entries if all are empty.
 
-    A header's first entry may be empty, and so may any that is above something.
+    A header's first entry may be empty, and so may any that is above something; and so many rows below the header keep
+    their empty entries.
     """
     width = 0
     for number, row in rows:
         if not any(map(str.strip, row)):
-            yield number, []
+            is_kept = bool(width and row and num_empty)
+            num_empty -= is_kept
+            yield number, [""] * width if is_kept else []
             continue
         width = width or max(place for place, cell in enumerate(row, start=1) if cell.strip())
         while len(row) > width and not row[-1].strip():

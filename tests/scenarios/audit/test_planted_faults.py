@@ -16,8 +16,8 @@ FAULTS = planted_faults()
 FEW = 10_000
 QUICK_SAMPLES = {"simulated": SIMULATED_SAMPLES // QUICK, "secure": SECURE_SAMPLES // QUICK}
 SLOW = {"server's secure noise halved", "fewer tasks charged as one answer", "voter counted in all societies"}
-NEEDS_ALL = {"tail clipped", "double rate at ties"}
-"""What a quick audit need not see."""
+NEEDS_ALL = {"tail clipped", "double rate at ties", "flip probability for each eight answers"}
+"""What a quick audit need not see, or misses now and then."""
 OF_SECONDS = {
     "a place in clear",
     "a sampler that remembers",

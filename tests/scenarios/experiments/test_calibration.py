@@ -1,12 +1,15 @@
 """Statements held against what is found: limits by hand, cells that meet every size, lies that are caught, a search."""
 
+import itertools
 import math
+import types
 from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 import pytest
 from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios.experiments import calibration
 from psephos.scenarios.experiments.calibration import (
     Case,
     Held,
@@ -100,10 +103,12 @@ def test_a_lie_is_caught_and_bad_luck_is_not() -> None:
     assert {cell.sessions for cell in cells} == {120, 1200}
 
 
-def test_the_search_climbs_to_the_worst_place() -> None:
-    """Only one of twenty places is broken, and its neighbors are worse than others."""
+def test_the_search_climbs_to_the_worst_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only one of twenty places is broken, and its neighbors are worse than others. Time goes on by looks."""
+    looks = itertools.count()
+    monkeypatch.setattr(calibration, "time", types.SimpleNamespace(monotonic=lambda: float(next(looks))))
     uphill = statement(lambda case: 0.02 * AXES["size"].index(case["size"]) + 0.2 * (case["price"] == 1.0))
-    found = search("ours", uphill, Wanted(trials=200), np.random.default_rng(7), seconds=0.5)
+    found = search("ours", uphill, Wanted(trials=200), np.random.default_rng(7), seconds=400.0)
     assert found[0].case.startswith("size=8, price=1.0")
     assert found[0].sessions == 2_000
     assert found[0].low > 0.2
