@@ -57,6 +57,16 @@ def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(climb: Climb)
 
 
 @pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
+def test_every_choice_can_be_held_at_the_ends_of_every_size(climb: Climb) -> None:
+    """A rotation may bring any of them together, and a run must not end for it."""
+    usual = {size: rungs[min(1, len(rungs) - 1)] for size, rungs in climb.sizes.items()}
+    for choice in climb.choices:
+        for size, rungs in climb.sizes.items():
+            for rung in (rungs[0], rungs[-1]):
+                assert climb.make(choice, climb.lowered({**usual, size: rung})).case("x", seed=1).proven > 0
+
+
+@pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
 def test_quick_runs_of_other_rotations_try_other_combinations(climb: Climb) -> None:
     names = [each.name for rotation in range(3) for each in combinations(climb, Ladder(rotation, is_quick=True))]
     assert len(names) == 3
