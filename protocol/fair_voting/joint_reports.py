@@ -221,7 +221,7 @@ class _JointScoresReport(ByScores, JointReport):
         self.mechanism = self._randomizer = JointScores(epsilon, scoring.steps, self.num_groups)
         self.laplace = self._randomizer.laplace
         self.width = self.size
-        self.own = self.other = self._randomizer.laplace.noise_variance * square(float(self._step))
+        self.own = self.other = self._randomizer.laplace.noise_variance * square(float(self.step))
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return exact_column_sums(reports).reshape(self.num_groups, self.width)

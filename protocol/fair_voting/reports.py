@@ -75,11 +75,10 @@ class LocalReport(abc.ABC):
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         self.epsilon = epsilon
         self.size = scoring.num_alternatives
-        self.step = scoring.step
-        self._step = Fraction(scoring.step)
-        scores = [(own + scoring.center) * self._step for own in scoring.steps]
+        self.step = Fraction(scoring.step)
+        scores = [(own + scoring.center) * self.step for own in scoring.steps]
         self.mean = sum(scores, Fraction(0)) / self.size
-        self._center = scoring.center * self._step - self.mean
+        self._center = scoring.center * self.step - self.mean
         self.centered = [score - self.mean for score in scores]
         self.spread = math.fsum(square(float(score)) for score in self.centered) / self.size
 
@@ -110,7 +109,7 @@ class ByScores(LocalReport):
     def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
         """Yield for each alternative the estimated mean utility of so many voters, about the scores' mean."""
         for total in totals:
-            yield total * self._step / count + self._center
+            yield total * self.step / count + self._center
 
 
 class RankingReport(LocalReport):
@@ -234,7 +233,7 @@ class _ScoresReport(ByScores, RankingReport):
 
     @property
     def mean_variance(self) -> float:
-        return self._randomizer.laplace.noise_variance * square(float(self._step))
+        return self._randomizer.laplace.noise_variance * square(float(self.step))
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return exact_column_sums(reports)

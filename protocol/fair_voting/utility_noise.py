@@ -82,7 +82,7 @@ class UtilityNoise:
 
 def _laplace_of(report: "LocalReport", counts: Sequence[int], sizes: Sequence[int]) -> ReportSums | LaplaceSums | None:
     """Return the noise of reports that have Laplace noise, so many in each group's sum; None of others."""
-    return None if report.laplace is None else _laplace_sums(report.laplace, report.step, counts, sizes)
+    return None if report.laplace is None else _laplace_sums(report.laplace, float(report.step), counts, sizes)
 
 
 def _laplace_sums(laplace: VectorLaplace, step: float, counts: Sequence[int], sizes: Sequence[int]) -> LaplaceSums:

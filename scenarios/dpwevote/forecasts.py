@@ -25,7 +25,7 @@ _MOST_WEIGHTS: Final = 50  # of more, looking for a price takes more than a seco
 
 
 def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[Forecast]:
-    """Return which margins a vote tells; nothing where its weights are too many, or its estimate is biased."""
+    """Return which margins a vote tells; nothing where that is enough, weights are too many, or its estimate is biased."""
     assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters
     is_known = len(parameters.weights) <= _MOST_WEIGHTS and len(inputs)
@@ -38,9 +38,12 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
     else:
         mean = math.fsum(parameters.weights) / len(parameters.weights)
         whole, of = len(inputs) * mean, f"of all votes, if weights are {mean:g} on average"
+    if reach <= AIM * whole:
+        return []
     quota = parameters.fraction if parameters.quota is None else parameters.quota / whole
     usual = _TRUSTED if protocol.trusts_server else ("joint",) if parameters.public_weights else _QUICK
-    price, by = _price(parameters, inputs, AIM * whole, variants=usual)
+    least = _LEAST if protocol.trusts_server else parameters.epsilon / _LESS
+    price, by = _price(parameters, inputs, AIM * whole, variants=usual, least=least)
     own = Forecast(
         epsilon=parameters.epsilon_total,
         share=reach / whole,
@@ -52,17 +55,16 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
     )
     if protocol.trusts_server:
         return [own]
-    price, by = _price(parameters, inputs, AIM * whole, variants=_TRUSTED)
+    price, by = _price(parameters, inputs, AIM * whole, variants=_TRUSTED, least=_LEAST)
     return [own, dataclasses.replace(own, trust="a trusted tally", price=price, by=by)]
 
 
 def _price(
-    parameters: Parameters, inputs: Inputs, aim: float, *, variants: Sequence[VariantName]
+    parameters: Parameters, inputs: Inputs, aim: float, *, variants: Sequence[VariantName], least: float
 ) -> tuple[float | None, str]:
     """Return ε in all at which a vote tells a margin, and by which of these variants; None where none does."""
     number = len(parameters.candidates)
-    low = math.log(_LEAST if variants is _TRUSTED else parameters.epsilon / _LESS)
-    high = math.log(MAX_EPSILON)
+    low, high = math.log(least), math.log(MAX_EPSILON)
     best: tuple[float | None, str] = None, ""
     for _ in range(_STEPS):
         middle = (low + high) / 2
