@@ -25,7 +25,7 @@ _MOST_WEIGHTS: Final = 50  # of more, looking for a price takes more than a seco
 
 
 def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[Forecast]:
-    """Return which margins a vote tells; nothing where that is enough, weights are too many, or its estimate is biased."""
+    """Return which margins a vote tells; nothing where that is enough, or no bound is known in a moment."""
     assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters
     is_known = len(parameters.weights) <= _MOST_WEIGHTS and len(inputs)
