@@ -109,6 +109,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if value is not None and value < 0:
                 # A seed is a secret, so it is not shown.
                 raise ConfigurationError(field=field, value="a negative number", allowed="at least 0")
+        words = self.trust.split()  # a single one is no text about trust, and else the other model would be run
+        models = [model.value for model in TrustModel]
+        if len(words) == 1 and words[0] not in models:
+            raise ConfigurationError(field="trust", value=words[0], allowed=f"{one_of(models, words[0])}, or a text")
         if self.network:
             self._check_network()
         allowed = "left out, since noise is secure: only simulations record an adversary's view"

@@ -72,7 +72,7 @@ SCENARIO_KEYS: dict[str, tuple[str, object]] = {
     "protocol": ("dpwevote", "dpwevote"),
     "title": ("A vote", "A vote"),
     "description": ("'made up'", "made up"),
-    "trust": ("Nobody", "Nobody"),
+    "trust": ("Nobody at all.", "Nobody at all."),
     "parameters": ('{candidates = ["x"]}', {"candidates": ["x"]}),
     "parties": ("{count = 3}", {"count": 3}),
     "transport": ("array", "array"),

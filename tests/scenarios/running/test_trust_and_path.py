@@ -69,6 +69,12 @@ def test_another_trust_than_the_parameters_have_is_refused(name: str, settings: 
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("word", ["centrl", "Central", "nobody"])
+def test_a_word_that_is_no_model_of_trust_is_refused(word: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"trust must be .*local.*central.*or a text.*got '{word}'"):
+        load_scenario("trusted-count", [f"trust={word}"])
+
+
 def test_a_text_about_trust_stays_a_text() -> None:
     scenario = load_scenario("sybil")
     assert scenario.model is None
