@@ -1,8 +1,8 @@
 """The array path: a whole session over a population, without agents.
 
 Equal, bit for bit, to a session of agents in which every party reports: the same rows of the same streams go
-through the same mechanisms, and tallies merge exactly in any order. A protocol of one phase also takes its parties in
-batches, one after another, so that a population need not fit into memory. None of it is private: a simulation's seed
+through the same mechanisms, and tallies merge exactly in any order. Parties may also come in batches, one after
+another, so that a population need not fit into memory. None of it is private: a simulation's seed
 takes its noise off again.
 """
 
@@ -21,7 +21,7 @@ from .phases import Draw, Inputs, Phase, PhasedProtocol
 from .plugin_checks import check_reports, checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
 from .plugin_faults import blaming
 from .randomness import NoiseSource, SimulatedNoise
-from .tally import Tally
+from .tally import Merged, Tally
 
 __all__ = [
     "PopulationResult",
@@ -156,48 +156,58 @@ def run_batches(
     *,
     noise: SimulatedNoise,
     on_batch: Callable[[int], None] | None = None,
+    on_phase: Callable[[Phase, Tally, msgspec.Struct | None], None] | None = None,
 ) -> PopulationResult[OutcomeT]:
-    """Run a protocol of one phase over parties that come in batches; no batch is kept.
+    """Run all phases over parties that come in batches, in one pass; no batch is kept.
+
+    Nothing that a phase releases enters what another one draws, so each batch's reports of all phases are drawn at
+    once.
 
     Args:
         batches: the parties' rows in roster order, any number at a time; at least one in all.
         on_batch: called after each batch with the number of parties so far.
+        on_phase: as for `run_population`, of each phase when all parties have reported.
 
     Returns:
         What `run_population` of all of them at once returns.
 
     Raises:
-        ValueError: the protocol has more phases, there is no party, or a value is out of its mechanism's range.
-        ConfigurationError: as `run_population`, or the phase keeps its reports.
+        ValueError: there is no party, or a value is out of its mechanism's range.
+        ConfigurationError: as `run_population`, or a phase keeps its reports.
         PluginError: as `run_population`.
     """
-    phases = protocol.phases
-    if len(phases) != 1:
-        names = ", ".join(phase.name for phase in phases)
-        raise ValueError(f"batches are for a protocol of one phase, {protocol.name} has {names}")
-    (phase,) = phases
-    if phase.kept is not None:
-        allowed = f"one that keeps no reports (this one does, in {phase.kept}): of batches nothing is kept"
-        raise ConfigurationError(field="phase", value=phase.name, allowed=allowed)
-    tally: Tally | None = None
+    for phase in protocol.phases:
+        if phase.kept is not None:
+            allowed = f"one that keeps no reports (this one does, in {phase.kept}): of batches nothing is kept"
+            raise ConfigurationError(field="phase", value=phase.name, allowed=allowed)
+    tallies = [Merged() for _ in protocol.phases]
     num_parties = 0
     for inputs in batches:
         if not len(inputs):
             continue
         protocol.check_inputs(inputs)
         protocol.check_loss_groups(inputs.public)
-        drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=num_parties)
-        check_reports(protocol, phase, drawn, inputs.public)
-        part = checked_tally(protocol, phase, drawn, [], inputs.public, is_first=not num_parties)
-        tally = part if tally is None else tally.merge(part)
+        reports: list[IntArray] = []
+        for phase, tally in zip(protocol.phases, tallies, strict=True):
+            drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=num_parties)
+            check_reports(protocol, phase, drawn, inputs.public)
+            tally.add(checked_tally(protocol, phase, drawn, reports, inputs.public, is_first=not num_parties))
+            reports.append(drawn)
         num_parties += len(inputs)
         if on_batch is not None:
             on_batch(num_parties)
-    if tally is None:
+    if not num_parties:
         raise ValueError("a session needs at least one party")
-    with blaming(protocol, f"release of phase {phase.name!r}"):
-        tallies = (released_tally(phase, tally, draw_for_release(noise, protocol=protocol.name, phase=phase)),)
-    return PopulationResult(checked_outcome(protocol, tallies), tallies, checked_own_outcomes(protocol, tallies))
+    released: list[Tally] = []
+    for phase, tally in zip(protocol.phases, tallies, strict=True):
+        with blaming(protocol, f"release of phase {phase.name!r}"):
+            draw = draw_for_release(noise, protocol=protocol.name, phase=phase)
+            released.append(released_tally(phase, tally.all(), draw))
+        if on_phase is not None:
+            on_phase(phase, released[-1], checked_phase_outcome(protocol, phase, released))
+    return PopulationResult(
+        checked_outcome(protocol, released), tuple(released), checked_own_outcomes(protocol, released)
+    )
 
 
 def tally_batch(

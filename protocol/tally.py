@@ -4,12 +4,13 @@ Most are sums. Where an estimator needs the reports apart, a tally keeps them as
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 
 from .arrays import IntArray, exact_column_sums
 
-__all__ = ["Tally"]
+__all__ = ["Merged", "Tally"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,6 +71,29 @@ class Tally:
 
     def __hash__(self) -> int:
         return hash((self.num_reports, self.totals.tobytes(), self.rows.tobytes()))
+
+
+class Merged:
+    """The tally of many, which come one after another.
+
+    Each waits for another of as many, so that rows are copied a few times and not with each that comes.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, Tally]] = []  # of how many each is: powers of two, descending
+
+    def add(self, tally: Tally) -> None:
+        """Take up one more."""
+        number = 1
+        while self._waiting and self._waiting[-1][0] == number:
+            tally = self._waiting.pop()[1].merge(tally)
+            number *= 2
+        self._waiting.append((number, tally))
+
+    def all(self) -> Tally:
+        """Return the tally of all so far, of which there is at least one."""
+        tallies = [tally for _, tally in reversed(self._waiting)]
+        return functools.reduce(lambda later, earlier: earlier.merge(later), tallies)
 
 
 def _union(first: IntArray, second: IntArray) -> IntArray:

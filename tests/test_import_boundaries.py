@@ -43,8 +43,8 @@ PURE = frozenset(PURE_NAMES.split())
 # Global randomness, a second event loop, threads beside trio's, and bytes that run as code.
 NOWHERE = frozenset({"asyncio", "concurrent", "marshal", "multiprocessing", "pickle", "random", "shelve", "threading"})
 SCENARIOS_NAMES = (
-    "click duckdb matplotlib msgspec numpy pabutools pandas platformdirs pref_voting python_calamine rich scipy "
-    "structlog trio"
+    "click duckdb matplotlib msgspec numpy pabutools pandas platformdirs pref_voting pyarrow python_calamine rich "
+    "scipy structlog trio"
 )
 
 RULES = {

@@ -218,7 +218,8 @@ def _places(
         shown = ", ".join(f"{choice:g}" for choice in allowed[:12])
         more = ", ..." if len(allowed) > 12 else ""  # noqa: PLR2004  as many as are shown
         described = OPINION_WORDS if words else f"one of {shown}{more}"
-        raise ConfigurationError(field=f"{field} in row {first + 1}", value=entries[first], allowed=described)
+        value = entries[first].item() if isinstance(entries[first], np.generic) else entries[first]
+        raise ConfigurationError(field=f"{field} in row {first + 1}", value=value, allowed=described)
     return places.astype(np.int64)
 
 

@@ -175,8 +175,8 @@ def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, L
     resolved = resolve(scenario)
     role = resolved.protocol.client_role
     if isinstance(resolved, Streamed):
-        allowed = f"left out: trials hold outcomes against what {role}s hold, and of a stream nothing is kept"
-        raise ConfigurationError(field="stream", value=True, allowed=allowed)
+        allowed = f"read at once: trials hold outcomes against what {role}s hold, and of a stream nothing is kept"
+        raise ConfigurationError(field=f"{role}s", value=resolved.parties, allowed=allowed)
     if not resolved.may_show_truth:
         allowed = (
             f"true, or public_record: each trial would cost each {role} its ε again, and the mean of many takes the "

@@ -25,7 +25,7 @@ from ...protocol.errors import ConfigurationError, require
 from .files import BOM, MAX_LINE, open_bytes
 from .text_forms import PLAIN, TextForm, form_of, open_table
 
-__all__ = ["NameColumn", "NameTable", "is_plain", "read_names", "read_plain"]
+__all__ = ["NameColumn", "NameTable", "is_plain", "read_blocks", "read_names", "read_plain"]
 
 _BLOCK_BYTES: Final = 1 << 23  # lines that are parsed at once: a few MB keep the parser's own tables small
 _PARTS: Final = 4
@@ -168,6 +168,18 @@ def read_plain(path: Path, *, width: int, most: int, names: int | None = None) -
         for column, own in zip(columns, words, strict=True):
             column.add(own)
     return [column.made() for column in columns]
+
+
+def read_blocks(path: Path, picks: Sequence[int], *, width: int) -> Iterator[list[CodedColumn] | None]:
+    """Yield some columns of such a file block by block; None, and nothing more, where one is not plain."""
+    for words in _plain_blocks(path, picks, width=width, skips_blanks=False, parts=_PARTS):
+        if words is None:
+            yield None
+            return
+        columns = [_Coding() for _ in picks]
+        for column, own in zip(columns, words, strict=True):
+            column.add(own)
+        yield [column.made() for column in columns]
 
 
 def is_plain(path: Path, *, width: int) -> bool:

@@ -7,12 +7,53 @@ import contextlib
 import dataclasses
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries, Inputs
 
-__all__ = ["PartiesTable", "PartySources", "ReadParties"]
+__all__ = ["PartiesTable", "PartySources", "ReadParties", "RowFiles", "located"]
+
+_ROW: Final = re.compile(r"(.*) in row (\d+)(: .*)?$")
+
+
+def located(error: ConfigurationError, where: Callable[[int], str]) -> ConfigurationError | None:
+    """Return an error of a row, the first being 1, with where that stands in place of its number; None of any other."""
+    if (row := _ROW.search(error.field)) is None:
+        return None
+    field = f"{row[1]}{row[3] or ''} ({where(int(row[2]))})"
+    return ConfigurationError(field=field, value=error.value, allowed=error.allowed)
+
+
+def _as_they_are(table: Mapping[str, Entries]) -> dict[str, Entries]:
+    """Return the columns themselves."""
+    return dict(table)
+
+
+def _of_nothing(names: Sequence[str], distinct: Callable[[str], Entries]) -> dict[str, Any]:
+    """Return no parameters."""
+    del names, distinct
+    return {}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RowFiles:
+    """Files of any size with a line for each party, which is not named: it has its place.
+
+    Args:
+        path: a file, a folder or a pattern, as `reading.batches` has it.
+        columns: what the files call columns that the protocol calls otherwise.
+        only: the columns that count; without any, all but that of names.
+        prepared: what is done to rows before the protocol has them.
+        parameters_of: what columns of these names say of the parameters, where the scenario does not; it may ask what
+            is distinct in one of them, which takes a pass over the files.
+    """
+
+    path: str
+    columns: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    only: Sequence[str] = ()
+    prepared: Callable[[Mapping[str, Entries]], dict[str, Entries]] = _as_they_are
+    parameters_of: Callable[[Sequence[str], Callable[[str], Entries]], Mapping[str, Any]] = _of_nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,19 +110,17 @@ class PartiesTable:
         try:
             yield
         except ConfigurationError as error:
-            row = re.search(r"(.*) in row (\d+)(: .*)?$", error.field)
             is_of_header = self.lines and self.has_header and not error.field.startswith("parameters.")
-            if row is None and not is_of_header:
+            if (named := located(error, self._where)) is not None:
+                raise named from None
+            if not is_of_header:
                 raise
-            if row is None:
-                field = f"{error.field} ({self.source} line 1)"
-                raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
-            number = int(row[2])
-            where = self.names[number - 1]
-            if self.lines:
-                where = f"{self.source} line {self.lines[number - 1]}, {where}"
-            field = f"{row[1]}{row[3] or ''} ({where})"
+            field = f"{error.field} ({self.source} line 1)"
             raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
+
+    def _where(self, row: int) -> str:
+        name = self.names[row - 1]
+        return f"{self.source} line {self.lines[row - 1]}, {name}" if self.lines else name
 
 
 class ReadParties(Protocol):
@@ -122,6 +161,8 @@ class PartySources:
         like: makes up parties in place of those of a session, as many and with the same public values, of whom a
             share says yes: protocol, their rows, that share → the parties, and the parameters that go with them.
         alternatives: sets of parameters of which one is given: who sets another one means that in place of it.
+        rows_of: which files of any size hold a line for each party; None where a path or table names no such files.
+            Without it and `read`, a path does.
     """
 
     read: ReadParties | None = None
@@ -136,6 +177,7 @@ class PartySources:
     implied_parameters: frozenset[str] = frozenset()
     like: Callable[[Any, Inputs, float], tuple[list[dict[str, Any]], dict[str, Any]]] | None = None
     alternatives: tuple[frozenset[str], ...] = ()
+    rows_of: Callable[[str | Mapping[str, Any], Mapping[str, Any]], RowFiles | None] | None = None
 
     @property
     def keys(self) -> frozenset[str]:

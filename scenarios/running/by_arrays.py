@@ -80,22 +80,25 @@ def run_streamed(
     noise: SimulatedNoise,
     told: Told,
 ) -> SessionRecord:
-    """Run a session of one phase as array computations over parties that come in batches; see `run_arrays`.
+    """Run a session as array computations over parties that come in batches; see `run_arrays`.
 
     Whoever opened the batches knows what was charged, and perhaps how many parties there are.
     """
-    phase = protocol.phases[0]
+    name = " and ".join(phase.name for phase in protocol.phases)
     tell = _telling(noise.session, told)
     if told.log is not None:  # how many will be asked is not always known
-        told.log.info("phase_opened", session=noise.session, party="arrays", phase=phase.name)
+        for phase in protocol.phases:
+            told.log.info("phase_opened", session=noise.session, party="arrays", phase=phase.name)
 
     def on_batch(count: int) -> None:
         if told.on_progress is not None:
-            told.on_progress(phase.name, count, max(0, (num_parties or 0) - count))
+            told.on_progress(name, count, max(0, (num_parties or 0) - count))
+
+    def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
+        tell(_closed(phase, tally, outcome))
 
     with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
-        result = run_batches(protocol, batches, noise=noise, on_batch=on_batch)
-    tell(_closed(phase, result.tallies[0], None))
+        result = run_batches(protocol, batches, noise=noise, on_batch=on_batch, on_phase=on_phase)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,

@@ -16,6 +16,7 @@ from ...protocol.errors import ConfigurationError, did_you_mean, require
 from ...protocol.phases import Entries, PhasedProtocol
 from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
+from ..reading.batches import is_columnar
 from ..reading.columns import NameColumn, read_plain
 from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.sources import PartiesTable, PartySources
@@ -48,6 +49,13 @@ def read_parties(
     allowed = f"a file, a generator, or at least one {role} ({kept})"
     require(parties, f"{role}s", "none", allowed)
     sources = sources_of(protocol)
+    own = parties if isinstance(parties, str) else parties.get("file") if isinstance(parties, Mapping) else None
+    if isinstance(own, str) and is_columnar(own):
+        allowed = (
+            "one file of text, read at once: many files, Parquet and Arrow are for `psephos run` of a protocol whose "
+            "parties have a line each, as dpwevote's"
+        )
+        raise ConfigurationError(field=f"{role}s", value=own, allowed=allowed)
     match parties:
         case Mapping() if "data" in parties:
             loaded = load_data_set(parties, folder=data, parameters=parameters, protocol=protocol)

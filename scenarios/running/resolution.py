@@ -125,8 +125,9 @@ class Streamed(Local, kw_only=True):
 
     @property
     def parties(self) -> str:
-        """What they are called: how many there are is not always known."""
-        return f"streamed {self.protocol.client_role}s"
+        """What they are called, and how many there are where that is known beforehand."""
+        number = self.stream.num_parties
+        return f"{'' if number is None else f'{number:,} '}streamed {self.protocol.client_role}s"
 
 
 class Served(Resolved, kw_only=True):
@@ -163,7 +164,7 @@ def resolve(
     """
     kind = find_protocol(scenario.protocol)
     scenario = _trusting(scenario, kind)
-    if isinstance(scenario.parties, Mapping) and is_streamed(kind, scenario.parties):
+    if is_streamed(kind, scenario.parties, scenario.parameters):
         return _resolve_streamed(scenario, kind, scenario.parties, record=record, turnout=turnout)
     parties = _own_parties(scenario, kind)
     parties = parties if turnout is None else turnout.applied(parties, role=kind.client_role)
@@ -205,7 +206,7 @@ def resolve(
 def _resolve_streamed(
     scenario: Scenario,
     kind: type[PhasedProtocol[Any, Any]],
-    table: Mapping[str, Any],
+    table: Any,
     *,
     record: bool,
     turnout: Turnout | None,
@@ -216,7 +217,7 @@ def _resolve_streamed(
     scenario = msgspec.structs.replace(scenario, transport=ARRAY)
     allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
     refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
-    stream = open_stream(kind, table)
+    stream = open_stream(kind, table, scenario.parameters)
     allowed = f"read at once: a series has to know its {kind.client_role}s by their names"
     refuse(turnout is not None, f"{kind.client_role}s", "streamed", allowed)
     source = f"the streamed {kind.client_role}s"
@@ -224,9 +225,12 @@ def _resolve_streamed(
     nobody: IntArray = np.empty((0, 0), dtype=np.int64)
     inputs = Inputs(nobody, nobody)
     with blaming(kind):
-        with parties.naming_lines():
-            given = parties.complete(scenario.parameters)
+        given = parties.complete(scenario.parameters)
+        if stream.columns is not None:
+            given = kind.complete(given, stream.columns)
         protocol = _made(kind, given, scenario.model)
+        if stream.columns is not None:
+            protocol.check_columns(stream.columns)
         stream.check(protocol)
         dearest = _checked_losses(protocol, inputs)
     _check_path(scenario, num_parties=0, record=record)

@@ -1,6 +1,7 @@
 """Parties that do not fit into memory: they come in batches, from what a system opens, and are never kept together.
 
-A table of parties asks for it by `stream = true`. The result is that of all parties at once, bit for bit. Nobody's
+A table of parties asks for it by `stream = true`; where parties have a line each, so do files that cannot be read at
+once (`reading.batches`). The result is that of all parties at once, bit for bit. Nobody's
 values are kept, so there is no truth beside the estimates, and nothing to record. Where parties pay differently, the
 ledger's one line says what each pays at most: who pays what is not kept.
 """
@@ -8,17 +9,22 @@ ledger's one line says what each pays at most: who pays what is not kept.
 import contextlib
 import dataclasses
 import tempfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
+from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.plugin_checks import checked_inputs
 from ...protocol.privacy import LedgerEntry
+from ..reading.batches import TableFiles, is_in_batches
+from ..reading.sources import PartySources, RowFiles, located
 from ..system import part_of
 from .plugin_errors import blaming
 
 __all__ = ["Batch", "PartyStream", "StreamedInputs", "is_streamed", "open_stream"]
+
+_MOST_PARTIES: Final = 1 << 40
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -29,11 +35,13 @@ class Batch:
         table: the protocol's columns.
         num_parties: how many.
         note: what became of all rows that have been read, as a line for people.
+        where: of a party's number in it, from 1, where that stands in a file; None where there is none.
     """
 
     table: Mapping[str, Entries]
     num_parties: int
     note: str
+    where: Callable[[int], str] | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,8 +54,9 @@ class PartyStream:
         check: raises ConfigurationError unless the parameters are those of the parties who will come.
         num_parties: how many there are, where that is known beforehand.
         most_parties: as many as there can be.
-        pays_alike: whether every party pays the same.
         open: makes the batches anew; its argument is a folder for temporary files.
+        pays_alike: whether every party pays the same; None where that follows from having no public columns.
+        columns: those of files, of whose names alone a protocol may complete its parameters; None of other streams.
     """
 
     parameters: Mapping[str, Any]
@@ -55,23 +64,80 @@ class PartyStream:
     check: Callable[[PhasedProtocol[Any, Any]], None]
     num_parties: int | None
     most_parties: int
-    pays_alike: bool
     open: Callable[[Path], Generator[Batch]]
+    pays_alike: bool | None = None
+    columns: Mapping[str, Entries] | None = None
 
 
-def is_streamed(kind: type[PhasedProtocol[Any, Any]], parties: object) -> bool:
-    """Return whether a table of parties asks for a stream, and the protocol's system has one."""
+def is_streamed(kind: type[PhasedProtocol[Any, Any]], parties: object, parameters: Mapping[str, Any]) -> bool:
+    """Return whether a path or a table of parties asks for a stream, and the protocol's parties can come so."""
     asks = isinstance(parties, Mapping) and bool(parties.get("stream"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  of any keys
-    return asks and part_of(kind, "stream", Callable) is not None
+    if asks and part_of(kind, "stream", Callable) is not None:
+        return True
+    return _rows_of(kind, parties, parameters) is not None
 
 
-def open_stream(kind: type[PhasedProtocol[Any, Any]], parties: Mapping[str, Any]) -> PartyStream:
-    """Return the parties of a table that asks for a stream (`is_streamed`); none of them is read yet.
+def open_stream(kind: type[PhasedProtocol[Any, Any]], parties: Any, parameters: Mapping[str, Any]) -> PartyStream:
+    """Return the parties of a path or table that asks for a stream (`is_streamed`); none of them is read yet.
 
     Raises:
         ConfigurationError: an option is not allowed, or a file cannot be read or has another header.
     """
+    if (rows := _rows_of(kind, parties, parameters)) is not None:
+        return _stream_of(rows, kind.client_role)
     return part_of(kind, "stream", Callable)(parties)
+
+
+def _rows_of(kind: type[PhasedProtocol[Any, Any]], parties: Any, parameters: Mapping[str, Any]) -> RowFiles | None:
+    """Return the files with a line for each party that cannot be read at once; None where there are none such."""
+    sources = part_of(kind, "sources", PartySources) or PartySources()
+    if sources.rows_of is not None:
+        is_named = isinstance(parties, str | Mapping)
+        rows = sources.rows_of(cast("str | Mapping[str, Any]", parties), parameters) if is_named else None
+    else:
+        rows = RowFiles(path=parties) if isinstance(parties, str) and sources.read is None else None
+    return rows if rows is not None and is_in_batches(rows.path) else None
+
+
+def _stream_of(rows: RowFiles, role: str) -> PartyStream:
+    """Return the parties of files with a line for each of them."""
+    files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, left_out=role)
+    names = [name for name in files.names if not rows.only or name in rows.only]
+
+    def batches(folder: Path) -> Generator[Batch]:
+        del folder
+        for batch in files.batches(names):
+            yield Batch(rows.prepared(batch.table), batch.num_rows, "", batch.where)
+
+    return PartyStream(
+        parameters=rows.parameters_of(files.names, files.distinct),
+        fixed=frozenset(),
+        check=lambda _: None,
+        num_parties=files.num_rows,
+        most_parties=_MOST_PARTIES,
+        open=batches,
+        columns=_Unread(rows.prepared(dict.fromkeys(names, ()))),
+    )
+
+
+class _Unread(Mapping[str, Entries]):
+    """Columns of which nobody looks at the entries before parties come."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+
+    def __getitem__(self, name: str) -> Entries:
+        allowed = "given, since parties come in batches, and parameters before them"
+        raise ConfigurationError(field=f"parameters that follow from {name}", value="left out", allowed=allowed)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class StreamedInputs:
@@ -102,7 +168,7 @@ class StreamedInputs:
             folder = self._folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             batches = stack.enter_context(contextlib.closing(self._stream.open(folder)))
             for batch in batches:
-                with blaming(type(self._protocol)):
+                with blaming(type(self._protocol)), _naming(batch):
                     inputs = checked_inputs(
                         self._protocol, self._protocol.encode(batch.table), num_parties=batch.num_parties
                     )
@@ -112,7 +178,10 @@ class StreamedInputs:
 
     def entries(self, session: str) -> list[LedgerEntry]:
         """Return one line of each loss for all parties whose reports were drawn: none pays more."""
-        at_most = "" if self._stream.pays_alike else " at most"
+        pays_alike = self._stream.pays_alike
+        if pays_alike is None:
+            pays_alike = all(column.private for column in self._protocol.columns())
+        at_most = "" if pays_alike else " at most"
         return [
             LedgerEntry.of(
                 loss,
@@ -125,3 +194,14 @@ class StreamedInputs:
             for loss in phase.losses
             if self.num_parties
         ]
+
+
+@contextlib.contextmanager
+def _naming(batch: Batch) -> Generator[None]:
+    """Let errors say where a row stands, if somebody knows."""
+    try:
+        yield
+    except ConfigurationError as error:
+        if batch.where is None or (named := located(error, batch.where)) is None:
+            raise
+        raise named from None

@@ -101,8 +101,7 @@ def test_a_server_and_the_array_paths_refuse_it_before_anything_is_drawn(
             told=Told(entries=entries),
         ),
     ]
-    if len(session.protocol.phases) == 1:
-        paths.append(lambda: run_batches(session.protocol, [session.inputs], noise=session.fresh_noise()))
+    paths.append(lambda: run_batches(session.protocol, [session.inputs], noise=session.fresh_noise()))
     with stating(phase, share, where=lambda row: who == "everybody" or list(row) == rows[place]):
         for path in paths:
             with pytest.raises(ConfigurationError, match=f"at least what phase {phase.name!r} draws") as caught:

@@ -5,6 +5,7 @@ registered one: it has what a protocol may have and the registered ones need not
 """
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -89,11 +90,19 @@ def test_what_is_drawn_follows_its_law_and_tells_no_more_than_is_stated(case: Ca
 @every_case
 @settings(CHECKED, max_examples=3)
 @given(st.data())
-def test_batches_are_for_protocols_of_one_phase(case: Case, data: st.DataObject) -> None:
+def test_batches_have_the_bits_of_all_parties_at_once_in_every_phase(case: Case, data: st.DataObject) -> None:
     session = data.draw(case.sessions)
-    if len(session.protocol.phases) > 1:
-        with pytest.raises(ValueError, match="a protocol of one phase"):
-            run_batches(session.protocol, [session.inputs], noise=session.fresh_noise())
+    number = len(session.inputs)
+    cuts = sorted(data.draw(st.sets(st.integers(0, number), max_size=3)) | {0, number})
+    batches = [session.inputs.of_range(start, stop) for start, stop in itertools.pairwise(cuts)]
+    at_once = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
+    try:
+        found = run_batches(session.protocol, batches, noise=session.fresh_noise())
+    except ConfigurationError:  # of parties that are there in part: sizes of groups, societies
+        assert len(batches) > 1
+        found = run_batches(session.protocol, [session.inputs], noise=session.fresh_noise())
+    assert found.tallies == at_once.tallies
+    assert found.outcome == at_once.outcome
 
 
 @every_case

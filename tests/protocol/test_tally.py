@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol import Tally
+from psephos.protocol.tally import Merged
 from strategies import CHECKED
 
 
@@ -124,6 +125,26 @@ def test_tallies_with_rows_merge_in_any_order_and_grouping(columns: int, data: s
             at = data.draw(st.integers(0, len(parts) - 2))
             parts[at : at + 2] = [parts[at].merge(parts[at + 1])]
         assert parts == [whole]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 7, 8, 21])
+def test_tallies_that_come_one_after_another_are_copied_a_few_times(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = [Tally(1, np.array([place]), np.array([[number - place, place]])) for place in range(number)]
+    copied: list[int] = []
+    merge = Tally.merge
+
+    def counted(own: Tally, other: Tally) -> Tally:
+        copied.append(len(other.rows))
+        return merge(own, other)
+
+    monkeypatch.setattr(Tally, "merge", counted)
+    merged = Merged()
+    for part in parts:
+        merged.add(part)
+    assert merged.all() == functools.reduce(merge, parts)
+    assert sum(copied) <= number * number.bit_length()
 
 
 def test_merging_changes_no_rows() -> None:

@@ -6,7 +6,7 @@ votes as a scenario says; and a line with answers to some of its motions alone i
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -18,9 +18,10 @@ from ....protocol.dpwevote import DPWeVote
 from ....protocol.dpwevote.protocol import OPINIONS
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse
 from ....protocol.phases import Entries
+from ...reading.batches import is_in_batches
 from ...reading.cells import nearest_multiple, number_of
 from ...reading.conversion import convert
-from ...reading.sources import PartiesTable, PartySources
+from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
 from ...running.rosters import FINGERPRINT_COLUMN
 from ..words import ONE_SESSION, OUR_ABSTENTIONS
@@ -30,6 +31,7 @@ __all__ = ["SOURCES", "VoteFile", "load_partners"]
 
 _FIELD: Final = "partners"
 _WEIGHT: Final = "weight"
+_LEFT_OUT: Final = "left out: partners are read in batches, row by row"
 _ONE_VOTE: Final[Mapping[str, Any]] = {"public_weights": True, "weights": [1.0]}
 
 
@@ -192,8 +194,50 @@ def _check_without_weights(read: PartiesTable, candidates: Collection[str], para
     refuse(1.0 not in weights, "weights", weights, allowed)
 
 
+def rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> RowFiles | None:
+    """Return the files that hold partners, by their path or a table of `VoteFile`, to be read in batches.
+
+    Raises:
+        ConfigurationError: the table asks for what needs all partners at once.
+    """
+    if isinstance(parties, Mapping) and "file" not in parties:
+        return None
+    options: VoteFile = VoteFile(file=parties) if isinstance(parties, str) else convert(dict(parties), VoteFile, _FIELD)
+    candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
+    if not is_in_batches(options.file):
+        return None
+    for name in ("without", "decimal", "round_weights"):
+        if given := getattr(options, name):
+            raise ConfigurationError(field=f"{_FIELD}.{name}", value=given, allowed=_LEFT_OUT)
+    refuse(options.abstentions == "absent", f"{_FIELD}.abstentions", "absent", f"no, yes or {_LEFT_OUT}")
+
+    def prepared(table: Mapping[str, Entries]) -> dict[str, Entries]:
+        votes = {name: _opinions(entries, options.words) for name, entries in table.items() if name != _WEIGHT}
+        number = len(next(iter(table.values()), ()))
+        return {_WEIGHT: table[_WEIGHT] if _WEIGHT in table else np.ones(number), **votes}
+
+    def parameters_of(names: Sequence[str], distinct: Callable[[str], Entries]) -> Mapping[str, Any]:
+        if _WEIGHT not in names:
+            columns: dict[str, Entries] = dict.fromkeys(names, ())
+            _check_without_weights(PartiesTable((), columns, source=options.file), candidates, parameters)
+            return _ONE_VOTE
+        if parameters.get("public_weights") is not True or "weights" in parameters:
+            return {}
+        weights = {number_of(str(weight)) for weight in distinct(_WEIGHT)}
+        return {"weights": sorted(filter(math.isfinite, weights))}
+
+    return RowFiles(
+        path=options.file,
+        columns=options.columns,
+        only=[_WEIGHT, *candidates] if candidates and not isinstance(parties, str) else (),
+        prepared=prepared,
+        parameters_of=parameters_of,
+    )
+
+
 SOURCES: Final = PartySources(
     read=load_partners,
+    rows_of=rows_of_partners,
     like=make_like,
     paths=("file",),
     published=frozenset({"file"}),

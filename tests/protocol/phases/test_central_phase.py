@@ -11,7 +11,6 @@ from helpers import (
     SESSION_NAME,
     CountingNoise,
     Session,
-    make_inputs,
     make_vote,
     outcome_of_those_who_reported,
 )
@@ -400,12 +399,6 @@ def test_the_servers_noise_is_drawn_once_for_all_batches() -> None:
 def test_batches_of_nobody_are_refused(batches: list[Inputs]) -> None:
     with pytest.raises(ValueError, match="at least one party"):
         run_batches(Census(), batches, noise=SimulatedNoise(1, session="s"))
-
-
-def test_batches_are_for_one_phase() -> None:
-    vote = make_vote()
-    with pytest.raises(ValueError, match="a protocol of one phase, dpwevote has weights, opinions"):
-        run_batches(vote, [make_inputs(vote, 3)], noise=SimulatedNoise(1, session="s"))
 
 
 def test_a_batch_with_a_value_out_of_range_is_refused_before_it_is_drawn_for() -> None:

@@ -208,5 +208,5 @@ def test_parties_without_names_and_batches_keep_nothing() -> None:
     with pytest.raises(ValueError, match="reports are kept by the parties' names"):
         run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, told=Told(kept={}))
     assert run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise).kept == {}
-    with pytest.raises(ValueError, match="batches are for a protocol of one phase"):
+    with pytest.raises(ConfigurationError, match="phase must be one that keeps no reports"):
         run_batches(vote.protocol, [vote.inputs], noise=vote.noise)

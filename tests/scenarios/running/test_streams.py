@@ -283,7 +283,7 @@ def test_a_streamed_run_of_the_command_line_shows_the_outcome(psephos: Psephos, 
 )
 def test_only_a_survey_is_streamed(scenario: str, settings: tuple[str, ...], *, expected: bool) -> None:
     loaded = load_scenario(scenario, settings)
-    assert is_streamed(find_protocol(loaded.protocol), loaded.parties) is expected
+    assert is_streamed(find_protocol(loaded.protocol), loaded.parties, loaded.parameters) is expected
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_only_a_survey_is_streamed(scenario: str, settings: tuple[str, ...], *, 
     ],
 )
 def test_only_a_table_asks_to_be_streamed(parties: object, *, is_one: bool) -> None:
-    assert is_streamed(find_protocol("moral-preferences"), parties) is is_one
+    assert is_streamed(find_protocol("moral-preferences"), parties, {}) is is_one
 
 
 def test_adversaries_do_not_watch_a_stream() -> None:

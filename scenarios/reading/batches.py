@@ -1,0 +1,359 @@
+"""Tables of any size, in one file or many of one form, as batches of columns: CSV, Parquet and Arrow.
+
+A path is a file, a folder of files, or a pattern (`votes/*.parquet`); files follow each other in the order of their
+paths. What can be wrong with one of them without reading its rows is found before any row is read. Parquet and Arrow
+are read by pyarrow, an extra.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import glob
+import importlib
+import itertools
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ...protocol.columns import CodedColumn
+from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
+from ...protocol.phases import Entries
+from .columns import read_blocks
+from .files import MAX_FILE_BYTES, readable
+from .text_forms import PLAIN, form_of, names_in, open_table
+
+__all__ = ["RowBatch", "TableFiles", "is_columnar", "is_in_batches"]
+
+_PARQUET: Final = ".parquet"
+_ARROW: Final = (".arrow", ".feather", ".ipc")
+_CSV: Final = (".csv", ".csv.gz", ".txt", ".tsv")
+_FORMS: Final = (_PARQUET, *_ARROW, *_CSV)
+_NUMBER, _TEXT, _TRUTH, _ENTRY = "a number", "a text", "true or false", "an entry of a CSV"
+_ROWS: Final = 1 << 16
+_WILD: Final = frozenset("*?[")
+_MOST_DISTINCT: Final = 100_000
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RowBatch:
+    """Rows of one file that follow each other.
+
+    Args:
+        table: the columns that were asked for.
+        num_rows: how many rows.
+        source: the file's name.
+        first: the number of the first one in its file, as whoever opens that sees it.
+        word: what such a number is of: a line or a row.
+    """
+
+    table: Mapping[str, Entries]
+    num_rows: int
+    source: str
+    first: int
+    word: str
+
+    def where(self, row: int) -> str:
+        """Return where a row of the batch stands, the first one being 1."""
+        return f"{self.source} {self.word} {self.first + row - 1}"
+
+
+def is_columnar(path: str) -> bool:
+    """Return whether a path names many files, or one of columns in binary."""
+    with contextlib.suppress(OSError, ValueError):
+        found = Path(path)
+        if found.suffix.casefold() in {_PARQUET, *_ARROW}:
+            return True
+        return found.is_dir() or not (_WILD.isdisjoint(path) or found.exists())
+    return False
+
+
+def is_in_batches(path: str) -> bool:
+    """Return whether what a path names cannot be read at once: that, or too large a file."""
+    with contextlib.suppress(OSError, ValueError):
+        return is_columnar(path) or Path(path).stat().st_size > MAX_FILE_BYTES
+    return False
+
+
+class TableFiles:
+    """The files that a path names, whose columns are looked at, and no row.
+
+    Args:
+        path: a file, a folder or a pattern.
+        field: what errors call that.
+        columns: what the files call columns that are called otherwise here.
+        left_out: a column that nobody asks for.
+
+    Attributes:
+        names: the columns of every file; further ones that only some have do not count.
+        num_rows: how many rows there are in all; None where only reading them tells.
+
+    Raises:
+        ConfigurationError: nothing is found, a file cannot be read, has no rows or other columns, or what reads it is
+            not installed.
+    """
+
+    def __init__(self, path: str, *, field: str, columns: Mapping[str, str], left_out: str = "") -> None:
+        self._field = field
+        self._files = [_opened(each, field) for each in _found(path, field)]
+        _check_alike(self._files)
+        own = self._files[0].kinds
+        for column, name in columns.items():
+            if name not in own:
+                allowed = f"a column of {self._files[0].path.name}: {', '.join(own)}{did_you_mean(name, own)}"
+                raise ConfigurationError(field=f"{field}.columns.{column}", value=name, allowed=allowed)
+        called = {name: column for column, name in columns.items()}
+        self._own_names = {called.get(name, name): name for name in own if called.get(name, name) != left_out}
+        self.names = [name for name in self._own_names if all(self._own_names[name] in f.kinds for f in self._files)]
+        numbers = [file.num_rows for file in self._files]
+        self.num_rows = None if None in numbers else sum(number for number in numbers if number is not None)
+
+    def batches(self, names: Sequence[str]) -> Generator[RowBatch]:
+        """Yield the rows of these columns, batch by batch.
+
+        Raises:
+            ConfigurationError: a file cannot be read, an entry is missing, or columns have changed since.
+        """
+        own = [self._own_names[name] for name in names]
+        for name, kind in self._files[0].kinds.items():
+            allowed = f"{_NUMBER}, {_TEXT}, or {_TRUTH}"
+            is_odd = name in own and kind not in {_NUMBER, _TEXT, _TRUTH, _ENTRY}
+            refuse(is_odd, f"column {name!r} of {self._files[0].path.name}", kind, allowed)
+        for file in self._files:
+            with readable(file.path, field=self._field), contextlib.closing(file.read(own)) as parts:
+                for batch in parts:
+                    table = {name: batch.table[column] for name, column in zip(names, own, strict=True)}
+                    yield dataclasses.replace(batch, table=table)
+
+    def distinct(self, name: str) -> Entries:
+        """Return what is distinct in a column, by one pass over it.
+
+        Raises:
+            ConfigurationError: as `batches`, or it is too much.
+        """
+        found = set[Any]()
+        for batch in self.batches([name]):
+            entries = batch.table[name]
+            found.update(entries.names if isinstance(entries, CodedColumn) else np.unique(entries).tolist())
+            most = f"at most {_MOST_DISTINCT:,} different entries"
+            refuse(len(found) > _MOST_DISTINCT, f"{name} ({batch.source})", "more", most)
+        return sorted(found)
+
+
+def _found(path: str, field: str) -> list[Path]:
+    """Return the files that a path names, in order."""
+    whole = Path(path)
+    with readable(whole, field=field):
+        if whole.is_file():
+            return [whole]
+        if whole.is_dir():
+            found = [each for each in whole.iterdir() if each.is_file() and _form_of(each)]
+        else:
+            found = [Path(each) for each in glob.glob(path, recursive=True) if Path(each).is_file()]  # noqa: PTH207  a pattern may be absolute
+    allowed = f"files that are there, of {', '.join(_FORMS)}" if whole.is_dir() else "a file, a folder or a pattern"
+    require(found, field, path, f"{allowed}: this one names none")
+    for each in found:
+        require(_form_of(each), field, str(each), f"a file of {', '.join(_FORMS)}")
+    return sorted(found)
+
+
+def _form_of(path: Path) -> str:
+    return next((form for form in _FORMS if path.name.casefold().endswith(form)), "")
+
+
+class _File:
+    """A file, of whose columns the kinds are known: a number, a text or whatever a CSV has.
+
+    Args:
+        path: where it is.
+        kinds: by column.
+        num_rows: how many rows it has; None where only reading them tells.
+    """
+
+    def __init__(self, path: Path, kinds: Mapping[str, str], num_rows: int | None) -> None:
+        self.path, self.kinds, self.num_rows = path, kinds, num_rows
+        require(num_rows != 0, path.name, "no rows", "a file with rows")
+
+    def read(self, names: Sequence[str]) -> Generator[RowBatch]:
+        """Yield the rows of some of its columns."""
+        raise NotImplementedError
+
+
+def _opened(path: Path, field: str) -> _File:
+    with readable(path, field=field):
+        match _form_of(path):
+            case ".parquet":
+                return _Parquet(path)
+            case ".arrow" | ".feather" | ".ipc":
+                return _Arrow(path)
+            case _:
+                return _CSVFile(path)
+
+
+def _check_alike(files: Sequence[_File]) -> None:
+    """Raise ConfigurationError unless all files have the first one's columns, of the same kinds."""
+    first = files[0]
+    for file in files[1:]:
+        for name, kind in first.kinds.items():
+            found = file.kinds.get(name, "missing")
+            allowed = f"{kind}, as in {first.path.name}"
+            require(found == kind, f"column {name!r} of {file.path.name}", found, allowed)
+
+
+class _CSVFile(_File):
+    def __init__(self, path: Path) -> None:
+        self._form = form_of(path)
+        with open_table(path, self._form) as rows:
+            self._header = names_in(rows)
+            has_rows = any(row for _, row in rows)
+        super().__init__(path, dict.fromkeys(self._header, _ENTRY), None if has_rows else 0)
+        for number, name in enumerate(self._header):
+            allowed = "a header of distinct, non-empty names"
+            refuse(not name or name in self._header[:number], f"{path.name} line 1", name, allowed)
+
+    def read(self, names: Sequence[str]) -> Generator[RowBatch]:
+        picks = [self._header.index(name) for name in names]
+        num_rows = 0
+        is_plain = self._form == PLAIN
+        for columns in read_blocks(self.path, picks, width=len(self._header)) if is_plain else ():
+            if columns is None:  # from here on with care
+                break
+            if number := len(columns[0]):
+                yield RowBatch(dict(zip(names, columns, strict=True)), number, self.path.name, num_rows + 2, "line")
+            num_rows += number
+        else:
+            if is_plain:
+                return
+        with open_table(self.path, self._form) as rows:
+            names_in(rows)
+            filled = ((line, row) for line, row in rows if row)
+            yield from self._with_care(itertools.islice(filled, num_rows, None), names, picks)
+
+    def _with_care(
+        self, rows: Iterator[tuple[int, list[str]]], names: Sequence[str], picks: Sequence[int]
+    ) -> Iterator[RowBatch]:
+        while some := list(itertools.islice(rows, _ROWS)):
+            for line, row in some:
+                allowed = f"{len(self._header)} entries: {', '.join(self._header)}"
+                require(len(row) == len(self._header), f"{self.path.name} line {line}", row, allowed)
+            # Blank lines count, so that each run of lines without one is a batch of its own.
+            for _, together in itertools.groupby(enumerate(some), key=lambda each: each[1][0] - each[0]):
+                run = [each for _, each in together]
+                table = {
+                    name: CodedColumn.of(row[pick] for _, row in run) for name, pick in zip(names, picks, strict=True)
+                }
+                yield RowBatch(table, len(run), self.path.name, run[0][0], "line")
+
+
+class _Columnar(_File):
+    """A file that pyarrow reads."""
+
+    def __init__(self, path: Path) -> None:
+        with self._naming_faults(path):
+            schema, num_rows = self._looked_at(path)
+        super().__init__(path, {field.name: _kind_of(field.type) for field in schema}, num_rows)
+
+    @contextlib.contextmanager
+    def _naming_faults(self, path: Path) -> Generator[None]:
+        arrow = _pyarrow(path)
+        try:
+            yield
+        except arrow.ArrowException as error:
+            said = str(error).partition("\n")[0]
+            allowed = f"a whole file of {_form_of(path).removeprefix('.')} ({said})"
+            raise ConfigurationError(field=path.name, value=str(path), allowed=allowed) from None
+
+    def _looked_at(self, path: Path) -> tuple[Any, int]:
+        """Return the schema and the number of rows."""
+        raise NotImplementedError
+
+    def _tables(self, names: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches of some columns."""
+        raise NotImplementedError
+
+    def read(self, names: Sequence[str]) -> Generator[RowBatch]:
+        num_rows = 0
+        with self._naming_faults(self.path):
+            for batch in self._tables(names):
+                found = dict(zip(names, batch.columns, strict=True))
+                for name, column in found.items():
+                    if column.null_count and self.kinds[name] == _NUMBER:
+                        row = num_rows + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]) + 1
+                        raise ConfigurationError(
+                            field=f"{name} ({self.path.name} row {row})", value="", allowed="given"
+                        )
+                if batch.num_rows:
+                    table = {name: _entries(column, self.kinds[name]) for name, column in found.items()}
+                    yield RowBatch(table, batch.num_rows, self.path.name, num_rows + 1, "row")
+                num_rows += batch.num_rows
+
+
+class _Parquet(_Columnar):
+    def _looked_at(self, path: Path) -> tuple[Any, int]:
+        with importlib.import_module("pyarrow.parquet").ParquetFile(path) as file:
+            return file.schema_arrow, file.metadata.num_rows
+
+    def _tables(self, names: Sequence[str]) -> Iterator[Any]:
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+        texts = [name for name in names if self.kinds[name] == _TEXT]
+        with parquet.ParquetFile(self.path, read_dictionary=texts) as file:
+            yield from (
+                batch.select(list(names)) for batch in file.iter_batches(_ROWS, columns=list(names), use_threads=False)
+            )
+
+
+class _Arrow(_Columnar):
+    def _looked_at(self, path: Path) -> tuple[Any, int]:
+        with _pyarrow(path).ipc.open_file(path) as file:
+            return file.schema, sum(file.get_batch(number).num_rows for number in range(file.num_record_batches))
+
+    def _tables(self, names: Sequence[str]) -> Iterator[Any]:
+        arrow = _pyarrow(self.path)
+        with arrow.memory_map(str(self.path)) as mapped, arrow.ipc.open_file(mapped) as file:
+            for number in range(file.num_record_batches):
+                batch = file.get_batch(number).select(list(names))
+                yield from (batch.slice(start, _ROWS) for start in range(0, batch.num_rows, _ROWS))
+
+
+@functools.cache
+def _imported() -> Any:
+    try:
+        return importlib.import_module("pyarrow")  # an extra, which files of text do not need
+    except ImportError:
+        return None
+
+
+def _pyarrow(path: Path) -> Any:
+    allowed = "a CSV file; or pip install 'psephos[columnar]', which reads Parquet and Arrow"
+    require(arrow := _imported(), path.name, str(path), allowed)
+    return arrow
+
+
+def _kind_of(kind: Any) -> str:
+    """Return what entries of a type are, as a phrase; a type that is none of these as itself."""
+    types: Any = importlib.import_module("pyarrow.types")
+    if types.is_dictionary(kind):
+        return _kind_of(kind.value_type)
+    if types.is_boolean(kind):
+        return _TRUTH
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return _NUMBER
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return _TEXT
+    return str(kind)
+
+
+def _entries(column: Any, kind: str) -> Entries:
+    """Return a column: numbers as they are, and of texts each distinct one once; a missing text is an empty one."""
+    arrow: Any = _imported()
+    types: Any = importlib.import_module("pyarrow.types")
+    if kind == _NUMBER:
+        is_flat = not (types.is_dictionary(column.type) or types.is_decimal(column.type))
+        return column.to_numpy() if is_flat else column.to_pylist()
+    if kind == _TRUTH and not column.null_count:
+        return column.cast(arrow.int8()).to_numpy()
+    coded = column
+    if column.null_count or not types.is_dictionary(column.type):
+        coded = column.cast(arrow.string()).fill_null("").dictionary_encode()
+    return CodedColumn(coded.dictionary.to_pylist(), coded.indices.to_numpy())

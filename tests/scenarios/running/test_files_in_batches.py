@@ -1,0 +1,255 @@
+"""Partners of files of any size: the bits of one CSV that is read at once, and what is wrong said with file and row."""
+
+import gzip
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
+from psephos.scenarios.reading import batches
+
+pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+parquet: Any = pytest.importorskip("pyarrow.parquet")
+
+Columns = dict[str, list[Any]]
+
+PARAMETERS = {
+    "joint": {"variant": "joint", "weights": [1, 2, 3]},
+    "split": {"variant": "joint", "epsilon_weight": 0.5, "epsilon_opinion": 0.75, "weights": [1, 2, 3]},
+    "public": {"variant": "joint", "public_weights": True},
+    "optimal": {"variant": "optimal", "weights": [1, 2, 3]},
+    "central": {"variant": "central", "weights": [1, 2, 3]},
+    "central and public": {"variant": "central", "public_weights": True, "weights": [1, 2, 3]},
+}
+
+
+def made(number: int, seed: int = 5) -> Columns:
+    draw = random.Random(seed)
+    return {
+        "partner": [f"p{place}" for place in range(number)],
+        "weight": [draw.choice([1, 2, 3]) for _ in range(number)],
+        "roof": [draw.choice(["yes", "no"]) for _ in range(number)],
+        "bylaws": [draw.choice([True, False]) for _ in range(number)],
+    }
+
+
+def part(columns: Columns, start: int, stop: int) -> Columns:
+    return {name: entries[start:stop] for name, entries in columns.items()}
+
+
+def as_csv(columns: Columns, *, delimiter: str = ",") -> str:
+    rows = [list(columns), *zip(*columns.values(), strict=True)]
+    return "".join(delimiter.join(map(str, row)) + "\n" for row in rows)
+
+
+def write(path: Path, columns: Columns) -> None:
+    """Write a table in the form that its file's name says."""
+    path.parent.mkdir(exist_ok=True)
+    match path.suffixes[-1]:
+        case ".parquet":
+            parquet.write_table(pyarrow.table(columns), path, row_group_size=4)
+        case ".arrow":
+            table = pyarrow.table(columns)
+            with pyarrow.OSFile(str(path), "wb") as sink, pyarrow.ipc.new_file(sink, table.schema) as file:
+                file.write_table(table, max_chunksize=5)
+        case ".gz":
+            path.write_bytes(gzip.compress(as_csv(columns).encode()))
+        case _:
+            path.write_text(as_csv(columns))
+
+
+def resolved(file: Path | str, parameters: dict[str, Any], **more: Any) -> Local:
+    own = {"candidates": ["roof", "bylaws"], **parameters}
+    content: dict[str, Any] = {
+        "protocol": "dpwevote",
+        "name": "v",
+        "seed": 3,
+        "transport": "array",
+        "parameters": own if "epsilon_weight" in own else {"epsilon": 1.0, **own},
+        "partners": {"file": str(file), **more},
+    }
+    scenario = Path(f"{len(str(file))}.json")
+    scenario.write_text(json.dumps(content))
+    return resolve(load_scenario(str(scenario)))
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(batches, "_ROWS", 7)
+
+
+def refusal(file: Path | str, **parameters: Any) -> ConfigurationError:
+    with pytest.raises(ConfigurationError) as caught:
+        run_session(resolved(file, {"variant": "joint", "weights": [1, 2, 3], **parameters}), seed=3)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("end", [".parquet", ".arrow", ".csv", ".csv.gz"])
+def test_files_in_batches_have_the_bits_of_one_that_is_read_at_once(name: str, end: str) -> None:
+    columns, parameters = made(40), PARAMETERS[name]
+    write(Path("all.csv"), columns)
+    for number, (start, stop) in enumerate([(0, 11), (11, 12), (12, 40)]):
+        write(Path(f"parts/{number}{end}"), part(columns, start, stop))
+    at_once, folder, pattern = (
+        resolved(Path.cwd() / path, parameters) for path in ("all.csv", "parts", f"parts/*{end}")
+    )
+    assert not isinstance(at_once, Streamed)
+    outcome = run_session(at_once, seed=3)
+    for streamed in (folder, pattern):
+        assert isinstance(streamed, Streamed)
+        found = run_session(streamed, seed=3)
+        assert found.outcome == outcome.outcome
+        assert list(found.tallies) == list(outcome.tallies)
+
+
+def test_a_file_that_is_too_large_to_be_read_at_once_comes_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(Path("all.csv"), made(30))
+    outcome = run_session(resolved("all.csv", PARAMETERS["joint"]), seed=3).outcome
+    monkeypatch.setattr(batches, "MAX_FILE_BYTES", 100)
+    large = resolved("all.csv", PARAMETERS["joint"])
+    assert isinstance(large, Streamed)
+    assert run_session(large, seed=3).outcome == outcome
+
+
+FORMS: Sequence[Callable[[str], str]] = (
+    lambda text: text.replace("\n", "\n\n", 9),
+    lambda text: text.replace(",", ";"),
+    lambda text: text.replace("p3,", '"p,3",').replace("p8,", '"p\n8",'),
+    lambda text: "\ufeff" + text.replace("\n", "\r\n"),
+)
+
+
+@pytest.mark.parametrize("change", FORMS)
+def test_a_csv_of_any_form_has_the_same_bits(change: Callable[[str], str]) -> None:
+    text = as_csv(made(30))
+    Path("plain").mkdir()
+    Path("other").mkdir()
+    Path("plain/a.csv").write_text(text)
+    Path("other/a.csv").write_bytes(change(text).encode())
+    outcomes = [run_session(resolved(folder, PARAMETERS["joint"]), seed=3).outcome for folder in ("plain", "other")]
+    assert outcomes[0] == outcomes[1]
+
+
+def test_words_and_names_of_columns_are_the_file_s() -> None:
+    columns = made(20)
+    write(Path("all.csv"), columns)
+    own = {"member": columns["partner"], "shares": columns["weight"], "more": columns["weight"]}
+    own |= {name: ["ja" if each in {"yes", True} else "nein" for each in columns[name]] for name in ("roof", "bylaws")}
+    write(Path("own.parquet"), own)
+    more = {"columns": {"partner": "member", "weight": "shares"}, "yes": ["ja"], "no": ["nein"]}
+    assert (
+        run_session(resolved("own.parquet", PARAMETERS["joint"], **more), seed=3).outcome
+        == run_session(resolved("all.csv", PARAMETERS["joint"]), seed=3).outcome
+    )
+
+
+def test_without_weights_everybody_has_one() -> None:
+    write(Path("one.parquet"), {"roof": ["yes", "no", "yes"], "bylaws": ["no", "no", "no"]})
+    found = resolved("one.parquet", {"variant": "joint"})
+    assert found.protocol.parameters.public_weights
+    assert run_session(found, seed=3).tallies[-1].num_reports == 3
+
+
+def _with(columns: Columns, **entries: Sequence[Any]) -> Columns:
+    return {**columns, **{name: list(own) for name, own in entries.items()}}
+
+
+SMALL: Columns = {"weight": [1, 2], "roof": ["yes", "no"], "bylaws": [True, False]}
+
+
+@pytest.mark.parametrize(
+    ("second", "field", "allowed"),
+    [
+        ({name: SMALL[name] for name in ("weight", "roof")}, "column 'bylaws' of 2.parquet", "as in 1.parquet"),
+        (_with(SMALL, weight=["1", "2"]), "column 'weight' of 2.parquet", "a number, as in 1.parquet"),
+        (_with(SMALL, weight=[[1], [2]]), "column 'weight' of 2.parquet", "a number, as in 1.parquet"),
+        (_with(SMALL, weight=[1, 7]), "weight (2.parquet row 2)", "one of 1, 2, 3"),
+        (_with(SMALL, weight=[1, None]), "weight (2.parquet row 2)", "given"),
+        (_with(SMALL, roof=["yes", "perhaps"]), "roof (2.parquet row 2)", "yes or no"),
+        (_with(SMALL, roof=[None, "yes"]), "roof (2.parquet row 1)", "yes or no"),
+        (_with(SMALL, bylaws=[True, None]), "bylaws (2.parquet row 2)", "yes or no"),
+    ],
+)
+def test_what_is_wrong_with_one_of_many_files_is_said_with_its_name(second: Columns, field: str, allowed: str) -> None:
+    write(Path("s/1.parquet"), SMALL)
+    write(Path("s/2.parquet"), second)
+    error = refusal("s")
+    assert error.field == field
+    assert allowed in error.allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "field", "allowed"),
+    [
+        ("2.parquet", b"PAR1", "2.parquet", "a whole file of parquet"),
+        ("2.arrow", b"ARROW1", "2.arrow", "a whole file of arrow"),
+        ("2.csv", b"weight,roof,bylaws\n", "2.csv", "a file with rows"),
+        ("2.csv", b"weight,roof,bylaws\n1,yes,no\n\n1,maybe,no\n", "roof (2.csv line 4)", "yes or no"),
+        ("2.csv", b"weight,roof,bylaws\n1,yes,no\n1,yes\n", "2.csv line 3", "3 entries"),
+        ("2.csv", b"weight,roof,roof\n1,yes,no\n", "2.csv line 1", "distinct, non-empty names"),
+        ("2.txt", b"", "2.txt", "a file with rows"),
+    ],
+)
+def test_a_broken_file_is_named(name: str, content: bytes, field: str, allowed: str) -> None:
+    first = {".csv": "1.csv", ".txt": "1.csv"}.get(Path(name).suffix, "1.parquet")
+    write(Path("s") / first, SMALL)
+    Path("s", name).write_bytes(content)
+    error = refusal("s")
+    assert error.field == field
+    assert allowed in error.allowed
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("s/*.csv", "a file, a folder or a pattern: this one names none"),
+        ("none.parquet", "a file, a folder or a pattern: this one names none"),
+        ("empty", "files that are there"),
+        ("s/*", "a file of .parquet"),
+    ],
+)
+def test_what_names_no_tables_is_refused(path: str, allowed: str) -> None:
+    write(Path("s/1.parquet"), SMALL)
+    Path("s/note.doc").write_text("")
+    Path("empty").mkdir()
+    error = refusal(path)
+    assert error.field == "partners"
+    assert allowed in error.allowed
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"without": ["Total"]}, "partners.without"),
+        ({"decimal": ","}, "partners.decimal"),
+        ({"round_weights": 2.0}, "partners.round_weights"),
+        ({"abstentions": "absent"}, "partners.abstentions"),
+        ({"columns": {"weight": "shares"}}, "partners.columns.weight"),
+    ],
+)
+def test_what_needs_all_partners_at_once_is_refused(more: dict[str, Any], field: str) -> None:
+    write(Path("s/1.parquet"), SMALL)
+    with pytest.raises(ConfigurationError) as caught:
+        resolved("s", PARAMETERS["joint"], **more)
+    assert caught.value.field == field
+
+
+def test_a_column_like_that_of_weights_is_not_left_out() -> None:
+    write(Path("s/1.parquet"), {"Weight": [5, 6], "roof": ["yes", "no"], "bylaws": ["yes", "no"]})
+    with pytest.raises(ConfigurationError, match="called 'weight', if it holds weights"):
+        resolved("s", {"variant": "joint"})
+
+
+def test_where_all_rows_are_needed_at_once_it_is_said(psephos: Callable[..., Any]) -> None:
+    write(Path("s/1.parquet"), SMALL)
+    resolved(Path.cwd() / "s", PARAMETERS["joint"])
+    for command in (("plan", "--error", "1%"), ("trials",)):
+        ended = psephos(command[0], *[path.name for path in Path().glob("*.json")], *command[1:])
+        assert ended.status == 2
+        assert "read at once" in ended.err
