@@ -3,13 +3,14 @@
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import msgspec
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, distinct_rows
 from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
@@ -126,14 +127,21 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse a fixed quota that nobody reaches, or too many partners. See `PhasedProtocol.check_roster`."""
-        self._variant.check_roster(len(public))
+        self.check_numbers(*distinct_rows(public))
+
+    def check_numbers(self, rows: IntArray, numbers: IntArray) -> None:
+        """Do the same, so many partners having each of these rows. See `PhasedProtocol.check_numbers`."""
+        num_partners = int(numbers.sum())
+        self._variant.check_roster(num_partners)
         quota, weights = self.parameters.quota, self.parameters.weights
         if quota is None:
             return
         if self.parameters.public_weights:
-            total, shown = math.fsum(np.array(weights)[public[:, 1]].tolist()), "the weight of all partners"
+            of_each: list[tuple[int, int]] = list(zip(rows[:, 1].tolist(), numbers.tolist(), strict=True))
+            total = float(sum(Fraction(weights[place]) * number for place, number in of_each))
+            shown = "the weight of all partners"
         else:
-            total, shown = len(public) * weights[-1], "the greatest weight of so many partners"
+            total, shown = num_partners * weights[-1], "the greatest weight of so many partners"
         require(quota <= total, "quota", quota, f"at most {shown}, {total:g}")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:

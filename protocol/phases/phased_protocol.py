@@ -344,6 +344,15 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         """Run by the maker of a session: raise ConfigurationError if the parameters cannot serve these parties."""
         del public
 
+    def check_numbers(self, rows: IntArray, numbers: IntArray) -> None:
+        """Do the same of parties who come in batches, so many of each of these distinct public rows.
+
+        A protocol with public columns overrides this where it checks a roster and may have more parties than fit into
+        memory: by default their rows are made.
+        """
+        if type(self).check_roster is not PhasedProtocol.check_roster:
+            self.check_roster(np.repeat(rows, numbers, axis=0))
+
     @abc.abstractmethod
     def outcome(self, tallies: Sequence[Tally]) -> OutcomeT:
         """Run by the server: the public outcome of the session, from the tallies of all phases.

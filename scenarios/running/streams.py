@@ -9,10 +9,14 @@ ledger's one line says what each pays at most: who pays what is not kept.
 import contextlib
 import dataclasses
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
+import numpy as np
+
+from ...protocol.arrays import distinct_rows
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.plugin_checks import checked_inputs
@@ -162,8 +166,10 @@ class StreamedInputs:
         """Yield the rows, batch by batch; closed, temporary files are gone.
 
         Raises:
-            ConfigurationError: a file cannot be read or is not what it should be.
+            ConfigurationError: a file cannot be read or is not what it should be; or, after the last batch, the
+                parameters cannot serve so many.
         """
+        numbers = Counter[tuple[int, ...]]()
         with contextlib.ExitStack() as stack:
             folder = self._folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             batches = stack.enter_context(contextlib.closing(self._stream.open(folder)))
@@ -173,8 +179,14 @@ class StreamedInputs:
                         self._protocol, self._protocol.encode(batch.table), num_parties=batch.num_parties
                     )
                 yield inputs
+                rows, of_each = distinct_rows(inputs.public)
+                for row, number in zip(rows.tolist(), of_each.tolist(), strict=True):
+                    numbers[tuple(row)] += number
                 self.num_parties += batch.num_parties
                 self.note = batch.note
+        with blaming(type(self._protocol)):
+            rows = np.array(list(numbers), dtype=np.int64).reshape(len(numbers), -1)
+            self._protocol.check_numbers(rows, np.array(list(numbers.values()), dtype=np.int64))
 
     def entries(self, session: str) -> list[LedgerEntry]:
         """Return one line of each loss for all parties whose reports were drawn: none pays more."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol.arrays import exact_column_sums, solve_positive_definite
+from psephos.protocol.arrays import distinct_rows, exact_column_sums, solve_positive_definite
 from strategies import CHECKED
 
 
@@ -96,3 +96,17 @@ def test_a_system_of_decimals_keeps_their_digits() -> None:
         ones = np.array([[Decimal(1)]] * 8, dtype=np.object_)
         solution = solve_positive_definite(matrix, matrix @ ones)
     assert max(abs(number - 1) for number in solution[:, 0].tolist()) < Decimal("1e-27")
+
+
+@CHECKED
+@given(st.integers(0, 3), st.sampled_from([(0, 2), (-2, 2), (0, 2**20)]), st.data())
+def test_distinct_rows_are_those_of_numpy_with_their_numbers(
+    width: int, ends: tuple[int, int], data: st.DataObject
+) -> None:
+    row = st.lists(st.integers(*ends), min_size=width, max_size=width)
+    drawn = data.draw(st.lists(row, max_size=20))
+    rows = np.array(drawn, dtype=np.int64).reshape(len(drawn), width)
+    found, numbers = distinct_rows(rows)
+    assert np.repeat(found, numbers, axis=0).tolist() == sorted(rows.tolist())
+    assert len({tuple(each) for each in found.tolist()}) == len(found)
+    assert found.dtype == numbers.dtype == np.int64

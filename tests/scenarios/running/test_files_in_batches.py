@@ -253,3 +253,13 @@ def test_where_all_rows_are_needed_at_once_it_is_said(psephos: Callable[..., Any
         ended = psephos(command[0], *[path.name for path in Path().glob("*.json")], *command[1:])
         assert ended.status == 2
         assert "read at once" in ended.err
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_a_quota_that_nobody_reaches_is_refused_before_anything_is_released(*, is_public: bool) -> None:
+    write(Path("s/1.parquet"), SMALL)
+    found = run_session(resolved("s", {**PARAMETERS["joint"], "public_weights": is_public, "quota": 3.0}), seed=3)
+    assert found.tallies[-1].num_reports == 2
+    with pytest.raises(ConfigurationError, match="quota must be at most") as caught:
+        run_session(resolved("s", {**PARAMETERS["joint"], "public_weights": is_public, "quota": 7.0}), seed=3)
+    assert f"{3 if is_public else 6}" in caught.value.allowed
