@@ -636,7 +636,6 @@ class FailingLog:
     """A log on a disk that is full."""
 
     def info(self, event: str, **fields: object) -> None:
-        """Fail."""
         del event, fields
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -713,7 +712,6 @@ class Raising(Deviation):
         self._error = error
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """Fail."""
         del peer, message
         raise self._error
 

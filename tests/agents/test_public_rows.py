@@ -131,7 +131,6 @@ async def test_a_report_that_does_not_fit_its_senders_row_is_refused_and_the_oth
             return [(0, 1)] * self.num_values
 
         def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-            """Pay for all."""
             del public
             return self.losses
 
@@ -139,7 +138,6 @@ async def test_a_report_that_does_not_fit_its_senders_row_is_refused_and_the_oth
         """Answers what it is not asked."""
 
         def make_phases(self) -> Iterable[Phase]:
-            """Return the phases, the first with all answers."""
             _, favorites = super().make_phases()
             return AllAnswers(self.parameters), favorites
 

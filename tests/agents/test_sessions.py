@@ -67,7 +67,6 @@ def simulation(*, record_views: bool = False, session: str = "council") -> Simul
 
 
 def make_server(mode: Mode, *, names: Sequence[str] = NAMES, **options: Any) -> CloudServer:
-    """Return a server for these parties."""
     public = INPUTS.public if len(names) == len(INPUTS) else INPUTS.public[[0] * len(names)]
     return CloudServer(VOTE, Roster(names, public), mode, **options)
 

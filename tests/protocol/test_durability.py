@@ -173,7 +173,6 @@ class World:
                 self._begin(name)
 
     def start(self) -> "World":
-        """Start the server."""
         self._guarded(SERVER, lambda: self._act(SERVER, self.server.start()))
         return self
 

@@ -37,7 +37,6 @@ class Durable:
         self._act(SERVER, self.server.start())
 
     def make_server(self) -> ServerMachine:
-        """Return a server from its records."""
         records = [record for record in self.kept[SERVER] if isinstance(record, ServerRecord)]
         return ServerMachine(VOTE, self.session.roster, self.session.mode(), records=records)
 
@@ -69,7 +68,6 @@ class Durable:
                     pass
 
     def deliver(self) -> None:
-        """Deliver all messages, and those that they bring."""
         while self._queue:
             sender, recipient, message = self._queue.popleft()
             if recipient == SERVER:

@@ -298,7 +298,6 @@ class Shown(Phase):
         super().__init__("shown", columns=range(1), mechanism=mechanism, losses=losses)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0))
 
@@ -312,7 +311,6 @@ class Hidden(CentralPhase):
         super().__init__("hidden", columns=range(1), bound=1, tally_mechanism=mechanism, losses=losses)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0))
 
@@ -325,16 +323,13 @@ class Mixed(PhasedProtocol[Count, Sum]):
     outcome_type = Sum
 
     def make_phases(self) -> list[Phase]:
-        """Return the phases, in the order asked for."""
         phases = {"shown": Shown, "hidden": Hidden}
         return [phases[name]() for name in self.parameters.order]
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the one column."""
         return (Column("value", private=True, description="0 or 1"),)
 
     def encode(self, table: Any) -> Inputs:
-        """Return the rows."""
         values = np.array(table["value"], dtype=np.int64).reshape(-1, 1)
         return Inputs(values, np.empty((len(values), 0), dtype=np.int64))
 

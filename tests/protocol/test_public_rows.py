@@ -143,7 +143,6 @@ class OfAnyRow(Quiz):
     """The favorite alone, which costs the same whatever a public row says, and however long it is."""
 
     def make_phases(self) -> Iterable[Phase]:
-        """Return the second phase."""
         _, favorites = super().make_phases()
         return (favorites,)
 
@@ -264,7 +263,6 @@ def test_a_row_where_the_protocol_has_none_is_blamed_if_the_client_knows_that() 
 
 
 def client_of_row(public: Any) -> ClientMachine:
-    """Return the machine of p2, which was given this public row."""
     return ClientMachine(QUIZ, Party("p2", 2, ROW, public=public), make_session().mode())
 
 

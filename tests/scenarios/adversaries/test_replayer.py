@@ -9,7 +9,6 @@ Play = Callable[..., Any]
 
 
 def replayer(*members: str, **keys: Any) -> dict[str, Any]:
-    """Return a table."""
     return {"role": "replayer", "members": list(members), **keys}
 
 

@@ -59,14 +59,6 @@ def test_json_is_the_result_and_nothing_else(psephos: Psephos, transport: str) -
     assert json.loads(ended.out)["session"] == "consortium"
 
 
-def test_every_path_prints_the_same_json(psephos: Psephos) -> None:
-    printed = {
-        psephos(*SMALL[:-1], f"out-{path}", "--json", "--seed", 3, "--transport", path).out
-        for path in ("memory", "tcp", "array")
-    }
-    assert len(printed) == 1
-
-
 def test_arrays_are_said_to_have_no_agents(psephos: Psephos) -> None:
     assert "arrays, no agents" in psephos(*SMALL, "--transport", "array").out
 

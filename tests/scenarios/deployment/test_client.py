@@ -66,7 +66,6 @@ def invitation_to(
 
 
 def joining_of(address: str, party: str = "ann", **options: Any) -> Joining:
-    """Return how a party takes part."""
     usual: dict[str, Any] = {"entries": ENTRIES[party], "seed": SEED, "transport": "tcp"}
     return Joining(address=address, party=party, **{**usual, **options})
 
@@ -328,7 +327,6 @@ class FirstEvent:
         self.has_come = threading.Event()
 
     def info(self, event: str, **fields: Any) -> None:
-        """Take note of an event."""
         del event, fields
         self.has_come.set()
 

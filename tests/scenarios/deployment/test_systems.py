@@ -51,7 +51,6 @@ MECHANISMS = ("laplace", "sampling", "exponential", "sampled_pair", "noisy_score
 
 
 def has_reported(session: Serving, party: str = "ann") -> bool:
-    """Return whether the server has heard a report of a party."""
     return any(event.get("party") == party and "report" in event["event"] for event in session.events)
 
 
@@ -313,7 +312,6 @@ Deployed = tuple[Surveyed, Path, dict[str, Ending]]
 
 
 def parties_of(system: Surveyed) -> tuple[str, ...]:
-    """Return which parties of a system are processes."""
     return FEW if system.protocol == PLANS.protocol else system.names
 
 

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from psephos.protocol.fair_voting import FairVoting, reference_run
 from psephos.protocol.fair_voting.parameters import CENTRAL, MechanismName
-from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.running.statements import trust_in
 from runs import made, price, refusal, views_of, words_of
@@ -132,49 +130,6 @@ def test_every_mechanism_is_alike_on_every_path(tmp_path: Path, mechanism: str, 
     assert (outcome["groups"], outcome["group_sizes"]) == (["north", "south"], [8, 5])
     assert (outcome["model"] == "central") == (mechanism in CENTRAL)
     assert outcome["mechanism"] == mechanism or mechanism in {"local", "joint"}
-
-
-@pytest.mark.few(most=3)
-@pytest.mark.parametrize(
-    "settings",
-    [
-        ("mechanism=laplace", "calibration=printed"),
-        ("mechanism=laplace", "relation=add-remove-one"),
-        ("mechanism=laplace", "scores=plurality"),
-        ("mechanism=laplace", "scores=[10, 3.5, 1, 0]"),
-        ("mechanism=exponential", "relation=add-remove-one"),
-        ("mechanism=sampling", "reading=subsample"),
-        ("mechanism=sampling", "reading=subsample", "scale=printed", "gamma=0"),
-        ("mechanism=sampling", "scores=veto", "gamma=0.5"),
-        ("mechanism=noisy_scores", "scores=veto"),
-        ("mechanism=sampled_position", "scores=[5, 5, 1, 0]"),
-    ],
-    ids=" ".join,
-)
-def test_every_variant_is_alike_on_every_path(tmp_path: Path, settings: tuple[str, ...]) -> None:
-    assert len(results_of("two-societies", tmp_path, *SMALL, *settings)) == 1
-
-
-@pytest.mark.few(most=4)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_real_breakfasts_are_alike_on_every_path(tmp_path: Path, real_sets: Path, mechanism: str) -> None:
-    few = ("voters.alternatives=['1', '2', '3', '4', '5']",) if mechanism in {"whole_ranking", "joint_ranking"} else ()
-    settings = (f"data={real_sets}", f"mechanism={mechanism}", "num_samples=10", *few)
-    (result,) = results_of("breakfast", tmp_path, *settings)
-    assert result["outcome"]["group_sizes"] == [21, 21]
-    assert len(result["outcome"]["candidates"]) == (5 if few else 15)
-    assert "truth" in result  # what is public record may be shown
-
-
-@pytest.mark.few(most=4)
-@pytest.mark.parametrize("settings", [(), ("reading=subsample",)], ids=["usual", "subsample"])
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_run_is_the_reference_run_of_the_protocol(tmp_path: Path, mechanism: str, settings: tuple[str, ...]) -> None:
-    own = (*SMALL, f"mechanism={mechanism}", "seed=17", "name=reference", *settings)
-    resolved, finished = made("two-societies", tmp_path / "out", *own)
-    assert isinstance(resolved.protocol, FairVoting)
-    noise = SimulatedNoise(17, session="reference", round_number=0)
-    assert reference_run(resolved.protocol, resolved.inputs, noise=noise) == finished.record.outcome
 
 
 SOURCES: Mapping[str, tuple[str, ...]] = {

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from machine_files import write_moral_machine_like
-from psephos.protocol.moral_preferences import MoralPreferences, reference_run
-from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.running.statements import trust_in
@@ -84,46 +82,6 @@ def test_a_shipped_scenario_is_alike_on_every_path(tmp_path: Path, scenario: str
     features = result["outcome"]["features"]
     of_societies = [society["name"] for society in result["outcome"].get("societies", [])]
     assert set(result["truth"]) == {*features, *(f"{name}, {feature}" for name in of_societies for feature in features)}
-
-
-@pytest.mark.few(most=7)
-@pytest.mark.parametrize(
-    "settings",
-    [
-        ("paradigm=VLCP", "mechanism=laplace"),
-        ("paradigm=VLCP", "mechanism=laplace", "relation=add-remove-one", "num_voters=9"),
-        ("paradigm=VLCP", "mechanism=direction"),
-        ("paradigm=RLCP", "mechanism=laplace"),
-        ("paradigm=RLCP", "mechanism=pooled", "sensitivity=printed"),
-        ("paradigm=RLCP", "mechanism=direction"),
-        ("paradigm=VLDP", "mechanism=laplace", "project=true"),
-        ("paradigm=VLDP", "mechanism=direction"),
-        ("paradigm=RLDP", "mechanism=laplace", "voters.groups={}", "mean=plain"),
-        ("paradigm=RLDP", "mechanism=functional", "voters.groups={}", "remedy=trim"),
-        ("paradigm=RLDP", "mechanism=functional", "clipping=items", "remedy=nonconvex"),
-        ("paradigm=RLDP", "mechanism=pooled"),
-        ("paradigm=RLDP", "mechanism=direction", "voters.groups={}"),
-        ("paradigm=RLDP", "mechanism=direction", "covariance=[[2,0,0],[0,1,0.5],[0,0.5,1]]"),
-    ],
-    ids=lambda settings: " ".join(settings[:2]),
-)
-def test_every_paradigm_is_alike_on_every_path(tmp_path: Path, settings: tuple[str, ...]) -> None:
-    results = {
-        result_bytes("moral-synthetic", tmp_path / path, *SYNTHETIC, *settings, f"transport={path}") for path in PATHS
-    }
-    (result,) = map(json.loads, results)
-    is_hidden = "relation=add-remove-one" in settings
-    assert result["received"] == ({} if is_hidden else {"preferences": 7})
-    assert result["outcome"]["paradigm"] == settings[0].removeprefix("paradigm=")
-
-
-@pytest.mark.parametrize("paradigm", ["VLCP", "RLDP"])
-def test_a_run_is_the_reference_run_of_the_protocol(tmp_path: Path, paradigm: str) -> None:
-    settings = (*SYNTHETIC, f"paradigm={paradigm}", "mechanism=direction", "seed=17", "name=reference")
-    resolved, finished = made("moral-synthetic", tmp_path / "out", *settings)
-    assert isinstance(resolved.protocol, MoralPreferences)
-    noise = SimulatedNoise(17, session="reference", round_number=0)
-    assert reference_run(resolved.protocol, resolved.inputs, noise=noise) == finished.record.outcome
 
 
 @pytest.mark.parametrize("source", ["choices", "responses", "listed"])

@@ -73,7 +73,6 @@ class Vote:
     seed: int
 
     def run(self, path: Literal["array", "memory", "tcp", "tls"]) -> SessionRecord:
-        """Run it on one path."""
         noise = SimulatedNoise(self.seed, session="s")
         if path == "array":
             return run_arrays(self.protocol, inputs=self.inputs, noise=noise)
@@ -257,7 +256,6 @@ class SometimesAway(Partner):
     __slots__ = ()
 
     async def take_part(self, channel: Any) -> Any:
-        """Take part, or go."""
         if self.ledger.person.startswith("away"):
             await channel.aclose()
             raise SessionAborted(reason="away", by=self.ledger.person)
@@ -274,16 +272,13 @@ class Notes:
         self.events: list[str] = []
 
     def info(self, event: str, **_fields: Any) -> None:
-        """Take note."""
         self.events.append(event)
 
     def warning(self, event: str, **_fields: Any) -> None:
-        """Take note."""
         self.events.append(event)
 
 
 def with_budget(epsilon: float) -> dict[str, Ledger]:
-    """Return a ledger for each partner."""
     return {name: Ledger(name, budget=Budget(epsilon=epsilon)) for name in PARTIES}
 
 
@@ -439,7 +434,6 @@ class LateTransport(MemoryTransport):
         self._connections = 0
 
     async def connect(self, address: str) -> Channel:
-        """Connect, or be late."""
         self._connections += 1
         if self._connections == 3:
             await trio.sleep(60)

@@ -67,7 +67,6 @@ def responses(tmp_path: Path) -> Path:
 
 
 def streamed(folder: Path, *settings: str, scenario: str = "moral-synthetic", **options: Any) -> Finished:
-    """Run a streamed scenario in a folder."""
     resolved = resolve(load_scenario(scenario, ["seed=7", *settings, *STREAMED]))
     return run_in_folder(resolved, RunFolder(folder), pictures=False, **options)
 

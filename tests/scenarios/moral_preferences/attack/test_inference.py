@@ -46,7 +46,6 @@ def records(num_voters: int, *, seed: int = 3) -> list[FloatArray]:
 
 
 def survey(paradigm: Paradigm = Paradigm.VLDP, **settings: Any) -> MoralPreferences:
-    """Return a protocol."""
     return MoralPreferences(Parameters(features=FEATURES, paradigm=paradigm, max_records=6, **settings))
 
 
@@ -56,12 +55,10 @@ def inputs_of(protocol: MoralPreferences, num_voters: int = NUM_VOTERS) -> Input
 
 
 def see(protocol: MoralPreferences, inputs: Inputs, coalition: Coalition = SERVER, *, session: str = "s") -> Seen:
-    """Return what a coalition sees of a session."""
     return seen_by_arrays(protocol, inputs, noise=SimulatedNoise(5, session=session), coalition=coalition)
 
 
 def everybody(inputs: Inputs) -> IntArray:
-    """Return all places."""
     return np.arange(len(inputs), dtype=np.int64)
 
 

@@ -32,7 +32,6 @@ class Crowd:
     inputs: Inputs
 
     def seen(self, coalition: Coalition = SERVER, *, session: str = "s") -> Seen:
-        """Return what a coalition sees of a session."""
         return seen_by_arrays(self.protocol, self.inputs, noise=SimulatedNoise(4, session=session), coalition=coalition)
 
     def all_but(self, place: int) -> Coalition:
@@ -43,7 +42,6 @@ class Crowd:
 def crowd(
     num_workers: int, num_answers: int, num_tasks: int | None = None, *, labels: int = 2, **settings: Any
 ) -> Crowd:
-    """Make one up."""
     generator = np.random.default_rng(7)
     number = num_tasks or num_answers
     noise: dict[str, Any] = {"mechanism": "two_layer", "epsilon": 1.0, **settings}
