@@ -70,6 +70,7 @@ GARBAGE = b"\xc1 garbage"
 # A client that stalls.
 
 
+@pytest.mark.bad_input("a partner that stalls")
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_client_that_stalls_until_the_deadline_is_left_out_and_hears_the_release(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
@@ -169,6 +170,7 @@ async def test_a_client_that_never_reads_is_cut_off_and_the_vote_goes_on(
     assert session.seconds <= LINGER_SECONDS
 
 
+@pytest.mark.bad_input("a partner that never reads")
 async def test_a_client_that_never_reads_holds_up_the_end_for_a_bounded_time(clock: trio.testing.MockClock) -> None:
     async with open_session(TCPTransport(), TWO_OF_THREE, honest=HONEST) as session:
         carol = await session.connect()
@@ -181,6 +183,7 @@ async def test_a_client_that_never_reads_holds_up_the_end_for_a_bounded_time(clo
 # A client that vanishes.
 
 
+@pytest.mark.bad_input("a partner that vanishes")
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_client_that_vanishes_in_a_phase_is_not_waited_for(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
@@ -209,7 +212,7 @@ async def test_what_a_client_reported_before_it_vanished_stands(clock: trio.test
 # Bytes that are no message, and messages that have no place.
 
 
-@pytest.mark.bad_input("oversized, truncated or garbage frames")
+@pytest.mark.bad_input("oversized, truncated or garbage frames", "a report in the wrong phase")
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize(
     ("payload", "error"),

@@ -16,6 +16,7 @@ from psephos.transports import MemoryTransport, Transport
 ID = SimulatedNoise(7, session="council").session_id
 
 
+@pytest.mark.bad_input("the same report again")
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_the_same_report_again_is_counted_once(make_transport: Callable[[], Transport]) -> None:
     honest = await meet(make_transport())
