@@ -107,30 +107,6 @@ async def test_a_roster_that_does_not_come_is_an_error_that_names_who_was_missin
     assert session.seconds == pytest.approx(DEADLINE)
 
 
-async def test_a_late_report_is_neither_counted_nor_a_fault(clock: trio.testing.MockClock) -> None:
-    num_opened = 0
-    second_phase = trio.Event()
-
-    def listen(effect: Effect) -> None:
-        nonlocal num_opened
-        num_opened += isinstance(effect, Opened)
-        if num_opened == 2:
-            second_phase.set()
-
-    protocol = DPWeVote(Parameters(candidates=("a", "b"), weight_collection="per_candidate"))
-    async with (
-        open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST, protocol=protocol, listener=listen) as session,
-        await session.connect() as carol,
-    ):
-        await carol.send([hello("carol")])
-        await next_request(carol)
-        await second_phase.wait()
-        await carol.send([report(0, 1)])
-        messages = await messages_until_the_end(carol)
-    session.assert_two_have_decided(2, 2, 2, 2)
-    assert [type(message) for message in messages] == [Release]
-
-
 # A client that does not read.
 
 
@@ -247,19 +223,6 @@ async def test_a_fault_after_hello_is_said_logged_and_ends_that_client_alone(
     assert (dropped["peer"], dropped["error"]) == ("carol", error.__name__)
     assert isinstance(abort, Abort)
     assert abort.reason == dropped["reason"]
-
-
-async def test_an_announced_oversize_after_hello_ends_that_client_alone(clock: trio.testing.MockClock) -> None:
-    transport = TCPTransport()
-    async with open_session(transport, TWO_OF_THREE, honest=HONEST) as session:
-        host, port = session.listener.address.rsplit(":", 1)
-        async with await trio.open_tcp_stream(host, int(port)) as stream:
-            greeting = hello("carol")
-            await stream.send_all(len(greeting).to_bytes(4, "big") + greeting + b"\xff\xff\xff\xff")
-            with contextlib.suppress(trio.BrokenResourceError):
-                while await stream.receive_some():
-                    pass
-    session.assert_two_have_decided(2, 2)
 
 
 @pytest.mark.bad_input("oversized, truncated or garbage frames")

@@ -1,6 +1,5 @@
 """Fair voting as scenarios: the same result on every path, every source of voters, and nobody's ranking left."""
 
-import collections
 import gzip
 import json
 import math
@@ -13,7 +12,7 @@ import pytest
 from psephos.protocol.fair_voting.parameters import CENTRAL, MechanismName
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.running.statements import trust_in
-from runs import made, price, refusal, views_of, words_of
+from runs import made, refusal, views_of, words_of
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -315,24 +314,6 @@ def test_another_data_set_takes_the_place_of_voters_and_their_options(
 
 
 # Price.
-
-
-@pytest.mark.few(most=4)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(tmp_path: Path, mechanism: str) -> None:
-    """Thirteen voters; where a smaller group pays more, there is a line for each group."""
-    charged: dict[str, collections.Counter[bytes]] = {}
-    for path in PATHS:
-        made("two-societies", tmp_path / path, *SMALL, f"mechanism={mechanism}", f"transport={path}")
-        entries = read_ledger(tmp_path / path)
-        assert len(entries) == (13 if path != "array" else 2 if mechanism in CENTRAL - {"laplace"} else 1)
-        charged[path] = collections.Counter()
-        for entry in entries:
-            charged[path][price(entry)] += entry.num_persons
-            assert (entry.unit, entry.phase, entry.claimed) == ("voter", "rankings", 0.6)
-            assert (entry.model.value == "central") == (mechanism in CENTRAL)
-        assert sum(charged[path].values()) == 13
-    assert charged["memory"] == charged["tcp"] == charged["array"]
 
 
 def test_a_larger_group_pays_less_where_its_size_protects_it(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Moral preferences as scenarios: the same result on every path, every source of voters, and nobody's choices left."""
 
-import collections
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from machine_files import write_moral_machine_like
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.running.statements import trust_in
-from runs import made, price, refusal, result_bytes, views_of
+from runs import made, refusal, result_bytes, views_of
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -309,61 +308,6 @@ def test_more_voters_of_groups_run_again_with_their_own_levels(psephos: Psephos)
 
 
 # Price.
-
-
-def test_a_budget_is_held_against_who_pays_most(write: Write, tmp_path: Path) -> None:
-    """At ε = .5 a record, and at most two records, a voter pays 1, whoever it is."""
-    settings = (f"voters={write('a.csv', CHOICES)}", "paradigm=RLDP", "mechanism=direction", "epsilon=0.5")
-    error = refusal("moral-synthetic", *settings, "budget=0.99")
-    assert (error.field, error.value, error.allowed) == (
-        "budget",
-        0.99,
-        "at least the session's 1 for replace-one neighbors",
-    )
-    made("moral-synthetic", tmp_path / "out", *settings, "budget=1")
-    events = [json.loads(line) for line in (tmp_path / "out" / "events.jsonl").read_bytes().splitlines()]
-    left = {event["party"]: event["remaining"] for event in events if event["event"] == "privacy_loss"}
-    assert left == {"ann": 0, "bob": 0}
-
-
-def test_a_budget_knows_the_greatest_epsilon(write: Write) -> None:
-    settings = (
-        f"voters.choices={write('a.csv', CHOICES)}",
-        f"voters.epsilons={write('e.csv', EPSILONS)}",
-        "paradigm=VLDP",
-    )
-    assert (
-        refusal("moral-synthetic", *settings, "budget=1.99").allowed
-        == "at least the session's 2 for replace-one neighbors"
-    )
-    resolve(load_scenario("moral-synthetic", [*settings, "budget=2"]))
-
-
-@pytest.mark.parametrize(
-    ("settings", "unit", "model", "total"),
-    [
-        (("paradigm=VLCP",), "voter", "central", 7),
-        (("paradigm=RLCP", "mechanism=direction"), "voter", "central", 28),
-        (("paradigm=VLDP",), "voter", "local", 7),
-        (("paradigm=RLDP", "mechanism=functional"), "voter", "local", 28),
-    ],
-)
-def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(
-    tmp_path: Path, settings: tuple[str, ...], unit: str, model: str, total: float
-) -> None:
-    """Seven voters at ε = 1; with ε for a record, four times as much for a voter's four records."""
-    charged: dict[str, collections.Counter[bytes]] = {}
-    for path in PATHS:
-        made("moral-synthetic", tmp_path / path, *SYNTHETIC, *settings, f"transport={path}")
-        entries = read_ledger(tmp_path / path)
-        assert len(entries) == {"array": 1}.get(path, 7)
-        charged[path] = collections.Counter()
-        for entry in entries:
-            charged[path][price(entry)] += entry.num_persons
-            assert (entry.unit, entry.model.value, entry.phase) == (unit, model, "preferences")
-        assert sum(entry.num_persons * entry.claimed for entry in entries) == total
-        assert all(entry.proven <= entry.claimed * (1 + 1e-9) for entry in entries)
-    assert charged["memory"] == charged["tcp"] == charged["array"]
 
 
 def test_groups_have_a_line_for_each_level_by_arrays(tmp_path: Path) -> None:

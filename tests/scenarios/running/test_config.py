@@ -441,25 +441,6 @@ def test_parameters_of_voters_that_are_no_table_are_named(write: Write, setting:
     assert refusal(str(path), setting).field == "parameters"
 
 
-@pytest.mark.parametrize("key", ["choices", "responses"])
-def test_a_file_of_voters_takes_the_place_of_the_scenarios_own(key: str) -> None:
-    scenario = load_scenario("fairness-judgements", [f"voters.{key}=mine.csv"])
-    assert scenario.parties == {key: "mine.csv"}  # groups and all: what was said of the others
-    assert (scenario.title, scenario.description) == ("", "")
-    assert scenario.trust
-
-
-def test_paths_of_voters_are_seen_from_their_scenarios_folder(write: Write, tmp_path: Path) -> None:
-    text = 'protocol = "moral-preferences"\n[voters]\n'
-    path = write("a.toml", f"{text}choices = 'a.csv'\nepsilons = 'e.csv'\n")
-    assert load_scenario(str(path)).parties == {
-        "choices": str(tmp_path / "a.csv"),
-        "epsilons": str(tmp_path / "e.csv"),
-    }
-    path = write("b.toml", f"{text}responses = 'r.csv'\nstream = true\n")
-    assert load_scenario(str(path)).parties == {"responses": str(tmp_path / "r.csv"), "stream": True}
-
-
 def test_an_unknown_paradigm_is_answered_with_those_that_there_are() -> None:
     error = refusal("moral-synthetic", "voters.voters=3", "paradigm=VLPD")
     assert (error.field, error.value) == ("parameters.paradigm", "VLPD")
@@ -483,26 +464,6 @@ def test_a_file_of_ballots_that_a_scenario_names_is_a_table_too(write: Write, tm
     # A file with a line for each voter says their groups itself, and one of another protocol is no ballots.
     assert load_scenario("two-societies", ["voters=x.csv"]).parties == "x.csv"
     assert load_scenario("moral-machine", ["voters=x.pb"]).parties == "x.pb"
-
-
-def test_a_file_for_each_group_takes_the_place_of_the_made_up_voters() -> None:
-    scenario = load_scenario("two-societies", ["voters.group_files.n=a.soc", "voters.group_files.s=b.soc"])
-    assert scenario.parties == {"group_files": {"n": "a.soc", "s": "b.soc"}}
-    assert (scenario.title, scenario.seed) == ("", None)
-
-
-def test_paths_of_ballots_are_seen_from_their_scenarios_folder(write: Write, tmp_path: Path) -> None:
-    text = 'protocol = "fair-voting"\n[voters]\n'
-    path = write("a.toml", f"{text}file = 'x.soc'\ngroups_file = 'g.csv'\n")
-    assert load_scenario(str(path)).parties == {"file": str(tmp_path / "x.soc"), "groups_file": str(tmp_path / "g.csv")}
-    path = write("b.toml", f"{text}group_files = {{n = 'a.soc', s = 'sub/b.soc'}}\n")
-    files = {"n": str(tmp_path / "a.soc"), "s": str(tmp_path / "sub" / "b.soc")}
-    assert load_scenario(str(path)).parties == {"group_files": files}
-    path = write("c.toml", f"{text}data = 'preflib_00030_uklabor'\ngroups_file = 'g.csv'\n")
-    assert load_scenario(str(path)).parties == {
-        "data": "preflib_00030_uklabor",
-        "groups_file": str(tmp_path / "g.csv"),
-    }
 
 
 def test_another_data_set_takes_the_place_of_the_options_of_the_scenarios_own() -> None:

@@ -166,16 +166,6 @@ def crowd_of(write: Write, workers: str, more: str = "") -> Local:
     return resolve(load_scenario(str(write("crowd.toml", text))))
 
 
-def test_a_file_of_answers_has_a_line_for_each_of_them(write: Write) -> None:
-    write("mine.csv", "task,worker,label\nq2,bob,no\nq1,bob,yes\nq2,ann,yes\n")
-    resolved = crowd_of(write, "'mine.csv'")
-    assert list(resolved.names) == ["ann", "bob"]
-    assert resolved.inputs.public.tolist() == [[0, 1, -1], [1, 0, 1]]
-    assert resolved.inputs.private.tolist() == [[1, -1], [1, 0]]
-    assert (resolved.gold, resolved.may_show_truth) == ({}, False)
-    assert resolved.parameters_of_parties >= {"tasks", "answer_sets", "max_answers"}
-
-
 @pytest.mark.parametrize(
     "workers",
     [
@@ -245,33 +235,6 @@ def survey_of(write: Write, voters: str, more: str = "") -> Local:
     """Resolve a scenario over these voters."""
     text = f'protocol = "moral-preferences"\nvoters = {voters}\n{more}'
     return resolve(load_scenario(str(write("survey.toml", text))))
-
-
-def test_a_file_of_choices_has_two_lines_for_each_record(write: Write) -> None:
-    write("mine.csv", "voter,record,choice,lives,law\nbob,1,1,3,0\nann,1,0,1,1\nbob,1,0,2,2\nann,1,1,5,0\n")
-    resolved = survey_of(write, "'mine.csv'")
-    assert list(resolved.names) == ["bob", "ann"]
-    assert resolved.protocol.parameters.features == ("lives", "law")
-    assert resolved.protocol.parameters.max_records == 1
-    assert resolved.parameters_of_parties >= {"features", "max_records"}
-    assert resolved.note == "2 records of 2 voters, from 4 rows"
-    assert not resolved.may_show_truth
-
-
-@pytest.mark.parametrize(
-    "voters",
-    [
-        "[{ voter = 'ann', records = [[[5, 0], [1, 1]]] }, { voter = 'bob', records = [[[3, 0], [2, 2]]] }]",
-        "[{records=[[{law=0, lives=5}, [1, 1]]], voter='ann'}, {voter='bob', records=[[[3.0, 0], {law=2, lives=2}]]}]",
-    ],
-    ids=["lists", "tables"],
-)
-def test_voters_are_listed_with_their_records(write: Write, voters: str) -> None:
-    resolved = survey_of(write, voters, FEATURES)
-    write("mine.csv", "voter,record,choice,lives,law\nann,1,1,5,0\nann,1,0,1,1\nbob,1,1,3,0\nbob,1,0,2,2\n")
-    filed = survey_of(write, "'mine.csv'", FEATURES)
-    assert list(resolved.names) == list(filed.names) == ["ann", "bob"]
-    assert resolved.inputs.private.tolist() == filed.inputs.private.tolist()
 
 
 def test_listed_voters_may_have_an_epsilon_each(write: Write) -> None:

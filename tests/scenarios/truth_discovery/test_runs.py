@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from psephos.protocol.truth_discovery import OwnOutcome
-from psephos.scenarios import load_scenario, read_ledger, resolve, run_session
+from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.running.statements import trust_in
 from runs import made, price, refusal, result_bytes
 
@@ -451,14 +451,3 @@ def test_the_truth_of_clean_answers_is_shown_of_nobody_real_or_of_public_record(
     resolved, finished = made("crowd", tmp_path / "out", f"data={duchenne}", *chosen)
     assert finished.truth == (resolved.protocol.truth(resolved.inputs) if shown else None)
     assert [key for key in finished.result if key == "truth"] == shown
-
-
-def test_secure_noise_draws_anew_every_time() -> None:
-    resolved = resolve(load_scenario("peer-grading", ["noise=secure"]))
-    first, second = (run_session(resolved, seed=1).tallies[0].totals.tolist() for _ in range(2))
-    assert first != second
-
-
-def test_another_round_draws_other_noise(tmp_path: Path) -> None:
-    first, second = (result_bytes("crowd", tmp_path / n, f"round={n}", *SMALL) for n in "12")
-    assert json.loads(first)["tallies"] != json.loads(second)["tallies"]
