@@ -12,7 +12,7 @@ import pytest
 from psephos.protocol.fair_voting.parameters import CENTRAL, MechanismName
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.running.statements import trust_in
-from runs import made, refusal, views_of, words_of
+from runs import made, refusal, words_of
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -184,14 +184,6 @@ def test_a_runs_scenario_runs_again_from_its_own_folder(
     assert (again.status, again.err, again.out) == (0, "", first.out)
 
 
-def test_made_up_societies_run_again(psephos: Psephos) -> None:
-    words = ("--seed", 5, "--no-pictures", "--json")
-    first = psephos("run", "two-societies", *words_of(*SMALL), *words, "--out", "first")
-    assert (first.status, first.err) == (0, "")
-    again = psephos("run", "first/scenario.json", *words, "--out", "again")
-    assert (again.status, again.err, again.out) == (0, "", first.out)
-
-
 # Sources of voters.
 
 
@@ -360,27 +352,7 @@ def test_a_budget_is_held_against_the_smallest_group(tmp_path: Path) -> None:
     assert left[5] > 0.1
 
 
-def test_a_ledger_says_what_a_run_cost(psephos: Psephos) -> None:
-    ran = psephos("run", "two-societies", *words_of(*SMALL), "--no-pictures", "--out", "out")
-    assert (ran.status, ran.err) == (0, "")
-    told = psephos("ledger", "out")
-    assert (told.status, told.err) == (0, "")
-    for word in ("rankings", "laplace", "voter", "13", "0.6", "two-societies", "replace-one"):
-        assert word in told.out
-
-
 # Algorithm 2's number of samples.
-
-
-@pytest.mark.bad_input("too few voters for the samples of Algorithm 2")
-def test_too_few_voters_for_the_samples_are_refused_with_the_numbers() -> None:
-    """(4/.3²)·ln(4/.001) is 368.6, and .3·500 is 150; the table of the paper has N/A here, at 1,000 and 500 voters."""
-    error = refusal("two-societies", "mechanism=sampling", "epsilon=0.3")
-    assert (error.field, error.value) == ("epsilon", 0.3)
-    for words in ("369 samples", "150", "500"):
-        assert words in error.allowed
-    resolve(load_scenario("two-societies", ["mechanism=sampling", "epsilon=0.6"]))
-    resolve(load_scenario("two-societies", ["mechanism=sampling", "epsilon=0.3", "num_samples=150"]))
 
 
 # What a run leaves.
@@ -413,25 +385,6 @@ def test_without_record_no_file_tells_what_anybody_prefers(
             assert written not in text, (file, written)
         assert "truth" not in text, file
         assert ("person-" in text) == (file.name in {"events.jsonl", "ledger.jsonl"}), file
-
-
-@pytest.mark.parametrize("mechanism", ["laplace", "sampling", "exponential", "sampled_pair", "noisy_scores"])
-def test_the_aggregator_sees_rankings_where_it_is_trusted_and_only_reports_where_it_is_not(
-    tmp_path: Path, mechanism: str
-) -> None:
-    resolved, finished = made("two-societies", tmp_path / "out", *SMALL, f"mechanism={mechanism}", record=True)
-    recorded = read(tmp_path / "out" / "private" / "simulation.json")
-    private = resolved.inputs.private.tolist()
-    assert (recorded["private_rows"], recorded["truth"], recorded["seed"]) == (private, finished.truth, "3")
-    seen = views_of(tmp_path / "out")
-    assert set(seen) == {*resolved.names, "aggregator"}
-    everything = json.dumps(seen["aggregator"])
-    for place, name in enumerate(resolved.names):
-        assert (json.dumps(private[place]) in everything) == (mechanism in CENTRAL), name
-        # A voter sees its own report and what everybody is told, and nobody else's.
-        for row in private:
-            if row != private[place]:
-                assert json.dumps(row) not in json.dumps(seen[name])
 
 
 def test_the_truth_names_the_winners_of_well_known_rules(tmp_path: Path, write: Write) -> None:

@@ -10,7 +10,7 @@ from machine_files import write_moral_machine_like
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.running.statements import trust_in
-from runs import made, refusal, result_bytes, views_of
+from runs import made, refusal, result_bytes
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -23,7 +23,6 @@ SMALL = {
     "own-epsilon": (),
     "cultures": ("voters.voters=7", "voters.records=3"),
 }
-SYNTHETIC = SMALL["moral-synthetic"]
 OF_VOTERS = {"features", "max_records", "epsilons", "societies"}
 CHOICES = """voter,record,choice,lives,law
 ann,1,1,5,0
@@ -97,15 +96,6 @@ def test_a_file_and_a_list_are_alike_on_every_path(tmp_path: Path, write: Write,
     assert "truth" not in result  # nobody made these voters up
 
 
-def test_secure_noise_leaves_a_deployments_result(tmp_path: Path) -> None:
-    for number, paradigm in enumerate(("VLCP", "VLDP")):
-        _, finished = made(
-            "moral-synthetic", tmp_path / str(number), *SYNTHETIC, f"paradigm={paradigm}", "noise=secure"
-        )
-        assert finished.result["kind"] == "deployment"
-        assert finished.truth is None
-
-
 # Sources of voters.
 
 
@@ -131,15 +121,6 @@ def test_a_file_of_responses_takes_the_place_of_the_made_up_voters(psephos: Psep
     assert note in " ".join(ended.out.split())
     assert read(Path("out/run.json"))["parties"] == note
     assert read(Path("out/result.json"))["outcome"]["features"] == list(FEATURES)
-
-
-def test_voters_with_too_few_responses_are_dropped_and_counted(tmp_path: Path) -> None:
-    path = tmp_path / "r.csv"
-    write_moral_machine_like(path, voters=6, records=2)
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
-    resolved = resolve(load_scenario("moral-machine", [f"voters.responses={path}", "voters.min_records=2"]))
-    assert len(resolved.names) == 5
-    assert resolved.note.endswith("1 without a second row, 1 of voters with too few; voters dropped: 1")
 
 
 def test_voters_may_be_listed_with_their_records(psephos: Psephos, write: Write) -> None:
@@ -339,38 +320,6 @@ def test_without_record_no_file_tells_what_anybody_chose_or_prefers(
         for written in ("private", '"seed"', "918273645", "views", '"rows"', '"truth"', *CHARACTERISTIC):
             assert written not in text, (file, written)
         assert ("person-" in text) == (file.name in {"events.jsonl", "ledger.jsonl"}), file
-
-
-@pytest.mark.parametrize(
-    ("paradigm", "mechanism", "shows"),
-    [
-        ("VLCP", "laplace", True),
-        ("RLCP", "pooled", True),
-        ("RLCP", "direction", True),
-        ("VLDP", "laplace", False),
-        ("RLDP", "functional", False),
-        ("RLDP", "direction", False),
-    ],
-)
-def test_the_aggregator_sees_summaries_where_it_perturbs_and_only_reports_where_voters_do(
-    tmp_path: Path, paradigm: str, mechanism: str, *, shows: bool
-) -> None:
-    settings = (*SYNTHETIC, f"paradigm={paradigm}", f"mechanism={mechanism}")
-    resolved, finished = made("moral-synthetic", tmp_path / "out", *settings, record=True)
-    recorded = read(tmp_path / "out" / "private" / "simulation.json")
-    private = resolved.inputs.private.tolist()
-    assert recorded["private_rows"] == private
-    assert recorded["truth"] == finished.truth
-    assert recorded["seed"] == "2019"
-    seen = views_of(tmp_path / "out")
-    assert set(seen) == {*resolved.names, "aggregator"}
-    everything = json.dumps(seen["aggregator"])
-    for place, name in enumerate(resolved.names):
-        assert (json.dumps(private[place]) in everything) == shows, name
-        # A voter sees its own report and what everybody is told, and nobody else's.
-        for other, row in enumerate(private):
-            if other != place:
-                assert json.dumps(row) not in json.dumps(seen[name])
 
 
 # The smallest and the odd.
