@@ -124,21 +124,6 @@ def test_neighbors_differ_in_the_noisy_outcome_alone(given_: dict[str, Any]) -> 
     ]
 
 
-@every_mechanism
-@pytest.mark.parametrize("absent", ABSENT, ids=str)
-def test_whoever_came_is_counted_were_it_nobody(given_: dict[str, Any], absent: tuple[int, ...]) -> None:
-    session = make_session(**given_)
-    wire = play(session, absent)
-    assert wire.result is not None
-    places = [place for place in range(5) if place not in absent]
-    assert (wire.result.outcome, wire.result.tallies) == outcome_of_those_who_reported(session, [places])
-    rows = Inputs(session.inputs.private[places], session.inputs.public[places])
-    arrays = run_population(session.protocol, rows, noise=session.fresh_noise())
-    assert (wire.result.outcome, wire.result.tallies) == (arrays.outcome, arrays.tallies)
-    outcome: Any = wire.result.outcome
-    assert (outcome.group_sizes, outcome.num_reports) == ((3, 2), ())
-
-
 @CHECKED
 @given(st.data())
 def test_any_subset_in_any_order_gives_the_bits_of_the_arrays(data: st.DataObject) -> None:
@@ -392,12 +377,6 @@ def test_the_noise_of_the_server_does_not_depend_on_who_came() -> None:
     all_of, none = (run_population(vote, rows, noise=noise).tallies[0] for rows in (inputs, inputs.of_range(0, 0)))
     public = vote.phase.tally(inputs.private, earlier=[], public=inputs.public)
     assert (all_of.totals - none.totals).tolist() == public.totals.tolist()
-
-
-def test_what_the_server_tells_a_party_is_the_same_bytes_whoever_else_came() -> None:
-    one, other = play(make_session(mechanism="exponential")), play(make_session(mechanism="exponential"), [4])
-    assert heard_by(one, "p0") == heard_by(other, "p0")
-    assert [type(message).__name__ for message in heard_by(one, "p0")] == ["Welcome", "Request", "Release"]
 
 
 @pytest.mark.parametrize("num_voters", [2, 5])
