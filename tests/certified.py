@@ -62,7 +62,6 @@ class CertifiedTransport(MemoryTransport):
         self._fingerprints: collections.deque[str] = collections.deque()  # of those not accepted yet, in order
 
     async def open_listener(self, address: str | None = None) -> Listener:
-        """Listen, and know who comes."""
         return _CertifiedListener(await super().open_listener(address), self._fingerprints)
 
     async def connect(self, address: str, *, fingerprint: str = "") -> Channel:

@@ -128,7 +128,6 @@ def write_vote(folder: Path, *, lines: str = "", entries: Mapping[str, Mapping[s
 
 
 def report(phase: int, *values: int) -> Report:
-    """Return a report."""
     return Report(phase, msgspec.Raw(msgspec.msgpack.encode(values)))
 
 
@@ -160,11 +159,9 @@ class Peer:
         self._received: list[bytes] = []
 
     def send(self, *messages: Message) -> None:
-        """Send messages in one write."""
         self.send_bytes(encode_frames([encode(message) for message in messages]))
 
     def send_bytes(self, data: bytes) -> None:
-        """Send bytes as they are."""
         self._socket.sendall(data)
 
     def ask_for_new_keys(self, number: int) -> None:
@@ -224,7 +221,6 @@ class Peer:
         self._socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """Hang up."""
         self._socket.close()
 
     def __enter__(self) -> Self:
@@ -250,7 +246,6 @@ class SettableClock(trio.abc.Clock):
         """Begin with the first question."""
 
     def current_time(self) -> float:
-        """Return the seconds on it."""
         return time.monotonic() + self._ahead
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
@@ -285,7 +280,6 @@ class Serving:
         self._tell: Callable[[], Standing] | None = None
 
     def open(self, address: str) -> None:
-        """Begin to serve."""
         self._ending = self._pool.submit(trio.run, self._serve, address, clock=self._clock)
         self._ending.add_done_callback(lambda _: self._is_up.set())
         assert self._is_up.wait(PATIENCE)
@@ -369,7 +363,6 @@ class Serving:
         return self._pool.submit(lambda: trio.run(client).outcome)
 
     def connect(self, keys: Keys | None = None) -> Peer:
-        """Connect a peer that is played by hand."""
         return Peer(self.address, keys=keys)
 
     def result(self) -> SessionResult:
@@ -380,7 +373,6 @@ class Serving:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the server is gone."""
         return self._ending.done()
 
     def failure(self) -> BaseException | None:
@@ -388,7 +380,6 @@ class Serving:
         return self._ending.exception(PATIENCE)
 
     def close(self) -> None:
-        """End everything."""
         with contextlib.suppress(trio.RunFinishedError):
             self._stop()
         self._pool.shutdown()
@@ -618,7 +609,6 @@ class Process:
         self._seen = b""
 
     def line_with(self, words: str) -> str:
-        """Wait for a line with these words, and return it."""
         watchdog = threading.Timer(PATIENCE, self._process.kill)
         watchdog.start()
         try:
@@ -637,7 +627,6 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Its number."""
         return self._process.pid
 
     def send(self, number: signal.Signals) -> None:
@@ -656,7 +645,6 @@ class Process:
         self._process.wait()
 
     def ending(self) -> Ending:
-        """Wait for the end, and return how it was."""
         out, err = self._process.communicate(timeout=PATIENCE)
         return Ending(self._process.returncode, (self._seen + out).decode(), (err or b"").decode())
 

@@ -36,7 +36,6 @@ _of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(Serv
 
 
 def partners(number: int) -> dict[str, dict[str, str]]:
-    """Return so many partners with what is their own."""
     return {f"p{place:02}": {"weight": str(1 + place % 3), "merger": str(place % 2)} for place in range(number)}
 
 
@@ -157,7 +156,6 @@ class Vote:
         return [reports[party] for phase in range(len(PHASES)) if party in (reports := self.accepted(phase))]
 
     def journal_of(self, party: str) -> Path:
-        """Return where a person's journal is."""
         return journal_file(Path(os.environ["PSEPHOS_JOURNAL"]), party=party)
 
     def records_of(self, party: str) -> SessionRecords:

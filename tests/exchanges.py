@@ -52,13 +52,11 @@ def messages_of(effects: Sequence[Effect]) -> list[tuple[tuple[str, ...], Messag
 
 
 def drop_of(effects: Sequence[Effect]) -> Drop:
-    """Return the one `Drop` among the effects."""
     (drop,) = (effect for effect in effects if isinstance(effect, Drop))
     return drop
 
 
 def failure_of(effects: Sequence[Effect]) -> PsephosError:
-    """Return the error of the one `Fail` among the effects."""
     (fail,) = (effect for effect in effects if isinstance(effect, Fail))
     return fail.error
 

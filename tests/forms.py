@@ -23,7 +23,6 @@ class Form:
         raise NotImplementedError
 
     def refused(self) -> Iterator[Any]:
-        """Yield what is no such number."""
         raise NotImplementedError
 
 
@@ -34,7 +33,6 @@ class Whole(Form):
     plain: int
 
     def equal(self) -> Iterator[Any]:
-        """Yield it at each width."""
         for kind in INTEGERS:
             if np.iinfo(kind).min <= self.plain <= np.iinfo(kind).max:
                 yield kind(self.plain)
@@ -60,7 +58,6 @@ class Real(Form):
         assert float(np.float16(self.plain)) == self.plain
 
     def equal(self) -> Iterator[Any]:
-        """Yield it at each precision, and as an integer where it is one."""
         for kind in FLOATS:
             yield kind(self.plain)
             yield np.array(self.plain, dtype=kind)

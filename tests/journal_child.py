@@ -27,7 +27,6 @@ ABOUT = About(kind="session")
 
 
 def row(number: int, *, size: int = 40) -> Row:
-    """Return a row that says which one it is."""
     return Row("", "accepted", f"0:{number}", number.to_bytes(4, "big") * (size // 4))
 
 
@@ -45,7 +44,6 @@ class Child:
         self._num_rows = 0
 
     def open(self) -> None:
-        """Open the journal."""
         self._journal, rows = JournalFile.open(self._path, ABOUT)
         self._num_rows = len(rows)
         say("open", self._num_rows)
@@ -102,7 +100,6 @@ class Child:
         sys.stdin.read()
 
     def close(self) -> None:
-        """Close the journal."""
         assert self._journal is not None
         self._journal.close()
 

@@ -142,7 +142,6 @@ class RefusingNoise:
 
     @property
     def kind(self) -> SessionKind:
-        """Simulation."""
         return SessionKind.SIMULATION
 
     def check(self, mechanism: RowMechanism) -> None:
@@ -151,7 +150,6 @@ class RefusingNoise:
     def randomize(
         self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
-        """Fail."""
         raise AssertionError(f"{protocol}: {values} of place {place} went through {mechanism} in phase {phase!r}")
 
 

@@ -54,7 +54,6 @@ class CountingNoise:
 
     @property
     def kind(self) -> SessionKind:
-        """Simulation."""
         return SessionKind.SIMULATION
 
     def check(self, mechanism: RowMechanism) -> None:
@@ -114,11 +113,9 @@ class Session:
         return SimulatedNoise(self.seed, session=SESSION_NAME)
 
     def mode(self, noise: NoiseSource | None = None) -> SessionMode:
-        """Return the session's mode, with its noise or another one."""
         return SessionMode(SESSION_NAME, noise or self.noise, charter=self.charter)
 
     def party(self, name: str, *, ledger: Ledger | None = None) -> Party:
-        """Return one party, with its ledger or another one."""
         place = self.names.index(name)
         row: list[int] = self.inputs.private[place].tolist()
         public: list[int] = self.inputs.public[place].tolist()
@@ -145,7 +142,6 @@ class Session:
         )
 
     def server_view(self) -> View:
-        """Return an empty view for the server."""
         return View(SERVER, Side.SERVER, SESSION_NAME, SessionKind.SIMULATION)
 
     def client(

@@ -68,7 +68,6 @@ class Mutant(msgspec.Struct, frozen=True, order=True):
 
     @property
     def line(self) -> str:
-        """The line of the tree in which it is."""
         return (ROOT / self.module_path).read_text(encoding="utf-8").splitlines()[self.start_pos[0] - 1]
 
     @property

@@ -22,9 +22,7 @@ class Parts(html.parser.HTMLParser):
 
     @property
     def text(self) -> str:
-        """All text, with single spaces."""
         return " ".join("".join(self.said).split())
 
     def values(self, name: str) -> list[str]:
-        """Return every value of an attribute."""
         return [value or "" for _, attributes in self.tags for key, value in attributes.items() if key == name]

@@ -27,10 +27,8 @@ class Page:
 
     @property
     def text(self) -> str:
-        """What was written so far."""
         return self._file.getvalue()
 
     @property
     def lines(self) -> list[list[str]]:
-        """The words of each line so far."""
         return [line.split() for line in self.text.splitlines()]

@@ -89,12 +89,10 @@ def welcome(version: int = PROTOCOL_VERSION, parameters: msgspec.Raw = VOTE.enco
 
 
 def inquiry(party: str) -> bytes:
-    """Return an Inquiry."""
     return encode(Inquiry(PROTOCOL_VERSION, party))
 
 
 def report(phase: int, *values: int) -> bytes:
-    """Return a Report."""
     return encode(Report(phase, msgspec.Raw(msgspec.msgpack.encode(values))))
 
 
@@ -127,7 +125,6 @@ class Session:
         return await self.transport.connect(self.listener.address)
 
     async def serve(self) -> None:
-        """Let the server serve to its end."""
         try:
             self.result = await self.server.serve(self.listener)
         except PsephosError as error:

@@ -45,7 +45,6 @@ class Ask(Phase):
         super().__init__("ask", columns=range(1), mechanism=self.mechanisms[0], losses=self.losses_at(0))
 
     def make_mechanism(self, epsilon: float) -> RowMechanism:
-        """Return k-RR."""
         return GeneralizedRandomizedResponse(epsilon, len(self.settings.drinks))
 
     def losses_at(self, level: int) -> tuple[PrivacyLoss, ...]:
@@ -61,7 +60,6 @@ class Ask(Phase):
         return (loss,)
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
-        """Return the voter's own."""
         return self.mechanisms[public[0]]
 
     def mechanism_groups(self, public: IntArray) -> Sequence[tuple[RowMechanism, IntArray]]:
@@ -69,7 +67,6 @@ class Ask(Phase):
         return [(mechanism, np.flatnonzero(public[:, 0] == level)) for level, mechanism in enumerate(self.mechanisms)]
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return the voter's own."""
         return self.losses_at(public[0])
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
@@ -94,11 +91,9 @@ class Poll(PhasedProtocol[Settings, Shares]):
     phase_type: ClassVar[type[Ask]] = Ask
 
     def make_phases(self) -> Iterable[Phase]:
-        """Return the one phase."""
         return (self.phase_type(self.parameters),)
 
     def columns(self) -> tuple[Column, ...]:
-        """Return what a table has."""
         return (
             Column("level", private=False, description="open or careful"),
             Column("drink", private=True, description="one of the drinks"),
@@ -113,12 +108,10 @@ class Poll(PhasedProtocol[Settings, Shares]):
         return Inputs(np.array(private), self.encode_public(table, num_parties=len(private)))
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return 1 for careful voters."""
         del num_parties
         return np.array([[int(level == "careful")] for level in table["level"]], dtype=np.int64)
 
     def outcome(self, tallies: Sequence[Tally]) -> Shares:
-        """Return unbiased counts."""
         size, (tally, *_) = len(self.parameters.drinks), tallies
         values, variances = np.zeros(size), np.zeros(size)
         for level, counts in enumerate(tally.totals):

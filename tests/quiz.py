@@ -70,20 +70,16 @@ class SomeAnswers(RowMechanism):
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """None, no or yes."""
         return NONE, 1
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """None, no or yes."""
         return NONE, 1
 
     def slots_of(self, num_values: int) -> int:
-        """One for the row and one for each value."""
         return 1 + num_values
 
     def event_of(self, num_values: int) -> PrivacyEvent:
-        """As if all were answers."""
         return SelfComposed(RandomizedResponse(self.epsilon, 2), num_values)
 
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
@@ -91,13 +87,11 @@ class SomeAnswers(RowMechanism):
         return self.event_of(sum(len(column) > 1 for column in values))
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Randomize each row on its own. See `RowMechanism.randomize_rows`."""
         moved = (uniforms[:, :1] + uniforms[:, 1:]) % 1.0
         reports = GeneralizedRandomizedResponse(self.epsilon, 2).randomize_rows(np.maximum(values, 0), moved)
         return np.where(values == NONE, NONE, reports)
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_rows` of one row. See `RowMechanism.randomize_row`."""
         rows = self.randomize_rows(np.array([values], dtype=np.int64), np.array([uniforms]))
         return rows[0].tolist()
 
@@ -125,7 +119,6 @@ class Answers(Phase):
         return self._losses(sum(public[1:]))
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Return a group for each number of answers."""
         sizes = collections.Counter[int](public[:, 1:].sum(axis=1).tolist())
         return [(f"with {number} answers", sizes[number], self._losses(number)) for number in sorted(sizes)]
 
@@ -175,7 +168,6 @@ class Favorites(Phase):
         super().__init__("favorites", columns=range(column, column + 1), mechanism=mechanism, losses=[loss])
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count each favorite."""
         del earlier, public
         return Tally(len(reports), np.bincount(reports[:, 0], minlength=NUM_FAVORITES).astype(np.int64))
 
@@ -193,7 +185,6 @@ class Quiz(PhasedProtocol[Parameters, Outcome]):
         return Answers(self.parameters), Favorites(self.parameters)
 
     def columns(self) -> tuple[Column, ...]:
-        """Return what a table has."""
         return (
             Column("tasks", private=False, description="the tasks that are asked, such as 0 2"),
             Column("answers", private=True, description="an answer to each of them, such as 1 0"),
@@ -201,7 +192,6 @@ class Quiz(PhasedProtocol[Parameters, Outcome]):
         )
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
-        """Return rows; the places are those of the table."""
         public = self.encode_public(table, num_parties=len(table["tasks"]))
         private = [
             self._private_row(answers, favorite, asked)
@@ -229,7 +219,6 @@ class Quiz(PhasedProtocol[Parameters, Outcome]):
             raise ValueError("it does not ask what was answered")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
-        """Return the counts."""
         yes, answered = tallies[0].totals.tolist()
         return Outcome(tallies[-1].num_reports, tuple(yes), tuple(answered), tuple(tallies[1].totals.tolist()))
 

@@ -16,13 +16,11 @@ __all__ = ["made", "price", "refusal", "result_bytes", "views_of", "words_of"]
 
 
 def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Local, Finished]:
-    """Run a scenario in a folder."""
     resolved = resolve(load_scenario(scenario, settings), record=record)
     return resolved, run_in_folder(resolved, RunFolder(folder), pictures=False)
 
 
 def result_bytes(scenario: str, folder: Path, *settings: str) -> bytes:
-    """Run a scenario and return its `result.json`."""
     made(scenario, folder, *settings)
     return (folder / "result.json").read_bytes()
 
@@ -33,7 +31,6 @@ def words_of(*settings: str) -> list[str]:
 
 
 def refusal(scenario: str, *settings: str) -> ConfigurationError:
-    """Return the error that a scenario ends with."""
     with pytest.raises(ConfigurationError) as caught:
         resolve(load_scenario(scenario, settings))
     return caught.value

@@ -27,7 +27,6 @@ _SEEDS_A_LINE: Final = 100
 
 
 def plan_of(seed: int) -> Plan:
-    """Return a seed's plan."""
     return draw_plan(random.Random(seed))
 
 

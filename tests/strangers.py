@@ -39,7 +39,6 @@ class Sums(Phase):
     """Adds reports up, number by number."""
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add reports up, number by number. See `Phase.tally`."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0, dtype=np.int64))
 
@@ -72,11 +71,9 @@ class Approvals(PhasedProtocol[Ballot, Elected]):
     outcome_type: ClassVar[type[msgspec.Struct]] = Elected
 
     def make_mechanism(self) -> RowMechanism:
-        """Return what randomizes the approvals."""
         return GeneralizedRandomizedResponse(self.parameters.epsilon, 2)
 
     def make_phases(self) -> Iterable[Phase]:
-        """Return the one phase."""
         number = len(self.parameters.candidates)
         loss = PrivacyLoss(
             mechanism="randomized response",
@@ -89,11 +86,9 @@ class Approvals(PhasedProtocol[Ballot, Elected]):
         yield Sums("approvals", columns=range(number), mechanism=self.make_mechanism(), losses=[loss])
 
     def columns(self) -> tuple[Column, ...]:
-        """Return a column for each candidate."""
         return tuple(Column(name, private=True, description="0 or 1") for name in self.parameters.candidates)
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
-        """Read approvals."""
         rows = np.array(
             [[int(entry) for entry in table[name]] for name in self.parameters.candidates], dtype=np.int64
         ).T
@@ -102,7 +97,6 @@ class Approvals(PhasedProtocol[Ballot, Elected]):
         return Inputs(rows, np.empty((len(rows), 0), dtype=np.int64))
 
     def outcome(self, tallies: Sequence[Tally]) -> Elected:
-        """Debias the counts."""
         number = tallies[0].num_reports
         keep = math.exp(self.parameters.epsilon) / (1 + math.exp(self.parameters.epsilon))
         error = math.sqrt(number * keep * (1 - keep)) / (2 * keep - 1)
@@ -119,11 +113,9 @@ class Skewed(GeneralizedRandomizedResponse):
     """Says the law of randomized response, and reports as it is each value whose uniform is in the upper half."""
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Skip the noise where the uniform is in the upper half. See `Mechanism.randomize`."""
         return np.where(uniforms[:, 0] < 0.5, super().randomize(values, uniforms), values)
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Do the same with one value. See `Mechanism.randomize_one`."""
         return super().randomize_one(value, uniforms) if uniforms[0] < 0.5 else value
 
 
@@ -155,7 +147,6 @@ class BoundedMean(PhasedProtocol[Bounds, Mean]):
         self.mechanism = DiscreteLaplace((greatest - least) / parameters.epsilon, least, greatest)
 
     def make_phases(self) -> Iterable[Phase]:
-        """Return the one phase."""
         loss = PrivacyLoss(
             mechanism="discrete Laplace",
             event=self.mechanism.event,
@@ -167,11 +158,9 @@ class BoundedMean(PhasedProtocol[Bounds, Mean]):
         yield Sums("values", columns=range(1), mechanism=self.mechanism, losses=[loss])
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the one column."""
         return (Column("value", private=True, description="a number within the bounds"),)
 
     def possible_entries(self) -> Mapping[str, Entries] | None:
-        """Return the bounds."""
         return {"value": [self.parameters.low, self.parameters.high]}
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
@@ -185,7 +174,6 @@ class BoundedMean(PhasedProtocol[Bounds, Mean]):
         return Inputs(rows, np.empty((len(rows), 0), dtype=np.int64))
 
     def outcome(self, tallies: Sequence[Tally]) -> Mean:
-        """Average."""
         total, number = int(tallies[0].totals[0]), tallies[0].num_reports
         error = self.step * math.sqrt(self.mechanism.noise_variance / number)
         return Mean(Estimate(self.step * total / number, error))

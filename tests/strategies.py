@@ -65,7 +65,6 @@ _FEW_WEIGHTS = st.sampled_from([[1.0, 2.0, 3.0], [0.25, 4.0]])
 
 
 def told(entry: ToldT | None) -> ToldT:
-    """Return what this outcome has."""
     assert entry is not None
     return entry
 

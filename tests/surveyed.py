@@ -60,12 +60,10 @@ class Surveyed:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who takes part."""
         return tuple(self.files)
 
     @property
     def trusts(self) -> bool:
-        """Whether the server has to be trusted."""
         return "VLCP" in self.lines or any(f"mechanism = '{name}'" in self.lines for name in CENTRAL)
 
     def write(self, folder: Path, *, names: Sequence[str] = ()) -> str:
@@ -85,7 +83,6 @@ class Surveyed:
 
     @property
     def joining(self) -> Callable[..., Any]:
-        """`deployments.joining` of its parties."""
         return functools.partial(deployments.joining, role=self.role, most=len(self.names))
 
     def join_all(
@@ -96,7 +93,6 @@ class Surveyed:
         return deployments.join_all(session, folder, given, role=self.role)
 
     def refusal(self, *given: Any, **options: Any) -> str:
-        """`deployments.refusal` of one of its parties."""
         return deployments.refusal(*given, role=self.role, unwritten=("outcome.json", "own_outcome.json"), **options)
 
     def entries_of(self, party: str, folder: Path) -> Mapping[str, Any]:

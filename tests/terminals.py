@@ -46,14 +46,12 @@ class Terminal:
         return bool(data)
 
     def answer(self, question: str, line: str) -> None:
-        """Wait for a question, and answer it."""
         while question not in self.seen[self._read_up_to :]:
             assert self._read(), self.seen
         self._read_up_to = len(self.seen)
         os.write(self._end, f"{line}\n".encode())
 
     def ending(self) -> int:
-        """Wait for the end, and return the status."""
         while self._read():
             pass
         return self._process.wait(PATIENCE)

@@ -29,7 +29,6 @@ CALLS_A_DRAWN_VALUE = 16.1
 
 
 def calls_of(function: Callable[[], object]) -> int:
-    """Return how many calls a function makes."""
     profile = cProfile.Profile()
     profile.enable()
     try:

@@ -164,7 +164,6 @@ def links(page: Path) -> list[str]:
 
 
 def anchor_of(heading: str) -> str:
-    """Return what a heading is linked by."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 

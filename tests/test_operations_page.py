@@ -42,7 +42,6 @@ class Operated:
     ended: dict[str, Ending]
 
     def one(self, beginning: str) -> Ending:
-        """Return how the one command ended that begins so."""
         (found,) = [ending for line, ending in self.ended.items() if line.startswith(beginning)]
         return found
 
@@ -65,7 +64,6 @@ class Operator:
             (folder / name).write_text(text, encoding="utf-8")
 
     def follow(self, lines: list[str]) -> Operated:
-        """Run all of these, and return how they ended."""
         for line, following in itertools.pairwise([*lines, ""]):
             program, *words = shlex.split(re.sub("<[^>]*>", "OF_SERVER", line).replace(ADDRESS, self._address))
             match program, words[0]:
@@ -113,7 +111,6 @@ class Operator:
         self.close()
 
     def close(self) -> None:
-        """End what still runs."""
         for process in [*self._parties.values(), *self._terminals.values(), *([self._running] if self._server else [])]:
             with process:
                 pass

@@ -87,7 +87,6 @@ class Wire:
     # Steps
 
     def start(self) -> None:
-        """Start all machines."""
         self._act_for_server(None, self.server.start())
         for name, client in self.clients.items():
             self._act_for_client(name, client.start())
@@ -107,7 +106,6 @@ class Wire:
             self.feed_client(delivery.party, payload)
 
     def feed_server(self, party: str, payload: bytes) -> list[Effect]:
-        """Hand the server some bytes from `party`."""
         if party in self._greeting:
             return self._greet(party, payload)
         try:

@@ -129,7 +129,7 @@ def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.
     reports = phase.mechanism.randomize_rows(rows, uniforms)
     voters = len(profile.groups)
     if isinstance(phase.report, JointReport):
-        told = _told_of_all(phase.report, reports).reshape(votes, voters, len(sizes), -1)
+        told = _told(phase.report, reports).reshape(votes, voters, len(sizes), -1)
         means: FloatArray = told.sum(axis=1) / np.array(sizes)[:, None]
     else:
         each = _told(phase.report, reports).reshape(votes, voters, -1)
@@ -142,29 +142,22 @@ def _zero(report: RankingReport | JointReport) -> float:
     return float(next(report.estimates([0] * report.width, 1)))
 
 
-def _told(report: RankingReport, reports: IntArray) -> FloatArray:
-    """Return what each report adds to each alternative's utility, above that of zeros."""
+def _told(report: RankingReport | JointReport, reports: IntArray) -> FloatArray:
+    """Return what each report adds to an alternative's utility, or to each group's sum for it, above that of zeros."""
     if report.laplace is not None:
         return _weights(report) * reports
     rows, places = np.unique(reports, axis=0, return_inverse=True)
     weights = _weights(report)
     totals = np.array([report.totals_of(row[None]) for row in rows])
-    if weights.size == 1:
-        return _won(totals[:, ::2] - totals[:, 1::2], report.size, weights)[places.reshape(-1)]
-    return (totals.reshape(len(rows), report.size, -1) @ weights)[places.reshape(-1)]
-
-
-def _told_of_all(report: JointReport, reports: IntArray) -> FloatArray:
-    """Return what each report adds to each group's sum for each alternative, above that of zeros."""
-    if report.laplace is not None:
-        return _weights(report) * reports
-    rows, places = np.unique(reports, axis=0, return_inverse=True)
-    weights = _weights(report)
-    totals = np.array([report.totals_of(row[None]) for row in rows])
-    if weights.size == 1:
+    is_joint = isinstance(report, JointReport)
+    if weights.size > 1:
+        shape = (len(rows), report.num_groups, report.size) if is_joint else (len(rows), report.size)
+        told = totals.reshape(*shape, -1) @ weights
+    elif is_joint:
         told = np.stack([_won(own, report.size, weights) for own in totals.swapaxes(0, 1)], axis=1)
-        return told[places.reshape(-1)]
-    return (totals.reshape(len(rows), report.num_groups, report.size, -1) @ weights)[places.reshape(-1)]
+    else:
+        told = _won(totals[:, ::2] - totals[:, 1::2], report.size, weights)
+    return told[places.reshape(-1)]
 
 
 def _weights(report: RankingReport | JointReport) -> FloatArray:

@@ -323,48 +323,7 @@ async def test_a_client_without_its_certificate_is_refused_and_charged_nothing(f
     assert not carol.ledger.entries
 
 
-async def test_what_was_captured_in_one_session_is_refused_in_another() -> None:
-    async with open_session(MemoryTransport(), TWO_OF_THREE) as session:
-        async with await session.connect() as channel:
-            await channel.send([hello("carol", session_id="0" * 32)])
-            (refusal,) = await messages_until_the_end(channel)
-            assert isinstance(refusal, Abort)
-            assert refusal.reason == "'carol' came with the id of another session"
-        assert session.server.progress == (JOIN, 0, 3)
-        session.nursery.cancel_scope.cancel()
-
-
 # Coming back
-
-
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_a_client_that_is_restarted_while_others_join_takes_part(make_transport: Callable[[], Transport]) -> None:
-    mode = simulation()
-    async with open_session(make_transport(), SessionRules(deadline_seconds=DEADLINE), mode=mode) as session:
-        scope = await session.nursery.start(session.take_part, "carol", make_client("carol", mode))
-        await session.come_to(JOIN, 1, 2)
-        scope.cancel()
-        await session.come_to(JOIN, 0, 3)
-        for name in NAMES:
-            session.nursery.start_soon(session.take_part, name, make_client(name, mode))
-    assert session.result is not None
-    assert session.result.num_received == (3, 3)
-    assert session.result.outcome == run_population(VOTE, INPUTS, noise=mode.noise).outcome
-    assert session.endings == dict.fromkeys(NAMES, session.result.outcome)
-
-
-async def test_a_client_that_does_not_come_back_is_missing_at_the_deadline(clock: trio.testing.MockClock) -> None:
-    mode = simulation()
-    async with open_session(MemoryTransport(), TWO_OF_THREE, mode=mode) as session:
-        async with await session.connect() as carol:
-            await carol.send([hello("carol")])
-            await carol.receive()
-        start = trio.current_time()
-        for name in ("alice", "bob"):
-            session.nursery.start_soon(session.take_part, name, make_client(name, mode))
-    assert session.result is not None
-    assert session.result.num_received == (2, 2)
-    assert trio.current_time() - start >= DEADLINE - 1.0
 
 
 @pytest.mark.parametrize("make_transport", TRANSPORTS)

@@ -53,26 +53,21 @@ class Silence(Mechanism):
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """The number alone."""
         return self.number, self.number
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """Digits."""
         return 0, 9
 
     @property
     def event(self) -> NoRelease:
-        """Nothing is shown."""
         return NoRelease()
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Report the number for each."""
         del uniforms
         return values * 0 + self.number
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Report the number."""
         del value, uniforms
         return self.number
 
@@ -83,30 +78,24 @@ class Shuffle(RowMechanism):
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """Digits."""
         return 0, 9
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """Digits."""
         return 0, 9
 
     def slots_of(self, num_values: int) -> int:
-        """One for each."""
         return num_values
 
     def event_of(self, num_values: int) -> NoRelease:
-        """Not of interest here."""
         del num_values
         return NoRelease()
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Return them as they are."""
         del uniforms
         return values
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return them as they are."""
         del uniforms
         return list(values)
 
@@ -223,30 +212,24 @@ class Die(ExactMechanism):
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """Digits."""
         return 0, 9
 
     def slots_of(self, num_values: int) -> int:
-        """One for each."""
         return num_values
 
     def event_of(self, num_values: int) -> NoRelease:
-        """Not of interest here."""
         del num_values
         return NoRelease()
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Not of interest here."""
         del uniforms
         return values
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Not of interest here."""
         del uniforms
         return list(values)
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        """Throw for each value."""
         return [value + 1 + below(6) for value in values]
 
 
@@ -256,20 +239,16 @@ class Doubled(Prepared):
 
     @property
     def noise(self) -> RowMechanism:
-        """A die."""
         return Die()
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """Digits."""
         return 0, 9
 
     def num_prepared_of(self, num_values: int) -> int:
-        """Twice as many."""
         return 2 * num_values
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return each row and its reverse."""
         return np.concatenate([values, values[:, ::-1]], axis=1)
 
 

@@ -33,7 +33,6 @@ from psephos.protocol.messages import (
     encode,
 )
 from psephos.protocol.phases import Inputs, PhasedProtocol
-from psephos.protocol.population import run_population
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.roster import Roster
@@ -67,7 +66,6 @@ def simulation(*, record_views: bool = False, session: str = "council") -> Simul
 
 
 def make_server(mode: Mode, *, names: Sequence[str] = NAMES, **options: Any) -> CloudServer:
-    """Return a server for these parties."""
     public = INPUTS.public if len(names) == len(INPUTS) else INPUTS.public[[0] * len(names)]
     return CloudServer(VOTE, Roster(names, public), mode, **options)
 
@@ -86,17 +84,6 @@ def make_clients(
         name: Partner(protocol, Party(name, place, rows[place], ledger=ledger), mode, log=log)
         for place, name in enumerate(NAMES)
     }
-
-
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_everybody_ends_with_the_outcome_that_the_arrays_compute(make_transport: Callable[[], Transport]) -> None:
-    mode = simulation()
-    ending = await run(make_server(mode), make_clients(mode), make_transport())
-    assert ending.result is not None
-    assert ending.result.outcome == run_population(VOTE, INPUTS, noise=mode.noise).outcome
-    assert ending.result.num_received == (3, 3)
-    assert ending.outcomes == dict.fromkeys(NAMES, ending.result.outcome)
-    assert not ending.endings
 
 
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
@@ -208,30 +195,6 @@ async def test_a_party_whose_budget_is_too_small_leaves_and_the_quorum_decides(
                 error = ending.endings[name]
                 assert isinstance(error, QuorumError)
                 assert error.missing == ending.failure.missing
-
-
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_a_quorum_error_reaches_every_client_before_the_server_finishes(
-    make_transport: Callable[[], Transport],
-) -> None:
-    mode = simulation()
-    names = [f"partner {place}" for place in range(30)]
-    rows: list[list[int]] = INPUTS.private.tolist()
-    clients: dict[str, Client] = {
-        name: Partner(VOTE, Party(name, place, rows[0]), mode) for place, name in enumerate(names)
-    }
-    poor = Ledger(names[7], budget=Budget(epsilon=0.0))
-    clients[names[7]] = Partner(VOTE, Party(names[7], 7, rows[0], ledger=poor), mode)
-    ending = await run(make_server(mode, names=names), clients, make_transport(), last=names[7])
-    assert isinstance(ending.failure, QuorumError)
-    for name, error in ending.endings.items():
-        if name == names[7]:
-            assert isinstance(error, BudgetExceededError)
-        else:
-            assert isinstance(error, QuorumError)
-            assert error.missing == ending.failure.missing
-            assert names[7] in error.missing
-    assert len(ending.endings) == 30
 
 
 async def test_every_charge_is_one_event_with_these_keys_and_numbers() -> None:

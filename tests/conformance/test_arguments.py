@@ -119,7 +119,6 @@ def call(function: Callable[..., Any], **arguments: Any) -> Call:
 
 
 def methods(make: Callable[[], Any], **called: Mapping[str, Any]) -> list[Call]:
-    """Return calls of the methods of what is made."""
 
     def calling(name: str) -> Callable[..., Any]:
         def of_new(**given: Any) -> Any:
@@ -199,7 +198,6 @@ def votes(labels: Any) -> Any:
 
 
 def bound_of_certificate(**given: Any) -> Fraction:
-    """Return what a certificate proves."""
     return Certificate(**given).proven_bound()
 
 
@@ -257,7 +255,6 @@ def concentrated(count: Any) -> float:
 
 
 def approximate(delta: Any) -> float:
-    """Return ε at this δ."""
     accountant = ApproximateAccountant(REPLACE, delta=delta)
     accountant.compose(LocalRandomizer(epsilon=0.5), 3)
     return accountant.epsilon

@@ -538,7 +538,6 @@ FAULTS: dict[type[object], str] = {
 
 
 def transport_with(fault: type[object]) -> Callable[[], Transport]:
-    """Return what makes a transport with this fault and no other."""
     if issubclass(fault, PlainTransport):
         return fault
 

@@ -40,7 +40,6 @@ every_protocol = pytest.mark.parametrize("name", SESSIONS)
 
 
 def share_of(losses: Sequence[PrivacyLoss], share: float) -> Losses:
-    """Return losses that state a share of what these do."""
     return tuple(
         msgspec.structs.replace(loss, event=PureMechanism(loss.proven * share), proven=loss.proven * share, part=None)
         for loss in losses

@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 from psephos.protocol import Tally, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.population import draw_reports, tally_batch
-from strategies import CHECKED, fair_sessions, preference_sessions, quizzes, sessions
+from strategies import CHECKED, crowd_sessions, fair_sessions, preference_sessions, quizzes, sessions
 
-every_session = sessions() | quizzes() | preference_sessions() | fair_sessions()
+every_session = sessions() | quizzes() | crowd_sessions() | preference_sessions() | fair_sessions()
 every_small_session = (
-    sessions(largest=4) | quizzes(largest=4) | preference_sessions(largest=4) | fair_sessions(largest=4)
+    sessions(largest=4)
+    | quizzes(largest=4)
+    | crowd_sessions(largest=4)
+    | preference_sessions(largest=4)
+    | fair_sessions(largest=4)
 )
 
 

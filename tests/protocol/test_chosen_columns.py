@@ -241,17 +241,14 @@ class Sized(BoundedMean):
     """A stranger's mean to which each party also says how large it is, in public and by its own choice."""
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the size, and the value."""
         return (Column("size", private=False, chosen=True, description="0 to 3"), *super().columns())
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the size."""
         if str(entries.get("size")) not in set("0123"):
             raise ConfigurationError(field="size", value=entries.get("size"), allowed="0 to 3")
         return (int(entries["size"]),)
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the sizes; 3 for those who have not said it."""
         sizes = table.get("size", [3] * num_parties)
         return np.array([self.encode_chosen({"size": size}) for size in sizes], dtype=np.int64)
 
@@ -261,12 +258,10 @@ class Sized(BoundedMean):
             raise ConfigurationError(field="the public row", value=list(public), allowed="a size")
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
-        """Return both."""
         public = self.encode_public({"size": table["size"]}, num_parties=len(table["size"]))
         return Inputs(super().encode({"value": table["value"]}).private, public)
 
     def possible_entries(self) -> Mapping[str, Entries] | None:
-        """Return the bounds, for a size."""
         return {"size": [2, 2], "value": [self.parameters.low, self.parameters.high]}
 
 
@@ -276,7 +271,6 @@ class Silent(Sized):
     encode_chosen = BoundedMean.encode_chosen
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the sizes."""
         return np.array([[int(size)] for size in table.get("size", [3] * num_parties)], dtype=np.int64)
 
 

@@ -14,6 +14,7 @@ from helpers import (
     SERVER,
     SESSION_NAME,
     Session,
+    drop_of,
     failure_of,
     hello,
     make_fair_inputs,
@@ -66,8 +67,9 @@ from psephos.protocol.records import (
     ServerRecord,
     receipt_of,
 )
+from psephos.protocol.roles import Side
 from psephos.protocol.roster import Roster
-from psephos.protocol.states import SessionState, State
+from psephos.protocol.states import KEPT, SessionState, State
 from psephos.protocol.tally import Tally
 from thoroughness import draws
 
@@ -173,7 +175,6 @@ class World:
                 self._begin(name)
 
     def start(self) -> "World":
-        """Start the server."""
         self._guarded(SERVER, lambda: self._act(SERVER, self.server.start()))
         return self
 
@@ -670,3 +671,24 @@ def test_a_tally_is_kept_as_it_is() -> None:
         kept = msgspec.msgpack.decode(msgspec.msgpack.encode(KeptTally.of(tally)), type=KeptTally)
         assert kept.restore() == tally
         assert kept.restore().totals.shape == tally.totals.shape
+
+
+# Both sides, to the end
+
+
+def test_each_side_keeps_what_its_table_says_and_the_server_waits_for_all_who_have_not_said_that_they_heard() -> None:
+    world = World(make_session()).start()
+    world.run()
+    for side, records in ((Side.CLIENT, world.kept_by_client["p0"]), (Side.SERVER, world.kept_by_server)):
+        tags = {str(type(record).__struct_config__.tag) for record in records}
+        # What nobody chooses is not kept; `test_chosen_columns` has a session in which somebody does.
+        assert tags == set(KEPT[side].values()) - {"chosen"}
+    assert not world.server.awaits_listeners
+    again = world.session.server(noise=noise_of_life(9), records=world.kept_by_server, secret=SECRET)
+    again.start()
+    assert again.awaits_listeners
+
+
+def test_a_word_of_the_release_before_there_is_one_is_unexpected() -> None:
+    effects = opened(make_session()).receive("p0", Acknowledgement(len(VOTE.phases)))
+    assert isinstance(drop_of(effects).error, UnexpectedMessageError)

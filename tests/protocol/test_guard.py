@@ -70,17 +70,14 @@ class Boaster(FiniteMechanism):
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """No or yes."""
         return 0, 1
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """No or yes."""
         return 0, 1
 
     @property
     def event(self) -> PrivacyEvent:
-        """What it says."""
         return LocalRandomizer(epsilon=self.said)
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
@@ -105,26 +102,21 @@ class JointBoaster(RowMechanism):
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """Two values."""
         return 0, 1
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """Yes or no."""
         return 0, 1
 
     def slots_of(self, num_values: int) -> int:
-        """One."""
         del num_values
         return 1
 
     def num_reports_of(self, num_values: int) -> int:
-        """One."""
         del num_values
         return 1
 
     def event_of(self, num_values: int) -> PrivacyEvent:
-        """What it says."""
         del num_values
         return LocalRandomizer(epsilon=self.said)
 
@@ -147,7 +139,6 @@ class Counting(Phase):
     """Adds reports up."""
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0))
 
@@ -174,7 +165,6 @@ class Believing(Counting):
 
     @property
     def event(self) -> PrivacyEvent:
-        """The statement."""
         return self.losses[0].event
 
 
@@ -198,19 +188,15 @@ class Levels(Counting):
         super().__init__("levels", columns=range(1), mechanism=self._mechanisms[0], losses=[loss_of(3.0)])
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
-        """The level's."""
         return self._mechanisms[public[0]]
 
     def mechanism_groups(self, public: IntArray) -> MechanismGroups:
-        """The levels'."""
         return [(self._mechanisms[level], np.flatnonzero(public[:, 0] == level)) for level in (0, 1)]
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """What is paid."""
         return (loss_of(self._paid[public[0]]),)
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """What is paid in arrays."""
         numbers = np.bincount(public[:, 0], minlength=2).tolist()
         return [
             (f"at {level}", numbers[level], (loss_of(self._paid_in_arrays[level]),))
@@ -279,7 +265,6 @@ class Sum(CentralPhase):
         super().__init__("sum", columns=range(1), bound=5, tally_mechanism=noise, losses=[stated])
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add."""
         del public
         assert [own.shape for own in earlier] in ([], [(len(reports), 2)])
         return Tally(len(reports), reports.sum(axis=0))
@@ -326,7 +311,6 @@ class Choosy(Sum):
     """Nobody's report fits."""
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse."""
         raise ValueError(f"{report} of {public}")
 
 

@@ -124,21 +124,6 @@ def test_neighbors_differ_in_the_noisy_outcome_alone(given_: dict[str, Any]) -> 
     ]
 
 
-@every_mechanism
-@pytest.mark.parametrize("absent", ABSENT, ids=str)
-def test_whoever_came_is_counted_were_it_nobody(given_: dict[str, Any], absent: tuple[int, ...]) -> None:
-    session = make_session(**given_)
-    wire = play(session, absent)
-    assert wire.result is not None
-    places = [place for place in range(5) if place not in absent]
-    assert (wire.result.outcome, wire.result.tallies) == outcome_of_those_who_reported(session, [places])
-    rows = Inputs(session.inputs.private[places], session.inputs.public[places])
-    arrays = run_population(session.protocol, rows, noise=session.fresh_noise())
-    assert (wire.result.outcome, wire.result.tallies) == (arrays.outcome, arrays.tallies)
-    outcome: Any = wire.result.outcome
-    assert (outcome.group_sizes, outcome.num_reports) == ((3, 2), ())
-
-
 @CHECKED
 @given(st.data())
 def test_any_subset_in_any_order_gives_the_bits_of_the_arrays(data: st.DataObject) -> None:
@@ -298,7 +283,6 @@ class Shown(Phase):
         super().__init__("shown", columns=range(1), mechanism=mechanism, losses=losses)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0))
 
@@ -312,7 +296,6 @@ class Hidden(CentralPhase):
         super().__init__("hidden", columns=range(1), bound=1, tally_mechanism=mechanism, losses=losses)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0))
 
@@ -325,16 +308,13 @@ class Mixed(PhasedProtocol[Count, Sum]):
     outcome_type = Sum
 
     def make_phases(self) -> list[Phase]:
-        """Return the phases, in the order asked for."""
         phases = {"shown": Shown, "hidden": Hidden}
         return [phases[name]() for name in self.parameters.order]
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the one column."""
         return (Column("value", private=True, description="0 or 1"),)
 
     def encode(self, table: Any) -> Inputs:
-        """Return the rows."""
         values = np.array(table["value"], dtype=np.int64).reshape(-1, 1)
         return Inputs(values, np.empty((len(values), 0), dtype=np.int64))
 
@@ -397,12 +377,6 @@ def test_the_noise_of_the_server_does_not_depend_on_who_came() -> None:
     all_of, none = (run_population(vote, rows, noise=noise).tallies[0] for rows in (inputs, inputs.of_range(0, 0)))
     public = vote.phase.tally(inputs.private, earlier=[], public=inputs.public)
     assert (all_of.totals - none.totals).tolist() == public.totals.tolist()
-
-
-def test_what_the_server_tells_a_party_is_the_same_bytes_whoever_else_came() -> None:
-    one, other = play(make_session(mechanism="exponential")), play(make_session(mechanism="exponential"), [4])
-    assert heard_by(one, "p0") == heard_by(other, "p0")
-    assert [type(message).__name__ for message in heard_by(one, "p0")] == ["Welcome", "Request", "Release"]
 
 
 @pytest.mark.parametrize("num_voters", [2, 5])

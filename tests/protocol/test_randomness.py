@@ -41,12 +41,10 @@ class TwoSlots(Mechanism):
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """[0, 9]."""
         return 0, 9
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """[0, 39]."""
         return 0, 39
 
     @property
@@ -59,7 +57,6 @@ class TwoSlots(Mechanism):
         return values + 10 * (uniforms[:, 0] < 0.5) + 20 * (uniforms[:, 1] < 0.5)
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Do the same for one."""
         first, second = uniforms
         return value + 10 * (first < 0.5) + 20 * (second < 0.5)
 
@@ -262,7 +259,6 @@ class Choosy(GeneralizedRandomizedResponse):
     """Refuses a value in its range, of which nobody asks it."""
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Refuse arrays that hold 0."""
         if np.any(values == 0):
             raise ValueError("nobody has 0")
         return super().randomize(values, uniforms)
@@ -272,7 +268,6 @@ class Floating(GeneralizedRandomizedResponse):
     """Its arrays hold other numbers than its reports are."""
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Return floats."""
         return super().randomize(values, uniforms).astype(np.float64)  # pyright: ignore[reportReturnType]  wrong on purpose
 
 

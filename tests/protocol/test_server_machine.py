@@ -340,16 +340,6 @@ def test_a_report_for_another_phase_is_unexpected(state: State, phase: int) -> N
     assert str(error) == f"p0 sent a Report of phase {phase} in state {state.value!r} of phase 'weights'"
 
 
-def test_the_same_report_again_is_counted_once() -> None:
-    server = server_in(State.REPORTED)
-    assert server.receive("p0", weight_report()) == []
-    assert server.state_of("p0") is State.REPORTED
-    assert server.receive("p1", weight_report()) == []
-    result = _complete(server, "p2", opinions=make_names(3))
-    assert result.num_received == (3, 3)
-    assert result.tallies[0].totals.tolist() == [0, 3, 0]
-
-
 def test_the_same_report_again_is_counted_once_when_the_next_phase_is_already_open() -> None:
     """The last one to report closes the phase by it, so a repetition of that report always comes later."""
     server = make_server()

@@ -1,15 +1,11 @@
 """Tallies: sums that merge exactly, and rows that are kept apart."""
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from psephos.protocol import Tally
 from psephos.protocol.tally import Merged
-from strategies import CHECKED
 
 
 def tally(num_reports: int, *totals: int) -> Tally:
@@ -102,29 +98,6 @@ def test_rows_merge_by_union_in_ascending_order(
     assert merged.rows.dtype == np.int64
     assert merged.rows.shape == (len(union), 2)
     assert (merged.num_reports, merged.totals.tolist()) == (2, [2])
-
-
-_NUMBERS = st.integers(-3, 3) | st.sampled_from([-(2**63), 2**63 - 1])
-
-
-@CHECKED
-@given(st.integers(1, 3), st.data())
-def test_tallies_with_rows_merge_in_any_order_and_grouping(columns: int, data: st.DataObject) -> None:
-    row = st.lists(_NUMBERS, min_size=columns, max_size=columns).map(tuple)
-    rows = data.draw(st.lists(row, unique=True, max_size=12))
-    owners = data.draw(st.lists(st.integers(0, 4), min_size=len(rows), max_size=len(rows)))
-    shards = [
-        kept(*sorted(row for row, owner in zip(rows, owners, strict=True) if owner == shard), columns=columns)
-        for shard in range(5)
-    ]
-    whole = Tally(5, np.array([5], dtype=np.int64), np.array(sorted(rows), dtype=np.int64).reshape(-1, columns))
-    for _ in range(2):
-        parts = list(data.draw(st.permutations(shards)))
-        assert functools.reduce(Tally.merge, parts) == whole
-        while len(parts) > 1:  # any tree of merges
-            at = data.draw(st.integers(0, len(parts) - 2))
-            parts[at : at + 2] = [parts[at].merge(parts[at + 1])]
-        assert parts == [whole]
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 7, 8, 21])

@@ -38,7 +38,6 @@ class MemoryDisk:
         return self._about, tuple(self._rows), is_new
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add rows, all or none."""
         keys = [(row.session, row.kind, row.key) for row in rows if row.key is not None]
         if len(set(keys)) < len(keys) or self._keys.intersection(keys):
             raise JournalError("has already what there is once, and not twice; nothing was kept")
@@ -58,12 +57,10 @@ class FolderDisk:
         self._file: JournalFile | None = None
 
     def open(self, about: About) -> tuple[About, Sequence[Row], bool]:
-        """Open the file, or make it."""
         self._file, rows = JournalFile.open(self._path, about, witness=self._witness)
         return self._file.about, rows, self._file.is_new
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Commit rows."""
         assert self._file is not None
         self._file.append(rows)
 

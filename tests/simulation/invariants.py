@@ -94,7 +94,6 @@ class Observer:
         self._chosen: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def broke(self, invariant: str, detail: str) -> None:
-        """Take note that an invariant was broken."""
         self.broken.append(Broke(invariant, detail))
 
     def cost_of(self, held: "Held", party: str) -> float:
@@ -195,7 +194,6 @@ class Observer:
                 self._ended.add(number)
 
     def note_left(self, held: "Held", party: str, message: Message, payload: bytes) -> None:
-        """Take note of what leaves a party."""
         if not isinstance(message, Report):
             return
         address = (held.number, party, message.phase)
@@ -244,7 +242,6 @@ class Observer:
             self._began_before.discard((held.number, party))
 
     def note_ending(self, held: "Held", party: str, ending: msgspec.Struct | Exception) -> None:
-        """Take note of how a try ended."""
         if isinstance(ending, BudgetExceededError) and (held.number, party) in self._began_before:
             self.broke("a session that has begun is not refused for its budget", f"{party} in {held.name}: {ending}")
 

@@ -198,12 +198,10 @@ class Plan:
 
     @property
     def processes(self) -> list[str]:
-        """All processes by name."""
         return [*self.parties, *(server_name(session) for session in range(len(self.sessions)))]
 
     @property
     def parties(self) -> list[str]:
-        """All persons by name."""
         return [f"p{place}" for place in range(self.num_parties)]
 
 

@@ -123,7 +123,6 @@ class Run:
         return self.wire
 
     def step(self, operation: Operation) -> None:
-        """Execute one operation."""
         wire = self.wire
         party = self.session.names[operation.place % NUM_PARTIES]
         action, _, direction = operation.kind.partition(" ")

@@ -326,7 +326,6 @@ class World:
         return tuple(public)
 
     def commit(self, process: Process, write: Callable[[], None], rows: Sequence[Any]) -> None:
-        """Let a commit happen, or not."""
         process.do_step()
         name = process.name
         number = self._commits[name]
@@ -355,7 +354,6 @@ class World:
         return self._begun + max(ends, default=-1.0)
 
     def note_sent(self, link: _Link, payload: bytes, *, by_server: bool) -> None:
-        """Take note of what leaves."""
         message = decode(payload)
         self.trace.update(f"{self.now:.6f} {link.number} {by_server:d} ".encode() + payload)
         if by_server:

@@ -45,14 +45,12 @@ class Keys:
         self.server_file = self.file(self.server)
 
     def file(self, identity: Identity) -> Path:
-        """Return an identity's file."""
         path = self.folder / f"{identity.fingerprint}.pem"
         if not path.exists():
             identity.write(path)
         return path
 
     def serving(self, *peers: Identity) -> TLSTransport:
-        """Return the server's transport."""
         return TLSTransport(self.server_file, peers=[peer.certificate for peer in peers])
 
     def joining(self, identity: Identity, *, server: Identity | None = None) -> TLSTransport:
@@ -93,7 +91,6 @@ def issue(issuer: Identity | None, *, is_authority: bool, days: float = 1) -> Id
 
 @contextlib.asynccontextmanager
 async def pair(server: TLSTransport, client: TLSTransport | TCPTransport) -> AsyncGenerator[tuple[Channel, Channel]]:
-    """Yield the client's and the server's end."""
     with trio.fail_after(PATIENCE):
         async with (
             await server.open_listener() as listener,
@@ -578,7 +575,6 @@ class Bare:
         self.send()
 
     def send(self, *payloads: bytes) -> None:
-        """Send payloads, and all records before them."""
         if payloads:
             self.tls.write(encode_frames(payloads))
         self._socket.sendall(self._leaves.read())
@@ -588,7 +584,6 @@ class Bare:
         assert self._socket.recv(1 << 16)
 
     def close(self) -> None:
-        """Hang up."""
         self._socket.close()
 
 

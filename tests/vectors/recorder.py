@@ -36,7 +36,6 @@ class Recorder:
         self._note({"operation": "start", "at": SERVER}, SERVER, self.server.start())
 
     def start(self, *names: str) -> None:
-        """Start these clients."""
         for name in names:
             self._note({"operation": "start", "at": name}, name, self.clients[name].start())
 
@@ -102,7 +101,6 @@ class Recorder:
         self._note(operation, SERVER, self.server.receive_loss(party))
 
     def render(self) -> Plain:
-        """Return the whole vector."""
         session = self.session
         private: list[list[int]] = session.inputs.private.tolist()
         public: list[list[int]] = session.inputs.public.tolist()

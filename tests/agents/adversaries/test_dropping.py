@@ -8,23 +8,8 @@ import pytest
 import trio.testing
 from deviants import NAMES, TRANSPORTS, meet
 from psephos.agents.adversaries import SERVER, Dropper
-from psephos.protocol.errors import QuorumError, SessionAborted
+from psephos.protocol.errors import SessionAborted
 from psephos.transports import Transport
-
-
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-@pytest.mark.parametrize("hangs_up", [True, False])
-async def test_a_quorum_ends_the_session_and_names_whom_it_lost(
-    make_transport: Callable[[], Transport], clock: trio.testing.MockClock, *, hangs_up: bool
-) -> None:
-    meeting = await meet(make_transport(), {SERVER: Dropper(["ann"], hangs_up=hangs_up)}, quorum=2)
-    assert isinstance(meeting.failure, QuorumError)
-    assert meeting.failure.missing == ("bob", "cid")
-    ending = meeting.endings["ann"]
-    assert isinstance(ending, QuorumError), "the isolated client is told"
-    assert ending.missing == ("bob", "cid")
-    asked = set[str]() if hangs_up else {"bob", "cid"}
-    assert {name for name in ("bob", "cid") if meeting.entries[name]} == asked
 
 
 @pytest.mark.parametrize("make_transport", TRANSPORTS)

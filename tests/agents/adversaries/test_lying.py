@@ -1,48 +1,20 @@
 """A client to which false parameters are named says where they differ and leaves, and nothing was drawn."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-import pytest
 import trio
-from deviants import INPUTS, NAMES, TRANSPORTS, VOTE, meet
+from deviants import INPUTS, NAMES, VOTE, meet
 from psephos.agents import CloudServer, Simulation, inquire
 from psephos.agents.adversaries import SERVER, DeviatingListener, Liar
-from psephos.protocol.errors import QuorumError, RemoteProtocolError
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.roster import Roster
-from psephos.transports import MemoryTransport, Transport
+from psephos.transports import MemoryTransport
 
 
 def larger_epsilon(parameters: dict[str, Any]) -> Mapping[str, Any]:
     return {**parameters, "epsilon": 20.0}
-
-
-def other_channel(parameters: dict[str, Any]) -> Mapping[str, Any]:
-    return {**parameters, "variant": "laplace"}
-
-
-LIES = [
-    (larger_epsilon, "epsilon is 20.0, agreed 2.0"),
-    (other_channel, "variant is 'laplace', agreed 'joint'"),
-    (b"\xc0", "they cannot be read"),
-    (b"\x80", "candidates is None, agreed ['bridge', 'tunnel']"),
-]
-
-
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-@pytest.mark.parametrize(("parameters", "difference"), LIES)
-async def test_every_client_refuses_before_anything_is_drawn(
-    make_transport: Callable[[], Transport], parameters: Any, difference: str
-) -> None:
-    meeting = await meet(make_transport(), {SERVER: Liar(parameters)})
-    assert isinstance(meeting.failure, QuorumError)
-    for name in NAMES:
-        ending = meeting.endings[name]
-        assert isinstance(ending, RemoteProtocolError)
-        assert difference in str(ending)
-        assert meeting.entries[name] == []
 
 
 async def test_the_truth_as_it_is_harms_nobody() -> None:

@@ -1,13 +1,12 @@
 """A poisoner moves a count by 1/(p - q) and no more, and a report that nobody could draw is refused."""
 
 import math
-from collections.abc import Callable
 
 import pytest
-from deviants import NAMES, TRANSPORTS, meet
+from deviants import NAMES, meet
 from psephos.agents.adversaries import Deviation, Poisoner
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
-from psephos.transports import MemoryTransport, Transport
+from psephos.transports import MemoryTransport
 
 EPSILON = 1.5
 PUBLIC = DPWeVote(Parameters(candidates=("bridge",), epsilon=EPSILON, public_weights=True))
@@ -27,26 +26,12 @@ async def support(deviations: dict[str, Deviation], *, seed: int = 7) -> float:
     return support_in(meeting.outcome)
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_a_chosen_report_stands_and_is_paid_for_like_any_other(make_transport: Callable[[], Transport]) -> None:
-    honest = await meet(make_transport(), protocol=PUBLIC, inputs=ROWS)
-    poisoned = await meet(make_transport(), {"cid": Poisoner({0: [1]})}, protocol=PUBLIC, inputs=ROWS)
-    assert poisoned.entries == honest.entries
-    assert poisoned.endings == dict.fromkeys(NAMES, poisoned.outcome)
-    assert support_in(poisoned.outcome) >= support_in(honest.outcome)
-
-
 async def test_one_report_moves_the_support_by_the_weight_over_p_minus_q() -> None:
     by_weight = zip(NAMES, (1.0, 2.0, 3.0), strict=True)
     for name, weight in by_weight:
         least, most = [await support({name: Poisoner({0: [report]})}) for report in (0, 1)]
         assert most - least == pytest.approx(weight * GAIN)
         assert least <= await support({}) <= most
-
-
-async def test_the_harm_of_several_adds_up() -> None:
-    least, most = [await support(dict.fromkeys(NAMES, Poisoner({0: [report]}))) for report in (0, 1)]
-    assert most - least == pytest.approx(6.0 * GAIN)
 
 
 @pytest.mark.parametrize("numbers", [[2], [-1], [0, 1], []])

@@ -1,43 +1,18 @@
 """What is sent again is counted once, what is altered ends its sender, and the first report stands."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
-from deviants import TRANSPORTS, meet
+from deviants import meet
 from helpers import hello, raw
 from psephos.agents.adversaries import Replayer
 from psephos.protocol.errors import SessionAborted
 from psephos.protocol.messages import Message, Report
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.transports import MemoryTransport, Transport
+from psephos.transports import MemoryTransport
 
 ID = SimulatedNoise(7, session="council").session_id
-
-
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_the_same_report_again_is_counted_once(make_transport: Callable[[], Transport]) -> None:
-    honest = await meet(make_transport())
-    again = await meet(make_transport(), {"bob": Replayer(times=3)})
-    assert again.outcome == honest.outcome
-    assert again.endings == honest.endings
-
-
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_an_altered_report_ends_its_sender_and_the_first_one_stands(
-    make_transport: Callable[[], Transport],
-) -> None:
-    honest = await meet(make_transport())
-    # No report at all, so that it differs from whatever was drawn.
-    meeting = await meet(make_transport(), {"bob": Replayer(times=0, altered={0: [9]})}, quorum=2)
-    assert honest.result is not None
-    assert meeting.result is not None
-    assert meeting.result.num_received == (3, 2)
-    assert meeting.result.tallies[0] == honest.result.tallies[0]
-    ending = meeting.endings["bob"]
-    assert isinstance(ending, SessionAborted)
-    assert "bob reported a second time in phase 'weights', and differently; the first stands" in str(ending)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ class As(Transport):
         self._fingerprint = fingerprint
 
     async def open_listener(self, address: str | None = None) -> Listener:
-        """Listen as anybody does."""
         return await self._transport.open_listener(address)
 
     async def connect(self, address: str) -> Channel:

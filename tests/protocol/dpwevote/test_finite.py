@@ -108,7 +108,6 @@ def laws_of_reports(vote: DPWeVote, partners: Iterable[Partner]) -> dict[Reports
 
 @functools.lru_cache(maxsize=20_000)
 def outcome_of(vote: DPWeVote, *rounds: Reports) -> Outcome:
-    """Return the outcome of what was reported in each round."""
     told = [[(1, group, opinion) for group, opinion in reports] for reports in rounds]
     return vote.outcome([tally for of_round in told for tally in tallies_of(vote, of_round)])
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import Session
 from psephos.protocol import Inputs, SimulatedNoise, Tally, run_population
 from psephos.protocol.dpwevote import OPTIMAL_LIMITS, DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.signed import make_report, signed_weights
@@ -246,16 +245,6 @@ def test_a_prior_in_words_is_that_in_numbers() -> None:
 def test_other_variants_have_no_signed_report() -> None:
     with pytest.raises(ValueError, match="'joint' does not report signed weights"):
         make_report(make_parameters(variant="joint"))
-
-
-def test_a_session_is_charged_to_the_ledger_in_whole() -> None:
-    """Two candidates at ε = 1/2 are two entries of 1/2."""
-    vote = make_vote(variant="optimal", candidates=("a", "b"), epsilon=0.5)
-    session = Session(vote, vote.encode(table([1, 2], a=[1, 0], b=[0, 1])))
-    assert session.play().result is not None
-    for ledger in session.ledgers.values():
-        assert [entry.proven for entry in ledger.entries] == [0.5, 0.5]
-        assert ledger.spent == vote.parameters.epsilon_total == 1.0
 
 
 QUOTAS: dict[str, dict[str, Any]] = {

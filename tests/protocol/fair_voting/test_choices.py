@@ -192,7 +192,6 @@ SAMPLED: list[dict[str, Any]] = [
 
 
 def sampled(num_samples: int, given: dict[str, Any]) -> tuple[FairVoting, SampledChoice]:
-    """Return a vote of groups of 2 and 3 by so many samples, and its choice."""
     options: dict[str, Any] = {"mechanism": "sampling", "num_samples": num_samples, "gamma": 0.25, **given}
     vote = make_fair_vote(2, 3, **options)
     choice = choice_of(vote)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import Session, make_fair_inputs, make_fair_vote
+from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise, Tally, run_population
-from psephos.protocol.fair_voting import FairVoting, JointRankings, reference_run
+from psephos.protocol.fair_voting import FairVoting, JointRankings
 from psephos.protocol.fair_voting.parameters import JOINT, MechanismName
 from psephos.protocol.mechanisms import MAX_JOINT_GROUPS
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
@@ -101,21 +101,6 @@ def test_what_the_server_sees_differs_by_the_loss_between_any_groups_and_ranking
     ]
     logs = vote.phase.mechanism.log_likelihoods(np.array(drawn), rows)
     assert float((logs.max(axis=1) - logs.min(axis=1)).max()) <= 0.9 + 1e-9
-
-
-@every_mechanism
-def test_the_reference_run_is_the_arrays_and_the_machines(mechanism: MechanismName) -> None:
-    vote = make_fair_vote(4, 3, mechanism=mechanism, epsilon=2.0)
-    inputs = make_fair_inputs(vote, seed=5)
-    expected = run_population(vote, inputs, noise=NOISE).outcome
-    assert reference_run(vote, inputs, noise=NOISE) == expected
-    session = Session(vote, inputs, seed=3)
-    wire = session.play(lambda _: 0)
-    assert wire.result is not None
-    assert wire.result.outcome == run_population(vote, inputs, noise=session.fresh_noise()).outcome
-    assert expected is not None
-    assert expected.num_reports == (7,)
-    assert expected.model == "local"
 
 
 def test_estimates_are_of_the_groups_sums_by_their_public_sizes() -> None:

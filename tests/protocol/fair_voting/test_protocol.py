@@ -28,7 +28,6 @@ from psephos.protocol.fair_voting import (
     RandomizedRankings,
     Rankings,
     make_scores,
-    reference_run,
 )
 from psephos.protocol.fair_voting.choices import SampledChoice
 from psephos.protocol.fair_voting.parameters import CENTRAL, LOCAL
@@ -387,15 +386,6 @@ def test_a_group_without_a_report_is_indifferent_in_the_local_model(mechanism: s
     assert outcome.num_reports == (1, 0)
     assert [alternative.utilities[1].value for alternative in outcome.alternatives] == [1.0] * 3
     assert outcome.mechanism == mechanism
-
-
-@every_mechanism
-def test_the_reference_run_is_the_arrays(given: dict[str, Any]) -> None:
-    vote = make_fair_vote(7, 5, 3, num_alternatives=4, **given)
-    inputs = make_fair_inputs(vote, seed=9)
-    for seed in range(draws(2, full=5)):
-        noise = SimulatedNoise(seed, session="s")
-        assert reference_run(vote, inputs, noise=noise) == run_population(vote, inputs, noise=noise).outcome
 
 
 @every_mechanism

@@ -12,7 +12,6 @@ from strategies import CHECKED
 
 
 def profile(*orders: str) -> Rankings:
-    """Return the rankings of orders such as "bca"."""
     codes = [[ord(name) - ord("a") for name in order] for order in orders]
     return Rankings(positions_of_orders(np.array(codes, dtype=np.int64)))
 

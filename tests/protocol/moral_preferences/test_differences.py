@@ -39,7 +39,6 @@ def released(*, seed: int = 0, num_voters: int = 30, **given: Any) -> Outcome:
 
 
 def of_preferences(*preferences: tuple[float, ...], error: float, mechanism: MechanismName = "laplace") -> Outcome:
-    """Return an outcome in which a society for each tuple has these preferences."""
     names, size = [f"s{place}" for place in range(len(preferences))], len(preferences[0])
     common: dict[str, Any] = {"errors": (error,) * size, "num_voters": 10}
     levels = (LevelOutcome(epsilon=1.0, num_voters=10, weight=1.0),)

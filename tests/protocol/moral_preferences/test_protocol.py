@@ -20,7 +20,6 @@ from psephos.protocol.moral_preferences import (
     Paradigm,
     PerturbedPhase,
     Records,
-    reference_run,
 )
 from psephos.protocol.moral_preferences.records import GREATEST_FEATURE
 from psephos.protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
@@ -556,15 +555,6 @@ def test_an_outcome_says_what_was_run(given: dict[str, Any]) -> None:
     assert not outcome.is_projected
     if outcome.is_direction:
         assert math.fsum(each * each for each in outcome.preferences) == pytest.approx(1, rel=1e-12)
-
-
-@every_kind
-def test_the_reference_is_the_array_path_to_the_last_bit(given: dict[str, Any]) -> None:
-    protocol = make_preferences(3, max_records=5, epsilon=0.5, **given)
-    inputs = make_preference_inputs(protocol, 9)
-    arrays = run_population(protocol, inputs, noise=NOISE).outcome
-    reference = reference_run(protocol, inputs, noise=NOISE)
-    assert msgspec.json.encode(reference) == msgspec.json.encode(arrays)
 
 
 @pytest.mark.parametrize("paradigm", Paradigm)

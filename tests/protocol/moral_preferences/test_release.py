@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from helpers import Session, make_preference_inputs, make_preferences, outcome_of_those_who_reported
-from psephos.protocol import Inputs, SessionRules, SimulatedNoise, run_population
+from helpers import Session, make_preference_inputs, make_preferences
+from psephos.protocol import Inputs, SimulatedNoise, run_population
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.moral_preferences import MoralPreferences, Outcome, Paradigm
 from psephos.protocol.views import Happening
@@ -156,23 +156,6 @@ def test_an_aggregator_that_nobody_trusts_sees_only_what_was_perturbed(given: di
     if given.get("mechanism") != "functional":
         assert not np.any(seen == session.inputs.private)
     assert {phase for phase, _ in session.noise.draws} == {"preferences"}, "the server draws nothing"
-
-
-@pytest.mark.parametrize("given", [*CENTRAL, *LOCAL], ids=name_of)
-def test_a_session_goes_on_without_a_voter_that_is_lost(given: dict[str, Any]) -> None:
-    protocol = make_preferences(2, **given)
-    session = Session(protocol, make_preference_inputs(protocol, 5), seed=5, rules=SessionRules(quorum=3))
-    wire = session.wire()
-    wire.start()
-    wire.lose("p2")
-    wire.run()
-    wire.check_end()
-    assert wire.result is not None
-    expected, tallies = outcome_of_those_who_reported(session, [[0, 1, 3, 4]])
-    assert wire.result.tallies == tallies
-    assert wire.result.outcome == expected
-    assert isinstance(expected, Outcome)
-    assert expected.num_voters == 4
 
 
 @pytest.mark.parametrize("given", CENTRAL, ids=name_of)

@@ -87,7 +87,6 @@ class Totals(CentralPhase):
             raise ValueError("too much for one")
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0).reshape(self._shape))
 
@@ -115,15 +114,12 @@ class Census(PhasedProtocol[Nothing, Counts]):
         self._given = phases or (Totals(),)
 
     def make_phases(self) -> Iterable[Phase]:
-        """Return what the test gave."""
         return self._given
 
     def columns(self) -> tuple[Column, ...]:
-        """Return no columns."""
         return ()
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
-        """Refuse."""
         raise NotImplementedError
 
     def outcome(self, tallies: Sequence[Tally]) -> Counts:
@@ -149,7 +145,6 @@ class Question(Phase):
         super().__init__("question", columns=range(2, 3), mechanism=mechanism, losses=losses)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count yes."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0))
 
@@ -212,26 +207,21 @@ class Loud(Mechanism):
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """Any."""
         return -(1 << 40), 1 << 40
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """Any."""
         return self.value_range
 
     @property
     def event(self) -> PrivacyEvent:
-        """One."""
         return PureMechanism(epsilon=0.5)
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Double."""
         del uniforms
         return 2 * values
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Double."""
         del uniforms
         return 2 * value
 

@@ -34,7 +34,6 @@ class Sums(Phase):
         super().__init__(name, columns=columns, mechanism=FOUR_CHOICES, losses=[LOSS] * len(columns))
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0))
 
@@ -47,7 +46,6 @@ class Echo(PostProcessed):
 
     @property
     def noise(self) -> RowMechanism:
-        """Four choices."""
         return FOUR_CHOICES
 
     @property
@@ -56,12 +54,10 @@ class Echo(PostProcessed):
         return 0, 30
 
     def num_reports_of(self, num_values: int) -> int:
-        """As often as asked."""
         del num_values
         return self.times
 
     def finish_rows(self, noisy: IntArray) -> IntArray:
-        """Repeat the sum."""
         return np.repeat(noisy.sum(axis=1)[:, None], self.times, axis=1)
 
 
@@ -72,7 +68,6 @@ class Echoes(Phase):
         super().__init__("echoes", columns=range(2), mechanism=Echo(times), losses=[LOSS] * 2)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0))
 
@@ -93,19 +88,15 @@ class Survey(PhasedProtocol[Nothing, Nothing]):
         self._given = phases
 
     def make_phases(self) -> Iterable[Phase]:
-        """Return what the test gave."""
         return iter(self._given)
 
     def columns(self) -> tuple[Column, ...]:
-        """Return no columns."""
         return ()
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
-        """Refuse."""
         raise NotImplementedError
 
     def outcome(self, tallies: Sequence[Tally]) -> Nothing:
-        """Return nothing."""
         del tallies
         return Nothing()
 
@@ -340,7 +331,6 @@ class Undeclared(Ask):
     """Says nothing of what its closing publishes, as code without types does."""
 
     def outcome(self, tallies: Sequence[Tally]):  # noqa: ANN201  on purpose
-        """Publish something."""
         del tallies
         return Shares(())
 
@@ -349,7 +339,6 @@ class Elsewhere(Ask):
     """Says it by a name that nobody else can look up."""
 
     def outcome(self, tallies: Sequence[Tally]) -> Shares:
-        """Publish something."""
         del tallies
         return Shares(())
 
@@ -361,7 +350,6 @@ class Declared(Ask):
     """Says it."""
 
     def outcome(self, tallies: Sequence[Tally]) -> Shares:
-        """Publish something."""
         del tallies
         return Shares(())
 

@@ -610,7 +610,6 @@ def test_an_entry_speaks_of_one_person_unless_it_says_otherwise() -> None:
 
 
 def loss_with_part(part: PartLoss | None, *, number: int = 3) -> PrivacyLoss:
-    """Return the loss of so many answers at ε = 0.1, with what one of them loses."""
     return PrivacyLoss(
         mechanism="randomized response",
         event=SelfComposed(RandomizedResponse(0.1, 2), number),

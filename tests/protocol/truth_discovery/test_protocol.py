@@ -24,7 +24,6 @@ from psephos.protocol.estimators.truth_inference import (
     truth_discovery,
 )
 from psephos.protocol.mechanisms import Discrete, OneLayer
-from psephos.protocol.population import draw_reports
 from psephos.protocol.roster import Roster
 from psephos.protocol.server_machine import ServerMachine
 from psephos.protocol.truth_discovery import (
@@ -51,7 +50,6 @@ MECHANISMS = ["one_layer", "two_layer", "fresh_two_layer"]
 TWO = ("no", "yes")
 THREE = ("red", "green", "blue")
 GRID = 2.0**20
-Votes = Mapping[str, Sequence[str]]
 
 
 def make(num_tasks: int = 3, **given: Any) -> TruthDiscovery:
@@ -118,27 +116,6 @@ def test_no_answers_are_counted_as_none() -> None:
     tally = clean_tally(protocol, [["", ""], ["", ""]])
     assert (tally.num_reports, tally.totals.tolist(), tally.rows.shape) == (2, [[0, 0], [0, 0]], (0, 3))
     assert len(protocol.answers_in(tally)) == 0
-
-
-@CHECKED
-@given(st.data())
-def test_the_tallies_of_any_partition_merge_into_that_of_all(data: st.DataObject) -> None:
-    protocol = data.draw(truth_discoveries())
-    inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 8))))
-    phase = protocol.phase
-    noise = SimulatedNoise(data.draw(seeds()), session="s")
-    reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
-    whole = phase.tally(reports, earlier=(), public=inputs.public)
-    assert whole.rows.tolist() == sorted(whole.rows.tolist())
-    assert int(whole.totals.sum()) == len(whole.rows) == int((reports >= 0).sum())
-    for task, counts in enumerate(whole.totals.tolist()):
-        labels: list[int] = whole.rows[whole.rows[:, 1] == task, 2].tolist()
-        assert counts == [labels.count(label) for label in range(len(counts))]
-    shard_of = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(inputs), max_size=len(inputs))))
-    order = data.draw(st.permutations([0, 1, 2]))
-    parts = [phase.tally(reports[shard_of == at], earlier=(), public=inputs.public[shard_of == at]) for at in order]
-    assert parts[0].merge(parts[1]).merge(parts[2]) == whole
-    assert parts[0].merge(parts[1].merge(parts[2])) == whole
 
 
 # What is released

@@ -1,4 +1,4 @@
-"""Bad input of adversaries, by the command line."""
+"""Bad input of adversaries, by the command line; what each role refuses is in test_refused.py."""
 
 import pytest
 from bad_input import Psephos, Write, check_refused
@@ -6,20 +6,10 @@ from bad_input import Psephos, Write, check_refused
 # A table of a scenario, more settings, and what the sentence has.
 
 ADVERSARIES: dict[str, tuple[str, list[str], list[str]]] = {
-    "a coalition that contains its target": (
-        "role='coalition', members=['server', 'ann'], target='ann'",
-        [],
-        ["adversary 1: target must be no member of the coalition", "got 'ann'"],
-    ),
     "an unknown member": (
         "role='coalition', members=['an']",
         [],
         ["adversary 1: members must be a partner of the roster", "did you mean 'ann'?", "got 'an'"],
-    ),
-    "an unknown target": (
-        "role='selective-abort', target='mallory'",
-        [],
-        ["adversary 1: target must be a partner of the roster", "got 'mallory'"],
     ),
     "nobody": ("role='coalition'", [], ["adversary 1: members must be at least one party", "got 'nobody'"]),
     "an unknown role": ("role='burglar'", [], ["must be one of", "coalition, collusion-sweep", "got 'burglar'"]),
@@ -33,21 +23,6 @@ ADVERSARIES: dict[str, tuple[str, list[str], list[str]]] = {
         "role='coalition', members=['server'], misled=['ann']",
         [],
         ["adversary 1", "misled"],
-    ),
-    "a prior that sums to more than one": (
-        "role='coalition', members=['server'], secret='weight', prior=[0.5, 0.5, 0.5]",
-        [],
-        ["adversary 1: prior must be probabilities in [0, 1] that sum to one (these sum to 1.5)"],
-    ),
-    "a prior of a label that there is not": (
-        "role='coalition', members=['server'], secret='weight', prior={9 = 1.0}",
-        [],
-        ["adversary 1: prior must be one of 1, 2, 3, got '9'"],
-    ),
-    "an unknown secret": (
-        "role='coalition', members=['server'], secret='ranking'",
-        [],
-        ["adversary 1: secret must be one of weight and opinions, weight, opinions, got 'ranking'"],
     ),
     "one that deviates without agents": (
         "role='leaver', members=['ann']",
@@ -68,9 +43,7 @@ ADVERSARIES: dict[str, tuple[str, list[str], list[str]]] = {
 
 
 @pytest.mark.bad_input(
-    "a coalition that contains its target; unknown parties",
     "a role that nobody registered, or that a protocol does not have",
-    "priors that do not sum to one",
     "an adversary in a session that cannot have it",
 )
 @pytest.mark.parametrize("case", list(ADVERSARIES))

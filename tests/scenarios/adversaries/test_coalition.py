@@ -27,7 +27,6 @@ FIRST = {
 
 
 def coalition(*members: str, **keys: Any) -> dict[str, Any]:
-    """Return a table."""
     return {"role": "coalition", "members": list(members), **keys}
 
 

@@ -23,7 +23,6 @@ CENTRAL = {
 
 
 def sweep(**keys: Any) -> dict[str, Any]:
-    """Return a table."""
     return {"role": "collusion-sweep", "trials": 5, **keys}
 
 

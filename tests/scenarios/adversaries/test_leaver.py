@@ -10,7 +10,6 @@ Play = Callable[..., Any]
 
 
 def leaver(*members: str, **keys: Any) -> dict[str, Any]:
-    """Return a table."""
     return {"role": "leaver", "members": list(members), **keys}
 
 

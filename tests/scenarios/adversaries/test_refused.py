@@ -115,7 +115,7 @@ REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str, str]]] = {
 }
 
 
-@pytest.mark.bad_input("a coalition that contains its target; unknown parties")
+@pytest.mark.bad_input("a coalition that contains its target; unknown parties", "priors that do not sum to one")
 @pytest.mark.parametrize(
     ("role", "transport", "keys", "field", "words"),
     [(*kind, *case) for kind, cases in REFUSED.items() for case in cases],

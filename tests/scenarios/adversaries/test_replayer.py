@@ -9,10 +9,10 @@ Play = Callable[..., Any]
 
 
 def replayer(*members: str, **keys: Any) -> dict[str, Any]:
-    """Return a table."""
     return {"role": "replayer", "members": list(members), **keys}
 
 
+@pytest.mark.bad_input("the same report again")
 @pytest.mark.parametrize("times", [0, 3, 100])
 @pytest.mark.parametrize("transport", ["memory", "tcp"])
 def test_the_same_report_again_changes_nothing(play: Play, times: int, transport: str) -> None:

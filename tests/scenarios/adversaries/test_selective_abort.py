@@ -19,7 +19,6 @@ Play = Callable[..., Any]
 
 
 def abort(**keys: Any) -> dict[str, Any]:
-    """Return a table."""
     return {"role": "selective-abort", "target": "partner-2", "trials": 10, **keys}
 
 

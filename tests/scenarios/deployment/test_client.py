@@ -26,7 +26,7 @@ from psephos.agents.person_journal import PersonJournal
 from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.errors import BudgetExceededError, PsephosError, RemoteProtocolError, SessionAborted
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Charter, Message, Terms, Welcome, decode, encode
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Charter, Message, Terms, decode, encode
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import (
@@ -66,7 +66,6 @@ def invitation_to(
 
 
 def joining_of(address: str, party: str = "ann", **options: Any) -> Joining:
-    """Return how a party takes part."""
     usual: dict[str, Any] = {"entries": ENTRIES[party], "seed": SEED, "transport": "tcp"}
     return Joining(address=address, party=party, **{**usual, **options})
 
@@ -286,76 +285,6 @@ def test_an_invitation_is_an_agreement_to_its_price(vote: str) -> None:
 
 
 # Coming back.
-
-
-def test_a_partner_that_restarts_after_it_reported_is_refused_and_its_first_report_stands(vote: str) -> None:
-    with serving(vote, "quorum=2") as session, session.connect() as bob, session.connect() as cid:
-        ann = session.connect()
-        for name, peer in (("ann", ann), ("bob", bob), ("cid", cid)):
-            peer.hello(name)
-        for peer in (ann, bob, cid):
-            assert peer.next_request().phase == 0
-            peer.send(report(0, 2))
-        assert ann.next_request().phase == 1
-        reason = "'ann' has reported; its first report stands, and nothing is drawn again"
-        assert reason in refusal(session.address, SessionAborted)  # while it is there
-        ann.close()
-        assert reason in refusal(session.address, SessionAborted)  # and once it has gone
-        for peer in (bob, cid):
-            peer.send(report(1, 1))
-        for peer in (bob, cid):
-            peer.hear_release()
-        result = session.result()
-    assert result.num_received == (3, 2)
-    assert result.tallies[0].totals.tolist() == [0, 0, 3]
-
-
-def test_a_partner_that_was_lost_before_the_first_phase_comes_back(vote: str) -> None:
-    with serving(vote) as session:
-        with session.connect() as ann:
-            ann.hello("ann")
-            assert isinstance(ann.receive(), Welcome)
-        heard = [session.join(name) for name in ENTRIES]
-        result = session.result()
-        assert [each.result(PATIENCE) for each in heard] == [result.outcome] * 3
-    assert result.num_received == (3, 3)
-
-
-class FirstEvent:
-    """A log that tells when something is logged."""
-
-    def __init__(self) -> None:
-        self.has_come = threading.Event()
-
-    def info(self, event: str, **fields: Any) -> None:
-        """Take note of an event."""
-        del event, fields
-        self.has_come.set()
-
-    warning = info
-
-
-def test_a_partner_that_was_lost_in_the_first_phase_comes_back_while_it_is_open(vote: str) -> None:
-    with serving(vote, "quorum=2") as session, session.connect() as bob, session.connect() as cid:
-        with session.connect() as ann:
-            for name, peer in (("ann", ann), ("bob", bob), ("cid", cid)):
-                peer.hello(name)
-            assert ann.next_request().phase == 0
-        assert [peer.next_request().phase for peer in (bob, cid)] == [0, 0]
-        ledger, log = Ledger("ann"), FirstEvent()
-        heard = session.join("ann", ledger=ledger, log=log)
-        assert log.has_come.wait(PATIENCE)  # that she was asked, and pays
-        for peer in (bob, cid):
-            peer.send(report(0, 1))
-        assert [peer.next_request().phase for peer in (bob, cid)] == [1, 1]  # once hers has come, too
-        for peer in (bob, cid):
-            peer.send(report(1, 1))
-        for peer in (bob, cid):
-            peer.hear_release()
-        result = session.result()
-        assert heard.result(PATIENCE) == result.outcome
-    assert result.num_received == (3, 3)
-    assert [entry.phase for entry in ledger.entries] == ["weights", "opinions"]
 
 
 # Its entries.

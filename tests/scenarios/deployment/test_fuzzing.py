@@ -137,7 +137,6 @@ def taken(read: Callable[[], object]) -> bool:
 
 @contextlib.contextmanager
 def file_with(content: bytes, name: str = "1-ann.json") -> Generator[Path]:
-    """Yield a file that holds this."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(content)
@@ -199,7 +198,6 @@ def test_the_true_ones_are_taken(tmp_path: Path) -> None:
 
 
 def read_enrolled(path: Path) -> None:
-    """Do all that `roster` does with enrollments."""
     enrolled = read_enrollments(path.parent)
     for each in enrolled.values():
         assert each.party.isprintable()
@@ -276,7 +274,6 @@ PRIVATE: Final[Mapping[str, Callable[[], Any]]] = {
 
 
 def pem(key: Any, password: bytes = b"") -> str:
-    """Return a private key in PEM."""
     hidden = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden).decode()
 

@@ -134,7 +134,6 @@ def test_thirteen_hundred_idle_connections_leave_room_for_the_roster_where_files
 
 
 def events_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the events of a run."""
     return [json.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
 
 

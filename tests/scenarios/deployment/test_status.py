@@ -68,7 +68,6 @@ class Page:
             return _all_of(connection)
 
     def metrics(self) -> dict[str, float]:
-        """Return all samples, as they are written."""
         status, text, _ = self.ask("/metrics")
         assert status == 200
         return samples_in(text)
@@ -135,7 +134,6 @@ def decide(address: str, folder: Path, server: Process) -> None:
 
 
 def num_descriptors(process: Process) -> int:
-    """Return how many descriptors a process has open."""
     return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
 
 

@@ -1,11 +1,9 @@
 """Each system between processes: whom a party trusts is its own to say, and its values leave it in no form."""
 
-import concurrent.futures
 import contextlib
 import dataclasses
 import math
 import stat
-from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +23,10 @@ from deployments import (
 )
 from psephos.protocol import ConfigurationError
 from psephos.protocol.effects import Drop
-from psephos.protocol.errors import BudgetExceededError, PsephosError, QuorumError
+from psephos.protocol.errors import BudgetExceededError, PsephosError
 from psephos.protocol.messages import Release
 from psephos.scenarios import load_scenario, resolve, run_session
 from psephos.scenarios.deployment import Agreement, Joining
-from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.running.folder import read_ledger
 from surveyed import (
     DIRECTION,
@@ -43,15 +40,12 @@ from surveyed import (
     Surveyed,
 )
 
-Psephos = Callable[..., Any]
-
 CENTRAL = [pytest.param(TRUSTED_PLANS, id="rankings"), pytest.param(TRUSTED_SURVEY, id="preferences")]
 MECHANISMS = ("laplace", "sampling", "exponential", "sampled_pair", "noisy_scores")
 """Of fair voting, of either model."""
 
 
 def has_reported(session: Serving, party: str = "ann") -> bool:
-    """Return whether the server has heard a report of a party."""
     return any(event.get("party") == party and "report" in event["event"] for event in session.events)
 
 
@@ -255,53 +249,6 @@ def test_a_report_of_another_form_ends_its_sender_alone(tmp_path: Path, system: 
 # Parties who do not come.
 
 
-@contextlib.contextmanager
-def without(session: Serving, folder: Path, *absent: str) -> Generator[list[concurrent.futures.Future[Heard]]]:
-    """Let all voters join, of whom some are gone as soon as they are asked; yield what the others will have heard."""
-    with PLANS.joining(session, folder) as start, contextlib.ExitStack() as stack:
-        peers = [stack.enter_context(session.connect()) for _ in absent]
-        for peer, party in zip(peers, absent, strict=True):
-            peer.hello(party, session="plans", protocol="fair-voting")
-        heard = [start(party, trusts_server=True) for party in PLANS.names if party not in absent]
-        for peer in peers:
-            peer.next_request()
-            peer.close()
-        yield heard
-
-
-@pytest.mark.few(most=3)
-@pytest.mark.parametrize(
-    "absent", [("bob", "cid", "eve"), ("dee", "eve")], ids=["some of both groups", "all of one group"]
-)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_quorum_elects_without_who_is_gone(tmp_path: Path, mechanism: str, absent: tuple[str, ...]) -> None:
-    system = PLANS.having(f"mechanism = '{mechanism}'")
-    with serving(system.write(tmp_path), "quorum=0.4") as session, without(session, tmp_path, *absent) as heard:
-        outcomes = [each.result(PATIENCE).outcome for each in heard]
-        result = session.result()
-    assert outcomes == [result.outcome] * (5 - len(absent))
-    assert result.num_received == (5 - len(absent),)
-    outcome: Any = msgspec.to_builtins(result.outcome)
-    assert outcome["winner"] in {"a", "b", "c"}
-    assert list(outcome["group_sizes"]) == [3, 2]  # the roster's, which is public
-    if not system.trusts:
-        assert list(outcome["num_reports"]) == ([1, 1] if "cid" in absent else [3, 0])
-
-
-def test_too_few_voters_end_the_vote_on_every_side(tmp_path: Path) -> None:
-    scenario = TRUSTED_PLANS.write(tmp_path)
-    with serving(scenario, "quorum=3") as session, without(session, tmp_path, "bob", "cid", "eve") as heard:
-        endings = [each.exception(PATIENCE) for each in heard]
-        failure = session.failure()
-    assert isinstance(failure, QuorumError)
-    # It ends as soon as the three cannot be had any more, whether the other two have reported by then or not.
-    assert failure.phase == "rankings"
-    assert "of the 3 parties that its quorum requires" in str(failure)
-    for party in ("bob", "cid", "eve"):
-        assert party in str(failure)
-    assert [str(ending) for ending in endings] == [str(failure)] * 2
-
-
 # Processes of their own, with secure noise.
 
 
@@ -313,7 +260,6 @@ Deployed = tuple[Surveyed, Path, dict[str, Ending]]
 
 
 def parties_of(system: Surveyed) -> tuple[str, ...]:
-    """Return which parties of a system are processes."""
     return FEW if system.protocol == PLANS.protocol else system.names
 
 
@@ -429,68 +375,3 @@ def test_a_deployment_leaves_nobodys_values_with_anybody_else(deployment: Deploy
         assert [line.rsplit(",", 1)[0] for line in roster] == ROSTERS[system.name]
     for path in (folder / "drawn" / "invitations").iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-@pytest.mark.full("processes, where other tests of this file have them already")
-@pytest.mark.parametrize(
-    "system",
-    [
-        pytest.param(PLANS.having("mechanism = 'exponential'"), id="rankings"),
-        pytest.param(TRUSTED_SURVEY, id="preferences"),
-        pytest.param(QUIZ.having("mechanism = 'two_layer'\nepsilon = 1.0"), id="answers"),
-    ],
-)
-def test_processes_that_rehearse_with_a_seed_leave_the_result_of_a_run(
-    psephos: Psephos, tmp_path: Path, system: Surveyed
-) -> None:
-    parties = parties_of(system)
-    scenario = system.write(tmp_path, names=parties)
-    with contextlib.ExitStack() as stack:
-
-        def start(*words: object) -> Process:
-            return stack.enter_context(
-                Process(*words, "--transport", "tcp", "--simulate", "--seed", SEED, folder=tmp_path, is_measured=False)
-            )
-
-        server = start("serve", scenario, "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
-        address = server.address()
-        words = {party: ("join", address, "--as", party, "--input", f"{party}.csv") for party in parties}
-        trust = ("--trust-server",) if system.trusts else ()
-        if system.trusts:
-            wary = psephos(*words["ann"], "--transport", "tcp", "--simulate", "--seed", SEED, "--out", "wary")
-            assert (wary.status, wary.out, wary.err.count("\n")) == (2, "", 1)
-            assert wary.err.startswith("psephos: --trust-server must be given")
-            assert read_ledger(tmp_path / "wary") == []
-        clients = {party: start(*words[party], *trust, "--out", f"as-{party}") for party in parties}
-        endings = {party: client.ending() for party, client in clients.items()}
-        assert {(ended.status, ended.err) for ended in endings.values()} == {(0, "")}
-        assert server.ending().status == 0
-    if system.name == "plans":
-        # Its group and what it costs are said before anything is reported; it costs less where one is one of more.
-        assert "group north" in endings["ann"].out
-        assert "costs epsilon = 1.5 in all" in endings["ann"].out
-        assert "group south" in endings["dee"].out
-        assert "costs epsilon = 0.75 in all" in endings["dee"].out
-        told = psephos("ledger", "as-ann")
-        assert (told.status, told.err) == (0, "")
-        assert "ann in all: ε proven = 1.5" in told.out
-    ended = psephos("run", scenario, "--seed", SEED, "--no-pictures", "--out", "ran")
-    assert (ended.status, ended.err) == (0, "")
-    assert (tmp_path / "served" / "result.json").read_bytes() == (tmp_path / "ran" / "result.json").read_bytes()
-
-
-@pytest.mark.full("processes, one for each party")
-@pytest.mark.parametrize("system", [SURVEY, TRUSTED_SURVEY], ids=["local", "central"])
-def test_a_rehearsal_over_tls_finds_of_societies_what_arrays_find(
-    psephos: Psephos, tmp_path: Path, system: Surveyed
-) -> None:
-    scenario = system.having(system.lines, SOCIETIES).write(tmp_path)
-    trust = ("--trust-server",) if system.trusts else ()
-    ended = psephos("rehearse", scenario, *trust, "--simulate", "--seed", SEED, "--out", "rehearsed")
-    assert (ended.status, ended.err) == (0, "")
-    ended = psephos("run", scenario, "--transport", "array", "--seed", SEED, "--no-pictures", "--out", "ran")
-    assert (ended.status, ended.err) == (0, "")
-    (rehearsed,) = Path("rehearsed").rglob("result.json")
-    outcomes = [read_json(path)["outcome"] for path in (rehearsed, Path("ran") / "result.json")]
-    assert outcomes[0] == outcomes[1]
-    assert [each["name"] for each in outcomes[0]["societies"]] == ["north", "south"]

@@ -210,19 +210,6 @@ def test_a_fake_server_is_told_nothing_and_takes_no_seat(tmp_path: Path, psephos
     assert bytes(fake.heard) == b""
 
 
-def test_a_server_whose_terms_are_others_than_agreed_is_left_before_anything_is_paid(
-    tmp_path: Path, psephos: Psephos, drawn: Drawn
-) -> None:
-    """The true server, with its key, at ten times the ε: what no relay can say, and what a server may not."""
-    folder, _ = drawn
-    vote = (tmp_path / "vote.toml").read_text(encoding="utf-8")
-    with serving(folder, "--set", "epsilon=10") as server:
-        ending = join(psephos, folder, server.address(), "ann")
-        server.kill()
-    assert "epsilon = 1.0" in vote
-    check_refused(ending, "parameters are not those agreed to: epsilon is 10.0, agreed 1.0", tmp_path / "as-ann")
-
-
 @pytest.mark.bad_input("another's certificate, one that is on no roster, one that has expired")
 def test_a_certificate_that_is_unknown_foreign_or_expired_is_one_line_on_either_side(
     tmp_path: Path, psephos: Psephos

@@ -84,12 +84,10 @@ def additions(found: Coins) -> Iterator[Finding]:
 
 
 def sheets(found: Coins) -> Iterator[Table]:
-    """Yield the only table."""
     yield Table(caption="Coins", columns=("name",), labels=0, rows=tuple((coin.name,) for coin in found.even_ones))
 
 
 def pictures(found: Coins) -> dict[str, Picture]:
-    """Return the pictures that there are."""
     names = ("heads", "tails") if found.lost else ("heads",)
     return {name: Picture(draw=lambda _: None, size=(2, 2)) for name in names}
 

@@ -17,18 +17,8 @@ ELECTION: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         [],
         [f"ranking: missing alternative (own.csv line 3, bob) {EACH_ONCE}, got 'c'"],
     ),
-    "an alternative left out by the first voter": (
-        ELECTION_FINE.replace("a > b > c", "a > b"),
-        [],
-        [f"ranking: missing alternative (own.csv line 2, ann) {EACH_ONCE}, got 'c'"],
-    ),
     "an alternative invented": (
         ELECTION_FINE.replace("b>a>c", "b>a>d"),
-        [],
-        [f"ranking: unknown alternative (own.csv line 3, bob) {EACH_ONCE}, got 'd'"],
-    ),
-    "an alternative too many": (
-        ELECTION_FINE.replace("b>a>c", "b>a>c>d"),
         [],
         [f"ranking: unknown alternative (own.csv line 3, bob) {EACH_ONCE}, got 'd'"],
     ),
@@ -41,11 +31,6 @@ ELECTION: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ELECTION_FINE.replace("b>a>c", ""),
         [],
         [f"ranking: unknown alternative (own.csv line 3, bob) {EACH_ONCE}, got ''"],
-    ),
-    "a ranking with another sign": (
-        ELECTION_FINE.replace("b>a>c", "b<a<c"),
-        [],
-        [f"(own.csv line 3, bob) {EACH_ONCE}, got 'b<a<c'"],
     ),
     "a ranking that commas cut": (
         ELECTION_FINE.replace("b>a>c", "b,a,c"),
@@ -107,31 +92,20 @@ ELECTION: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ["alternatives must be distinct names of 1 to 256 printable characters"],
     ),
 }
-# The same of settings: of the shipped societies of 1,000 and 500 voters, who rank four alternatives.
+# The same of settings, of the shipped societies of 1,000 and 500 voters, who rank four alternatives. How far each
+# number may go, protocol/fair_voting/test_parameters.py tries.
 SOCIETY: dict[str, tuple[list[str], list[str]]] = {
-    **{
-        f"{field}={value}": ([f"{field}={value}"], [f"{field} must be in {allowed}", f"got {value}"])
-        for field, allowed, values in (
-            ("epsilon", "[0.0001, 30]", ("0", "-1", "nan", "inf", "31", "1e-05")),
-            ("gamma", "[0, 1)", ("-0.1", "1", "1.5", "nan", "inf")),
-            ("delta", "(0, 1)", ("0", "1", "-1", "nan", "inf")),
-            ("max_disparity", "[0, 1e+06]", ("-1", "nan", "inf")),
-            ("fairness_weight", "[0, 1e+06]", ("-1", "nan", "inf")),
-            ("num_samples", "[1, 1048576]", ("0", "-1", "1048577")),
-        )
-        for value in values
-    },
-    **{
-        f"level={value}": ([f"level={value}"], ["level must be a number in (0, 0.5)", f"got {value}"])
-        for value in ("-0.1", "0", "0.5", "nan")
-    },
+    "epsilon of 0": (["epsilon=0"], ["epsilon must be in [0.0001, 30]", "got 0"]),
+    "gamma of 1": (["gamma=1"], ["gamma must be in [0, 1)", "got 1"]),
+    "delta of 0": (["delta=0"], ["delta must be in (0, 1)", "got 0"]),
+    "a disparity below 0": (["max_disparity=-1"], ["max_disparity must be in [0, 1e+06]", "got -1"]),
+    "a weight that is no number": (["fairness_weight=nan"], ["fairness_weight must be in [0, 1e+06]", "got nan"]),
+    "no samples": (["num_samples=0"], ["num_samples must be in [1, 1048576]", "got 0"]),
+    "a level of one half": (["level=0.5"], ["level must be a number in (0, 0.5)", "got 0.5"]),
     "epsilon of text": (["epsilon=much"], ["epsilon must be a number, got 'much'"]),
     "too few scores": (["scores=[3, 2, 1]"], ["scores must be 4 numbers, one for each position, got [3.0, 2.0, 1.0]"]),
-    "no scores": (["scores=[]"], ["scores must be 4 numbers, one for each position, got []"]),
     "scores that rise": (["scores=[1, 2, 3, 0]"], ["scores must be decreasing", "got [1.0, 2.0, 3.0, 0.0]"]),
-    "scores that are all alike": (["scores=[1, 1, 1, 1]"], ["scores must be decreasing", "not all equal"]),
     "a score that is no number": (["scores=[3, 2, 1, nan]"], ["scores must be in [-1e+06, 1e+06], got nan"]),
-    "a score without end": (["scores=[inf, 2, 1, 0]"], ["scores must be in [-1e+06, 1e+06], got inf"]),
     "a score in words": (["scores=['a', 2, 1, 0]"], ["parameters.scores[0] must be a number, got 'a'"]),
     "unknown scores": (["scores=borada"], ["parameters.scores must be", "borda", "plurality", "veto", "got 'borada'"]),
     "an unknown mechanism": (
@@ -144,18 +118,14 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
     ),
     "an unknown relation": (["relation=swap"], ["must be one of replace-one, add-remove-one, got 'swap'"]),
     "an unknown reading": (["reading=both"], ["parameters.reading must be one of group, subsample, got 'both'"]),
-    "an unknown scale": (["scale=best"], ["parameters.scale must be one of", "unbiased", "printed", "got 'best'"]),
     "a relation that is not proven": (
         ["mechanism=local", "relation=add-remove-one"],
         ["relation must be 'replace-one' for mechanism 'local', got 'add-remove-one'"],
     ),
-    **{
-        f"a share of welfare of {value}": (
-            ["objective=welfare_constrained", f"welfare_share={value}"],
-            ["welfare_share must be in (0, 1]", f"got {value}"],
-        )
-        for value in ("0", "1.1", "nan")
-    },
+    "a share of welfare above 1": (
+        ["objective=welfare_constrained", "welfare_share=1.1"],
+        ["welfare_share must be in (0, 1]", "got 1.1"],
+    ),
     "a share of welfare that is not asked for": (
         ["welfare_share=0.5"],
         ["welfare_share must be left out, except with objective 'welfare_constrained', got 0.5"],
@@ -256,45 +226,22 @@ ORDERS_FINE = """# DATA TYPE: soc
 1: 2,1,3
 """
 COMPANION = "voter,group\n1,old\n2,young\n3,old\n4,young\n"
+# All faults of such files are in data/test_preflib.py, test_pabulib.py and test_groups.py; here is how they are told.
 # What is replaced in the file (whose type is then another one) or in that of groups, and what the sentence has.
 ORDERS: dict[str, tuple[str, str, str, list[str]]] = {
-    "an alternative twice": (
-        "soc",
-        "3,2,1",
-        "3,2,2",
-        ["x.soc line 9 must be an order", "2 is repeated, got [3, 2, 2]"],
-    ),
-    "an alternative left out": ("soc", "3,2,1", "3,2", ["x.soc line 9 must be an order of all 3 alternatives"]),
-    "one left out among ties": ("toc", "3,2,1", "{3,2}", ["x.toc line 9 must be an order of all 3 alternatives"]),
     "an alternative invented": ("soi", "3,2,1", "3,4", ["alternative (x.soi line 9) must be", "1 to 3, got 4"]),
-    "a tie in strict orders": ("soc", "3,2,1", "3,{2,1}", ["x.soc line 9 must be a strict order", "got '3,{2,1}'"]),
-    **{
-        f"another number of {what}, {suffix}": (
-            suffix,
-            f"# NUMBER {what}: {number}",
-            f"# NUMBER {what}: {number + 1}",
-            [f"NUMBER {what} (x.{suffix} line {line}) must be the number of", f", {number}, got '{number + 1}'"],
-        )
-        for suffix in ("soc", "soi", "toc", "toi")
-        for what, line, number in (("ALTERNATIVES", 2, 3), ("VOTERS", 3, 4), ("UNIQUE ORDERS", 4, 3))
-    },
-    "another type": (
-        "soc",
-        "DATA TYPE: soc",
-        "DATA TYPE: toc",
-        ["DATA TYPE (x.soc line 1) must be 'soc'", "got 'toc'"],
+    "another number of alternatives": (
+        "toi",
+        "# NUMBER ALTERNATIVES: 3",
+        "# NUMBER ALTERNATIVES: 4",
+        ["NUMBER ALTERNATIVES (x.toi line 2) must be the number of", ", 3, got '4'"],
     ),
-    "a count of 0": ("soc", "1: 3", "0: 3", ["count (x.soc line 9) must be a number of voters, at least 1, got 0"]),
-    "no line of a voter": ("soc", "4,young\n", "", ["g.csv must be a line of every voter", "voter 4"]),
-    "a voter in no group": ("soc", "2,young", "2,", ["group (g.csv line 3, voter 2) must be a group", "got ''"]),
     "a voter in two groups": (
         "soc",
         "4,young\n",
         "4,young\n1,young\n",
         ["group (g.csv line 6, voter 1) must be 'old', since line 2 has that: a voter is in one group, got 'young'"],
     ),
-    "a voter that there is not": ("soc", "4,young", "5,young", ["voter (g.csv line 5) must be", "1 to 4, got '5'"]),
-    "one group": ("soc", "young", "old", ["voters.groups must be two or more", "got ['old']"]),
 }
 BUDGET_FINE = """META
 key;value
@@ -319,14 +266,7 @@ BUDGETS: dict[str, tuple[str, str, list[str]]] = {
         "votes;5",
         ["num_votes (x.pb line 4) must be the number of votes", "4, got '5'"],
     ),
-    "another number of projects": ("projects;3", "projects;2", ["num_projects (x.pb line 3)", "below, 3, got '2'"]),
     "a project twice": ("M;p3,p2", "M;p3,p3", ["vote (x.pb line 14, voter 'v2')", "'p3' is repeated, got 'p3,p3'"]),
-    "a project invented": ("M;p3,p2", "M;p3,p9", ["vote (x.pb line 14, voter 'v2') must be a project_id", "got 'p9'"]),
-    "a voter in no group": ("30;M", "30;", ["sex (x.pb line 14, voter 'v2') must be a group", "got ''"]),
-    "a voter twice": ("v2;", "v1;", ["voter_id (x.pb line 14) must be another voter: line 13 has", "got 'v1'"]),
-    "one group": (";M;", ";F;", ["voters.groups must be two or more", "got ['F']"]),
-    "an unknown type": ("ordinal", "ordnal", ["vote_type (x.pb line 5) must be one of ordinal", "got 'ordnal'"]),
-    "an entry too few": ("30;M;p3,p2", "30;p3,p2", ["x.pb line 14 must be 4 entries", "got '3 entries'"]),
 }
 
 

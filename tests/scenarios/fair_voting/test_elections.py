@@ -51,7 +51,6 @@ class ShiftedNoise(SimulatedNoise):
         self.num_voters = num_voters
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
-        """Return the uniforms of later places."""
         shift = self.trial * (1 if phase.startswith("release") else self.num_voters)
         return super().uniforms(protocol=protocol, phase=phase, start=start + shift, stop=stop + shift, slots=slots)
 

@@ -1,4 +1,4 @@
-"""Votes with add-remove-one neighbors, whole: equal bits on every path whoever stays away, and nobody reads who did.
+"""Votes with add-remove-one neighbors, whole: nobody reads who stayed away.
 
 What a server and its folder show is compared between elections of one roster to which more, fewer or no voters came.
 """
@@ -11,7 +11,7 @@ import re
 import shutil
 import threading
 import urllib.request
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,7 @@ from helpers import make_fair_inputs, make_fair_vote, make_names
 from psephos.agents import Simulation
 from psephos.agents.adversaries import Leaver
 from psephos.agents.driver import LINGER_SECONDS
-from psephos.protocol import ConfigurationError, Inputs, PhaseRules, SimulatedNoise
-from psephos.protocol.fair_voting import FairVoting
+from psephos.protocol import ConfigurationError, PhaseRules, SimulatedNoise
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Report
 from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.rules import SessionRules
@@ -35,25 +34,12 @@ from psephos.scenarios import Adversity, RunFolder, load_scenario, resolve, reso
 from psephos.scenarios.deployment import Invitation, Serving, find_invitation, serve
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.plugins import make_transport
-from psephos.scenarios.running.session import SessionRecord, Told, run_agents, run_arrays
+from psephos.scenarios.running.session import Told, run_agents
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
 
-MECHANISMS: Mapping[str, dict[str, Any]] = {
-    "laplace": {"mechanism": "laplace", "objective": "constrained", "max_disparity": 0.5},
-    "printed": {"mechanism": "laplace", "calibration": "printed"},
-    "exponential": {"mechanism": "exponential", "objective": "penalized"},
-    "flipped": {"mechanism": "permute_and_flip"},
-}
 NUM_VOTERS = 7
-_GENERATOR = np.random.default_rng(20)
-SUBSETS: list[tuple[int, ...]] = [
-    (),
-    tuple(range(NUM_VOTERS)),
-    *(tuple(np.flatnonzero(_GENERATOR.integers(2, size=NUM_VOTERS)).tolist()) for _ in range(3)),
-]
-"""Places of those who take part: nobody, everybody, and some at random."""
 HIDING = ("relation=add-remove-one",)
 SMALL = ("voters.groups.north.voters=8", "voters.groups.south.voters=5", *HIDING)
 NAMES = ("ann", "bob", "zoe")  # none of which a digest could hold by chance
@@ -73,47 +59,6 @@ deadline_seconds = 9
 [phases.rankings]
 deadline_seconds = 2
 """
-
-
-# Equal bits.
-
-
-def by_agents(vote: FairVoting, inputs: Inputs, present: Collection[int], transport: str) -> SessionRecord:
-    """Run a session of agents, all of whom are asked, and of whom those who are not present leave then."""
-    names = make_names(NUM_VOTERS)
-    leaves = {name: Leaver(0, lambda _: True) for place, name in enumerate(names) if place not in present}
-    noise = SimulatedNoise(SEED, session="plans")
-
-    async def session() -> SessionRecord:
-        with trio.fail_after(60):  # and not the ten minutes of two deadlines
-            return await run_agents(
-                vote,
-                names=names,
-                inputs=inputs,
-                mode=Simulation("plans", noise),
-                transport=make_transport(transport),
-                adversity=Adversity(deviations=leaves),
-            )
-
-    return trio.run(session)
-
-
-@pytest.mark.few
-@pytest.mark.parametrize("present", SUBSETS, ids=str)
-@pytest.mark.parametrize("mechanism", list(MECHANISMS))
-def test_whoever_takes_part_the_bits_are_the_same_on_every_path(mechanism: str, present: tuple[int, ...]) -> None:
-    vote = make_fair_vote(4, 3, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, **MECHANISMS[mechanism])
-    inputs = make_fair_inputs(vote, seed=11)
-    own = Inputs(inputs.private[list(present)], inputs.public[list(present)])
-    arrays = run_arrays(vote, inputs=own, noise=SimulatedNoise(SEED, session="plans"))
-    for transport in ("memory", "tcp"):
-        record = by_agents(vote, inputs, present, transport)
-        assert (record.outcome, record.tallies) == (arrays.outcome, arrays.tallies)
-        assert record.num_received == arrays.num_received == (None,)
-        assert len(record.endings) == NUM_VOTERS - len(present)
-    outcome: Any = arrays.outcome
-    assert (outcome.group_sizes, outcome.num_reports) == ((4, 3), ())
-    assert sum(entry.num_persons for entry in arrays.entries) == len(present)
 
 
 # What is left of a simulation that is not the simulator's alone.
@@ -253,6 +198,7 @@ REFUSED: dict[str, tuple[list[str], list[str]]] = {
 
 
 @pytest.mark.bad_input("a quorum where who takes part is private")
+@pytest.mark.few
 @pytest.mark.parametrize("command", ["run", "serve"])
 @pytest.mark.parametrize("what", list(REFUSED))
 def test_a_quorum_is_refused_before_anything_is_left(psephos: Psephos, command: str, what: str) -> None:

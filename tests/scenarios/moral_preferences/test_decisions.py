@@ -69,7 +69,6 @@ def result(outcome: Outcome, **options: Any) -> str:
 
 
 def normal(x: float) -> float:
-    """Return Φ(x)."""
     return 0.5 * math.erfc(-x / math.sqrt(2))
 
 
@@ -262,7 +261,6 @@ def test_a_file_that_is_not_there_is_blamed_on_its_option(tmp_path: Path) -> Non
 
 
 def pair(first: dict[str, float], second: dict[str, float]) -> AlternativePair:
-    """Return a pair of alternatives."""
     return AlternativePair(name="p", first=first, second=second)
 
 

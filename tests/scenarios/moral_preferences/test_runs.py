@@ -1,6 +1,5 @@
 """Moral preferences as scenarios: the same result on every path, every source of voters, and nobody's choices left."""
 
-import collections
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,12 +7,10 @@ from typing import Any
 
 import pytest
 from machine_files import write_moral_machine_like
-from psephos.protocol.moral_preferences import MoralPreferences, reference_run
-from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.running.statements import trust_in
-from runs import made, price, refusal, result_bytes, views_of
+from runs import made, refusal, result_bytes
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -26,7 +23,6 @@ SMALL = {
     "own-epsilon": (),
     "cultures": ("voters.voters=7", "voters.records=3"),
 }
-SYNTHETIC = SMALL["moral-synthetic"]
 OF_VOTERS = {"features", "max_records", "epsilons", "societies"}
 CHOICES = """voter,record,choice,lives,law
 ann,1,1,5,0
@@ -86,46 +82,6 @@ def test_a_shipped_scenario_is_alike_on_every_path(tmp_path: Path, scenario: str
     assert set(result["truth"]) == {*features, *(f"{name}, {feature}" for name in of_societies for feature in features)}
 
 
-@pytest.mark.few(most=7)
-@pytest.mark.parametrize(
-    "settings",
-    [
-        ("paradigm=VLCP", "mechanism=laplace"),
-        ("paradigm=VLCP", "mechanism=laplace", "relation=add-remove-one", "num_voters=9"),
-        ("paradigm=VLCP", "mechanism=direction"),
-        ("paradigm=RLCP", "mechanism=laplace"),
-        ("paradigm=RLCP", "mechanism=pooled", "sensitivity=printed"),
-        ("paradigm=RLCP", "mechanism=direction"),
-        ("paradigm=VLDP", "mechanism=laplace", "project=true"),
-        ("paradigm=VLDP", "mechanism=direction"),
-        ("paradigm=RLDP", "mechanism=laplace", "voters.groups={}", "mean=plain"),
-        ("paradigm=RLDP", "mechanism=functional", "voters.groups={}", "remedy=trim"),
-        ("paradigm=RLDP", "mechanism=functional", "clipping=items", "remedy=nonconvex"),
-        ("paradigm=RLDP", "mechanism=pooled"),
-        ("paradigm=RLDP", "mechanism=direction", "voters.groups={}"),
-        ("paradigm=RLDP", "mechanism=direction", "covariance=[[2,0,0],[0,1,0.5],[0,0.5,1]]"),
-    ],
-    ids=lambda settings: " ".join(settings[:2]),
-)
-def test_every_paradigm_is_alike_on_every_path(tmp_path: Path, settings: tuple[str, ...]) -> None:
-    results = {
-        result_bytes("moral-synthetic", tmp_path / path, *SYNTHETIC, *settings, f"transport={path}") for path in PATHS
-    }
-    (result,) = map(json.loads, results)
-    is_hidden = "relation=add-remove-one" in settings
-    assert result["received"] == ({} if is_hidden else {"preferences": 7})
-    assert result["outcome"]["paradigm"] == settings[0].removeprefix("paradigm=")
-
-
-@pytest.mark.parametrize("paradigm", ["VLCP", "RLDP"])
-def test_a_run_is_the_reference_run_of_the_protocol(tmp_path: Path, paradigm: str) -> None:
-    settings = (*SYNTHETIC, f"paradigm={paradigm}", "mechanism=direction", "seed=17", "name=reference")
-    resolved, finished = made("moral-synthetic", tmp_path / "out", *settings)
-    assert isinstance(resolved.protocol, MoralPreferences)
-    noise = SimulatedNoise(17, session="reference", round_number=0)
-    assert reference_run(resolved.protocol, resolved.inputs, noise=noise) == finished.record.outcome
-
-
 @pytest.mark.parametrize("source", ["choices", "responses", "listed"])
 def test_a_file_and_a_list_are_alike_on_every_path(tmp_path: Path, write: Write, source: str) -> None:
     if source == "listed":
@@ -138,15 +94,6 @@ def test_a_file_and_a_list_are_alike_on_every_path(tmp_path: Path, write: Write,
     results = {result_bytes(scenario, tmp_path / path, *settings, f"transport={path}") for path in PATHS}
     (result,) = map(json.loads, results)
     assert "truth" not in result  # nobody made these voters up
-
-
-def test_secure_noise_leaves_a_deployments_result(tmp_path: Path) -> None:
-    for number, paradigm in enumerate(("VLCP", "VLDP")):
-        _, finished = made(
-            "moral-synthetic", tmp_path / str(number), *SYNTHETIC, f"paradigm={paradigm}", "noise=secure"
-        )
-        assert finished.result["kind"] == "deployment"
-        assert finished.truth is None
 
 
 # Sources of voters.
@@ -174,15 +121,6 @@ def test_a_file_of_responses_takes_the_place_of_the_made_up_voters(psephos: Psep
     assert note in " ".join(ended.out.split())
     assert read(Path("out/run.json"))["parties"] == note
     assert read(Path("out/result.json"))["outcome"]["features"] == list(FEATURES)
-
-
-def test_voters_with_too_few_responses_are_dropped_and_counted(tmp_path: Path) -> None:
-    path = tmp_path / "r.csv"
-    write_moral_machine_like(path, voters=6, records=2)
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
-    resolved = resolve(load_scenario("moral-machine", [f"voters.responses={path}", "voters.min_records=2"]))
-    assert len(resolved.names) == 5
-    assert resolved.note.endswith("1 without a second row, 1 of voters with too few; voters dropped: 1")
 
 
 def test_voters_may_be_listed_with_their_records(psephos: Psephos, write: Write) -> None:
@@ -353,61 +291,6 @@ def test_more_voters_of_groups_run_again_with_their_own_levels(psephos: Psephos)
 # Price.
 
 
-def test_a_budget_is_held_against_who_pays_most(write: Write, tmp_path: Path) -> None:
-    """At ε = .5 a record, and at most two records, a voter pays 1, whoever it is."""
-    settings = (f"voters={write('a.csv', CHOICES)}", "paradigm=RLDP", "mechanism=direction", "epsilon=0.5")
-    error = refusal("moral-synthetic", *settings, "budget=0.99")
-    assert (error.field, error.value, error.allowed) == (
-        "budget",
-        0.99,
-        "at least the session's 1 for replace-one neighbors",
-    )
-    made("moral-synthetic", tmp_path / "out", *settings, "budget=1")
-    events = [json.loads(line) for line in (tmp_path / "out" / "events.jsonl").read_bytes().splitlines()]
-    left = {event["party"]: event["remaining"] for event in events if event["event"] == "privacy_loss"}
-    assert left == {"ann": 0, "bob": 0}
-
-
-def test_a_budget_knows_the_greatest_epsilon(write: Write) -> None:
-    settings = (
-        f"voters.choices={write('a.csv', CHOICES)}",
-        f"voters.epsilons={write('e.csv', EPSILONS)}",
-        "paradigm=VLDP",
-    )
-    assert (
-        refusal("moral-synthetic", *settings, "budget=1.99").allowed
-        == "at least the session's 2 for replace-one neighbors"
-    )
-    resolve(load_scenario("moral-synthetic", [*settings, "budget=2"]))
-
-
-@pytest.mark.parametrize(
-    ("settings", "unit", "model", "total"),
-    [
-        (("paradigm=VLCP",), "voter", "central", 7),
-        (("paradigm=RLCP", "mechanism=direction"), "voter", "central", 28),
-        (("paradigm=VLDP",), "voter", "local", 7),
-        (("paradigm=RLDP", "mechanism=functional"), "voter", "local", 28),
-    ],
-)
-def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(
-    tmp_path: Path, settings: tuple[str, ...], unit: str, model: str, total: float
-) -> None:
-    """Seven voters at ε = 1; with ε for a record, four times as much for a voter's four records."""
-    charged: dict[str, collections.Counter[bytes]] = {}
-    for path in PATHS:
-        made("moral-synthetic", tmp_path / path, *SYNTHETIC, *settings, f"transport={path}")
-        entries = read_ledger(tmp_path / path)
-        assert len(entries) == {"array": 1}.get(path, 7)
-        charged[path] = collections.Counter()
-        for entry in entries:
-            charged[path][price(entry)] += entry.num_persons
-            assert (entry.unit, entry.model.value, entry.phase) == (unit, model, "preferences")
-        assert sum(entry.num_persons * entry.claimed for entry in entries) == total
-        assert all(entry.proven <= entry.claimed * (1 + 1e-9) for entry in entries)
-    assert charged["memory"] == charged["tcp"] == charged["array"]
-
-
 def test_groups_have_a_line_for_each_level_by_arrays(tmp_path: Path) -> None:
     made("fairness-judgements", tmp_path / "out", *SMALL["fairness-judgements"], "transport=array")
     entries = read_ledger(tmp_path / "out")
@@ -437,38 +320,6 @@ def test_without_record_no_file_tells_what_anybody_chose_or_prefers(
         for written in ("private", '"seed"', "918273645", "views", '"rows"', '"truth"', *CHARACTERISTIC):
             assert written not in text, (file, written)
         assert ("person-" in text) == (file.name in {"events.jsonl", "ledger.jsonl"}), file
-
-
-@pytest.mark.parametrize(
-    ("paradigm", "mechanism", "shows"),
-    [
-        ("VLCP", "laplace", True),
-        ("RLCP", "pooled", True),
-        ("RLCP", "direction", True),
-        ("VLDP", "laplace", False),
-        ("RLDP", "functional", False),
-        ("RLDP", "direction", False),
-    ],
-)
-def test_the_aggregator_sees_summaries_where_it_perturbs_and_only_reports_where_voters_do(
-    tmp_path: Path, paradigm: str, mechanism: str, *, shows: bool
-) -> None:
-    settings = (*SYNTHETIC, f"paradigm={paradigm}", f"mechanism={mechanism}")
-    resolved, finished = made("moral-synthetic", tmp_path / "out", *settings, record=True)
-    recorded = read(tmp_path / "out" / "private" / "simulation.json")
-    private = resolved.inputs.private.tolist()
-    assert recorded["private_rows"] == private
-    assert recorded["truth"] == finished.truth
-    assert recorded["seed"] == "2019"
-    seen = views_of(tmp_path / "out")
-    assert set(seen) == {*resolved.names, "aggregator"}
-    everything = json.dumps(seen["aggregator"])
-    for place, name in enumerate(resolved.names):
-        assert (json.dumps(private[place]) in everything) == shows, name
-        # A voter sees its own report and what everybody is told, and nobody else's.
-        for other, row in enumerate(private):
-            if other != place:
-                assert json.dumps(row) not in json.dumps(seen[name])
 
 
 # The smallest and the odd.

@@ -59,7 +59,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def names_of(folder: Path) -> set[str]:
-    """Return every name in a folder."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 
@@ -343,7 +342,6 @@ class Disk(io.FileIO):
     room = 100
 
     def write(self, data: Any, /) -> int:
-        """Take what there is room for."""
         if not self.room:
             raise OSError(errno.ENOSPC, "No space left on device")
         taken = super().write(bytes(data)[: self.room])
@@ -380,7 +378,6 @@ class Stuck(Disk):
     is_stuck = True
 
     def truncate(self, size: int | None = None, /) -> int:
-        """Refuse, or do it."""
         if self.is_stuck:
             raise OSError(errno.EIO, "Input/output error")
         return super().truncate(size)

@@ -75,26 +75,14 @@ def test_names_and_candidates_may_hold_commas_and_any_script(read: Read) -> None
 @pytest.mark.parametrize(
     ("content", "field", "value", "allowed"),
     [
-        ("", "mine.csv line 1", [], "the column 'partner'"),
-        ("partner,weight,m\n", "partners", None, "at least one partner"),
-        ("voter,weight,m\nann,1,1\n", "mine.csv line 1", ["voter", "weight", "m"], "the column 'partner'"),
-        ("partner,weight,m,m\nann,1,1,1\n", "mine.csv line 1", "m", "distinct"),
         ("partner,weight,,m\nann,1,1,1\n", "mine.csv line 1", "", "non-empty"),
-        ("partner,weight,m\nann,1,1\nbob,2\n", "mine.csv line 3", ["bob", "2"], "3 entries"),
         ("partner,weight,m\nann,1,1\n\nbob,2,1,1\n", "mine.csv line 4", ["bob", "2", "1", "1"], "3 entries"),
         ("partner,weight,m\nann,1,1\n  \n,,,\nbob,2,\n", "m (mine.csv line 5, bob)", "", "yes or no"),
-        ("partner,weight,m\nann,1,1\nbob,2,0\nann,2,1\n", "partner (mine.csv line 4)", "ann", "also in line 2"),
-        ("partner,weight,m\n,1,1\nbob,2,0\n", "partner (mine.csv line 2)", "", "printable"),
         (f"partner,weight,m\n{'x' * 129},1,1\nbob,2,0\n", "partner (mine.csv line 2)", "x" * 129, "1 to 128"),
         ("partner,weight,m\n\nann,1,1\n\nbob,4,0\n", "weight (mine.csv line 5, bob)", "4", "one of 1, 2, 3"),
         ("partner,weight,m\nann,one,1\n", "weight (mine.csv line 2, ann)", "one", "one of 1, 2, 3"),
-        ("partner,weight,m\nann,,1\n", "weight (mine.csv line 2, ann)", "", "one of 1, 2, 3"),
         ("partner,weight,m\nann,nan,1\n", "weight (mine.csv line 2, ann)", "nan", "one of 1, 2, 3"),
-        ("partner,weight,m\nann,1,1\nbob,1,2\n", "m (mine.csv line 3, bob)", "2", "yes or no"),
-        ("partner,weight,m\nann,1,maybe\n", "m (mine.csv line 2, ann)", "maybe", "yes or no"),
         ("partner,weight,m\nann,1,0.5\n", "m (mine.csv line 2, ann)", "0.5", "yes or no"),
-        ("partner,wieght,m\nann,1,1\n", "a column of mine.csv (line 1)", "wieght", "called 'weight'"),
-        ("partner,weight\nann,1\n", "candidates", [], "distinct names"),
         (b"partner,weight,m\nann\x81,1,1\n", "mine.csv line 2", None, "UTF-8 text (byte 4 of the line is 0x81"),
         ("partner,weight,m\nann,\x001,1\n", None, None, ""),
     ],
@@ -178,16 +166,6 @@ def crowd_of(write: Write, workers: str, more: str = "") -> Local:
     return resolve(load_scenario(str(write("crowd.toml", text))))
 
 
-def test_a_file_of_answers_has_a_line_for_each_of_them(write: Write) -> None:
-    write("mine.csv", "task,worker,label\nq2,bob,no\nq1,bob,yes\nq2,ann,yes\n")
-    resolved = crowd_of(write, "'mine.csv'")
-    assert list(resolved.names) == ["ann", "bob"]
-    assert resolved.inputs.public.tolist() == [[0, 1, -1], [1, 0, 1]]
-    assert resolved.inputs.private.tolist() == [[1, -1], [1, 0]]
-    assert (resolved.gold, resolved.may_show_truth) == ({}, False)
-    assert resolved.parameters_of_parties >= {"tasks", "answer_sets", "max_answers"}
-
-
 @pytest.mark.parametrize(
     "workers",
     [
@@ -259,33 +237,6 @@ def survey_of(write: Write, voters: str, more: str = "") -> Local:
     return resolve(load_scenario(str(write("survey.toml", text))))
 
 
-def test_a_file_of_choices_has_two_lines_for_each_record(write: Write) -> None:
-    write("mine.csv", "voter,record,choice,lives,law\nbob,1,1,3,0\nann,1,0,1,1\nbob,1,0,2,2\nann,1,1,5,0\n")
-    resolved = survey_of(write, "'mine.csv'")
-    assert list(resolved.names) == ["bob", "ann"]
-    assert resolved.protocol.parameters.features == ("lives", "law")
-    assert resolved.protocol.parameters.max_records == 1
-    assert resolved.parameters_of_parties >= {"features", "max_records"}
-    assert resolved.note == "2 records of 2 voters, from 4 rows"
-    assert not resolved.may_show_truth
-
-
-@pytest.mark.parametrize(
-    "voters",
-    [
-        "[{ voter = 'ann', records = [[[5, 0], [1, 1]]] }, { voter = 'bob', records = [[[3, 0], [2, 2]]] }]",
-        "[{records=[[{law=0, lives=5}, [1, 1]]], voter='ann'}, {voter='bob', records=[[[3.0, 0], {law=2, lives=2}]]}]",
-    ],
-    ids=["lists", "tables"],
-)
-def test_voters_are_listed_with_their_records(write: Write, voters: str) -> None:
-    resolved = survey_of(write, voters, FEATURES)
-    write("mine.csv", "voter,record,choice,lives,law\nann,1,1,5,0\nann,1,0,1,1\nbob,1,1,3,0\nbob,1,0,2,2\n")
-    filed = survey_of(write, "'mine.csv'", FEATURES)
-    assert list(resolved.names) == list(filed.names) == ["ann", "bob"]
-    assert resolved.inputs.private.tolist() == filed.inputs.private.tolist()
-
-
 def test_listed_voters_may_have_an_epsilon_each(write: Write) -> None:
     rows = [
         f"{{ voter = '{name}', epsilon = {epsilon}, records = [[[5, 0], [1, 1]]] }}"
@@ -299,18 +250,10 @@ def test_listed_voters_may_have_an_epsilon_each(write: Write) -> None:
 @pytest.mark.parametrize(
     ("voters", "field", "allowed"),
     [
-        ("[]", "voters", "at least one voter"),
-        ("[{ voter = 'ann', records = [] }]", "records (ann)", "at least one record"),
-        ("[{ voter = 'ann', records = [[[5, 0]]] }]", "records (ann)", "each of two alternatives"),
-        ("[{ voter = 'ann', records = [[[5, 0], [1]]] }]", "records (ann)", "each of two alternatives"),
-        ("[{ voter = 'ann', records = [[[5, 0], [1, nan]]] }]", "records (ann)", "numbers in"),
-        ("[{ voter = 'ann', records = [[{lives = 5}, [1, 1]]] }]", "records: an alternative (ann)", "all of lives"),
         ("[{ voter = 'ann' }]", "records", "a column of the table"),
         ("[{ voter = 'ann', records = [[[5, 0], [1, 1]]], epsilon = 0 }]", "epsilon (ann)", "a number > 0"),
-        ("[{ voter = 'ann', records = [[[5, 0], [1, 1]]], epsilon = -1 }]", "epsilon (ann)", "a number > 0"),
         ("[{ voter = 'ann', records = [[[5, 0], [1, 1]]], epsilon = 'x' }]", "epsilon (ann)", "a number > 0"),
         ("[{ voter = 'ann', records = [[[5, 0], [1, 1]]], age = 3 }]", "age", "left out"),
-        ("[{ partner = 'ann', records = [[[5, 0], [1, 1]]] }]", "voters[1]", "voter and"),
     ],
 )
 def test_a_fault_in_a_list_of_voters_is_named(write: Write, voters: str, field: str, allowed: str) -> None:

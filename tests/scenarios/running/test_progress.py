@@ -10,13 +10,11 @@ from rich.progress import Progress
 
 
 def plain_console() -> tuple[Console, io.StringIO]:
-    """Return a console into a string."""
     file = io.StringIO()
     return Console(file=file, width=100), file
 
 
 def terminal() -> tuple[Console, io.StringIO]:
-    """Return a console that takes its string for a terminal."""
     file = io.StringIO()
     return Console(file=file, width=100, force_terminal=True), file
 
@@ -37,7 +35,6 @@ class FullDisk(io.StringIO):
     is_full = True
 
     def write(self, text: str, /) -> int:
-        """Write, or fail."""
         if self.is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
         return super().write(text)

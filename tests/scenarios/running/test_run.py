@@ -15,7 +15,6 @@ PATHS = ("memory", "tcp", "array")
 
 
 def result_bytes(folder: Path, scenario: str, *settings: str) -> bytes:
-    """Run a scenario and return its `result.json`."""
     run_in_folder(resolve(load_scenario(scenario, settings)), RunFolder(folder), pictures=False)
     return (folder / "result.json").read_bytes()
 

@@ -12,13 +12,10 @@ import pytest
 import trio
 import trio.testing
 from hypothesis import strategies as st
-from psephos.agents import CloudServer, Mode, Partner, Simulation
+from psephos.agents import CloudServer, Partner, Simulation
 from psephos.agents.adversaries import SERVER, Asker, Deviation, Liar, Poisoner
 from psephos.protocol import (
-    BudgetExceededError,
     ConfigurationError,
-    Party,
-    PhaseRules,
     QuorumError,
     SessionAborted,
     SessionRules,
@@ -73,7 +70,6 @@ class Vote:
     seed: int
 
     def run(self, path: Literal["array", "memory", "tcp", "tls"]) -> SessionRecord:
-        """Run it on one path."""
         noise = SimulatedNoise(self.seed, session="s")
         if path == "array":
             return run_arrays(self.protocol, inputs=self.inputs, noise=noise)
@@ -161,8 +157,8 @@ def test_what_single_parties_are_told_is_the_same_on_every_path() -> None:
     records = [run_quiz(path) for path in ("array", "memory", "tcp", "tls")]
     assert records[0].own_outcomes
     assert len(records[0].tallies[0].rows) > 0
-    check_equal(records[0], records[1])
-    check_equal(records[0], records[2])
+    for record in records[1:]:
+        check_equal(records[0], record)
 
 
 def test_arrays_have_a_line_for_each_group_that_pays_alike_and_agents_pay_as_their_groups() -> None:
@@ -257,7 +253,6 @@ class SometimesAway(Partner):
     __slots__ = ()
 
     async def take_part(self, channel: Any) -> Any:
-        """Take part, or go."""
         if self.ledger.person.startswith("away"):
             await channel.aclose()
             raise SessionAborted(reason="away", by=self.ledger.person)
@@ -274,16 +269,13 @@ class Notes:
         self.events: list[str] = []
 
     def info(self, event: str, **_fields: Any) -> None:
-        """Take note."""
         self.events.append(event)
 
     def warning(self, event: str, **_fields: Any) -> None:
-        """Take note."""
         self.events.append(event)
 
 
 def with_budget(epsilon: float) -> dict[str, Ledger]:
-    """Return a ledger for each partner."""
     return {name: Ledger(name, budget=Budget(epsilon=epsilon)) for name in PARTIES}
 
 
@@ -313,14 +305,6 @@ async def test_a_session_with_its_quorum_goes_on_and_says_who_did_not_hear(
     assert 20 <= autojump_clock.current_time() < 60
 
 
-async def test_rules_for_one_phase_stand_before_the_default(autojump_clock: trio.testing.MockClock) -> None:
-    rules = SessionRules(phases={"join": PhaseRules(deadline_seconds=3.0, quorum=2)})
-    with pytest.raises(QuorumError) as caught:
-        await run_with(["ann", "away-1", "cid", "away-2"], classes=AWAY, rules=rules)
-    assert (caught.value.phase, caught.value.required) == ("weights", 4)
-    assert autojump_clock.current_time() < 300
-
-
 async def test_a_budget_below_the_session_stops_it_before_anything_is_paid(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -330,28 +314,6 @@ async def test_a_budget_below_the_session_stops_it_before_anything_is_paid(
     assert caught.value.phase == "join"
     assert "privacy_loss" not in notes.events
     assert "session_failed" in notes.events
-    assert autojump_clock.current_time() < 400
-
-
-async def test_a_partner_whose_budget_is_too_small_leaves_and_the_others_vote(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    class Thrifty(Partner):
-        """A partner with a budget of its own."""
-
-        __slots__ = ()
-
-        def __init__(self, protocol: DPWeVote, party: Party, mode: Mode, **options: Any) -> None:
-            if party.name == "bob":
-                ledger = Ledger("bob", budget=Budget(epsilon=0.5))
-                party = Party("bob", party.place, party.row, public=party.public, ledger=ledger)
-            super().__init__(protocol, party, mode, **options)
-
-    rules = SessionRules(deadline_seconds=5.0, quorum=3)
-    record = await run_with(list(PARTIES), classes=AgentClasses(Thrifty, CloudServer), rules=rules)
-    assert isinstance(record.endings["bob"], BudgetExceededError)
-    assert set(record.endings) == {"bob"}
-    assert "bob" not in {entry.person for entry in record.entries}
     assert autojump_clock.current_time() < 400
 
 
@@ -439,7 +401,6 @@ class LateTransport(MemoryTransport):
         self._connections = 0
 
     async def connect(self, address: str) -> Channel:
-        """Connect, or be late."""
         self._connections += 1
         if self._connections == 3:
             await trio.sleep(60)

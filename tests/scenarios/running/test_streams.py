@@ -27,7 +27,6 @@ from psephos.scenarios.running.streams import Batch, is_streamed
 from psephos.scenarios.system import find_protocol
 
 Psephos = Callable[..., Any]
-Write = Callable[[str, str | bytes], Path]
 
 SMALL = ("voters={generator='normal', voters=23, records=4, features=3}",)
 MACHINE = ("voters={generator='moral_machine', voters=23, records=4}",)
@@ -67,7 +66,6 @@ def responses(tmp_path: Path) -> Path:
 
 
 def streamed(folder: Path, *settings: str, scenario: str = "moral-synthetic", **options: Any) -> Finished:
-    """Run a streamed scenario in a folder."""
     resolved = resolve(load_scenario(scenario, ["seed=7", *settings, *STREAMED]))
     return run_in_folder(resolved, RunFolder(folder), pictures=False, **options)
 
@@ -157,15 +155,6 @@ def test_another_seed_or_round_is_another_result(tmp_path: Path) -> None:
     ]
     assert outcomes[0] == outcomes[1]
     assert len({tuple(outcome) for outcome in outcomes}) == 3
-
-
-def test_without_a_seed_every_run_draws_another(tmp_path: Path) -> None:
-    session = resolve(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
-    session.scenario = msgspec.structs.replace(session.scenario, seed=None)
-    first, second = (
-        run_in_folder(session, RunFolder(tmp_path / name), pictures=False).record.outcome for name in ("a", "b")
-    )
-    assert first != second
 
 
 def test_progress_is_told_batch_by_batch(tmp_path: Path) -> None:

@@ -44,11 +44,6 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
             "unless repeats is first or last, got 'no'",
         ],
     ),
-    "two different answers to one task, by name of the policy": (
-        TWICE,
-        ["workers.answers=own.csv", "workers.repeats=error"],
-        ["label (own.csv line 5)", "(own.csv line 2)"],
-    ),
     "an unknown policy": (
         TWICE,
         ["workers.answers=own.csv", "workers.repeats=majority"],
@@ -60,11 +55,6 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ["label (own.csv line 2)", "answer_sets", "got 'yes'"],
     ),
     "an answer set of one label": (CROWD_FINE, ["answer_sets=[['yes']]"], ["answer_sets", "two or more", "['yes']"]),
-    "an answer set that has a label twice": (
-        CROWD_FINE,
-        ["answer_sets=[['yes', 'no', 'yes']]"],
-        ["answer_sets", "different labels", "got ['yes', 'no', 'yes']"],
-    ),
     "a made-up crowd of one class": (
         CROWD_FINE,
         ["workers={tasks=3, workers=2, answers_per_task=1, classes=1}"],
@@ -85,32 +75,11 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ["flip_probability=0.6"],
         ["flip_probability must be", "(0, 0.5], for sets of 2 labels, got 0.6"],
     ),
-    "a flip probability below 0": (CROWD_FINE, ["flip_probability=-0.1"], ["flip_probability must be", "got -0.1"]),
     "a flip probability of 0": (CROWD_FINE, ["flip_probability=0"], ["flip_probability must be", "got 0"]),
-    "a flip probability that is no number": (
-        CROWD_FINE,
-        ["flip_probability=nan"],
-        ["flip_probability must be", "got nan"],
-    ),
-    "a mean flip probability above a half": (
-        CROWD_FINE,
-        [TWO_LAYERS, "hyper={type='Uniform', low=0.4, high=1.0}"],
-        ["hyper must be", "(0, 0.5], for sets of 2 labels, got 0.7"],
-    ),
     "a above b": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Uniform', low=0.6, high=0.4}"],
         ["low must be at most high = 0.4, got 0.6"],
-    ),
-    "a below 0": (
-        CROWD_FINE,
-        [TWO_LAYERS, "hyper={type='Uniform', low=-0.1, high=0.4}"],
-        ["low must be in [0, 1], got -0.1"],
-    ),
-    "b above 1": (
-        CROWD_FINE,
-        [TWO_LAYERS, "hyper={type='Uniform', low=0.1, high=1.5}"],
-        ["high must be in [0, 1], got 1.5"],
     ),
     "a value of a hyper-distribution above 1": (
         CROWD_FINE,
@@ -128,7 +97,6 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ["hyper must be left out", "two-layer"],
     ),
     "epsilon of answers below 0": (CROWD_FINE, ["epsilon=-1"], ["epsilon must be", "got -1"]),
-    "epsilon of answers that is no number": (CROWD_FINE, ["epsilon=nan"], ["epsilon must be", "got nan"]),
     "epsilon of a worker of 0": (CROWD_FINE, ["epsilon_worker=0"], ["epsilon_worker must be", "got 0"]),
     "two prices": (
         CROWD_FINE,
@@ -180,53 +148,18 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ["estimator=majority", "weight_function=linear"],
         ["weight_function must be left out, except with truth_discovery, got 'linear'"],
     ),
-    "a divisor of an estimator that has none": (
-        CROWD_FINE,
-        ["normalization=all"],
-        ["normalization must be left out, except with truth_discovery, got 'all'"],
-    ),
     "an unknown divisor": (
         CROWD_FINE,
         ["estimator=truth_discovery", "normalization=some"],
         ["normalization must be one of", "got 'some'"],
     ),
     "an unknown mechanism": (CROWD_FINE, ["mechanism=three_layer"], ["mechanism must be one of", "got 'three_layer'"]),
-    "an unknown estimator": (CROWD_FINE, ["estimator=best"], ["estimator must be one of", "got 'best'"]),
     "a budget below the price": (CROWD_FINE, ["epsilon=2", "budget=3"], ["budget must be at least", "4", "got 3"]),
     "no file of answers": (CROWD_FINE, ["workers=nowhere.csv"], ["must be a readable file", "got 'nowhere.csv'"]),
-    "nothing at all in a crowd": (
-        "",
-        [],
-        ["own.csv must be a CSV file with the columns task, worker, label, got 'an empty file'"],
-    ),
-    "a header alone": ("task,worker,label\n", [], ["own.csv must be a CSV file with rows, got 'a header alone'"]),
     "no column of labels": (
         "task,worker,answer\nq1,ann,yes\n",
         [],
         ["own.csv line 1 must be a header with one column 'label', got ['task', 'worker', 'answer']"],
-    ),
-    "no column of workers": ("task,label\nq1,yes\n", [], ["own.csv line 1", "one column 'worker'"]),
-    "a column of labels twice": (
-        "task,worker,label,label\nq1,ann,yes,no\n",
-        [],
-        ["own.csv line 1 must be a header with one column 'label'"],
-    ),
-    "no truth in a file of truths": (
-        CROWD_FINE,
-        ["workers.answers=own.csv", "workers.truth=own.csv"],
-        ["own.csv line 1 must be a header with one column 'truth'"],
-    ),
-    "a row with an entry too few": (
-        f"{CROWD_FINE}q2,bob\n",
-        [],
-        ["own.csv line 5 must be 3 entries, as in the header, got ['q2', 'bob']"],
-    ),
-    "an answer without a label": (f"{CROWD_FINE}q2,bob,\n", [], ["label (own.csv line 5) must be given, got ''"]),
-    "an answer without a worker": (f"{CROWD_FINE}q2,,no\n", [], ["worker (own.csv line 5) must be given, got ''"]),
-    "text that is none": (
-        f"{CROWD_FINE}q2,m".encode() + b"\x81ller,no\n",
-        [],
-        ["own.csv line 5 must be UTF-8 text (byte 5 of the line is 0x81"],
     ),
     "a workbook": (
         b"PK\x03\x04 and more",

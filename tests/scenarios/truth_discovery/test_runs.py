@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from psephos.protocol.truth_discovery import OwnOutcome
-from psephos.scenarios import load_scenario, read_ledger, resolve, run_session
+from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.running.statements import trust_in
 from runs import made, price, refusal, result_bytes
 
@@ -45,37 +45,6 @@ def found(printed: str) -> dict[str, tuple[str | None, int]]:
 # Paths.
 
 
-@pytest.mark.few(most=5)
-@pytest.mark.parametrize(
-    "settings",
-    [
-        (),
-        ("mechanism=one_layer",),
-        ("mechanism=fresh_two_layer",),
-        ("mechanism=auto",),
-        ("estimator=majority", "ties=last"),
-        ("estimator=truth_discovery",),
-        ("estimator=dawid_skene", "round=3"),
-        ("parameters={mechanism='two_layer', hyper={type='Beta', alpha=1, beta=3}}",),
-        ("parameters={epsilon_worker=4.0}",),
-        ("parameters={mechanism='two_layer', hyper={type='Beta', alpha=0.5, beta=1.5}, estimator='noise_aware_crh'}",),
-        (
-            "parameters={mechanism='two_layer', hyper={type='TruncatedNormal', location=0.2, scale=0.1}}",
-            "estimator=truth_discovery",
-            "weight_function=linear",
-        ),
-        ("parameters={mechanism='two_layer', hyper={type='Piecewise', edges=[0, 0.1, 0.5], shares=[0.6, 0.4]}}",),
-        ("parameters={mechanism='two_layer', hyper={type='Moments', moments=[0.3, 0.14, 0.08, 0.05, 0.033]}}",),
-        ("estimator=truth_discovery", "normalization=all", "round=2"),
-    ],
-)
-def test_peers_grade_alike_on_every_path(tmp_path: Path, settings: tuple[str, ...]) -> None:
-    results = {result_bytes("peer-grading", tmp_path / path, f"transport={path}", *settings) for path in PATHS}
-    (result,) = map(json.loads, results)
-    assert (result["num_parties"], result["received"]) == (72, {"answers": 72})
-    assert result["outcome"]["num_answers"] == [sum(counts) for counts in result["tallies"][0]]
-
-
 @pytest.mark.few(most=4)
 @pytest.mark.parametrize(
     "settings",
@@ -97,13 +66,6 @@ def test_a_crowd_is_alike_on_every_path(
     results = {result_bytes("crowd", tmp_path / path, f"transport={path}", *chosen) for path in PATHS}
     tables = {(tmp_path / path / "estimates.csv").read_bytes() for path in PATHS}
     assert (len(results), len(tables)) == (1, 1)
-
-
-@pytest.mark.full("agents over all paths, as other crowds have them here")
-def test_smiles_are_alike_on_every_path(real_sets: Path, tmp_path: Path) -> None:
-    results = {result_bytes("duchenne", tmp_path / path, f"data={real_sets}", f"transport={path}") for path in PATHS}
-    (result,) = map(json.loads, results)
-    assert (result["num_parties"], sum(result["outcome"]["num_answers"])) == (64, 17729)
 
 
 # Sources of workers.
@@ -489,14 +451,3 @@ def test_the_truth_of_clean_answers_is_shown_of_nobody_real_or_of_public_record(
     resolved, finished = made("crowd", tmp_path / "out", f"data={duchenne}", *chosen)
     assert finished.truth == (resolved.protocol.truth(resolved.inputs) if shown else None)
     assert [key for key in finished.result if key == "truth"] == shown
-
-
-def test_secure_noise_draws_anew_every_time() -> None:
-    resolved = resolve(load_scenario("peer-grading", ["noise=secure"]))
-    first, second = (run_session(resolved, seed=1).tallies[0].totals.tolist() for _ in range(2))
-    assert first != second
-
-
-def test_another_round_draws_other_noise(tmp_path: Path) -> None:
-    first, second = (result_bytes("crowd", tmp_path / n, f"round={n}", *SMALL) for n in "12")
-    assert json.loads(first)["tallies"] != json.loads(second)["tallies"]

@@ -11,7 +11,6 @@ from psephos.protocol.estimators.truth_inference import MISSING, Answers, KnownN
 
 
 def one_task(labels: list[int], *, size: int) -> Answers:
-    """A worker for each label, all on task 0."""
     count = len(labels)
     return Answers(
         np.zeros(count, dtype=np.int64), np.arange(count), np.array(labels, dtype=np.int64), 1, count, np.array([size])

@@ -56,7 +56,6 @@ every_estimator = pytest.mark.parametrize("name", list(ESTIMATORS))
 
 
 def crowd(rows: Any, *, tasks: int, workers: int, sizes: Any = 2) -> Answers:
-    """Answers from (task, worker, label) rows."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     sizes = np.full(tasks, sizes) if isinstance(sizes, int) else np.asarray(sizes)
     return Answers(columns[0].copy(), columns[1].copy(), columns[2].copy(), tasks, workers, sizes)

@@ -11,7 +11,6 @@ from psephos.protocol.estimators.truth_inference import MISSING, Answers, majori
 
 
 def crowd(rows: list[tuple[int, int, int]], *, tasks: int, workers: int, sizes: int | list[int] = 2) -> Answers:
-    """Answers from (task, worker, label) rows."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     return Answers(
         tasks=columns[0].copy(),
@@ -36,7 +35,6 @@ def crowds(draw: st.DrawFn) -> Answers:
 
 
 def rows_of(answers: Answers) -> list[tuple[int, int, int]]:
-    """The answers as rows."""
     return list(zip(answers.tasks.tolist(), answers.workers.tolist(), answers.labels.tolist(), strict=True))
 
 

@@ -37,11 +37,9 @@ class Vote:
 
     @property
     def protocol(self) -> DPWeVote:
-        """What is run."""
         return self.attack.protocol
 
     def seen(self, coalition: Coalition, *, session: str = "s") -> Seen:
-        """Return what a coalition sees of a session."""
         noise = SimulatedNoise(5, session=session)
         return seen_by_arrays(self.protocol, self.inputs, noise=noise, coalition=coalition)
 

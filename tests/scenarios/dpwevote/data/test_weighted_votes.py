@@ -31,7 +31,6 @@ def council(folder: Path, treaty: str, parameters: dict[str, Any] | None = None,
 
 
 def weights(loaded: PartiesTable) -> list[float]:
-    """Return the column of weights."""
     return list(loaded.table["weight"])
 
 

@@ -201,7 +201,6 @@ def replace_rows(reproduction: Reproduction, table: str, change: Callable[[Any],
 
 
 def only(variant: str, **changes: Any) -> Callable[[Any], dict[str, Any]]:
-    """Change the rows of one variant."""
     return lambda row: changes if row.variant == variant else {}
 
 

@@ -38,7 +38,6 @@ class ShiftedNoise(SimulatedNoise):
         self.shift = shift
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
-        """Return the uniforms of later places."""
         return super().uniforms(
             protocol=protocol, phase=phase, start=start + self.shift, stop=stop + self.shift, slots=slots
         )

@@ -15,7 +15,6 @@ SUMS = ("mechanism=laplace", "epsilon=4.0")
 
 
 def differencing(**keys: Any) -> dict[str, Any]:
-    """Return a table."""
     return {"role": "differencing", "target": "voter-1", "members": ["voter-2"], "trials": 8, **keys}
 
 

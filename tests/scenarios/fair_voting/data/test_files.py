@@ -59,7 +59,6 @@ def load(**options: Any) -> Profile:
 
 
 def refusal(**options: Any) -> ConfigurationError:
-    """Return the error with which a table is refused."""
     with pytest.raises(ConfigurationError) as caught:
         load(**{name: str(value) if isinstance(value, Path) else value for name, value in options.items()})
     return caught.value

@@ -21,7 +21,6 @@ Write = Callable[[str, str | bytes], Path]
 
 
 def ballots_of(num_voters: int, names: Sequence[str] = ()) -> FileBallots:
-    """Return voters on lines 11, 12 and so on."""
     return FileBallots(
         alternatives=("a", "b"),
         ids=("1", "2"),

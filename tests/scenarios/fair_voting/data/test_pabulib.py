@@ -31,12 +31,10 @@ cy;70;F;x,7;0,-1
 
 
 def park(vote_type: str = "cumulative") -> str:
-    """Return the file for a type of votes."""
     return PARK.format(vote_type=vote_type)
 
 
 def refusal(path: Path, column: str = "") -> ConfigurationError:
-    """Return the error with which a file is refused."""
     with pytest.raises(ConfigurationError) as caught:
         read_pabulib(path, column=column)
     return caught.value

@@ -40,7 +40,6 @@ def positions_of(loaded: PartiesTable) -> list[list[int]]:
 
 
 def groups_of(loaded: PartiesTable) -> list[int]:
-    """Return whose group is which."""
     codes = loaded.table["group"]
     assert isinstance(codes, np.ndarray)
     assert codes.dtype == np.int64

@@ -38,7 +38,6 @@ def orders_of(ballots: FileBallots) -> list[list[list[int]]]:
 
 
 def refusal(path: Path) -> ConfigurationError:
-    """Return the error with which a file is refused."""
     with pytest.raises(ConfigurationError) as caught:
         read_preflib(path)
     return caught.value

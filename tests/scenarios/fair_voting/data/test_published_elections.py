@@ -35,7 +35,6 @@ def refusal(folder: Path, name: str, **options: Any) -> ConfigurationError:
 
 
 def groups_of(loaded: PartiesTable) -> dict[str, int]:
-    """Return how many voters each group has."""
     return dict(zip(loaded.parameters["groups"], loaded.parameters["group_sizes"], strict=True))
 
 

@@ -7,25 +7,20 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-import trio
 from helpers import make_preference_inputs, make_preferences
-from psephos.agents import Simulation
 from psephos.protocol import ConfigurationError, SimulatedNoise
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
 from psephos.protocol.phases import Inputs
-from psephos.scenarios import run_agents
 from psephos.scenarios.attacks import (
     NO_CANDIDATE,
     Coalition,
     Seen,
     evaluate,
     find_attack,
-    seen_by_agents,
     seen_by_arrays,
 )
 from psephos.scenarios.moral_preferences.attack.inference import MoralAttack
-from psephos.transports import MemoryTransport
 
 SERVER = Coalition((), has_server=True)
 CANDIDATE, MEMBERSHIP = MoralAttack.secrets
@@ -46,7 +41,6 @@ def records(num_voters: int, *, seed: int = 3) -> list[FloatArray]:
 
 
 def survey(paradigm: Paradigm = Paradigm.VLDP, **settings: Any) -> MoralPreferences:
-    """Return a protocol."""
     return MoralPreferences(Parameters(features=FEATURES, paradigm=paradigm, max_records=6, **settings))
 
 
@@ -56,52 +50,14 @@ def inputs_of(protocol: MoralPreferences, num_voters: int = NUM_VOTERS) -> Input
 
 
 def see(protocol: MoralPreferences, inputs: Inputs, coalition: Coalition = SERVER, *, session: str = "s") -> Seen:
-    """Return what a coalition sees of a session."""
     return seen_by_arrays(protocol, inputs, noise=SimulatedNoise(5, session=session), coalition=coalition)
 
 
 def everybody(inputs: Inputs) -> IntArray:
-    """Return all places."""
     return np.arange(len(inputs), dtype=np.int64)
 
 
 # The same for agents and arrays
-
-
-@pytest.mark.parametrize("coalition", [SERVER, ALL_BUT_LAST], ids=["server", "all but one"])
-@pytest.mark.parametrize(
-    "protocol",
-    [
-        survey(),
-        survey(Paradigm.VLCP),
-        survey(Paradigm.RLDP, mechanism="functional"),
-        survey(Paradigm.RLDP, mechanism="direction"),
-        survey(Paradigm.RLCP, mechanism="pooled"),
-    ],
-    ids=lambda protocol: f"{protocol.parameters.paradigm.value} {protocol.parameters.mechanism}",
-)
-def test_agents_and_arrays_lead_to_the_same_posteriors(protocol: MoralPreferences, coalition: Coalition) -> None:
-    inputs = inputs_of(protocol)
-    names = [f"v{place}" for place in range(NUM_VOTERS)]
-
-    async def main() -> Seen:
-        mode = Simulation("s", SimulatedNoise(5, session="s"), record_views=True)
-        record = await run_agents(protocol, names=names, inputs=inputs, mode=mode, transport=MemoryTransport())
-        return seen_by_agents(
-            protocol,
-            record.views,
-            names=names,
-            public=inputs.public,
-            coalition=coalition,
-            tallies=record.tallies,
-        )
-
-    attack = MoralAttack(protocol, num_simulated=32).against(inputs)
-    of_agents, of_arrays = (
-        attack.posteriors([seen], LAST, secret=CANDIDATE) for seen in (trio.run(main), see(protocol, inputs, coalition))
-    )
-    np.testing.assert_array_equal(of_agents.probabilities, of_arrays.probabilities)
-    np.testing.assert_array_equal(of_agents.log_odds_ratios, of_arrays.log_odds_ratios)
 
 
 # Exact laws

@@ -15,7 +15,6 @@ TOLERANCE = 4 / math.sqrt(4 * NUM_ROUNDS)  # four standard errors of a share: fa
 
 
 def survey(paradigm: Paradigm = Paradigm.VLCP, *, epsilon: float = 1.0) -> MoralPreferences:
-    """Return a protocol."""
     return MoralPreferences(Parameters(features=("a", "b", "c"), paradigm=paradigm, max_records=1, epsilon=epsilon))
 
 

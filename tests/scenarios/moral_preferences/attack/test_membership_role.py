@@ -26,7 +26,6 @@ ROUNDS = 1_000
 
 
 def membership(**keys: Any) -> dict[str, Any]:
-    """Return a table."""
     return {"role": "membership", "target": TARGET, "members": ["*"], "rounds": ROUNDS, **keys}
 
 

@@ -19,7 +19,6 @@ LOCAL, CENTRAL = "paradigm=RLDP", "paradigm=RLCP"
 
 
 def inference(**keys: Any) -> dict[str, Any]:
-    """Return a table."""
     return {"role": "record-inference", "target": "voter 000000001", "members": SERVER, "trials": TRIALS, **keys}
 
 

@@ -26,7 +26,6 @@ COLUMNS = ["ResponseID", "UserID", "ScenarioType", *MACHINE_COLUMNS[2:]]
 
 
 def row(response: str, user: str, characters: str, **entries: object) -> dict[str, object]:
-    """Return one row, with one of each of these characters."""
     counts: dict[str, int] = dict.fromkeys(CHARACTERS, 0)
     for name in characters.split():
         counts[name] += 1
@@ -41,7 +40,6 @@ def row(response: str, user: str, characters: str, **entries: object) -> dict[st
 
 
 def text_of(rows: Sequence[dict[str, object]], columns: Sequence[str] = COLUMNS) -> str:
-    """Return the rows as a file."""
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -82,7 +80,6 @@ def read(request: pytest.FixtureRequest, tmp_path: Path) -> Read:
 
 
 def joined(surveys: Sequence[Survey]) -> Survey:
-    """Return batches as one survey."""
     voters = [name for survey in surveys for name in survey.voters]
     records = surveys[0].records.of_voters(
         [
@@ -104,7 +101,6 @@ def joined(surveys: Sequence[Survey]) -> Survey:
 
 
 def features(**values: float) -> list[float]:
-    """Return an alternative."""
     return [float(values.get(name, 0)) for name in FEATURES]
 
 

@@ -136,13 +136,6 @@ def test_what_would_be_found_without_noise_may_be_shown(folder: Path, tmp_path: 
     assert not resolved(folder, TROLLEY, "noise=secure").may_show_truth
 
 
-@pytest.mark.parametrize("name", [TROLLEY, MACHINE])
-def test_a_data_set_gives_the_same_result_on_every_path(folder: Path, tmp_path: Path, name: str) -> None:
-    for path in ("memory", "tcp", "array"):
-        run_in_folder(resolved(folder, name, "seed=5", f"transport={path}"), RunFolder(tmp_path / path), pictures=False)
-    assert len({(tmp_path / path / "result.json").read_bytes() for path in ("memory", "tcp", "array")}) == 1
-
-
 def test_a_rerun_leaves_features_and_records_to_the_data_set(folder: Path, tmp_path: Path) -> None:
     settings = ("seed=5", "paradigm=VLDP", "voters.groups={}")
     first = resolved(folder, TROLLEY, *settings)

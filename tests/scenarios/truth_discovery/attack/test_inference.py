@@ -6,16 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import trio
-from psephos.agents import Simulation
 from psephos.protocol import ConfigurationError, SimulatedNoise
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.phases import Inputs
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
-from psephos.scenarios import run_agents
-from psephos.scenarios.attacks import Coalition, Seen, seen_by_agents, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, Seen, seen_by_arrays
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
-from psephos.transports import MemoryTransport
 
 SERVER = Coalition((), has_server=True)
 NOTHING = Anchors(members=False, agreement=None)
@@ -32,7 +28,6 @@ class Crowd:
     inputs: Inputs
 
     def seen(self, coalition: Coalition = SERVER, *, session: str = "s") -> Seen:
-        """Return what a coalition sees of a session."""
         return seen_by_arrays(self.protocol, self.inputs, noise=SimulatedNoise(4, session=session), coalition=coalition)
 
     def all_but(self, place: int) -> Coalition:
@@ -43,7 +38,6 @@ class Crowd:
 def crowd(
     num_workers: int, num_answers: int, num_tasks: int | None = None, *, labels: int = 2, **settings: Any
 ) -> Crowd:
-    """Make one up."""
     generator = np.random.default_rng(7)
     number = num_tasks or num_answers
     noise: dict[str, Any] = {"mechanism": "two_layer", "epsilon": 1.0, **settings}
@@ -66,45 +60,6 @@ def places(number: int) -> IntArray:
 
 
 # The same for agents and arrays
-
-
-@pytest.mark.few(most=2)
-@pytest.mark.parametrize(
-    "coalition",
-    [
-        SERVER,
-        Coalition((0, 2), has_server=True),
-        Coalition((0, 1, 2, 3), has_server=False),
-        Coalition((0,), has_server=False),
-    ],
-    ids=repr,
-)
-def test_agents_and_arrays_lead_to_the_same_posteriors(coalition: Coalition) -> None:
-    made = crowd(5, 3, 4)
-    names = [f"w{place}" for place in range(5)]
-
-    async def main() -> Seen:
-        mode = Simulation("s", SimulatedNoise(4, session="s"), record_views=True)
-        record = await run_agents(
-            made.protocol, names=names, inputs=made.inputs, mode=mode, transport=MemoryTransport()
-        )
-        return seen_by_agents(
-            made.protocol,
-            record.views,
-            names=names,
-            public=made.inputs.public,
-            coalition=coalition,
-            tallies=record.tallies,
-        )
-
-    attack = TruthDiscoveryAttack(made.protocol).against(made.inputs)
-    target = np.array([4])
-    of_agents, of_arrays = trio.run(main), made.seen(coalition)
-    for secret in attack.secrets:
-        one, other = (attack.posteriors([seen], target, secret=secret) for seen in (of_agents, of_arrays))
-        np.testing.assert_array_equal(one.probabilities, other.probabilities)
-        np.testing.assert_array_equal(one.prior, other.prior)
-        np.testing.assert_array_equal(one.log_odds_ratios, other.log_odds_ratios)
 
 
 # Exact
