@@ -3,10 +3,11 @@
 `make papers` first runs again what they report; `python docs/build.py tables` runs the tables of `which-mechanism.md`
 alone, in some four minutes.
 
-Generated and tracked: `states.md`, drawn from the machines' tables, which `make docs` writes too; and by `make papers`
-pictures of a report, of scenarios and of trials, the tables of `which-mechanism.md`, `calibration.md`, and the pages of
-each reproduced paper with their pictures, from runs of `psephos reproduce`. The report's picture needs Chromium.
-Truth discovery and fair voting need a folder of data sets (PSEPHOS_DATA); without one their pages stay as they are.
+Generated and tracked: `states.md`, drawn from the machines' tables, and the tables of `figures.py`, which `make docs`
+writes too; and by `make papers` pictures of a report, of scenarios and of trials, the tables of `which-mechanism.md`,
+`calibration.md`, and the pages of each reproduced paper with their pictures, from runs of `psephos reproduce`. The
+report's picture needs Chromium. Truth discovery and fair voting need a folder of data sets (PSEPHOS_DATA); without one
+their pages stay as they are.
 
 The tables of reproductions, and the cells of `calibration.md`, are CSV files under `tables/`, which the pages link; a
 reproduction that would be longer than a page may be becomes three: what holds, what we add, pictures and tables.
@@ -25,6 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from figures import write_tables
 from matplotlib.figure import Figure
 from PIL import Image
 from psephos.protocol import Side
@@ -359,6 +361,7 @@ if __name__ == "__main__":
     if {"papers", "tables"} & set(sys.argv[1:]):
         keep_tables(DOCS / "which-mechanism.md")
     write_states()
+    write_tables()
     fetch_mermaid()
     status = build_pages()
     print(f"the manual is in {(DOCS / '_build' / 'html' / 'index.html').relative_to(Path.cwd())}")
