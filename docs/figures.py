@@ -3,14 +3,18 @@
     python docs/figures.py    # writes them alone
 
 `evidence.md` has one number of each page of measurements and of each reproduced paper, from the files that these keep.
+`how-many-people.md` has the least shares of yes that votes of one person, one vote can tell.
 """
 
 import csv
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote.parameters import VariantName
 from psephos.scenarios.audit.faults import planted_faults
 
 __all__ = ["TABLES", "with_tables", "write_tables"]
@@ -20,6 +24,9 @@ _MARKED: Final = re.compile(r"(<!-- begin (?P<name>\w+) -->\n).*?(<!-- end (?P=n
 _MUCH: Final = 0.5
 """Points behind: what was aimed at."""
 _CLAIMS: Final = re.compile(r"^Of (\d+) claims (\d+) hold", re.MULTILINE)
+_PEOPLE: Final = (30, 100, 300, 1_000, 10_000)
+_EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
+_MANY: Final = 1_000
 _PAPERS: Final = {
     "dpwevote": "weighted votes",
     "truth-discovery": "truths from a crowd",
@@ -113,8 +120,37 @@ def _papers() -> str:
     return _markdown(("paper", "claims that hold", "printed by"), rows)
 
 
+def _people(variant: VariantName) -> str:
+    """Return the table of the shares of yes from which on a vote passes, a row for each ε."""
+    header = ["ε a motion", *(f"{number:,} people" for number in _PEOPLE)]
+    rows: list[list[str]] = []
+    for epsilon in _EPSILONS:
+        parameters = Parameters(
+            candidates=("motion",),
+            weights=(1,),
+            public_weights=True,
+            passes="more_than",
+            variant=variant,
+            epsilon=epsilon,
+        )
+        rows.append([f"{epsilon:g}", *(_share(DPWeVote(parameters), number) for number in _PEOPLE)])
+    return _markdown(header, rows)
+
+
+def _share(vote: DPWeVote, number: int) -> str:
+    """Return the least share of yes that is told; rounded up, so that the statement stays true."""
+    reach = vote.reach(vote.encode_public({"weight": [1] * number}, num_parties=number))
+    assert reach is not None  # noqa: S101  these variants have a bound
+    yes = math.ceil(number / 2 + reach)
+    if yes > number:
+        return "none"
+    digits = 0 if number < _MANY else 2
+    return f"{math.ceil(yes * 10**digits * 100 / number) / 10**digits:.{digits}f} %"
+
+
 TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "evidence.md": {"measured": _measured, "papers": _papers},
+    "how-many-people.md": {"local": lambda: _people("joint"), "central": lambda: _people("central")},
 }
 """Of each page, its tables by the names of their marks."""
 
