@@ -1,12 +1,13 @@
 """Builds the manual: `make docs` writes the pages, in less than a minute.
 
 `make papers` first runs again what they report; `python docs/build.py tables` runs the tables of `which-mechanism.md`
-alone, in some four minutes.
+alone, in some four minutes, and `python docs/build.py gallery` draws the pictures of `gallery.md`, in one.
 
-Generated and tracked: `states.md`, drawn from the machines' tables, which `make docs` writes too; and by `make papers`
-pictures of a report, of scenarios and of trials, the tables of `which-mechanism.md`, `calibration.md`, and the pages of
-each reproduced paper with their pictures, from runs of `psephos reproduce`. The report's picture needs Chromium.
-Truth discovery and fair voting need a folder of data sets (PSEPHOS_DATA); without one their pages stay as they are.
+Generated and tracked: `states.md`, drawn from the machines' tables, and the tables of `figures.py`, which `make docs`
+writes too; and by `make papers` pictures of a report, of scenarios and of trials, the tables of `which-mechanism.md`,
+`calibration.md`, and the pages of each reproduced paper with their pictures, from runs of `psephos reproduce`. The
+report's picture needs Chromium. Truth discovery and fair voting need a folder of data sets (PSEPHOS_DATA); without one
+their pages stay as they are.
 
 The tables of reproductions, and the cells of `calibration.md`, are CSV files under `tables/`, which the pages link; a
 reproduction that would be longer than a page may be becomes three: what holds, what we add, pictures and tables.
@@ -25,6 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from figures import write_tables
 from matplotlib.figure import Figure
 from PIL import Image
 from psephos.protocol import Side
@@ -41,6 +43,20 @@ PRINTED: Final = re.compile(
     r"(?P<begin>```console\n\$ psephos (?P<command>[^\n]*)\n```\n\n)```text\n.*?```\n", re.DOTALL
 )
 """A command of a page, and behind it what it prints."""
+GALLERY: Final = {
+    "report.png": ("run eu-council", ""),
+    "gallery-power.png": ("power eu-council", "power.png"),
+    "planning.png": ("plan two-societies --error 5%", "plan.png"),
+    "trials.png": (
+        "trials consortium --grid epsilon=0.5,1,2,4 --grid variant=joint,laplace,two_point",
+        "trials.png",
+    ),
+    "gallery-crowd.png": ("run crowd", "estimates.png"),
+    "gallery-cultures.png": ("run cultures", "estimates.png"),
+    "fair-voting.png": ("run two-societies", "estimates.png"),
+    "collusion-sweep.png": ("run collusion-sweep", "adversary-1.png"),
+}
+"""What `gallery.md` shows: picture → words of the command that draws it, and which of its files; none for its page."""
 _STAYS: Final = re.compile(r" +(?P<state>\w+) --> (?P=state): (?P<move>.*)")
 _COLUMNS: Final = 96
 """The tables of `which-mechanism.md` have all their columns."""
@@ -94,9 +110,13 @@ def _with_boxes(diagram: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw_picture(scenario: str, name: str, *, picture: str = "estimates.png") -> None:
-    """Run a scenario and keep one of its pictures."""
-    keep_picture(["run", scenario], name, picture=picture)
+def draw_gallery() -> None:
+    """Draw the pictures of `gallery.md`, each by its command."""
+    for name, (command, picture) in GALLERY.items():
+        if picture:
+            keep_picture(shlex.split(command), name, picture=picture)
+        else:
+            keep_report(shlex.split(command), name)
 
 
 def keep_report(words: Sequence[str], name: str) -> None:
@@ -343,11 +363,7 @@ def build_pages() -> int:
 
 def run_papers() -> None:
     """Run again all that the pages report."""
-    keep_report(["run", "eu-council"], "report.png")
-    draw_picture("two-societies", "fair-voting.png")
-    draw_picture("collusion-sweep", "collusion-sweep.png", picture="adversary-1.png")
-    grid = ["--grid", "epsilon=0.5,1,2,4", "--grid", "variant=joint,laplace,two_point"]
-    keep_picture(["trials", "consortium", *grid], "trials.png", picture="trials.png")
+    draw_gallery()
     for name, paper in load_each("reproduction", Paper):
         keep_reproduction(paper, f"{name}-")
     keep_calibration()
@@ -356,9 +372,12 @@ def run_papers() -> None:
 if __name__ == "__main__":
     if "papers" in sys.argv[1:]:
         run_papers()
+    if "gallery" in sys.argv[1:]:
+        draw_gallery()
     if {"papers", "tables"} & set(sys.argv[1:]):
         keep_tables(DOCS / "which-mechanism.md")
     write_states()
+    write_tables()
     fetch_mermaid()
     status = build_pages()
     print(f"the manual is in {(DOCS / '_build' / 'html' / 'index.html').relative_to(Path.cwd())}")

@@ -23,6 +23,7 @@ from psephos.scenarios.running.resolution import Streamed
 Protocol: TypeAlias = PhasedProtocol[Any, Any]
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").glob("*.md")])
 FENCE = re.compile(r"^```(?P<language>[\w{}-]*) ?(?P<file>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")

@@ -1,0 +1,177 @@
+"""The figures that pages quote, computed: each stands in its page between marks. `make docs` writes them.
+
+    python docs/figures.py    # writes them alone
+
+`evidence.md` has one number of each page of measurements and of each reproduced paper, from the files that these keep.
+`how-many-people.md` has the least shares of yes that votes of one person, one vote can tell.
+"""
+
+import csv
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote.parameters import VariantName
+from psephos.scenarios.audit.faults import planted_faults
+
+__all__ = ["TABLES", "with_tables", "write_tables"]
+
+_DOCS: Final = Path(__file__).resolve().parent
+_MARKED: Final = re.compile(r"(<!-- begin (?P<name>\w+) -->\n).*?(<!-- end (?P=name) -->)", re.DOTALL)
+_MUCH: Final = 0.5
+"""Points behind: what was aimed at."""
+_CLAIMS: Final = re.compile(r"^Of (\d+) claims (\d+) hold", re.MULTILINE)
+_PEOPLE: Final = (30, 100, 300, 1_000, 10_000)
+_EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
+_MANY: Final = 1_000
+_PAPERS: Final = {
+    "dpwevote": "weighted votes",
+    "truth-discovery": "truths from a crowd",
+    "moral-preferences": "moral preferences",
+    "fair-voting": "fair elections",
+}
+
+
+def _rows_of(*paths: Path) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = []
+    for path in paths:
+        with path.open(encoding="utf-8", newline="") as opened:
+            rows += csv.DictReader(opened)
+    return rows
+
+
+def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _measured() -> str:
+    """Return the table of the pages of measurements."""
+    calibration = _DOCS / "tables" / "calibration"
+    cells = _rows_of(*sorted(calibration.glob("*-cells.csv")))
+    broken = sum(cell["holds"] != "True" for cell in cells)
+    strain = max(float(cell["strain"]) for cell in cells)
+    crowds = [row for row in _rows_of(calibration / "truth-discovery-auto.csv") if not row["crowd"].startswith("made")]
+    behind = sum(float(row["behind"]) > _MUCH for row in crowds)
+    speeds = _rows_of(_DOCS / "tables" / "performance.csv")
+    asked = [row for row in speeds if row["met"] in {"yes", "no"}]
+    met = sum(row["met"] == "yes" for row in asked)
+    over_tcp = next(row for row in speeds if row["what"].startswith("session over TCP, 1,000 partners"))
+    survey = (_DOCS / "survey-scale.md").read_text(encoding="utf-8").splitlines()
+    clock, memory = (
+        next(line for line in survey if line.startswith(f"| {what}") and " 4,000,000 voters with" in line).split("|")[2]
+        for what in ("moral preferences by four algorithms, file to results", "memory of all processes")
+    )
+    hours = float(clock.split()[0].replace(",", "")) / 60
+    return _markdown(
+        ("page", "asked", "found", "printed by"),
+        (
+            (
+                "[Calibration](calibration.md)",
+                "Are stated probabilities and errors as large as those that are found?",
+                f"**{broken} of {len(cells)}** cells are broken; the worst is at {strain:.2f} of its statement",
+                "`psephos calibrate all`",
+            ),
+            (
+                "[The estimator `auto`](truth-discovery-auto.md)",
+                "Is it a safe choice on a crowd that nobody has seen?",
+                f"No: more than half a point behind the best rival in **{behind} of {len(crowds)}** cells",
+                "`psephos calibrate truth-discovery --trials 100`, with the data sets",
+            ),
+            (
+                "[What audits see and miss](audit-limits.md)",
+                "Does an audit find a mistake that somebody has planted?",
+                f"**{len(planted_faults())}** faults are planted, one at a time, and each is caught",
+                "`psephos audit faults`",
+            ),
+            (
+                "[Performance](performance.md)",
+                "Is it as fast as we had aimed?",
+                f"**{met} of {len(asked)}** targets are met; those that are missed stand there",
+                "`make bench`",
+            ),
+            (
+                "[How speed is measured](performance-measured.md)",
+                "Beside what? A session of 1,000 over TCP, say, beside the same bytes with no vote in them",
+                f"**{over_tcp['ratio']}** of the bare program's time",
+                "`python benchmarks/run.py tcp`",
+            ),
+            (
+                "[Survey scale](survey-scale.md)",
+                "Does a survey of four million voters run on one machine?",
+                f"Yes: in **{hours:.0f} minutes** and{memory.rstrip()} of memory",
+                "`make bench-survey`",
+            ),
+        ),
+    )
+
+
+def _papers() -> str:
+    """Return the table of the reproduced papers."""
+    rows: list[tuple[str, str, str]] = []
+    for prefix, what in _PAPERS.items():
+        claims = _CLAIMS.search((_DOCS / f"{prefix}-reproduced.md").read_text(encoding="utf-8"))
+        assert claims is not None  # noqa: S101  so write it our own pages
+        command = f"`psephos reproduce {prefix}`"
+        rows.append((f"[{what.capitalize()}]({prefix}-reproduced.md)", f"**{claims[2]} of {claims[1]}**", command))
+    return _markdown(("paper", "claims that hold", "printed by"), rows)
+
+
+def _people(variant: VariantName) -> str:
+    """Return the table of the shares of yes from which on a vote passes, a row for each ε."""
+    header = ["ε a motion", *(f"{number:,} people" for number in _PEOPLE)]
+    rows: list[list[str]] = []
+    for epsilon in _EPSILONS:
+        parameters = Parameters(
+            candidates=("motion",),
+            weights=(1,),
+            public_weights=True,
+            passes="more_than",
+            variant=variant,
+            epsilon=epsilon,
+        )
+        rows.append([f"{epsilon:g}", *(_share(DPWeVote(parameters), number) for number in _PEOPLE)])
+    return _markdown(header, rows)
+
+
+def _share(vote: DPWeVote, number: int) -> str:
+    """Return the least share of yes that is told; rounded up, so that the statement stays true."""
+    reach = vote.reach(vote.encode_public({"weight": [1] * number}, num_parties=number))
+    assert reach is not None  # noqa: S101  these variants have a bound
+    yes = math.ceil(number / 2 + reach)
+    if yes > number:
+        return "none"
+    digits = 0 if number < _MANY else 2
+    return f"{math.ceil(yes * 10**digits * 100 / number) / 10**digits:.{digits}f} %"
+
+
+TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
+    "evidence.md": {"measured": _measured, "papers": _papers},
+    "how-many-people.md": {"local": lambda: _people("joint"), "central": lambda: _people("central")},
+}
+"""Of each page, its tables by the names of their marks."""
+
+
+def with_tables(page: str) -> str:
+    """Return a page of the manual as it is to stand: with its tables computed anew.
+
+    Args:
+        page: its file's name.
+    """
+    tables = TABLES[page]
+    text = (_DOCS / page).read_text(encoding="utf-8")
+    assert [found["name"] for found in _MARKED.finditer(text)] == list(tables), page  # noqa: S101  our own page
+    return _MARKED.sub(lambda found: f"{found[1]}{tables[found['name']]()}{found[3]}", text)
+
+
+def write_tables() -> None:
+    """Write each page's tables into it."""
+    for page in TABLES:
+        (_DOCS / page).write_text(with_tables(page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_tables()
