@@ -122,6 +122,10 @@ class PartySources:
         like: makes up parties in place of those of a session, as many and with the same public values, of whom a
             share says yes: protocol, their rows, that share → the parties, and the parameters that go with them.
         alternatives: sets of parameters of which one is given: who sets another one means that in place of it.
+        words: what files and frames of parties are called beside what the parties are: by the word the key of a table
+            of parties that each is, or nothing where it is all that is said of them.
+        unpack: what an object of the system's own, as one of these words may be given, stands for: settings by their
+            keys; None of any other object.
     """
 
     read: ReadParties | None = None
@@ -136,6 +140,8 @@ class PartySources:
     implied_parameters: frozenset[str] = frozenset()
     like: Callable[[Any, Inputs, float], tuple[list[dict[str, Any]], dict[str, Any]]] | None = None
     alternatives: tuple[frozenset[str], ...] = ()
+    words: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    unpack: Callable[[Any], Mapping[str, object] | None] | None = None
 
     @property
     def keys(self) -> frozenset[str]:
