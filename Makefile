@@ -62,7 +62,8 @@ exchange:
 	@$(PYTHON) -m venv .exchange
 	.exchange/bin/pip install --quiet 'pip>=25.1'
 	.exchange/bin/pip install --quiet . --group exchange
-	.exchange/bin/python -m pytest -q -k 'pabutools or pref_voting or frames' tests/scenarios/fair_voting/data tests/scenarios/truth_discovery/data
+	.exchange/bin/python -m pytest -q -k 'pabutools or pref_voting or frame' \
+		tests/scenarios/fair_voting/data tests/scenarios/truth_discovery/data tests/scenarios/reading/test_frames.py
 
 # An hour and some 15 GB of disk, where TMPDIR says: as many voters as the whole Moral Machine has.
 bench-survey: .venv/installed

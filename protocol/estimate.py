@@ -1,10 +1,16 @@
-"""A number with its standard error."""
+"""A number with its standard error, and several of them."""
+
+from collections.abc import Iterable
+from typing import Any, Self
 
 import msgspec
+import numpy as np
 
 from .arguments import make_fields_exact
+from .arrays import FloatArray
+from .shown import Shown, brief
 
-__all__ = ["Estimate"]
+__all__ = ["Estimate", "Estimates"]
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -21,3 +27,39 @@ class Estimate(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
+
+
+class Estimates(Shown, tuple[Estimate, ...]):  # noqa: SLOT001  a tuple that has an attribute
+    """What reports tell: the tuple of its estimates, an array to numpy, and a table in a notebook.
+
+    `to_frame()` has a row for each, with the value or column, its `estimate` and its `estimate_standard_error`.
+
+    Args:
+        estimates: in order.
+        of: what their places are called: each is of a "value" that persons hold, or of a "column" of reports.
+    """
+
+    of: str
+
+    def __new__(cls, estimates: Iterable[Estimate], *, of: str = "value") -> Self:
+        made = super().__new__(cls, estimates)
+        made.of = of
+        return made
+
+    @property
+    def array(self) -> FloatArray:
+        """The estimates: float64, shape (k,)."""
+        return np.array([each.value for each in self], dtype=np.float64)
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Theirs: float64, shape (k,)."""
+        return np.array([each.standard_error for each in self], dtype=np.float64)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  numpy's own signature
+        if copy is False:
+            raise ValueError("an array of estimates is always a copy")
+        return self.array if dtype is None else self.array.astype(dtype)
+
+    def __repr__(self) -> str:
+        return f"Estimates({brief(tuple(self))}, of={self.of!r})"

@@ -11,7 +11,7 @@ import numpy as np
 from .arguments import integer_of, integers_of
 from .arrays import IntArray
 from .errors import ConfigurationError, refuse, require
-from .estimate import Estimate
+from .estimate import Estimate, Estimates
 from .estimators.frequencies import Invertible, estimate_counts
 from .mechanisms import Mechanism, OnArrays, RowMechanism
 from .randomness import philox_rows, stream_key
@@ -55,7 +55,7 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
     return reports[:, 0] if is_flat else reports
 
 
-def estimate(mechanism: RowMechanism, reports: Any) -> tuple[Estimate, ...]:
+def estimate(mechanism: RowMechanism, reports: Any) -> Estimates:
     """Return what reports tell of the values, unbiased, with standard errors.
 
     Args:
@@ -75,7 +75,8 @@ def estimate(mechanism: RowMechanism, reports: Any) -> tuple[Estimate, ...]:
     rows = given[:, None] if given.ndim == 1 else given
     require(given.ndim in {1, 2}, "reports", f"shape {given.shape}", "of shape (n,) or (n, w)")
     _check_range("reports", rows, mechanism.report_range)
-    return mechanism.estimate_rows(rows)
+    found = mechanism.estimate_rows(rows)
+    return found if isinstance(found, Estimates) else Estimates(found)
 
 
 def _counts(mechanism: Invertible, reports: IntArray) -> tuple[Estimate, ...]:

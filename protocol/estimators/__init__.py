@@ -1,6 +1,6 @@
 """Estimators: unbiased numbers from randomized tallies, each with its standard error."""
 
-from ..estimate import Estimate
+from ..estimate import Estimate, Estimates
 from .frequencies import debiased_values, estimate_counts, project_to_simplex
 from .linear import LinearEstimator
 from .sum_tests import binomial_bounds
@@ -9,6 +9,7 @@ from .verdict import DEFAULT_LEVEL, Verdict, check_level
 __all__ = [
     "DEFAULT_LEVEL",
     "Estimate",
+    "Estimates",
     "LinearEstimator",
     "Verdict",
     "binomial_bounds",

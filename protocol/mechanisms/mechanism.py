@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import exact_arguments, unconverted
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..errors import ConfigurationError
-from ..estimate import Estimate
+from ..estimate import Estimate, Estimates
 from ..privacy.events import PrivacyEvent, SelfComposed
 from ..shown import Tabled
 from .logarithms import log_of
@@ -64,7 +64,7 @@ class OnArrays(NamedTuple):
 
     perturb: Callable[..., IntArray]
     """See `RowMechanism.perturb`."""
-    estimate: Callable[..., tuple[Estimate, ...]]
+    estimate: Callable[..., Estimates]
     """See `RowMechanism.estimate`."""
     counts: Callable[..., tuple[Estimate, ...]]
     """Returns how many persons have each value, of a mechanism with an inverse and of reports that are in range."""
@@ -173,7 +173,7 @@ class RowMechanism(abc.ABC):
         """
         return self.on_arrays.perturb(self, values, seed=seed)
 
-    def estimate(self, reports: ArrayLike) -> tuple[Estimate, ...]:
+    def estimate(self, reports: ArrayLike) -> Estimates:
         """Return what reports tell of the values, unbiased, with errors: see `psephos.protocol.on_arrays.estimate`."""
         return self.on_arrays.estimate(self, reports)
 
@@ -387,10 +387,11 @@ class FiniteMechanism(Tabled, Mechanism):
         return log_channel[values - self.value_range[0]][:, reports - self.report_range[0]].T
 
 
-def sums_of(reports: IntArray, noise_variance: float) -> tuple[Estimate, ...]:
+def sums_of(reports: IntArray, noise_variance: float) -> Estimates:
     """Return the sum of the values in each column, from reports with unbiased noise of this variance."""
     error = math.sqrt(noise_variance * len(reports))
-    return tuple(Estimate(float(total), error) for total in exact_column_sums(reports).tolist())
+    sums: list[int] = exact_column_sums(reports).tolist()
+    return Estimates((Estimate(float(total), error) for total in sums), of="column")
 
 
 def check_batch(mechanism: Mechanism, values: IntArray, uniforms: FloatArray) -> None:

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ...protocol.errors import printable
+from ...protocol.estimators import Estimates
 from ...protocol.mechanisms import FiniteMechanism
 from ...protocol.phases import Truth
 from ...protocol.privacy import Ledger, LedgerEntry, NeighboringRelation, PureAccountant
 from ...protocol.views import View, describe
 from ..adversaries.role import Lesson
-from ..tables import Table
+from ..tables import Rows, Table
 from . import briefs_of, rows_of, verdict_of
 from .numbers import some
+from .presenter import error_of
 from .rows import table_of_rows
 
 if TYPE_CHECKING:
@@ -51,6 +53,13 @@ def text_of(value: object) -> str:
             relation = f"{value.relation.value} neighbors"
             told = f"{_losses(value.entries)}, ε = {value.spent:g} in all (proven, {relation}){left}"
             return printable(f"{value.person}: {told}")
+        case Estimates():
+            rows = _rows_of_estimates(value)[:_MOST_LINES]
+            said = [
+                f"  {value.of} {place.words}: {told.words}"
+                for place, told in (table_of_rows(rows).cells if rows else ())
+            ]
+            return "\n".join([f"{some(len(value), 'estimate')}:", *said, _explained(len(value) - len(said))])
         case Lesson():
             return "\n".join(map(printable, [f"{value.role}, {value.who}", *value.sentences]))
         case msgspec.Struct():
@@ -67,9 +76,20 @@ def _lines_of(outcome: msgspec.Struct) -> Iterator[str]:
         return
     for brief in briefs[:_MOST_LINES]:
         yield printable(f"  {brief.name} {brief.told}" if brief.told else f"  {brief.name}: {brief.said.plain}")
-    more = len(briefs) - _MOST_LINES
+    yield _explained(len(briefs) - _MOST_LINES)
+
+
+def _explained(more: int) -> str:
+    """Return the line below estimates, of which so many more were left out."""
     left_out = f"and {more:,} more, which to_frame() has; " if more > 0 else ""
-    yield f"  ({left_out}± is one standard error)"
+    return f"  ({left_out}± is one standard error)"
+
+
+def _rows_of_estimates(estimates: Estimates) -> Rows:
+    return [
+        {estimates.of: place, "estimate": each.value, error_of("estimate"): each.standard_error}
+        for place, each in enumerate(estimates)
+    ]
 
 
 def frame_of(value: object) -> "pd.DataFrame":
@@ -77,13 +97,16 @@ def frame_of(value: object) -> "pd.DataFrame":
 
     Args:
         value: an outcome of any type, whose frame has the rows of `estimates.csv`; a ledger, with a row for each loss;
-            what an adversary learnt, with the rows of its table; or a finite mechanism, with P[report | value].
+            what an adversary learnt, with the rows of its table; a finite mechanism, with P[report | value]; or what
+            reports of a mechanism tell.
     """
     match value:
         case Ledger():
             return frame_of_entries(value.entries)
         case Lesson():
             return frame_of_lessons([value])
+        case Estimates():
+            return frame_of_rows(_rows_of_estimates(value))
         case FiniteMechanism():
             import pandas as pd  # noqa: PLC0415  only frames need it
 
@@ -102,6 +125,8 @@ def html_of(value: object) -> str:
     match value:
         case FiniteMechanism():
             return _html_of_law(value)
+        case Estimates():
+            return _html_of_rows(_rows_of_estimates(value))
         case Lesson() if not value.rows:
             return paragraph(text_of(value))
         case Ledger() | Lesson():
@@ -112,22 +137,29 @@ def html_of(value: object) -> str:
             return paragraph(repr(value))
 
 
-def html_of_outcome(outcome: msgspec.Struct, *, truth: Truth | None = None) -> str:
+def html_of_outcome(
+    outcome: msgspec.Struct, *, truth: Truth | None = None, gold: Mapping[str, str] | None = None
+) -> str:
     """Return an outcome's verdict and its table, in which each estimate stands with its error.
 
     Args:
         outcome: what was released.
         truth: what it estimates, where that may be shown.
+        gold: what is true, where somebody knows.
     """
-    rows = rows_of(outcome, truth=truth)
+    verdict = html.escape(verdict_of(outcome))
+    return f"<p><strong>{verdict}</strong></p>{_html_of_rows(rows_of(outcome, truth=truth, gold=gold))}"
+
+
+def _html_of_rows(rows: Rows) -> str:
+    """Return a table in which each estimate stands with its error, and below it what ± is."""
     unknown = [key for key in (rows[0] if rows else ()) if all(row[key] is None for row in rows)]
     table = table_of_rows(rows, left_out=unknown) if rows else Table(columns=(), rows=())
     words = [[cell.words.replace(" ± ", _PLUS_MINUS) for cell in row] for row in table.cells]
     is_uncertain = any(cell.is_part for row in table.cells for cell in row)
     note = "± is one standard error of the randomization." if is_uncertain else ""
     frame = frame_of_rows([dict(zip(table.columns, row, strict=True)) for row in words])
-    verdict = html.escape(verdict_of(outcome))
-    return f"<p><strong>{verdict}</strong></p>{table_of(frame, num_rows=table.num_rows)}{paragraph(note)}"
+    return table_of(frame, num_rows=table.num_rows) + paragraph(note)
 
 
 def _html_of_law(value: FiniteMechanism) -> str:

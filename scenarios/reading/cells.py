@@ -5,15 +5,18 @@ be obeyed on the machine of whoever opens the file.
 """
 
 import csv
+import datetime as dt
 import math
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
+
+import numpy as np
 
 from ...protocol.errors import ConfigurationError, refuse
 from .files import readable
 
-__all__ = ["inert_cell", "nearest_multiple", "number_in", "number_of", "plain_cell", "rows_in"]
+__all__ = ["inert_cell", "nearest_multiple", "number_in", "number_of", "plain_cell", "rows_in", "text_of"]
 
 _BEGINNING: Final = r"[=+\-@\t\r\n＝＋－＠]."
 _FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
@@ -41,6 +44,21 @@ def inert_cell(value: object) -> object:
 def plain_cell(text: str) -> str:
     """Return what `inert_cell` was given."""
     return text[1:] if _INERT.match(text) else text
+
+
+def text_of(cell: object) -> str:
+    """Return a cell of a workbook or a frame as a CSV file has it: numbers without needless zeros."""
+    match cell:
+        case np.generic():
+            return text_of(cast("Any", cell).item())
+        case bool():
+            return str(cell).lower()
+        case float():
+            return str(int(cell)) if cell.is_integer() else repr(cell)
+        case dt.date() | dt.time():
+            return cell.isoformat()
+        case _:
+            return str(cell)
 
 
 def number_in(entry: str) -> float:

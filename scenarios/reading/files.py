@@ -5,10 +5,11 @@ A line is refused, with its number, where it is no text.
 
 import contextlib
 import gzip
+import io
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import IO, AnyStr, Final, cast
 
 from ...protocol.errors import ConfigurationError, refuse
@@ -17,6 +18,7 @@ __all__ = [
     "BOM",
     "MAX_FILE_BYTES",
     "MAX_LINE",
+    "HeldFile",
     "bounded_lines",
     "check_files",
     "check_size",
@@ -26,6 +28,7 @@ __all__ = [
     "open_text",
     "readable",
     "readable_in_data_folder",
+    "size_of",
 ]
 
 BOM: Final = b"\xef\xbb\xbf"  # what may stand before UTF-8
@@ -33,6 +36,12 @@ MAX_LINE: Final = 1 << 24  # characters, or bytes, of one line: more are no line
 MAX_FILE_BYTES: Final = 1 << 28  # of a table that is held in memory: as objects these are a few GB
 _MAX_SHOWN_BYTES: Final = 40
 _IN_MEMORY: Final = frozenset({".json", ".csv", ".svg", ".md"})  # files of a run that are read whole
+
+
+class HeldFile(PosixPath):
+    """A file that is in memory alone: it has a name, for errors, and no place on a disk."""
+
+    data: bytes
 
 
 @contextlib.contextmanager
@@ -57,9 +66,14 @@ def readable_in_data_folder(path: Path) -> AbstractContextManager[None]:
 def check_size(path: Path, *, field: str, most: int = MAX_FILE_BYTES) -> None:
     """Raise ConfigurationError if a file is too large to be held in memory; a missing one is for whoever reads it."""
     with contextlib.suppress(OSError):
-        if (num_bytes := path.stat().st_size) > most:
+        if (num_bytes := size_of(path)) > most:
             allowed = f"a file of at most {most:,} bytes: all of it has to fit into memory"
             raise ConfigurationError(field=field, value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
+
+
+def size_of(path: Path) -> int:
+    """Return how many bytes a file has."""
+    return len(path.data) if isinstance(path, HeldFile) else path.stat().st_size
 
 
 def check_files(folder: Path) -> None:
@@ -83,6 +97,8 @@ def open_text(path: Path, encoding: str = "utf-8-sig", *, errors: str = "strict"
 
     It is UTF-8, with or without a byte order mark, unless said otherwise.
     """
+    if isinstance(path, HeldFile):
+        return io.TextIOWrapper(open_bytes(path), encoding=encoding, errors=errors, newline="")
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding=encoding, errors=errors, newline="")
     return path.open(encoding=encoding, errors=errors, newline="")
@@ -90,6 +106,8 @@ def open_text(path: Path, encoding: str = "utf-8-sig", *, errors: str = "strict"
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Return a file, which may be packed (`.gz`)."""
+    if isinstance(path, HeldFile):
+        return io.BytesIO(path.data)
     return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 

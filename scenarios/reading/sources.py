@@ -163,6 +163,10 @@ class PartySources:
         alternatives: sets of parameters of which one is given: who sets another one means that in place of it.
         rows_of: which files of any size hold a line for each party; None where a path or table names no such files.
             Without it and `read`, a path does.
+        words: what files and frames of parties are called beside what the parties are: by the word the key of a table
+            of parties that each is, or nothing where it is all that is said of them.
+        unpack: what an object of the system's own, as one of these words may be given, stands for: settings by their
+            keys; None of any other object.
     """
 
     read: ReadParties | None = None
@@ -178,6 +182,8 @@ class PartySources:
     like: Callable[[Any, Inputs, float], tuple[list[dict[str, Any]], dict[str, Any]]] | None = None
     alternatives: tuple[frozenset[str], ...] = ()
     rows_of: Callable[[str | Mapping[str, Any], Mapping[str, Any]], RowFiles | None] | None = None
+    words: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    unpack: Callable[[Any], Mapping[str, object] | None] | None = None
 
     @property
     def keys(self) -> frozenset[str]:

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
 from ...protocol.errors import ConfigurationError, refuse
-from .files import BOM, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
+from .files import BOM, HeldFile, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
+from .frames import path_of
 from .workbooks import first_sheet_of, rows_of
 
 __all__ = ["PLAIN", "TextForm", "form_of", "header_of", "names_in", "open_table", "read_rows"]
@@ -91,6 +92,8 @@ def form_of(path: Path, wanted: Collection[str] = ()) -> TextForm:
         ConfigurationError: it is no text, or its header can be read in two ways.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
+    if isinstance(path, HeldFile):
+        return PLAIN
     with open_bytes(path) as file:
         if file.read(len(_WORKBOOKS[0])) in _WORKBOOKS:
             sheet, number = first_sheet_of(path)
@@ -134,7 +137,7 @@ def open_table(
 def header_of(path: str | Path) -> list[str]:
     """Return the header of a table; nothing where it cannot be read, which whoever reads it says."""
     try:
-        with open_table(Path(path), form_of(Path(path))) as rows:
+        with open_table(file := path_of(path), form_of(file)) as rows:
             return names_in(rows)
     except (ConfigurationError, OSError, EOFError, UnicodeDecodeError, zlib.error):
         return []

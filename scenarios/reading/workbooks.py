@@ -1,6 +1,5 @@
 """Workbooks of spreadsheets (.xlsx, .xls, .ods): a sheet as rows of text, by python-calamine, an extra."""
 
-import datetime as dt
 import importlib
 import zipfile
 from collections.abc import Iterator
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...protocol.errors import ConfigurationError
+from .cells import text_of
 from .files import MAX_FILE_BYTES, check_size
 
 __all__ = ["first_sheet_of", "rows_of"]
@@ -34,7 +34,7 @@ def rows_of(path: Path, sheet: str) -> Iterator[tuple[int, list[str]]]:
         ConfigurationError: see `first_sheet_of`.
     """
     for number, row in enumerate(_open(path).get_sheet_by_name(sheet).to_python(skip_empty_area=False), start=1):
-        yield number, list(map(_text_of, row))
+        yield number, list(map(text_of, row))
 
 
 def _open(path: Path) -> Any:
@@ -55,15 +55,3 @@ def _open(path: Path) -> Any:
     except (calamine.CalamineError, zipfile.BadZipFile) as error:
         allowed = f"a workbook that can be read ({error}), or a CSV file: {_SAVE}"
         raise ConfigurationError(field=path.name, value=str(path), allowed=allowed) from None
-
-
-def _text_of(cell: object) -> str:
-    match cell:
-        case bool():
-            return str(cell).lower()
-        case float():
-            return str(int(cell)) if cell.is_integer() else repr(cell)
-        case dt.date() | dt.time():
-            return cell.isoformat()
-        case _:
-            return str(cell)

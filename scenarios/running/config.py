@@ -8,7 +8,7 @@ with the field, the value and what is allowed.
 import contextlib
 import dataclasses
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, cast
@@ -23,6 +23,7 @@ from ...transports.faults import Faults
 from ..plugins import ARRAY, AUTO
 from ..reading.conversion import convert
 from ..reading.files import check_size
+from ..reading.frames import Frame, is_frame, with_frames
 from ..reading.settings import Settings, Tables, read_settings, read_toml, set_value
 from ..reading.sources import PartySources
 from ..system import find_protocol
@@ -206,7 +207,12 @@ def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Sce
     name_parties(tables, word, folder=folder, sources=known_sources)
     words = (word, "parties")
     tables[word] = _as_table(tables.get(word, {}), known_sources)
-    pairs = [(key, _as_table(value, known_sources) if key in words else value) for key, value in pairs]
+    own_table: Any = tables[word]
+    pairs = [each for pair in pairs for each in _spelled_out(*pair, own_table, words=words, sources=known_sources)]
+    chosen = dict(pairs)
+    if isinstance(settings, Mapping):  # where a word and its key may stand for the same
+        for place, (key, _) in enumerate(pairs):
+            refuse(key in dict(pairs[:place]), "settings", key, "set once")
     if isinstance(tables.get("data"), str) and tables["data"]:
         tables["data"] = str(folder / tables["data"])
     sources = {source for key in chosen for source in known_sources.keys if _is_below(key, source, words)}
@@ -230,6 +236,26 @@ def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Sce
     if has_others and "seed" not in chosen and not _is_made_up(tables["parties"], known_sources):
         tables.pop("seed", None)  # everybody knows the scenario's own, and could take the noise off somebody's values
     return convert(tables, Scenario, "")
+
+
+def _spelled_out(
+    key: str, value: Any, own: Collection[str], *, words: Sequence[str], sources: PartySources
+) -> Iterator[tuple[str, object]]:
+    """Yield a setting by its whole key, beside a scenario's own table of parties, with frames in place of files."""
+    unpacked = sources.unpack(value) if key in sources.words and sources.unpack is not None else None
+    if unpacked is not None:
+        yield from unpacked.items()
+    elif key in sources.words and (is_frame(value) or isinstance(value, str)):
+        below = sources.words[key]
+        held = Frame.of(key, value) if below and is_frame(value) else with_frames(key, value)
+        yield (f"{words[0]}.{below}" if below else words[0]), held
+    elif key.partition(".")[0] in words:
+        held = with_frames(key, value)
+        yield key, _as_table(held, sources) if key in words else held
+    else:
+        refuse(key in sources.words and key not in own, key, value, "a frame, or the path of a file")
+        refuse(is_frame(value), key, "a frame", f"no frame: one is given as {' or '.join((*sources.words, words[0]))}")
+        yield key, value
 
 
 def _is_below(key: str, source: str, words: Collection[str]) -> bool:

@@ -112,6 +112,7 @@ class RunResult:
         truth: what the outcome estimates, where that may be shown: in simulations of nobody real.
         seconds: the session's own time.
         folder: where everything was written; None where it was not.
+        gold: what is true, by somebody who knows; None where nobody does.
     """
 
     scenario: Scenario
@@ -123,10 +124,11 @@ class RunResult:
     truth: Truth | None
     seconds: float
     folder: Path | None = None
+    gold: Mapping[str, str] | None = None
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the outcome as a frame, the rows of `estimates.csv`: with the truth beside, where it may be shown."""
-        return frame_of_rows(rows_of(self.outcome, truth=self.truth))
+        return frame_of_rows(rows_of(self.outcome, truth=self.truth, gold=self.gold))
 
     def __str__(self) -> str:
         return "\n\n".join([text_of(self.outcome), str(self.ledger), *map(str, self.findings)])
@@ -137,7 +139,7 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         said = [str(self.ledger), *map(str, self.findings)]
-        return html_of_outcome(self.outcome, truth=self.truth) + "".join(map(paragraph, said))
+        return html_of_outcome(self.outcome, truth=self.truth, gold=self.gold) + "".join(map(paragraph, said))
 
 
 def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None = None, **more: object) -> Scenario:
@@ -145,8 +147,10 @@ def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None =
 
     Args:
         source: a shipped scenario's name, as in `psephos scenarios`, or the path of a TOML or JSON file.
-        settings: values by key, as `--set` takes them: a name that only one table has, or a dotted path. Parties may be
-            a pandas frame or a list of rows.
+        settings: values by key, as `--set` takes them: a name that only one table has, or a dotted path. Where parties
+            are from a file, its path or a frame of pandas or polars: as `votes`, `answers` (a `Crowd` as well) and
+            `truth`, `rankings` or `records`, as the protocol has it, or by the key that names the file. Parties may
+            also be a list of rows.
         **more: the same, by names without a dot.
 
     Raises:
@@ -214,6 +218,7 @@ def run(
         truth=finished.truth,
         seconds=finished.seconds,
         folder=None if folder is None else folder.path,
+        gold=finished.gold,
     )
 
 
@@ -261,14 +266,12 @@ def _text_of(field: str, value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return a setting's value as a file would hold it: arrays as lists, frames as rows, paths as text."""
+    """Return a setting's value as a file would hold it: arrays as lists, paths as text."""
     given = cast("Any", value)
     if isinstance(value, np.ndarray | np.generic):
         return given.tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(cast("os.PathLike[str]", value))
-    if type(value).__name__ == "DataFrame" and hasattr(value, "to_dict"):  # without an import of pandas
-        return given.to_dict("records")
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in given.items()}
     return [_plain(each) for each in given] if isinstance(value, list | tuple) else value

@@ -18,7 +18,8 @@ from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
 from ..reading.batches import is_columnar
 from ..reading.columns import NameColumn, read_plain
-from ..reading.files import MAX_FILE_BYTES, check_size, readable
+from ..reading.files import MAX_FILE_BYTES, check_size, readable, size_of
+from ..reading.frames import path_of
 from ..reading.sources import PartiesTable, PartySources
 from ..reading.text_forms import PLAIN, Rows, form_of, names_in, open_table
 from ..system import part_of
@@ -26,6 +27,7 @@ from ..system import part_of
 __all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
 
 _LARGE_BYTES: Final = 1 << 20  # from these on a file is read by columns, by pandas, which takes half a second to import
+_NAME: Final = "name"  # what a column of names may be called too
 _AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -65,7 +67,7 @@ def read_parties(
             if loaded is not None:
                 return _checked(loaded, role)
             if isinstance(parties, str):
-                return read_parties_file(Path(parties), role)
+                return read_parties_file(path_of(parties), role)
             allowed = "a file or a list: this protocol has no generator"
             raise ConfigurationError(field=f"{role}s", value=dict(parties), allowed=allowed)
         case _:
@@ -113,7 +115,7 @@ def read_parties_file(
         table = stack.enter_context(open_table(path, form, most=MAX_FILE_BYTES, fault=fault))
         header = _header_in(table, path, "" if numbered else role, columns, role=role)
         place = None if numbered else header.index(role)
-        is_large = form == PLAIN and path.stat().st_size >= _LARGE_BYTES
+        is_large = form == PLAIN and size_of(path) >= _LARGE_BYTES
         plain = read_plain(path, width=len(header), most=MAX_FILE_BYTES, names=place) if is_large else None
         rows: list[tuple[str, ...]] = []
         lines: list[int] = []
@@ -146,8 +148,9 @@ def _header_in(rows: Rows, path: Path, names: str, columns: Mapping[str, str], *
             raise ConfigurationError(field=f"{role}s.columns.{column}", value=name, allowed=allowed)
     renamed = {name: column for column, name in columns.items()}
     header = [renamed.get(name, name) for name in header]
-    alike = [place for place, name in enumerate(header) if name.casefold() == names]
-    if names not in header and len(alike) == 1:
+    folded = [name.casefold() for name in header]
+    alike = [place for place, name in enumerate(folded) if name == (names if names in folded else _NAME)]
+    if names and names not in header and len(alike) == 1:
         header[alike[0]] = names
     _check_header(header, path, names)
     return header

@@ -28,6 +28,7 @@ from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
 from ..plugins import ARRAY, AUTO, check_transport, find_client_role, find_server_role, make_transport
 from ..reading.conversion import convert
+from ..reading.frames import naming_rows
 from ..reading.sources import PartiesTable
 from ..system import find_protocol, part_of
 from .config import Scenario
@@ -162,6 +163,11 @@ def resolve(
     Raises:
         ConfigurationError: something is not allowed.
     """
+    with naming_rows(scenario.parties):
+        return _resolve(scenario, record=record, turnout=turnout, reads_adversaries=reads_adversaries)
+
+
+def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads_adversaries: bool) -> Local:
     kind = find_protocol(scenario.protocol)
     scenario = _trusting(scenario, kind)
     if is_streamed(kind, scenario.parties, scenario.parameters):

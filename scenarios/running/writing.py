@@ -16,6 +16,7 @@ from ...agents.events import Log
 from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry
 from ..presentation import draw_outcome, rows_of
+from ..reading.frames import frames_in
 from .config import Scenario, load_scenario, move_paths, shipped_scenarios
 from .folder import SCHEMA, RunFolder, open_event_log
 from .parties import sources_of
@@ -114,6 +115,8 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
     parties are elsewhere, all parameters that were agreed to stay, and no parties.
     """
     own = resolved.scenario
+    if frames_in(own.parties):
+        own = msgspec.structs.replace(own, parties=[])  # as parties that it lists
     written: dict[str, Any] = msgspec.to_builtins(own)
     parameters: dict[str, Any] = msgspec.to_builtins(resolved.protocol.parameters)
     said = resolved.parameters_of_parties if isinstance(resolved, Local) else frozenset[str]()

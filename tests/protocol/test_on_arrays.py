@@ -1,5 +1,7 @@
 """Mechanisms on arrays: reports by their law, estimates that are right on average, and values that are refused."""
 
+import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,39 @@ def test_k_rr_on_an_array_is_two_lines() -> None:
         abs(count.value - true) < 5 * count.standard_error
         for count, true in zip(counts, (6_000, 3_000, 1_000), strict=True)
     )  # false alarm: 3 checks of 6e-7
+
+
+def test_estimates_are_an_array_to_numpy_and_a_tuple_as_before() -> None:
+    counts = RESPONSE.estimate(RESPONSE.perturb(VALUES, seed=1))
+    assert counts == tuple(counts)
+    assert [count.value for count in counts] == counts.array.tolist() == np.asarray(counts).tolist()
+    assert [count.standard_error for count in counts] == counts.standard_errors.tolist()
+    assert np.sum(counts) == pytest.approx(10_000)
+    assert np.array(counts, dtype=np.float32).dtype == np.float32
+    assert (counts.array.shape, counts.array.dtype) == ((3,), np.float64)
+    assert repr(counts) == "Estimates(<3 Estimate>, of='value')"
+    again = pickle.loads(pickle.dumps(counts))  # noqa: S301  our own
+    assert (again, again.of) == (counts, "value")
+    with pytest.raises(ValueError, match="always a copy"):
+        np.asarray(counts, copy=False)
+
+
+def test_estimates_print_and_have_a_frame_by_value_or_by_column() -> None:
+    counts = RESPONSE.estimate(RESPONSE.perturb(VALUES, seed=1))
+    frame = counts.to_frame()
+    assert list(frame) == ["value", "estimate", "estimate_standard_error"]
+    assert frame["estimate"].tolist() == counts.array.tolist()
+    assert frame["estimate_standard_error"].tolist() == counts.standard_errors.tolist()
+    first, *lines, last = str(counts).splitlines()
+    assert (first, len(lines), last) == ("3 estimates:", 3, "  (± is one standard error)")
+    assert re.fullmatch(r"  value 0: 6,0\d\d ± \d\d", lines[0])
+    laplace = DiscreteLaplace(scale=4.0, least=0, greatest=10)
+    sums = laplace.estimate(laplace.perturb([[3, 4]], seed=5))
+    assert list(sums.to_frame()) == ["column", "estimate", "estimate_standard_error"]
+    many = WholeRanking(epsilon=3.0, num_alternatives=4).estimate(np.zeros(9, dtype=np.int64))
+    assert "and 12 more, which to_frame() has; ±" in str(many)
+    shown: Any = counts
+    assert re.search(r"<td>0</td>\s*<td>6,0\d\d\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}\d\d</td>", shown._repr_html_())
 
 
 def test_a_seed_draws_the_same_reports_and_rows_do_not_depend_on_later_ones() -> None:

@@ -1,5 +1,6 @@
 """Tallies: sums that merge exactly, and rows that are kept apart."""
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np

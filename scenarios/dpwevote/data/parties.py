@@ -7,7 +7,6 @@ votes as a scenario says; and a line with answers to some of its motions alone i
 import dataclasses
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
@@ -21,6 +20,7 @@ from ....protocol.phases import Entries
 from ...reading.batches import is_in_batches
 from ...reading.cells import nearest_multiple, number_of
 from ...reading.conversion import convert
+from ...reading.frames import path_of
 from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
 from ...running.rosters import FINGERPRINT_COLUMN
@@ -95,7 +95,7 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     if isinstance(parties, Mapping) and "file" not in parties:
         return make_partners(parties, parameters=parameters)
     options: VoteFile = VoteFile(file=parties) if isinstance(parties, str) else convert(dict(parties), VoteFile, _FIELD)
-    path = Path(options.file)
+    path = path_of(options.file)
     read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=options.numbered)
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
     read = _without_absent(_without_lines(read, options), options, candidates)
@@ -243,4 +243,5 @@ SOURCES: Final = PartySources(
     published=frozenset({"file"}),
     parameters_of_table=frozenset({"candidates"}),
     implied_parameters=frozenset(_ONE_VOTE),
+    words={"votes": ""},
 )

@@ -15,6 +15,7 @@ import numpy as np
 from ....protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
+from ...reading.frames import path_of
 from .ballots import FileBallots
 from .groups import (
     Grouping,
@@ -251,7 +252,7 @@ def _profile_of_columns(options: RankingFile) -> Profile:
     for column in options.group_columns:
         if options.groups_file:
             groupings[column] = groups_of_companion(
-                Path(options.groups_file), ballots, column=column, without_group=options.without_group
+                path_of(options.groups_file), ballots, column=column, without_group=options.without_group
             )
         else:
             if type_of(file) != _PABULIB:
@@ -271,7 +272,7 @@ def _grouping_of(ballots: FileBallots, options: RankingFile) -> Grouping:
         return groups_in_turn(ballots, options.groups)
     if options.groups_file:
         return groups_of_companion(
-            Path(options.groups_file),
+            path_of(options.groups_file),
             ballots,
             groups=options.groups,
             renamed=options.group_names,

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.parameters import SEPARATOR
+from ...reading.frames import path_of
 from ...reading.sources import PartiesTable
 from ...running.parties import read_parties_file
 
@@ -42,7 +42,7 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 def load_table(options: RankingTable) -> PartiesTable:
     """Return the voters of a file."""
-    path = Path(options.file)
+    path = path_of(options.file)
     read = read_parties_file(path, FairVoting.client_role, options.columns, numbered=options.numbered)
     named = options.places or options.choices
     for name in named:

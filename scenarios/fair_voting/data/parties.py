@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +13,7 @@ from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.entries import groups_of
 from ....protocol.fair_voting.parameters import JOINT
 from ...reading.conversion import convert
+from ...reading.frames import path_of
 from ...reading.sources import PartiesTable, PartySources
 from ...running.parties import read_parties_file
 from .files import RankingFile, load_rankings
@@ -72,7 +72,7 @@ def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
         allowed = f"left out beside {_COLUMNS} and a CSV file"
         raise ConfigurationError(field=f"{_FIELD}.{others[0]}", value=options[others[0]], allowed=allowed)
     columns: tuple[str, ...] = convert(options[_COLUMNS], tuple[str, ...], field)
-    parties = read_parties_file(Path(options[_FILES[0]]), FairVoting.client_role)
+    parties = read_parties_file(path_of(options[_FILES[0]]), FairVoting.client_role)
     groupings: dict[str, Grouping] = {}
     for column in columns:
         if column not in parties.table or column in groupings:
@@ -139,4 +139,5 @@ SOURCES: Final = PartySources(
     table_of=_table_of,
     parameters_of_table=frozenset({"alternatives", "groups", "group_sizes", "features"}),
     parameters_of_public_columns=frozenset({"groups", "group_sizes", "features"}),
+    words={"rankings": ""},
 )

@@ -20,7 +20,7 @@ from ....protocol.errors import ConfigurationError, require
 from ....protocol.moral_preferences.records import GREATEST_FEATURE
 from ...reading.cells import number_in
 from ...reading.columns import is_plain
-from ...reading.files import readable
+from ...reading.files import open_bytes, readable
 from ...reading.text_forms import PLAIN, TextForm, form_of, open_table
 
 __all__ = ["Choose", "NumberTable", "codes_of", "header_of", "line_fault", "read_numbers", "row_at"]
@@ -122,16 +122,17 @@ def row_at(path: Path, row: int, form: TextForm = PLAIN) -> tuple[int, Mapping[s
 def _read_plain(path: Path, names: Sequence[str], numbers: Sequence[str]) -> NumberTable:
     """Return columns of a plain file."""
     pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
-    frame = pandas.read_csv(
-        path,
-        usecols=[*names, *numbers],
-        dtype=dict.fromkeys(names, object),
-        na_filter=False,
-        low_memory=False,
-        encoding="utf-8-sig",
-        index_col=False,
-        **_exact(pandas.__version__),
-    )
+    with open_bytes(path) as file:
+        frame = pandas.read_csv(
+            file,
+            usecols=[*names, *numbers],
+            dtype=dict.fromkeys(names, object),
+            na_filter=False,
+            low_memory=False,
+            encoding="utf-8-sig",
+            index_col=False,
+            **_exact(pandas.__version__),
+        )
     lines = np.arange(2, len(frame) + 2, dtype=np.int64)
     columns = np.empty((len(frame), len(numbers)))
     for place, name in enumerate(numbers):

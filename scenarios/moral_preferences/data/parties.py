@@ -10,6 +10,7 @@ import msgspec
 from ....protocol.errors import ConfigurationError, one_of, refuse
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
+from ...reading.frames import path_of
 from ...reading.sources import PartiesTable, PartySources
 from ...reading.text_forms import form_of, header_of
 from .cultures import CultureVoters, make_cultures
@@ -94,7 +95,7 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
     They are the path of a file of choices or of Moral Machine responses; or a table of `ChoicesFile`, of
     `ResponsesFile`, or of a generator's options beside its name; each with those of `OwnEpsilons`.
     """
-    options = {_kind_of(Path(parties)): parties} if isinstance(parties, str) else dict(parties)
+    options = {_kind_of(path_of(parties)): parties} if isinstance(parties, str) else dict(parties)
     if convert(options.pop("stream", False), bool, f"{_FIELD}.stream"):
         allowed = "left out, or false: only `psephos run` streams voters"
         raise ConfigurationError(field=f"{_FIELD}.stream", value=True, allowed=allowed)
@@ -106,7 +107,7 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
         raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
     if "choices" in options:
         file: ChoicesFile = convert(options, ChoicesFile, _FIELD)
-        path = Path(file.choices)
+        path = path_of(file.choices)
         if file.society:
             check_column(path, voter=VOTER, society=file.society)
         survey = read_survey(path, field=f"{_FIELD}.choices", society=file.society)
@@ -115,12 +116,12 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
     if "responses" in options:
         of_machine: ResponsesFile = convert(options, ResponsesFile, _FIELD)
         survey = read_moral_machine(
-            Path(of_machine.responses),
+            path_of(of_machine.responses),
             min_records=of_machine.min_records,
             max_records=of_machine.max_records,
             field=f"{_FIELD}.responses",
         )
-        return as_voters(of_machine.divided(survey, Path(of_machine.responses), voter=USER), own)
+        return as_voters(of_machine.divided(survey, path_of(of_machine.responses), voter=USER), own)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
     if name not in GENERATORS:
         allowed = one_of(GENERATORS, name)
@@ -140,7 +141,7 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
         table["epsilon"] = draw_epsilons(own.groups, num_voters=len(survey.voters))
         parameters["epsilons"] = list(own.groups.levels)
     elif own is not None and own.epsilons:
-        table["epsilon"] = read_epsilons(Path(own.epsilons), voters=survey.voters, field=f"{_FIELD}.epsilons")
+        table["epsilon"] = read_epsilons(path_of(own.epsilons), voters=survey.voters, field=f"{_FIELD}.epsilons")
     if survey.societies:
         table["society"] = survey.societies
         parameters["societies"] = sorted(set(survey.societies))
@@ -182,4 +183,5 @@ SOURCES: Final = PartySources(
     parameters_of_public_columns=frozenset({"epsilons", "societies"}),
     implied_parameters=frozenset({"max_records"}),
     alternatives=(_PRICES,),
+    words={"records": ""},
 )

@@ -9,9 +9,10 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ....protocol.errors import ConfigurationError, did_you_mean
+from ....protocol.errors import ConfigurationError, did_you_mean, refuse
 from ....protocol.phases import PhasedProtocol
 from ...reading.conversion import convert
+from ...reading.frames import Frame
 from ...running.streams import Batch, PartyStream
 from . import made_up
 from .csv_numbers import header_of
@@ -73,6 +74,8 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
 
 
 def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> SurveyStream:
+    allowed = "a file: a frame is in memory, and need not be streamed"
+    refuse(isinstance(file.responses, Frame), f"{_FIELD}.responses", file.responses, allowed)
     path = Path(file.responses)
     # What can be said before the file is grouped, which takes long, is said now.
     check_outofcore()

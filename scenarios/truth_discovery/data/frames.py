@@ -13,6 +13,7 @@ import pandas as pd
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.columns import CodedColumn
 from ....protocol.estimators.truth_inference import Answers
+from ...reading.frames import columns_of, is_frame
 from .assembly import SEPARATOR, Repeats, Rows, assemble
 from .crowd import Crowd
 
@@ -68,8 +69,8 @@ def encode_frame(
     """Return the answers of a frame as codes.
 
     Args:
-        data: columns `task`, `worker` and `label` of any hashable names, others are ignored; at least one row, nothing
-            missing.
+        data: of pandas or another library, with columns `task`, `worker` and `label` of any hashable names; others are
+            ignored; at least one row, nothing missing.
         labels: all labels of the answer set, those that nobody chose too; by default those that occur.
         repeats: what becomes of a worker's second answer to a task if it differs from the first; one that repeats the
             first counts once in any case.
@@ -81,7 +82,7 @@ def encode_frame(
     """
     if repeats not in get_args(Repeats):
         raise ValueError(f"repeats must be one of {', '.join(get_args(Repeats))}, got {repeats!r}")
-    _check_frame(data)
+    data = _checked(data)
     task_codes, tasks = _factorize(data, "task")
     worker_codes, workers = _factorize(data, "worker")
     label_codes, names = _factorize(data, "label")
@@ -136,7 +137,8 @@ def crowd_from_frame(
     """Return the crowd of a frame as crowd-kit has one; all names become text.
 
     Args:
-        data: columns `task`, `worker` and `label`, and perhaps `answer_set`; at least one row, nothing missing.
+        data: of pandas or another library, with columns `task`, `worker`, `label`, and perhaps `answer_set`; at least
+            one row, nothing missing.
         truth: true labels, indexed by task.
         labels: all labels of the answer set, those that nobody chose too; by default those that occur.
         repeats: as for `encode_frame`.
@@ -147,7 +149,7 @@ def crowd_from_frame(
         ValueError: a column is absent or has missing values, there is no row, or two names are one as text.
         TypeError: `data` is not a frame.
     """
-    _check_frame(data)
+    data = _checked(data)
     names = [str(name) for name in data.index]
     answers = Rows(
         tasks=_coded(data, "task"),
@@ -168,8 +170,10 @@ def crowd_from_frame(
     return assemble(answers, truths=truths, repeats=repeats, answer_sets=labels)
 
 
-def _check_frame(data: object) -> None:
-    """Raise TypeError unless it is a frame, ValueError unless it has the columns, and a row."""
+def _checked(data: Any) -> pd.DataFrame:
+    """Return a frame as one of pandas; TypeError unless it is any, ValueError unless it has the columns, and a row."""
+    if is_frame(data) and not isinstance(data, pd.DataFrame):
+        data = pd.DataFrame(dict(columns_of(data, "data")[0]))
     if not isinstance(data, pd.DataFrame):
         raise TypeError(f"expected a pandas.DataFrame with the columns {', '.join(COLUMNS)}, got {type(data).__name__}")
     absent = [column for column in COLUMNS if column not in data.columns]
@@ -177,6 +181,7 @@ def _check_frame(data: object) -> None:
         raise ValueError(f"no column {', '.join(absent)}; the frame has {', '.join(map(str, data.columns))}")
     if data.empty:
         raise ValueError("the frame has no rows")
+    return data
 
 
 def _label_names(crowd: Crowd, sets: IntArray, labels: IntArray) -> list[str]:

@@ -14,6 +14,7 @@ from ....protocol.truth_discovery import NO_TASK
 from ....protocol.truth_discovery.parameters import PRICES
 from ...datasets.loading import DataSet
 from ...reading.conversion import convert
+from ...reading.frames import Frame, path_of
 from ...reading.sources import PartiesTable, PartySources
 from ...reading.text_forms import form_of, header_of
 from .assembly import Repeats
@@ -93,14 +94,14 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
     file: CrowdFile = convert(options, CrowdFile, _FIELD)
     given: list[list[str]] = convert(parameters.get("answer_sets", []), list[list[str]], "answer_sets")
     crowd = read_crowd(
-        Path(file.answers),
-        truth=Path(file.truth) if file.truth else None,
+        path_of(file.answers),
+        truth=path_of(file.truth) if file.truth else None,
         repeats=file.repeats,
         answer_sets=given[0] if len(given) == 1 else None,
         columns=file.columns,
     )
-    found = as_parties(crowd, source=Path(file.answers).name)
-    forms = [(path.name, form_of(path)) for path in map(Path, filter(None, (file.answers, file.truth)))]
+    found = as_parties(crowd, source=path_of(file.answers).name)
+    forms = [(path.name, form_of(path)) for path in map(path_of, filter(None, (file.answers, file.truth)))]
     return dataclasses.replace(found, note=" ".join(filter(None, (form.note(name) for name, form in forms))))
 
 
@@ -155,6 +156,21 @@ def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) ->
     return load_workers(parties, parameters=parameters)
 
 
+def _unpack(crowd: Any) -> Mapping[str, object] | None:
+    """Return a crowd's answers, what is true, and its answer set where all tasks have one, as settings."""
+    if not isinstance(crowd, Crowd):
+        return None
+    from .frames import crowd_to_frame  # noqa: PLC0415  only frames need pandas
+
+    answers, truth = crowd_to_frame(crowd)
+    settings: dict[str, object] = {f"{_FIELD}.answers": Frame.of("answers", answers)}
+    if len(truth):
+        settings[f"{_FIELD}.truth"] = Frame.of("truth", truth.rename("truth").reset_index())
+    if len(crowd.answer_sets) == 1:
+        settings["parameters.answer_sets"] = [list(crowd.answer_sets[0])]
+    return settings
+
+
 SOURCES: Final = PartySources(
     read=_read,
     paths=("answers", "truth"),
@@ -163,6 +179,8 @@ SOURCES: Final = PartySources(
     parameters_of_table=frozenset({"tasks", "answer_sets", "answer_set_of_task", "max_answers"}),
     parameters_of_public_columns=frozenset({"tasks", "answer_set_of_task", "max_answers"}),
     alternatives=(PRICES,),
+    words={"answers": "answers", "truth": "truth"},
+    unpack=_unpack,
 )
 
 

@@ -1,0 +1,342 @@
+"""Frames in place of files: the same bits, the same refusals by rows instead of lines, and nothing left of them."""
+
+import csv
+import datetime as dt
+import functools
+import json
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from psephos.protocol import ConfigurationError
+from psephos.scenarios import load, run
+from psephos.scenarios.reading.files import check_size
+from psephos.scenarios.reading.frames import Frame, is_frame, path_of
+from psephos.scenarios.reading.text_forms import PLAIN, form_of, header_of, open_table
+from psephos.scenarios.running import parties
+from psephos.scenarios.truth_discovery.data import SyntheticCrowd, make_crowd
+from psephos.scenarios.truth_discovery.data.frames import crowd_from_frame
+
+Table = Mapping[str, Sequence[Any]]
+
+ANSWERS: Table = {
+    "task": ["q1", "q1", "q2", "q2"],
+    "worker": ["ann", "bob", "ann", "bob"],
+    "label": ["yes", "no", "no", "no"],
+}
+VOTES: Table = {"partner": ["ann", "bob", "eve"], "weight": [1, 2, 2], "pool": ["yes", "no", "yes"]}
+RANKINGS: Table = {
+    "voter": ["ann", "bob", "eve"],
+    "group": ["town", "town", "village"],
+    "ranking": ["pool > rink", "rink > pool", "rink > pool"],
+}
+RECORDS: Table = {
+    "voter": ["ann", "ann", "bob", "bob"],
+    "record": [1, 1, 1, 1],
+    "choice": [1, 0, 0, 1],
+    "lives": [5, 1.5, 2, 0],
+}
+SYSTEMS = {"answers": "crowd", "votes": "consortium", "rankings": "breakfast", "records": "moral-synthetic"}
+
+
+def run_of(word: str, table: Any, **more: object) -> Any:
+    """Run a shipped scenario whose parties are a frame's, or a file's."""
+    return run(load(SYSTEMS[word], {word: table}, **more), seed=7, transport="array")
+
+
+def cells(names: str) -> st.SearchStrategy[str]:
+    """Draw names as people have them: with signs that mean something to CSV, and blanks around."""
+    return st.text(alphabet=names + 'é ,;"\n|', min_size=1, max_size=4)
+
+
+NAMES = cells("abc")
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> Table:
+    """Draw a crowd's answers, in any order."""
+    tasks, workers = draw(st.lists(NAMES, min_size=1, max_size=4)), draw(st.lists(NAMES, min_size=1, max_size=4))
+    rows = [(task, worker, draw(st.sampled_from([0, 1, 2]))) for task in tasks for worker in workers]
+    random.Random(draw(st.integers(0, 9))).shuffle(rows)
+    return dict(zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True))
+
+
+@st.composite
+def votes(draw: st.DrawFn) -> Table:
+    """Draw partners with weights and opinions, in some of several forms."""
+    names = draw(st.lists(NAMES, min_size=1, max_size=5))
+    opinions = draw(st.sampled_from([(0, 1), ("no", "yes"), ("false", "TRUE")]))
+    own = {name: [draw(st.sampled_from(opinions)) for _ in names] for name in ("pool", "a rink")}
+    return {"partner": names, "weight": [draw(st.sampled_from([1, 2, 3])) for _ in names], **own}
+
+
+@st.composite
+def rankings(draw: st.DrawFn) -> Table:
+    """Draw voters with groups and rankings."""
+    names = draw(st.lists(NAMES, min_size=2, max_size=5))
+    orders = [" > ".join(draw(st.permutations(["pool", "rink", "café"]))) for _ in names]
+    return {"voter": names, "group": [draw(st.sampled_from("ab")) for _ in names], "ranking": orders}
+
+
+@st.composite
+def records(draw: st.DrawFn) -> Table:
+    """Draw voters' choices between two alternatives of two features."""
+    names = draw(st.lists(NAMES, min_size=2, max_size=4))
+    rows = [
+        (name, place, choice, draw(st.integers(-9, 9)), draw(st.floats(-1e6, 1e6)))
+        for place, name in enumerate(names)
+        for choice in (0, 1)
+    ]
+    random.Random(draw(st.integers(0, 9))).shuffle(rows)
+    return dict(zip(("voter", "record", "choice", "lives", "law"), zip(*rows, strict=True), strict=True))
+
+
+DRAWN = {"answers": answers(), "votes": votes(), "rankings": rankings(), "records": records()}
+
+
+def said_of(case: Callable[[], Any], name: str) -> object:
+    """Return what a run releases and charges, or why it is refused, whatever its rows are called."""
+    try:
+        left = case()
+    except ConfigurationError as error:
+        told = re.sub(rf"({re.escape(name)} )?line 1\b|columns of {re.escape(name)}", "HEADER", str(error))
+        return re.sub(rf"({re.escape(name)} )?line \d+|row \d+ of {re.escape(name)}", "PLACE", told)
+    return left.outcome, tuple(left.ledger)
+
+
+@pytest.mark.parametrize("word", SYSTEMS)
+def test_a_frame_has_the_bits_and_the_refusals_of_the_file_with_the_same_rows(word: str, tmp_path: Path) -> None:
+    seen: list[bool] = []
+
+    @settings(suppress_health_check=[HealthCheck.nested_given])
+    @given(DRAWN[word])
+    def check(table: Table) -> None:
+        file = tmp_path / "mine.csv"
+        with file.open("w", encoding="utf-8", newline="") as opened:
+            csv.writer(opened).writerows([list(table), *zip(*table.values(), strict=True)])
+        of_file = said_of(lambda: run_of(word, file), "mine.csv")
+        of_frame = said_of(lambda: run_of(word, pd.DataFrame(table)), f"frame {word}")
+        assert of_frame == of_file
+        seen.append(isinstance(of_file, tuple))
+
+    check()
+    assert any(seen)  # and not refused, each of them
+
+
+@pytest.mark.parametrize(
+    ("word", "table"), [("answers", ANSWERS), ("votes", VOTES), ("rankings", RANKINGS), ("records", RECORDS)]
+)
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_frames_of_other_libraries_are_read_as_those_of_pandas(word: str, table: Table, library: str) -> None:
+    module: Any = pytest.importorskip(library, reason=f"{library} is not installed; `make exchange` does")
+    made = module.DataFrame(dict(table), strict=False) if library == "polars" else module.table(dict(table))
+    assert run_of(word, made).outcome == run_of(word, pd.DataFrame(table)).outcome
+
+
+def test_a_crowd_is_made_of_a_frame_of_polars() -> None:
+    polars: Any = pytest.importorskip("polars", reason="polars is not installed; `make exchange` does")
+    crowd = crowd_from_frame(polars.DataFrame(ANSWERS), pd.Series({"q1": "yes"}))
+    assert (list(crowd.workers), crowd.truth.tolist()) == (["ann", "bob"], [1, -1])
+    with pytest.raises(ValueError, match="column label has 1 missing values, in rows 0"):
+        crowd_from_frame(polars.DataFrame({**ANSWERS, "label": [None, "no", "no", "no"]}))
+
+
+def test_polars_has_its_refusals_too() -> None:
+    polars: Any = pytest.importorskip("polars", reason="polars is not installed; `make exchange` does")
+    frame = polars.DataFrame({**ANSWERS, "label": ["yes", "no", None, "no"]})
+    with pytest.raises(ConfigurationError, match=r"label \(row 2 of frame answers\) must be given"):
+        run_of("answers", frame)
+    with pytest.raises(ConfigurationError, match=r"frame answers must be .* in memory.*LazyFrame"):
+        run_of("answers", frame.lazy())
+    lists = polars.DataFrame({**RANKINGS, "ranking": [["pool", "rink"], ["rink", "pool"], ["rink", "pool"]]})
+    assert run_of("rankings", lists).outcome == run_of("rankings", pd.DataFrame(RANKINGS)).outcome
+
+
+class Remote:
+    """A frame elsewhere, which comes when it is asked."""
+
+    columns = ("task", "worker", "label")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return it."""
+        return pd.DataFrame(ANSWERS)
+
+
+def test_a_frame_that_comes_as_one_of_pandas_will_do() -> None:
+    assert is_frame(Remote())
+    assert run_of("answers", Remote()).outcome == run_of("answers", pd.DataFrame(ANSWERS)).outcome
+
+
+@pytest.mark.parametrize(
+    ("word", "base", "change", "said"),
+    [
+        ("answers", ANSWERS, {"label": ["yes", "no", None, "no"]}, r"label \(row y of frame answers\) must be given"),
+        ("answers", ANSWERS, {"task": [1.0, 1, np.nan, 2]}, r"task \(row y of frame answers\) must be given"),
+        ("answers", ANSWERS, {"task": ["q1", "q1", "q1", "q2"]}, r"label \(row y .* before \(row w of frame answers\)"),
+        ("votes", VOTES, {"partner": ["ann", "bob", "bob"]}, r"partner \(row y of .* also in row x of frame votes\)"),
+        ("votes", VOTES, {"pool": ["yes", "no", "maybe"]}, r"pool \(row y of frame votes, eve\) must be yes or no"),
+        ("votes", VOTES, {"pool": ["yes", "no", None]}, r"pool \(row y of frame votes, eve\) must be yes or no"),
+        ("votes", VOTES, {"weight": [1, 2, -2]}, r"weight.*\(row y of frame votes, eve\)"),
+        ("rankings", RANKINGS, {"ranking": ["pool > rink", "rink", "rink > pool"]}, r"row x of frame rankings, bob\)"),
+        ("rankings", RANKINGS, {"group": ["town", "town", None]}, r"row y of frame rankings"),
+        ("records", RECORDS, {"lives": [5, 1, None, 0]}, r"lives \(row y of frame records\) must be a number"),
+        ("records", RECORDS, {"choice": [1, 0, 7, 1]}, r"choice \(row y of frame records\) must be 1"),
+        ("records", RECORDS, {"record": [1, 1, 1, 2]}, r"row y of frame records must be a record of two lines"),
+    ],
+)  # fmt: skip
+@pytest.mark.bad_input("columns and words of one's own that are none")
+def test_a_faulty_cell_is_named_by_its_rows_label(word: str, base: Table, change: Table, said: str) -> None:
+    table = {**base, **change}
+    with pytest.raises(ConfigurationError, match=said):
+        run_of(word, pd.DataFrame(table, index=list("wxyz"[: len(next(iter(table.values())))])))
+
+
+@pytest.mark.parametrize(
+    ("word", "table", "said"),
+    [
+        ("answers", {"task": ["q"], "worker": ["a"], "lable": ["x"]}, r"columns of frame answers must be .*'label'"),
+        ("answers", {"task": []}, r"frame answers must be a frame with columns and rows, got 'one without rows'"),
+        ("answers", {}, r"frame answers must be a frame with columns and rows"),
+        ("answers", {**ANSWERS, " ": ["", "", "", ""]}, r"columns of frame answers must be names that are not empty"),
+        ("answers", {**ANSWERS, "label": [["no"], "no", "no", "no"]}, r"label \(row 0 of frame answers\) must be a t"),
+        ("votes", {"weight": [1], "pool": ["yes"]}, r"columns of frame votes must be .*'partner'"),
+        ("votes", {"partner": ["ann"], "weights": [1], "pool": ["yes"]}, r"a column of frame votes must be called"),
+        ("votes", {name: [*own, None] for name, own in VOTES.items()}, r"row 3 of frame votes must be an entry"),
+        ("rankings", {"voter": ["ann"], "group": ["a"]}, r"ranking"),
+        ("records", {"voter": ["ann"], "record": [1], "choice": [1]}, r"columns of frame records .* one feature"),
+    ],
+)  # fmt: skip
+@pytest.mark.bad_input("an empty file, wrong columns, text that is none")
+def test_a_frame_that_is_no_table_of_parties_is_refused(word: str, table: Table, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        run_of(word, pd.DataFrame(table))
+
+
+@pytest.mark.bad_input("an unknown scenario, key or transport")
+def test_a_frame_where_none_can_be_is_refused_without_its_cells() -> None:
+    frame = pd.DataFrame(ANSWERS)
+    for settings_of, said in (
+        ({"votes": frame}, "votes must be no frame: one is given as answers or truth or workers, got 'a frame'"),
+        ({"epsilon": frame}, "epsilon must be no frame"),
+        ({"answers": 3}, "answers must be a frame, or the path of a file, got 3"),
+        ({"answers": frame, "workers.answers": frame}, "settings must be set once, got 'workers.answers'"),
+    ):
+        with pytest.raises(ConfigurationError, match=said) as caught:
+            load("crowd", settings_of)
+        assert "q1" not in str(caught.value)
+    with pytest.raises(ConfigurationError, match="need not be streamed"):
+        run(load("moral-machine", {"voters.responses": frame, "voters.stream": True}), transport="array")
+
+
+def test_a_word_that_is_a_scenarios_own_key_stays_that_unless_it_names_a_file() -> None:
+    assert load("moral-synthetic", records=3).parties["records"] == 3  # pyright: ignore[reportCallIssue, reportArgumentType]  a table
+
+
+def test_truths_stand_beside_what_is_found() -> None:
+    truth = pd.DataFrame({"task": ["q1", "q2"], "truth": ["yes", "no"]})
+    left: Any = run(load("crowd", answers=pd.DataFrame(ANSWERS), truth=truth), seed=7)
+    assert left.to_frame()["gold"].tolist() == ["yes", "no"]
+    assert {"task", "truth", "confidence", "least_confidence", "most_confidence"} <= {*left.outcome.to_frame()}
+    assert "<th>Gold</th>" in left._repr_html_()
+    with pytest.raises(ConfigurationError, match=r"truth \(row 0 of frame truth\) must be a label"):
+        run(load("crowd", answers=pd.DataFrame(ANSWERS), truth=truth.assign(truth="perhaps")))
+
+
+def test_a_missing_truth_makes_no_other_label_of_a_whole_number() -> None:
+    numbered = pd.DataFrame({**ANSWERS, "label": [1, 0, 0, 0]})
+    truth = pd.DataFrame({"task": ["q1", "q2"], "truth": [1, np.nan]}).dropna()  # a column of floats
+    assert run(load("crowd", answers=numbered, truth=truth), seed=7).gold == {"q1": "1"}
+
+
+@pytest.mark.parametrize("sets", [None, ["no|yes", "no|yes", "no|perhaps", "no|perhaps"]])
+def test_a_crowd_is_given_as_its_frame_is(sets: Sequence[str] | None) -> None:
+    frame = pd.DataFrame({**ANSWERS, **({} if sets is None else {"answer_set": sets})})
+    crowd = crowd_from_frame(frame, pd.Series({"q1": "yes"}))
+    left = run(load("crowd", answers=crowd), seed=7)
+    assert left.outcome == run(load("crowd", answers=frame), seed=7).outcome
+    assert left.gold == {"q1": "yes"}
+
+
+def test_a_crowds_labels_that_nobody_chose_stay() -> None:
+    crowd = make_crowd(SyntheticCrowd(tasks=3, workers=3, answers_per_task=2, quality=(0.99, 0.0), classes=9))
+    left: Any = run(load("crowd", answers=crowd), seed=7).outcome
+    assert left.answer_sets == tuple(map(tuple, crowd.answer_sets))
+
+
+def test_any_file_of_parties_may_be_a_frame() -> None:
+    votes = pd.DataFrame({"name": ["ann", "bob"], "pool": ["oui", "non"]})
+    words = {"partners.file": votes, "partners.yes": ["oui"], "partners.no": ["non"]}
+    expected = run(load("consortium", votes=votes.assign(pool=[1, 0])), seed=1).outcome
+    assert run(load("consortium", words), seed=1).outcome == expected
+    whole = {"file": votes, "yes": ["oui"], "no": ["non"]}
+    assert run(load("consortium", partners=whole), seed=1).outcome == expected
+    with pytest.raises(ConfigurationError, match=r"pool \(row 0 of frame partners.file, ann\)"):
+        run(load("consortium", {"partners.file": votes}))
+    epsilons = pd.DataFrame({"voter": ["ann", "bob"], "epsilon": [0.5, 1]})
+    own = {"voters.choices": pd.DataFrame(RECORDS), "voters.epsilons": epsilons}
+    assert run(load("own-epsilon", own, **{"parameters.epsilons": [0.5, 1]}), seed=1).ledger
+
+
+def test_partners_may_have_a_column_of_names(tmp_path: Path) -> None:
+    renamed = pd.DataFrame(VOTES).rename(columns={"partner": "Name"})
+    renamed.to_csv(file := tmp_path / "mine.csv", index=False)
+    expected = run_of("votes", pd.DataFrame(VOTES)).outcome
+    assert run_of("votes", renamed).outcome == run_of("votes", file).outcome == expected
+
+
+def test_nothing_of_a_frame_is_written_or_shown(tmp_path: Path) -> None:
+    scenario = load("crowd", answers=pd.DataFrame(ANSWERS))
+    assert "q1" not in f"{scenario!r} {scenario.parties}"
+    assert scenario == load("crowd", answers=pd.DataFrame(ANSWERS))
+    assert scenario != load("crowd", answers=pd.DataFrame({**ANSWERS, "label": ["no", "no", "no", "yes"]}))
+    run(scenario, seed=7, out=tmp_path / "out")
+    written = json.loads((tmp_path / "out" / "scenario.json").read_text(encoding="utf-8"))
+    assert "parties" not in written
+    with pytest.raises(ConfigurationError, match=r"scenario.json keeps none that its scenario listed"):
+        load_and_run(tmp_path / "out" / "scenario.json")
+
+
+def load_and_run(path: Path) -> Any:
+    """Run a scenario file."""
+    return run(load(path))
+
+
+def test_a_cell_is_written_as_a_workbooks_is() -> None:
+    frame = pd.DataFrame(
+        {
+            "a": pd.Series([1.0, 0.5, None]),
+            "b": pd.Series([True, False, None], dtype="boolean"),
+            "c": pd.Series([np.int64(3), np.float64(0.25), np.True_], dtype=object),
+            "d": pd.to_datetime(pd.Series(["2026-01-05", None, "2026-01-05T18:00"], dtype=object), format="ISO8601"),
+            "e": pd.Categorical(["x,y", 'a"b', "two\nlines"]),
+            "f": [dt.date(2026, 1, 5), dt.time(18), "plain"],
+        }
+    )
+    path = path_of(Frame.of("mine", frame))
+    assert (form_of(path), header_of(path)) == (PLAIN, list("abcdef"))
+    with open_table(path, PLAIN) as rows:
+        assert [row for _, row in rows][1:] == [
+            ["1", "true", "3", "2026-01-05T00:00:00", "x,y", "2026-01-05"],
+            ["0.5", "false", "0.25", "", 'a"b', "18:00:00"],
+            ["", "", "true", "2026-01-05T18:00:00", "two\nlines", "plain"],
+        ]
+
+
+def test_a_large_frame_is_read_as_a_large_file_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = run_of("votes", pd.DataFrame(VOTES)).outcome
+    monkeypatch.setattr(parties, "_LARGE_BYTES", 0)
+    assert run_of("votes", pd.DataFrame(VOTES)).outcome == expected
+
+
+@pytest.mark.bad_input("a large file")
+def test_a_frame_that_is_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parties, "check_size", functools.partial(check_size, most=10))
+    with pytest.raises(ConfigurationError, match=r"must be a file of at most 10 bytes.*frame votes of \d+ bytes"):
+        run_of("votes", pd.DataFrame(VOTES))
