@@ -13,7 +13,7 @@ from .arrays import IntArray
 from .errors import ConfigurationError, refuse, require
 from .estimate import Estimate, Estimates
 from .estimators.frequencies import Invertible, estimate_counts
-from .mechanisms import Mechanism, OnArrays, RowMechanism
+from .mechanisms import FrequencyOracle, Mechanism, OnArrays, RowMechanism
 from .randomness import philox_rows, stream_key
 
 __all__ = ["estimate", "perturb"]
@@ -32,7 +32,7 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
         seed: ≥ 0; the same seed gives the same reports, row i the same whatever comes after it.
 
     Returns:
-        Reports: int64, of shape (n,), or (n, num_reports_of(w)) for rows.
+        Reports: int64, of shape (n,), or (n, num_reports_of(w)) for rows and where that is several numbers for a value.
 
     Raises:
         ConfigurationError: the values are no such integers, or the seed is not allowed.
@@ -40,7 +40,7 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
     key = _key_of(seed)
     given = integers_of(values, "values")
     is_flat = given.ndim == 1
-    is_single = is_flat and not isinstance(mechanism, Mechanism)
+    is_single = is_flat and not isinstance(mechanism, Mechanism | FrequencyOracle)
     refuse(is_single, "values", f"shape {given.shape}", "rows, of shape (n, w)")
     require(given.ndim in {1, 2}, "values", f"shape {given.shape}", "of shape (n,) or (n, w)")
     rows = given[:, None] if is_flat else given
@@ -52,7 +52,7 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
         batch = rows[start : start + _BATCH_ROWS]
         uniforms = philox_rows(key, start=start, stop=start + len(batch), slots=slots)
         reports[start : start + len(batch)] = mechanism.randomize_rows(batch, uniforms)
-    return reports[:, 0] if is_flat else reports
+    return reports[:, 0] if is_flat and reports.shape[1] == 1 else reports
 
 
 def estimate(mechanism: RowMechanism, reports: Any) -> Estimates:
@@ -64,9 +64,10 @@ def estimate(mechanism: RowMechanism, reports: Any) -> Estimates:
             reports several numbers.
 
     Returns:
-        Of k-RR and of a channel with an inverse: how many persons have each value, in order. Of `WholeRanking`: how
-        many have each ranking, by its code. Of Laplace noise: the sum of the values, of each column (but for noise that
-        is clamped, which has probability e^−60); of `NoisyScores` the sum of each alternative's scores, in grid steps.
+        Of k-RR, of a frequency oracle and of a channel with an inverse: how many persons have each value, in order. Of
+        `WholeRanking`: how many have each ranking, by its code. Of Laplace noise: the sum of the values, of each column
+        (but for noise that is clamped, which has probability e^−60); of `NoisyScores` the sum of each alternative's
+        scores, in grid steps.
 
     Raises:
         ConfigurationError: the reports are no such integers, or nothing is known of how to estimate from these.

@@ -15,6 +15,7 @@ from .disclosure import Disclosure
 from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, VectorLaplace, laplace_grid
 from .exact import Below, ExactMechanism, has_happened, has_happened_exp
 from .finite_channel import FiniteChannel
+from .frequency_oracles import FrequencyOracle, HadamardResponse, LocalHashing, SubsetSelection
 from .hyper import (
     Beta,
     Discrete,
@@ -82,14 +83,17 @@ __all__ = [
     "ExactMechanism",
     "FiniteChannel",
     "FiniteMechanism",
+    "FrequencyOracle",
     "FreshTwoLayer",
     "GeneralizedRandomizedResponse",
+    "HadamardResponse",
     "HyperDistribution",
     "HyperLosses",
     "JointPair",
     "JointPosition",
     "JointRanking",
     "JointScores",
+    "LocalHashing",
     "LossUnit",
     "Mechanism",
     "Moments",
@@ -104,6 +108,7 @@ __all__ = [
     "SampledPair",
     "SampledPosition",
     "SphericalLaplace",
+    "SubsetSelection",
     "TruncatedNormal",
     "TwoLayer",
     "UnbiasedReport",

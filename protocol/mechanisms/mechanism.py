@@ -183,7 +183,7 @@ class RowMechanism(abc.ABC):
         Raises:
             ConfigurationError: nothing is known of how to estimate from these.
         """
-        allowed = "one of k-RR, a finite channel with an inverse, Laplace noise, a whole ranking or noisy scores"
+        allowed = "one of k-RR, a frequency oracle, an invertible channel, Laplace noise, a ranking or noisy scores"
         raise ConfigurationError(field="mechanism", value=type(self).__name__, allowed=allowed)
 
 

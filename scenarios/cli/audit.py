@@ -97,9 +97,9 @@ def audit(
     the bound beside the claimed and the proven loss.
 
     \b
-    mechanisms  k-rr channels laplace vector-laplace spherical-laplace answers rankings
-                joint-rankings exponential permute-and-flip sampled-choice released-sums subsample
-                disclosure
+    mechanisms  k-rr subset-selection hadamard-response local-hashing channels laplace vector-laplace
+                spherical-laplace answers rankings joint-rankings exponential permute-and-flip
+                sampled-choice released-sums subsample disclosure
     protocols   dpwevote truth-discovery moral-preferences fair-voting
     faults      a self-test: planted faults, each of which the audit must catch
     papers      each claim of the papers, what is true, the numbers, and the command that shows them

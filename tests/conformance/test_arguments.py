@@ -35,12 +35,15 @@ from psephos.protocol.mechanisms import (
     Discrete,
     DiscreteLaplace,
     FiniteChannel,
+    FrequencyOracle,
     FreshTwoLayer,
     GeneralizedRandomizedResponse,
+    HadamardResponse,
     JointPair,
     JointPosition,
     JointRanking,
     JointScores,
+    LocalHashing,
     Moments,
     NoisyScores,
     OneLayer,
@@ -50,6 +53,7 @@ from psephos.protocol.mechanisms import (
     SampledPair,
     SampledPosition,
     SphericalLaplace,
+    SubsetSelection,
     TruncatedNormal,
     TwoLayer,
     Uniform,
@@ -260,6 +264,19 @@ def approximate(delta: Any) -> float:
     return accountant.epsilon
 
 
+def oracle(kind: type[FrequencyOracle]) -> list[Call]:
+    """Return calls of all that a frequency oracle computes of numbers."""
+    numbers = [[2] * kind(1.0, 4).num_reports_of(1)] * 3
+    called: dict[str, Mapping[str, Any]] = {
+        "reach": {"value": Whole(1), "holder": Whole(3)},
+        "variance_of": {"value": Whole(1), "holder": Whole(3)},
+        "support_counts": {"reports": Integers(numbers)},
+        "estimate_support": {"counts": Integers([[1, 2, 3, 0], [5, 5, 5, 5]])},
+    }
+    made = methods(lambda: kind(1.0, 4), **called)
+    return [call(kind, epsilon=Real(1.0), num_choices=Whole(100)), *mechanism(lambda: kind(1.0, 4)), *made]
+
+
 CALLS: Final[Mapping[str, Sequence[Call]]] = {
     # Mechanisms
     "Beta": [
@@ -300,6 +317,7 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         ),
         *methods(lambda: GeneralizedRandomizedResponse(1.0, 3), debias={"values": Reals((1.5, 100.0, 27.0))}),
     ],
+    "HadamardResponse": oracle(HadamardResponse),
     "JointPair": [
         call(JointPair, epsilon=Real(1.0), num_alternatives=Whole(3), num_groups=Whole(4), num_signs=Whole(2)),
         *mechanism(lambda: JointPair(1.0, 3, 4, 4), width=3),
@@ -316,6 +334,10 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "JointScores": [
         call(JointScores, epsilon=Real(1.0), steps=Wholes((50, 0, -50)), num_groups=Whole(2)),
         *mechanism(lambda: JointScores(1.0, (50, 0, -50), 2), width=3),
+    ],
+    "LocalHashing": [
+        *oracle(LocalHashing),
+        *methods(lambda: LocalHashing(1.0, 4), collision_probability={"num_hashes": Whole(3)}),
     ],
     "NoisyScores": [
         call(NoisyScores, epsilon=Real(1.0), steps=Wholes((100, 50, 0))),
@@ -343,6 +365,7 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         call(SphericalLaplace, scale=Real(4.0), sensitivity=Real(2.0), bound=Whole(100), dimension=Whole(2)),
         *mechanism(lambda: SphericalLaplace(4.0, 2.0, 100, 2), value=100, report=-100),
     ],
+    "SubsetSelection": oracle(SubsetSelection),
     "TruncatedNormal": [call(TruncatedNormal, location=Real(0.25), scale=Real(0.125), low=Real(0.0), high=Real(0.5))],
     "TwoLayer": [
         call(functools.partial(TwoLayer, hyper=UNIFORM), sizes=Wholes((2, 3))),
@@ -637,7 +660,16 @@ NO_CALLS: Final[Mapping[str, str]] = {
         "the name of a type",
     ),
     **dict.fromkeys(
-        ("ExactMechanism", "FiniteMechanism", "Mechanism", "PostProcessed", "Prepared", "RowMechanism", "Accountant"),
+        (
+            "Accountant",
+            "ExactMechanism",
+            "FiniteMechanism",
+            "FrequencyOracle",
+            "Mechanism",
+            "PostProcessed",
+            "Prepared",
+            "RowMechanism",
+        ),
         "abstract; its methods are called of those that inherit",
     ),
     **dict.fromkeys(

@@ -29,7 +29,9 @@ from psephos.protocol.mechanisms import (
     FiniteMechanism,
     FreshTwoLayer,
     GeneralizedRandomizedResponse,
+    HadamardResponse,
     HyperDistribution,
+    LocalHashing,
     Mechanism,
     Moments,
     NoisyScores,
@@ -97,6 +99,14 @@ CASES = [
     Case(AVERAGED, 4),
     Case(VectorLaplace(1.7, 6, 3), -1),
     Case(VectorLaplace(150.0, 40, 20), 20),
+    Case(HadamardResponse(0.3, 5), 4),
+    Case(HadamardResponse(1.0, 5), 0),
+    Case(HadamardResponse(3.0, 9), 8),
+    Case(HadamardResponse(30.0, 3), 1),
+    Case(LocalHashing(1.0, 2), 1),
+    Case(LocalHashing(1.0, 6), 5),
+    Case(LocalHashing(3.0, 9), 0),
+    Case(LocalHashing(30.0, 3), 1),
     Case(Disclosure(1), 0),
     Case(Disclosure(1000), -1000),
 ]
@@ -124,6 +134,13 @@ def law_of(mechanism: Mechanism, value: int) -> Mapping[int, float]:
         case DiscreteLaplace() | VectorLaplace():
             one_side = noise_law(mechanism)
             return {value + noise: one_side[abs(noise)] for noise in range(1 - len(one_side), len(one_side))}
+        case HadamardResponse() | LocalHashing():
+            reports = np.arange(mechanism.report_range[1] + 1)
+            (inside,) = mechanism.supports(reports[:, None], np.array([value])).T
+            keep, _, num_supporting, num_others, *_ = mechanism.law
+            chances = float(keep / num_supporting), float((1 - keep) / num_others)
+            law: list[float] = np.where(inside, *chances).tolist()
+            return dict(enumerate(law))
         case Disclosure():
             return {value: 1.0}
         case _:

@@ -29,10 +29,12 @@ from psephos.protocol.mechanisms import (
     FiniteMechanism,
     FreshTwoLayer,
     GeneralizedRandomizedResponse,
+    HadamardResponse,
     HyperDistribution,
     JointPair,
     JointPosition,
     JointRanking,
+    LocalHashing,
     Mechanism,
     NoisyScores,
     OneLayer,
@@ -42,6 +44,7 @@ from psephos.protocol.mechanisms import (
     SampledPair,
     SampledPosition,
     SphericalLaplace,
+    SubsetSelection,
     TwoLayer,
     Uniform,
     VectorLaplace,
@@ -119,6 +122,12 @@ CASES = [
     Case(GeneralizedRandomizedResponse(0.7, 9), ((0,), (3,), (8,))),
     Case(GeneralizedRandomizedResponse(30.0, 3), ((0, 2), (1, 1))),
     Case(optimal([Fraction(number) for number in (-3, -2, -1, 1, 2, 3)], epsilon=1.0).mechanism, ((0,), (2,), (5,))),
+    Case(SubsetSelection(0.5, 5), ((0,), (3,), (4,))),
+    Case(SubsetSelection(1.0, 4), ((0, 3), (1, 1), (3, 0))),
+    Case(HadamardResponse(1.0, 5), ((0, 4), (2, 3))),
+    Case(HadamardResponse(4.0, 20), ((0,), (8,), (19,))),
+    Case(LocalHashing(1.0, 5), ((0, 4), (2, 3))),
+    Case(LocalHashing(3.0, 8), ((0,), (3,), (7,))),
     Case(DiscreteLaplace(0.3, 0, 1), ((0,), (1,))),
     Case(DiscreteLaplace(1.3, -2, 3), ((-2,), (0,), (3,))),
     Case(DiscreteLaplace(0.4, 0, 2), ((0, 2), (2, 0), (1, 1))),
@@ -181,6 +190,8 @@ def on_the_ladder() -> list[tuple[RowMechanism, int]]:
         made += [(Disclosure(size), 1), (DiscreteLaplace(float(size), 0, size), 1)]
         if size == 1:
             continue
+        made += [(kind(1.0, size), 1) for kind in (HadamardResponse, LocalHashing)]
+        made += [(SubsetSelection(1.0, size), 1)] if size <= 16 else []
         made += [(GeneralizedRandomizedResponse(1.0, size), 1), (SampledPair(1.0, size), size)]
         made += [(SampledPosition(1.0, size), size), (JointPosition(1.0, size, 2), size)]
         made += [(JointPair(1.0, size, 2, signs), size) for signs in (1, 2)]
