@@ -39,13 +39,18 @@ from surveyed import (
     SOCIETIES,
     SURVEY,
     TRUSTED_PLANS,
+    TRUSTED_QUIZ,
     TRUSTED_SURVEY,
     Surveyed,
 )
 
 Psephos = Callable[..., Any]
 
-CENTRAL = [pytest.param(TRUSTED_PLANS, id="rankings"), pytest.param(TRUSTED_SURVEY, id="preferences")]
+CENTRAL = [
+    pytest.param(TRUSTED_PLANS, id="rankings"),
+    pytest.param(TRUSTED_SURVEY, id="preferences"),
+    pytest.param(TRUSTED_QUIZ, id="answers"),
+]
 MECHANISMS = ("laplace", "sampling", "exponential", "sampled_pair", "noisy_scores")
 """Of fair voting, of either model."""
 
@@ -67,6 +72,7 @@ def has_reported(session: Serving, party: str = "ann") -> bool:
         pytest.param(SURVEY.having(SURVEY.lines, SOCIETIES), id="societies"),
         pytest.param(TRUSTED_SURVEY.having(TRUSTED_SURVEY.lines, SOCIETIES), id="societies, central"),
         pytest.param(QUIZ, id="answers"),
+        pytest.param(TRUSTED_QUIZ, id="answers, central"),
     ],
 )
 def test_parties_who_join_one_by_one_hear_what_one_process_finds(tmp_path: Path, system: Surveyed) -> None:
@@ -90,11 +96,11 @@ def test_parties_who_join_one_by_one_hear_what_one_process_finds(tmp_path: Path,
     # In whatever form it is written, a file is what the scenario lists.
     assert [list(told[party].row) for party in system.names] == resolved.inputs.private.tolist()
     # Two or three answers were asked of a worker, at 2 each; whom it skips is paid for.
-    paid = {"ann": 6, "bob": 4, "cid": 4, "dee": 6} if system is QUIZ else dict.fromkeys(system.names, 1.5)
+    paid = {"ann": 6, "bob": 4, "cid": 4, "dee": 6} if system.name == "quiz" else dict.fromkeys(system.names, 1.5)
     for party, cost in paid.items():
         (entry,) = read_ledger(tmp_path / f"as-{party}")
         assert (entry.person, entry.num_persons) == (party, 1)
-        assert (entry.proven if system is QUIZ else entry.claimed) == cost
+        assert (entry.proven if system.name == "quiz" else entry.claimed) == cost
         assert entry.model.value == ("central" if system.trusts else "local")
         assert told[party].cost == pytest.approx(entry.proven)
 
@@ -480,11 +486,11 @@ def test_processes_that_rehearse_with_a_seed_leave_the_result_of_a_run(
 
 
 @pytest.mark.full("processes, one for each party")
-@pytest.mark.parametrize("system", [SURVEY, TRUSTED_SURVEY], ids=["local", "central"])
-def test_a_rehearsal_over_tls_finds_of_societies_what_arrays_find(
+@pytest.mark.parametrize("system", [SURVEY, TRUSTED_SURVEY, TRUSTED_QUIZ], ids=["local", "central", "answers"])
+def test_a_rehearsal_over_tls_finds_of_societies_or_counts_what_arrays_find(
     psephos: Psephos, tmp_path: Path, system: Surveyed
 ) -> None:
-    scenario = system.having(system.lines, SOCIETIES).write(tmp_path)
+    scenario = system.having(system.lines, {} if system is TRUSTED_QUIZ else SOCIETIES).write(tmp_path)
     trust = ("--trust-server",) if system.trusts else ()
     ended = psephos("rehearse", scenario, *trust, "--simulate", "--seed", SEED, "--out", "rehearsed")
     assert (ended.status, ended.err) == (0, "")
@@ -493,4 +499,7 @@ def test_a_rehearsal_over_tls_finds_of_societies_what_arrays_find(
     (rehearsed,) = Path("rehearsed").rglob("result.json")
     outcomes = [read_json(path)["outcome"] for path in (rehearsed, Path("ran") / "result.json")]
     assert outcomes[0] == outcomes[1]
-    assert [each["name"] for each in outcomes[0]["societies"]] == ["north", "south"]
+    if system is TRUSTED_QUIZ:
+        assert outcomes[0]["num_answers"] == [3, 3, 3]
+    else:
+        assert [each["name"] for each in outcomes[0]["societies"]] == ["north", "south"]

@@ -53,6 +53,7 @@ def found(printed: str) -> dict[str, tuple[str | None, int]]:
         ("mechanism=one_layer",),
         ("mechanism=fresh_two_layer",),
         ("mechanism=auto",),
+        ("mechanism=central",),
         ("estimator=majority", "ties=last"),
         ("estimator=truth_discovery",),
         ("estimator=dawid_skene", "round=3"),
