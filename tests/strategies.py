@@ -236,10 +236,10 @@ def truth_discoveries(draw: st.DrawFn) -> TruthDiscovery:
         for number, (size, other) in enumerate(zip(set_sizes, [0, *set_sizes], strict=False))
     ]
     distinct = list(dict.fromkeys(answer_sets))
-    mechanism = draw(st.sampled_from(["one_layer", "two_layer", "fresh_two_layer", "auto"]))
+    mechanism = draw(st.sampled_from(["one_layer", "two_layer", "fresh_two_layer", "auto", "central"]))
     price = dict(draw(st.sampled_from(_PRICES)))
     is_mixed = len(set(map(len, distinct))) > 1
-    if mechanism == "auto" and "flip_probability" in price:
+    if mechanism in {"auto", "central"} and "flip_probability" in price:
         price = {"epsilon_answer": 3.0}
     if mechanism in {"two_layer", "fresh_two_layer"}:
         if draw(st.booleans()):
@@ -254,7 +254,7 @@ def truth_discoveries(draw: st.DrawFn) -> TruthDiscovery:
         "answer_set_of_task": tuple(draw(st.integers(0, len(distinct) - 1)) for _ in range(num_tasks)),
         "max_answers": draw(st.integers(1, num_tasks)),
         "mechanism": mechanism,
-        "estimator": draw(st.sampled_from(_ESTIMATORS)),
+        "estimator": draw(st.sampled_from(_ESTIMATORS if mechanism != "central" else ["majority", "auto"])),
         "ties": draw(st.sampled_from(["first", "last"])),
         "max_iterations": draw(st.sampled_from([1, 2, 50])),
         **price,

@@ -25,6 +25,7 @@ __all__ = [
     "SURVEY",
     "TASKS",
     "TRUSTED_PLANS",
+    "TRUSTED_QUIZ",
     "TRUSTED_SURVEY",
     "Surveyed",
 ]
@@ -64,7 +65,7 @@ class Surveyed:
 
     @property
     def trusts(self) -> bool:
-        return "VLCP" in self.lines or any(f"mechanism = '{name}'" in self.lines for name in CENTRAL)
+        return "VLCP" in self.lines or any(f"mechanism = '{name}'" in self.lines for name in (*CENTRAL, "central"))
 
     def write(self, folder: Path, *, names: Sequence[str] = ()) -> str:
         """Write its scenario and each party's own file, and return the scenario's path; of a few parties, if named."""
@@ -164,3 +165,4 @@ QUIZ: Final = Surveyed(
     served="answer_sets = [['yes', 'no']]",
     lines="epsilon = 2.0",
 )
+TRUSTED_QUIZ: Final = QUIZ.having("mechanism = 'central'\nepsilon = 2.0")

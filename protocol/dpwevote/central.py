@@ -29,13 +29,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
-from ..elementary import exp, ln, power_of_two_above
+from ..elementary import power_of_two_above
 from ..errors import require
 from ..estimators import Estimate, Verdict
 from ..guard import Values
 from ..mechanisms import VectorLaplace
-from ..mechanisms.realized import reports_to_try
-from ..phases import CentralPhase, Draw, Inputs, Phase
+from ..phases import CentralPhase, Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
 from ..tally import Tally
 from .error_prior import unit_of
@@ -55,7 +54,6 @@ _MOST_STEPS: Final = 2**30
 _MOST_SCALE: Final = 2**39
 _BOUND: Final = 2**60
 _SIMPLE: Final = 1_000  # the greatest denominator of a share that is taken for meant
-_SURE: Final = 1 - 1e-12  # of a level: what rounding of a tail may not exceed
 
 
 def share_of(parameters: "Parameters") -> Fraction:
@@ -127,12 +125,6 @@ class CentralSums:
         beside = self.totals[places][:, None] if len(self.totals) else np.empty((len(places), 0), dtype=np.int64)
         return exact_column_sums(np.hstack([votes, beside]))
 
-    def reach(self, level: float) -> int:
-        """Return the least noise t ≥ 1 that is reached with probability `level` at most: P[X ≥ t] = a^t/(1 + a)."""
-        scale = self.mechanism.scale
-        most = level * (1 + exp(-1 / scale)) * _SURE
-        return max(1, math.ceil(-scale * ln(most)))
-
 
 class CentralVotes(CentralPhase):
     """Partners show the server their weights and opinions; it adds them up and draws noise (the central model).
@@ -145,6 +137,7 @@ class CentralVotes(CentralPhase):
         self._parameters = parameters
         self._num_weights, self._num_candidates = len(parameters.weights), len(parameters.candidates)
         self._loss = self._loss_for(sums.mechanism.event)
+        self.num_noisy = self._num_candidates if parameters.public_weights else None
         super().__init__(
             _PHASE,
             columns=columns,
@@ -223,17 +216,6 @@ class PublicWeightVotes(CentralVotes):
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         numbers = np.bincount(public[:, 1], minlength=self._num_weights).astype(np.int64)
         return Tally(len(reports), np.concatenate([self.sums.sums_of(public[:, 1], reports), numbers]))
-
-    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        totals = tally.totals.copy()
-        supports: list[int] = totals[: self._num_candidates].tolist()
-        totals[: self._num_candidates] = draw(self.tally_mechanism, supports)
-        return Tally(tally.num_reports, totals)
-
-    def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
-        """Return the law of the supports: the numbers by weight are the same. See `CentralPhase.log_laws`."""
-        rows = np.stack([tally.totals[: self._num_candidates] for tally in tallies])
-        return self.tally_mechanism.log_likelihoods(reports_to_try(self.tally_mechanism, rows), rows)
 
 
 class CentralVariant(Variant):
@@ -371,7 +353,7 @@ class CentralVariant(Variant):
 
         `numbers` are those of partners by weight, or of all; the noise does not grow with them.
         """
-        steps = self.central_sums.reach(self._parameters.level)
+        steps = self.central_sums.mechanism.reach_of(self._parameters.level)
         return steps * float(self.central_sums.step) + self.bias_bound(sum(numbers))
 
     def _held_against(self, tally: Tally) -> Fraction:
@@ -384,7 +366,7 @@ class CentralVariant(Variant):
         """Return the verdict on a noisy sum, by the noise's exact law: wrong with probability `level` at most."""
         level, step = self._parameters.level, self.central_sums.step
         off = num_partners * self.central_sums.deviation
-        reach = self.central_sums.reach(level)
+        reach = self.central_sums.mechanism.reach_of(level)
         # The greatest sum whose candidate may have to fail, and the least whose may have to pass.
         failing, passing = (held + off) / step, (held - off) / step
         if self._parameters.passes == "at_least":

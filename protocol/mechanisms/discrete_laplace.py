@@ -38,6 +38,7 @@ _TOO_LARGE: Final = 2**62
 _LEAST_UNIFORM: Final = 2.0**-54
 # Of a logarithm, relatively: 64 times as much as two libraries may differ by, a few units in the last place.
 _ROUNDING: Final = 2.0**-44
+_SURE: Final = 1 - 1e-12  # of a level: what rounding of a tail may not exceed
 
 
 @exact_arguments
@@ -83,6 +84,11 @@ class _Laplace(Mechanism):
         """Return P[x = noise] of a value, before clamping."""
         at_zero = -expm1(-1 / self.scale) / (1 + exp(-1 / self.scale))
         return at_zero * exp(-abs(noise) / self.scale)
+
+    def reach_of(self, level: float) -> int:
+        """Return the least noise t ≥ 1 that is reached with probability `level` at most: P[x ≥ t] = a^t/(1 + a)."""
+        most = level * (1 + exp(-1 / self.scale)) * _SURE
+        return max(1, math.ceil(-self.scale * ln(most)))
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Add the noise whose distribution function passes the uniform. See `Mechanism.randomize`."""

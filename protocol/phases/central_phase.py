@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..guard import GuardedRelease
 from ..mechanisms import Disclosure, RowMechanism
 from ..privacy import PrivacyLoss, TrustModel
@@ -36,6 +37,8 @@ class CentralPhase(GuardedRelease, Phase):
     """
 
     model: ClassVar[TrustModel] = TrustModel.CENTRAL
+    num_noisy: int | None = None
+    """Where a phase sets it: so many of the tally's numbers, the first ones, have noise. The others are public."""
 
     def __init__(
         self,
@@ -57,10 +60,17 @@ class CentralPhase(GuardedRelease, Phase):
 
     @property
     def makes_own_release(self) -> bool:
-        """Whether `randomize_tally` is overridden."""
-        return type(self).randomize_tally is not CentralPhase.randomize_tally
+        """Whether `randomize_tally` is overridden, or some of the totals have no noise."""
+        return self.num_noisy is not None or type(self).randomize_tally is not CentralPhase.randomize_tally
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        """Add the tally mechanism's noise to the totals, as one row. See `Phase.randomize_tally`."""
-        totals = draw(self.tally_mechanism, tally.totals.reshape(-1).tolist())
+        """Add the tally mechanism's noise to the totals, or the first of them, as one row. See `Phase`."""
+        totals: list[int] = tally.totals.reshape(-1).tolist()
+        noisy = slice(self.num_noisy)
+        totals[noisy] = draw(self.tally_mechanism, totals[noisy])
         return Tally(tally.num_reports, np.array(totals, dtype=np.int64).reshape(tally.totals.shape))
+
+    def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
+        """Return the law of the numbers that have noise. See `GuardedRelease.log_laws`."""
+        noisy = slice(self.num_noisy)
+        return super().log_laws([Tally(tally.num_reports, tally.totals.reshape(-1)[noisy]) for tally in tallies])

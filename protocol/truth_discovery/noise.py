@@ -18,6 +18,7 @@ from scipy import special
 
 from ..errors import ConfigurationError, refuse
 from ..mechanisms import (
+    Disclosure,
     FreshTwoLayer,
     HyperDistribution,
     LossUnit,
@@ -25,6 +26,7 @@ from ..mechanisms import (
     RowMechanism,
     TwoLayer,
     Uniform,
+    VectorLaplace,
     block_offsets,
     epsilon_of,
     flip_probability_of,
@@ -45,13 +47,14 @@ from ..privacy import (
     PrivacyEvent,
     PrivacyLoss,
     PureAccountant,
+    PureMechanism,
     RandomizedResponse,
     SelfComposed,
     TrustModel,
 )
 from .parameters import DEFAULT_EPSILON, Parameters
 
-__all__ = ["Noise", "informativeness", "make_noise"]
+__all__ = ["Noise", "distance_of", "informativeness", "make_noise"]
 
 _UNIT: Final = "all answers of a worker"
 _PART: Final = "one answer"
@@ -63,6 +66,8 @@ _MOST_ROWS: Final = 500
 _GRID: Final = 2.0**30
 # (s − 1)/s, at which nothing is lost, is not always a float.
 _ROUNDING: Final = 1e-12
+# Of a trusted server's noise, in answers: beyond, counts of a million workers would say nothing.
+_MOST_SCALE: Final = 2.0**30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +83,7 @@ class Noise:
         epsilons: for each answer set the ε of Theorems 6.2 and 6.3.
         hyper: what a worker draws its own flip probability from, once for all its answers; None where answers are
             perturbed independently of each other.
+        on_counts: what a trusted server adds to the counts, in the central model; None where answers are perturbed.
     """
 
     name: str
@@ -86,6 +92,7 @@ class Noise:
     flip_probabilities: tuple[float, ...]
     epsilons: tuple[float, ...]
     hyper: HyperDistribution | None = None
+    on_counts: VectorLaplace | None = None
 
     @property
     def least_signal(self) -> float:
@@ -107,6 +114,8 @@ class Noise:
                 return [loss_of_flip_probability(flip, size) for flip, size in zip(flips, self.sizes, strict=True)]
             case FreshTwoLayer(hyper=hyper):
                 return [loss_of_mean(hyper, size) for size in self.sizes]
+            case Disclosure() if self.on_counts is not None:
+                return [distance_of(size) / self.on_counts.scale for size in self.sizes]
             case _:
                 raise ConfigurationError(field="mechanism", value=self.name, allowed="with its own hyper-distribution")
 
@@ -120,7 +129,7 @@ class Noise:
             LDP, replace-one, unit: all answers of a worker, of which one answer is a part. Independent perturbations
             cost ε an answer, and m of them mε (exact). Answers that share a flip probability cost J together, and R
             each (`psephos.protocol.mechanisms.joint_law`). Claimed is the ε of Theorems 6.2 and 6.3 for one answer,
-            and the sum of these for all.
+            and the sum of these for all. In the central model an answer costs Δ₁/scale, and m of them the sum (exact).
         """
         if self.hyper is None:
             return self._state(counts)
@@ -163,6 +172,8 @@ class Noise:
             num_answers: see `loss_of_longest`.
             num_tasks: see there.
         """
+        if self.on_counts is not None:
+            return self.on_counts.event
         blocks = [number for number, tasks in enumerate(num_tasks) if tasks]
         rows = _rows_of(num_answers, self.sizes, num_tasks) if isinstance(self.mechanism, TwoLayer) else None
         if rows is not None:
@@ -198,7 +209,10 @@ class Noise:
         numbered = [(number, count) for number, count in enumerate(counts) if count]
         claimed_of_one = max(self.epsilons[number] for number, _ in numbered)
         event: PrivacyEvent
-        if all_answers is None:
+        claimed = sum(self.epsilons[number] * count for number, count in numbered)
+        if self.on_counts is not None:
+            one_answer, event = claimed_of_one, PureMechanism(epsilon=claimed)
+        elif all_answers is None:
             one_answer = claimed_of_one
             events = [
                 SelfComposed(RandomizedResponse(epsilon=self.epsilons[number], num_choices=self.sizes[number]), count)
@@ -208,14 +222,19 @@ class Noise:
         else:
             event = LocalRandomizer(epsilon=all_answers)
         return PrivacyLoss(
-            mechanism=self.name,
+            mechanism=self.name if self.on_counts is None else "discrete Laplace noise on counts",
             event=event,
             unit=_UNIT,
             relation=NeighboringRelation.REPLACE_ONE,
-            model=TrustModel.LOCAL,
-            claimed=sum(self.epsilons[number] * count for number, count in numbered),
+            model=TrustModel.LOCAL if self.on_counts is None else TrustModel.CENTRAL,
+            claimed=claimed,
             part=PartLoss(unit=_PART, claimed=claimed_of_one, proven=one_answer),
         )
+
+
+def distance_of(size: int) -> int:
+    """Return Δ₁ of one answer: by how much replacing it moves the counts that are told (`counts`)."""
+    return 1 if size == 2 else 2  # noqa: PLR2004  two labels
 
 
 def _cost(event: PrivacyEvent) -> float:
@@ -310,6 +329,8 @@ def _snapped(number: float) -> float:
 
 def _make(parameters: Parameters) -> Noise:
     """Return the perturbation of a mechanism that is named."""
+    if parameters.mechanism == "central":
+        return _make_central(parameters)
     if parameters.mechanism == "one_layer":
         return _make_one_layer(parameters)
     hyper = parameters.hyper or _make_hyper(parameters)
@@ -326,6 +347,25 @@ def _make(parameters: Parameters) -> Noise:
         flip_probabilities=(hyper.mean,) * len(sizes),
         epsilons=tuple(loss_of_mean(hyper, size) for size in sizes),
         hyper=hyper if is_shared else None,
+    )
+
+
+def _make_central(parameters: Parameters) -> Noise:
+    """Return what a trusted server adds to counts: noise of one scale, for the worker who moves them most."""
+    sizes, price = parameters.sizes, parameters.epsilon_worker
+    moved = sorted((distance_of(sizes[number]) for number in parameters.set_of_task), reverse=True)
+    whole = sum(moved[: parameters.max_answers])
+    price, distance = (_epsilon_of_answers(parameters), moved[0]) if price is None else (price, whole)
+    allowed = f"at least {distance / _MOST_SCALE:.1g} where a trusted server adds noise to counts"
+    refuse(price * _MOST_SCALE < distance, _price_of(parameters), price, allowed)
+    scale = distance / price
+    return Noise(
+        name=parameters.mechanism,
+        mechanism=Disclosure(sum(sizes)),
+        sizes=sizes,
+        flip_probabilities=(0.0,) * len(sizes),
+        epsilons=tuple(distance_of(size) / scale for size in sizes),
+        on_counts=VectorLaplace(scale=scale, sensitivity=whole, bound=2**40),
     )
 
 

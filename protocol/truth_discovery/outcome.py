@@ -1,5 +1,6 @@
 """What a truth discovery session releases: truths for everybody, and to each worker its own weight."""
 
+import math
 from collections.abc import Mapping
 
 import msgspec
@@ -8,8 +9,10 @@ from ..arguments import check_aligned
 from ..errors import ConfigurationError, one_of
 from ..estimators import DEFAULT_LEVEL, Estimate, check_level
 from ..estimators.truth_inference import SupportLimits, estimate_support, support_limits
+from ..mechanisms import VectorLaplace
 from ..shown import Shown
 from .confidence import CREDITS
+from .counts import counted_limits
 
 __all__ = ["Outcome", "OwnOutcome"]
 
@@ -39,6 +42,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         has_converged: whether it stopped because nothing changed any more.
         epsilon_answer: the proven loss of one answer, the worker's others being known, of who gives `max_answers`.
         epsilon_worker: the proven loss of all answers of such a worker.
+        noise_scale: of the discrete Laplace noise that a trusted server added to the counts, which are then what
+            `reports` has: of two labels to the second one's, else to all; only in the central model.
     """
 
     tasks: tuple[str, ...]
@@ -56,6 +61,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     has_converged: bool
     epsilon_answer: float
     epsilon_worker: float
+    noise_scale: float | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless each column has an entry for each task, of the task's answer set."""
@@ -86,6 +92,11 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         return self.answer_set_of_task or (0,) * len(self.tasks)
 
     @property
+    def _on_counts(self) -> VectorLaplace | None:
+        """The noise of a trusted server; None where answers were perturbed."""
+        return None if isinstance(self.noise_scale, msgspec.UnsetType) else VectorLaplace(self.noise_scale, 1, 1)
+
+    @property
     def confidence_ranges(self) -> tuple[tuple[float, float] | None, ...]:
         """For each task how probably its label is right: on the worst published crowd, and on the best.
 
@@ -113,9 +124,13 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         found: list[Mapping[str, Estimate] | None] = []
         for number, reports, total in zip(self.set_of_task, self.reports, self.num_answers, strict=True):
             labels, flip = self.answer_sets[number], self.flip_probabilities[number]
-            of_labels = [
-                estimate_support(count, total, flip_probability=flip, num_labels=len(labels)) for count in reports
-            ]
+            if (noise := self._on_counts) is not None:
+                error = math.sqrt(noise.noise_variance)
+                of_labels = [Estimate(float(count), error) if total else None for count in reports]
+            else:
+                of_labels = [
+                    estimate_support(count, total, flip_probability=flip, num_labels=len(labels)) for count in reports
+                ]
             known = {name: support for name, support in zip(labels, of_labels, strict=True) if support is not None}
             found.append(known or None)
         return tuple(found)
@@ -142,6 +157,9 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
                 continue
             labels, flip = self.answer_sets[number], self.flip_probabilities[number]
             count = reports[labels.index(truth)]
+            if (noise := self._on_counts) is not None:
+                limits.append(counted_limits(count, total, noise, num_labels=len(labels), level=level))
+                continue
             limits.append(support_limits(count, total, flip_probability=flip, num_labels=len(labels), level=level))
         return tuple(limits)
 

@@ -11,7 +11,7 @@ from .estimators import ESTIMATORS, EstimatorName
 
 __all__ = ["PRICES", "ROUNDED", "SEPARATOR", "WEIGHTED", "EstimatorName", "MechanismName", "Parameters"]
 
-MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "auto"]
+MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "central", "auto"]
 
 SEPARATOR: Final = ";"
 """Between the names of a list that is written as one text."""
@@ -42,9 +42,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         answer_sets: the distinct sets of labels that an answer may have, each of two or more.
         answer_set_of_task: which of them each task has; by default the first.
         max_answers: the most tasks that one worker is asked.
-        mechanism: how answers are perturbed (see the package). "auto" takes the one that promises more at one price.
-        epsilon: the paper's ε of one answer, as Theorems 6.2 and 6.3 state it; in nats, ≥ 0. To "auto" it is a price of
-            one answer that is proven, `epsilon_answer`.
+        mechanism: how answers are perturbed (see the package). "auto" takes the one that promises more at one price,
+            and trusts nobody; in "central" the server is trusted with the answers, and the estimator is "majority".
+        epsilon: the paper's ε of one answer, as Theorems 6.2 and 6.3 state it; in nats, ≥ 0. To "auto" and "central" it
+            is a price of one answer that is proven, `epsilon_answer`.
         flip_probability: the paper's p^f, the same for every answer set; at most (s − 1)/s for each set of s labels.
         hyper: what each worker draws its own p^f from; of two layers only.
         epsilon_answer: the proven loss of one answer of a worker who gives `max_answers`, the others being known; in
@@ -148,6 +149,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         }
         if len(given) > 1:
             raise ConfigurationError(field=" and ".join(given), value="given", allowed="given one of them alone")
+        if self.mechanism == "central":
+            allowed = "left out, where a trusted server adds noise to counts: epsilon, epsilon_answer or epsilon_worker"
+            refuse(self.flip_probability is not None, "flip_probability", self.flip_probability, allowed)
+            allowed = "majority or auto, where a trusted server tells noisy counts and no worker's answers"
+            refuse(self.estimator not in {"majority", "auto"}, "estimator", self.estimator, allowed)
         if self.hyper is not None and self.mechanism not in {"two_layer", "fresh_two_layer"}:
             allowed = "left out: only the two-layer mechanisms draw from one"
             raise ConfigurationError(field="hyper", value="given", allowed=allowed)

@@ -2,7 +2,8 @@
 
 The server distributes as it welcomes a worker, whose public row names its tasks. There is one phase, `answers`, in
 which each worker perturbs its answers and reports them; closing it is truth discovery, and the release tells everybody
-the truths and each worker, alone, its own weight.
+the truths and each worker, alone, its own weight. A server that is trusted (`central`) is shown the answers, adds noise
+to their counts, and tells no weights.
 
 A private row holds one answer for each task of the public row, in that order: a code that tells answer set and
 label, or `NO_ANSWER`. Which tasks a worker is asked, and which of them it skips, is public; the labels are not.
@@ -20,18 +21,19 @@ from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import WEIGHT_FUNCTIONS, Answers, Inference, check_weight_function
 from ..guard import Values
-from ..mechanisms import NO_ANSWER
-from ..phases import Column, Entries, Inputs, OnePhaseProtocol, Phase, missing_column
-from ..privacy import PrivacyEvent, PrivacyLoss
+from ..mechanisms import NO_ANSWER, VectorLaplace
+from ..phases import CentralPhase, Column, Entries, Inputs, OnePhaseProtocol, Phase, missing_column
+from ..privacy import PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
 from ..tally import Tally
 from .codes import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 from .confidence import average_confidences
+from .counts import majority_of_counts
 from .inference import find_truths
-from .noise import Noise, make_noise
+from .noise import Noise, distance_of, make_noise
 from .outcome import Outcome, OwnOutcome
 from .parameters import EstimatorName, Parameters
 
-__all__ = ["AnswersPhase", "TruthDiscovery"]
+__all__ = ["AnswersPhase", "CountedAnswers", "TruthDiscovery"]
 
 # Confidences and weights come out of iterations in floating point; what is released is rounded to a public grid.
 _GRID: Final = 2.0**20
@@ -136,6 +138,47 @@ class AnswersPhase(Phase):
         return f"answers: {', '.join(named)}" if named else "no answer"
 
 
+class CountedAnswers(CentralPhase, AnswersPhase):
+    """The phase in which workers show the server their answers; it counts them and draws noise (the central model).
+
+    The tally has the counts that are told, task by task: of two labels the second one's, else all. Then come the
+    numbers of answers by task, which are public.
+    """
+
+    def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
+        assert noise.on_counts is not None  # noqa: S101  of this mechanism
+        self._tally_mechanism = noise.on_counts
+        self._distances = [distance_of(size) for size in codes.size_of_task.tolist()]
+        labels, sizes = np.arange(max(codes.sizes), dtype=np.int64), codes.size_of_task[:, None]
+        self.is_told = (2 - np.array(self._distances)[:, None] <= labels) & (labels < sizes)
+        self.num_noisy = int(self.is_told.sum())
+        AnswersPhase.__init__(self, parameters, codes, noise)
+
+    def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
+        """Return what the counts tell of all answers of a worker. See `GuardedRelease.release_event_of`."""
+        moved = sum(self._distances[task] for task in public[1:] if task != NO_TASK)
+        return PureMechanism(epsilon=moved / self.noise.scale)
+
+    @property
+    def noise(self) -> VectorLaplace:
+        """What the server adds to each count."""
+        return self._tally_mechanism
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Count the labels of each task, and the answers."""
+        counts = AnswersPhase.tally(self, reports, earlier=earlier, public=public).totals
+        return Tally(len(reports), np.concatenate([counts[self.is_told], counts.sum(axis=1)]))
+
+    def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
+        """Return what a tally says of each label of each task, shape (tasks, labels), and the numbers of answers."""
+        counts, numbers = np.zeros(self.is_told.shape, dtype=np.int64), totals[self.num_noisy :]
+        counts[self.is_told] = totals[: self.num_noisy]
+        untold = ~self.is_told[:, 0]
+        counts[untold, 0] = numbers[untold] - counts[untold, 1]
+        counts[numbers == 0] = 0
+        return counts, numbers
+
+
 class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     """Crowd answers under local differential privacy, and what is true by them.
 
@@ -151,7 +194,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         For a worker with m answers: one-layer and fresh two-layer mε-LDP, ε for each answer; two-layer J-LDP for all
         answers, R-LDP for one of them where the others are known (`psephos.protocol.mechanisms.joint_law`): neither is
         the paper's ε. Replace-one; against all others colluding. Which tasks a worker is asked, and which of them it
-        skips, is public.
+        skips, is public. "central" ε-DP of the release for an answer, mε for m, against whoever sees that; the server
+        sees all answers.
 
     Source:
         Li et al. (2018), Algorithms 1 and 2; readings T1 to T9.
@@ -164,6 +208,10 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = OwnOutcome
     computes_twice: ClassVar[bool] = False
+    settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
+        (TrustModel.LOCAL, {}),
+        (TrustModel.CENTRAL, {"mechanism": "central"}),
+    )
 
     def __init__(self, parameters: Parameters, weight_function: Callable[[float], float] | None = None) -> None:
         super().__init__(parameters)
@@ -224,7 +272,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     def make_phase(self) -> AnswersPhase:
         """Return the one phase."""
-        return AnswersPhase(self.parameters, self.codes, self.noise)
+        kind = AnswersPhase if self.noise.on_counts is None else CountedAnswers
+        return kind(self.parameters, self.codes, self.noise)
 
     def columns(self) -> tuple[Column, ...]:
         """Return the columns: a worker's tasks, and its answers to them."""
@@ -303,6 +352,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         """Return the truths."""
         (tally,) = tallies
         name, inference = self._find_truths(tally)
+        counts, num_answers = self.counts_of(tally)
         (loss,) = self.losses
         return Outcome(
             tasks=self.parameters.tasks,
@@ -313,16 +363,16 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             answer_set_of_task=self.parameters.answer_set_of_task,
             flip_probabilities=self._flip_probabilities,
             reports=tuple(
-                tuple(counts[:size])
-                for counts, size in zip(tally.totals.tolist(), self.codes.size_of_task.tolist(), strict=True)
+                tuple(own[:size]) for own, size in zip(counts.tolist(), self.codes.size_of_task.tolist(), strict=True)
             ),
-            num_answers=tuple(tally.totals.sum(axis=1).tolist()),
+            num_answers=tuple(num_answers.tolist()),
             num_workers=tally.num_reports,
             estimator=name,
             num_iterations=inference.num_iterations,
             has_converged=inference.has_converged,
             epsilon_answer=loss.finest.proven,
             epsilon_worker=loss.proven,
+            noise_scale=self._noise_scale,
         )
 
     def largest_outcome(self, num_parties: int) -> Outcome:
@@ -330,6 +380,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         parameters = self.parameters
         longest = [max(labels, key=_num_bytes) for labels in parameters.answer_sets]
         numbers: tuple[float, ...] = (0.1,) * len(parameters.tasks)
+        on_counts = self.noise.on_counts
+        count = num_parties if on_counts is None else on_counts.report_range[0]
         sets: list[int] = self.codes.set_of_task.tolist()
         return Outcome(
             tasks=parameters.tasks,
@@ -339,7 +391,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             answer_sets=parameters.answer_sets,
             answer_set_of_task=parameters.answer_set_of_task,
             flip_probabilities=(0.1,) * len(parameters.answer_sets),
-            reports=tuple((num_parties,) * parameters.sizes[number] for number in sets),
+            reports=tuple((count,) * parameters.sizes[number] for number in sets),
             num_answers=(num_parties,) * len(parameters.tasks),
             num_workers=num_parties,
             estimator=_LONGEST_NAME,
@@ -347,10 +399,11 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             has_converged=False,
             epsilon_answer=0.1,
             epsilon_worker=0.1,
+            noise_scale=self._noise_scale,
         )
 
     def own_outcomes(self, tallies: Sequence[Tally]) -> dict[int, OwnOutcome]:
-        """Return to each worker with an answer its weight and quality. See `PhasedProtocol.own_outcomes`."""
+        """Return to each worker with an answer its weight and quality, unless answers are counted and dropped."""
         (tally,) = tallies
         if not len(tally.rows):
             return {}
@@ -369,8 +422,18 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         labels = zip(self.parameters.tasks, self._names_of(inference), strict=True)
         return {task: label for task, label in labels if label is not None}
 
+    def counts_of(self, tally: Tally) -> tuple[IntArray, IntArray]:
+        """Return how often each label of each task is reported, shape (tasks, labels), and how many answers it has."""
+        if isinstance(self.phase, CountedAnswers):
+            return self.phase.counts_of(tally.totals)
+        return tally.totals, tally.totals.sum(axis=1)
+
+    @property
+    def _noise_scale(self) -> float | msgspec.UnsetType:
+        return msgspec.UNSET if self.noise.on_counts is None else self.noise.on_counts.scale
+
     def answers_in(self, tally: Tally) -> Answers:
-        """Return the reported answers of a tally, for estimators."""
+        """Return the reported answers of a tally, for estimators; none where the server has counted them."""
         workers, tasks, labels = tally.rows.T if len(tally.rows) else np.empty((3, 0), dtype=np.int64)
         return Answers(
             tasks=tasks,
@@ -400,6 +463,11 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return self._last[1]
 
     def _found_in(self, tally: Tally, *, noise: Noise | None) -> tuple[str, Inference]:
+        if self.noise.on_counts is not None:
+            on_counts = None if noise is None else noise.on_counts
+            counts, num_answers = self.counts_of(tally)
+            sizes = self.codes.size_of_task
+            return "majority", majority_of_counts(counts, num_answers, sizes, on_counts, ties=self.parameters.ties)
         return find_truths(
             self.answers_in(tally), parameters=self.parameters, noise=noise, weight_function=self._weight_function
         )

@@ -16,12 +16,13 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from ...protocol.arrays import FloatArray
+from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
-from ...protocol.estimators.truth_inference import estimate_support, support_limits
+from ...protocol.estimators.truth_inference import SupportLimits, estimate_support, support_limits
 from ...protocol.mechanisms import Beta, Discrete, TruncatedNormal
 from ...protocol.randomness import SimulatedNoise
-from ...protocol.truth_discovery import CREDITS, Parameters, find_truths, make_noise
+from ...protocol.truth_discovery import CREDITS, Noise, Parameters, find_truths, make_noise
+from ...protocol.truth_discovery.counts import counted_limits
 from ..datasets import DATA_VARIABLE
 from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement, Wanted
 from ..experiments.sheets import flat
@@ -68,13 +69,15 @@ _MADE_UP: Final = {
     for classes in (2, 4)
     for share in (0.5, 0.8, 0.95)
 }
+_LEAST_EPSILON: Final = 0.01
+"""Of a trusted server's, which has no ε of 0."""
 _HYPERS: Final[Mapping[str, Any]] = {
     "beta": Beta(alpha=2.0, beta=5.0, low=0.0, high=0.5),
     "normal": TruncatedNormal(location=0.1, scale=0.1, low=0.0, high=0.4),
     "two points": Discrete(probabilities=(0.02, 0.4), shares=(0.7, 0.3)),
 }
 _TASKS: Final[Axes] = {
-    "mechanism": ("one_layer", "two_layer", "fresh_two_layer", *_HYPERS),
+    "mechanism": ("one_layer", "two_layer", "fresh_two_layer", "central", *_HYPERS),
     "labels": (2, 3, 4, 5, 10, 30),
     "answers": LADDER,
     "epsilon": (0.0, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0),
@@ -88,14 +91,18 @@ def _parameters_of(case: Case) -> Parameters | None:
     given: dict[str, Any] = {"mechanism": case["mechanism"], "epsilon": case["epsilon"]}
     if case["mechanism"] in _HYPERS:
         given = {"mechanism": "two_layer", "hyper": _HYPERS[case["mechanism"]]}
+    if case["mechanism"] == "central":
+        given = {"mechanism": "central", "epsilon": max(case["epsilon"], _LEAST_EPSILON)}
     try:
         return Parameters(tasks=("t",), answer_sets=(labels,), max_answers=1, **given)
     except ConfigurationError:
         return None
 
 
-def _reported(case: Case, parameters: Parameters, tasks: int, generator: np.random.Generator) -> tuple[Any, Any, float]:
-    """Return how many answers each label truly has, how many reports in each task, and the flip probability."""
+def _reported(
+    case: Case, parameters: Parameters, tasks: int, generator: np.random.Generator
+) -> tuple[IntArray, IntArray, Noise]:
+    """Return how many answers each label truly has, how many reports in each task, and the noise."""
     size, number = case["labels"], case["answers"]
     given: dict[str, list[int]] = {
         "all one label": [0] * number,
@@ -105,12 +112,17 @@ def _reported(case: Case, parameters: Parameters, tasks: int, generator: np.rand
     }
     answers = np.array(given[case["given"]], dtype=np.int64)
     noise = make_noise(parameters)
+    true = np.bincount(answers, minlength=size)
+    if (laplace := noise.on_counts) is not None:  # of two labels, one has the other's
+        first = 1 if size == 2 else 0  # noqa: PLR2004  two labels
+        drawn = laplace.randomize_rows(np.tile(true[first:], (tasks, 1)), generator.random((tasks, size - first)))
+        return true, drawn if not first else np.hstack([number - drawn, drawn]), noise
     mechanism = noise.mechanism
     rows = np.tile(answers, tasks)[:, None]
     labels = mechanism.randomize_rows(rows, generator.random((len(rows), mechanism.slots_of(1))))[:, 0]
     places = np.repeat(np.arange(tasks), number) * size + labels
     counts = np.bincount(places, minlength=tasks * size).reshape(tasks, size)
-    return np.bincount(answers, minlength=size), counts, noise.flip_probabilities[0]
+    return true, counts, noise
 
 
 def _hold_limits(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
@@ -118,13 +130,18 @@ def _hold_limits(case: Case, sessions: int, generator: np.random.Generator) -> H
     parameters = _parameters_of(case)
     if parameters is None:
         return None
-    true, counts, flip = _reported(case, parameters, sessions, generator)
-    limits = [
-        support_limits(count, case["answers"], flip_probability=flip, num_labels=len(true), level=case["level"])
-        for count in range(case["answers"] + 1)
-    ]
-    lows, highs = (np.array(ends)[counts] for ends in zip(*limits, strict=True))
-    wrong = ((true < lows) | (true > highs)).any(axis=1)
+    true, counts, noise = _reported(case, parameters, sessions, generator)
+    laplace, given = noise.on_counts, {"num_labels": len(true), "level": case["level"]}
+
+    def limits_of(count: int) -> SupportLimits:
+        if laplace is not None:
+            return counted_limits(count, case["answers"], laplace, **given)
+        return support_limits(count, case["answers"], flip_probability=noise.flip_probabilities[0], **given)
+
+    least = int(counts.min())
+    limits = [limits_of(count) for count in range(least, int(counts.max()) + 1)]
+    lows, highs = (np.array(ends)[counts - least] for ends in zip(*limits, strict=True))
+    wrong = np.any((true < lows) | (true > highs), axis=1)
     return Held(np.full(sessions, case["level"]), wrong.astype(np.float64))
 
 
@@ -132,7 +149,12 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     parameters = _parameters_of(case)
     if parameters is None:
         return None
-    true, counts, flip = _reported(case, parameters, sessions, generator)
+    true, counts, noise = _reported(case, parameters, sessions, generator)
+    flip = noise.flip_probabilities[0]
+    if noise.on_counts is not None:
+        return Held(
+            np.full(sessions, noise.on_counts.noise_variance), np.square((counts[:, 0] - true[0]).astype(np.float64))
+        )
     told = [
         estimate_support(count, case["answers"], flip_probability=flip, num_labels=len(true))
         for count in range(case["answers"] + 1)
@@ -152,7 +174,7 @@ def _statements() -> Sequence[Statement]:
             about=(
                 "the limits of any label of a task miss how many workers gave it with no more probability than the "
                 "level, so that those of the label that is found do, too; also where workers draw their flip "
-                "probabilities by a law of one's own."
+                "probabilities by a law of one's own, and where a trusted server tells noisy counts."
             ),
             axes=_TASKS,
             hold=_hold_limits,

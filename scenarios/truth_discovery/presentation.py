@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -47,7 +48,9 @@ _FEW_TASKS: Final = 15
 _MOST_TASKS: Final = 10
 _BIN: Final = 0.05
 _OF_WEIGHTS: Final = "the label's share of the weighted reports, which is no probability"
+_COUNTED: Final = "noisy counts"
 _CONFIDENCES: Final = {
+    _COUNTED: "the share of the answers that the label is expected to have, given the noisy counts; no probability",
     "majority": "the label's share of the reports, which is no probability",
     "truth_discovery": "from the label's share of the weighted reports",
     "crh": _OF_WEIGHTS,
@@ -138,7 +141,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
             f"for {_IN_THE_LONG_RUN} of all tasks, although the same reports chose the label. {known.table} has the "
             "estimate of every label, without bias.",
         )
-    show_note(console, " ".join(_meaning(outcome.estimator)))
+    show_note(console, " ".join(_meaning(outcome)))
 
 
 def _least_sure(tasks: Sequence[_Task]) -> list[_Task]:
@@ -146,10 +149,11 @@ def _least_sure(tasks: Sequence[_Task]) -> list[_Task]:
     return sorted(tasks, key=lambda task: math.inf if task.confidence is None else task.confidence)[:_MOST_TASKS]
 
 
-def _meaning(estimator: str) -> list[str]:
+def _meaning(outcome: Outcome) -> list[str]:
     """Return what a confidence is, in lines."""
-    lines = [f"confidence: {_CONFIDENCES.get(estimator, _POSTERIOR)}"]
-    credit = CREDITS[estimator]
+    told = outcome.estimator if isinstance(outcome.noise_scale, msgspec.UnsetType) else _COUNTED
+    lines = [f"confidence: {_CONFIDENCES.get(told, _POSTERIOR)}"]
+    credit = CREDITS[outcome.estimator]
     if not credit.least:
         lines[0] += ". It ranks the tasks, the surest being the first: on one"
         lines.append("published crowd it was worth nothing, so that no probability is said")
@@ -284,14 +288,14 @@ def _draw(outcome: Outcome, known: Known) -> Picture:
     if len(tasks) <= MOST_ROWS:  # a row for each task: which share of its workers gave the label
         names = [fold(task.name) for task in tasks]
         size = size_of_rows(names, row=0.3 if any(task.is_right is False for task in tasks) else 0.16)
-        note = f"Beside each row: the label, and its confidence. {_said_of_confidence(outcome.estimator)}"
+        note = f"Beside each row: the label, and its confidence. {_said_of_confidence(outcome)}"
         return Picture(draw=functools.partial(_draw_rows, tasks=tasks, names=names), size=size, note=note)
-    return _draw_all([task for task in tasks if task.found is not None], outcome.estimator)
+    return _draw_all([task for task in tasks if task.found is not None], outcome)
 
 
-def _said_of_confidence(estimator: str) -> str:
+def _said_of_confidence(outcome: Outcome) -> str:
     """Return what a confidence is, as a picture's note."""
-    said = " ".join(_meaning(estimator))
+    said = " ".join(_meaning(outcome))
     return said[0].upper() + said[1:]
 
 
@@ -335,7 +339,7 @@ def _said_of(task: _Task) -> str:
     return said
 
 
-def _draw_all(tasks: Sequence[_Task], estimator: str) -> Picture:
+def _draw_all(tasks: Sequence[_Task], outcome: Outcome) -> Picture:
     """Return how sure the labels are; those with a known truth, where these are some, in a panel of their own."""
     known = [task for task in tasks if task.is_right is not None]
     num_panels = 1 if len(known) in {0, len(tasks)} else 2
@@ -343,7 +347,7 @@ def _draw_all(tasks: Sequence[_Task], estimator: str) -> Picture:
         draw=functools.partial(_draw_confidences, tasks=tasks, known=known),
         size=(WIDTH, 1.2 + 1.8 * num_panels),
         panels=(num_panels, 1),
-        note=_said_of_confidence(estimator),
+        note=_said_of_confidence(outcome),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ...protocol.phases import PhasedProtocol
+from ...protocol.privacy import TrustModel
 from ...protocol.truth_discovery import Parameters, TruthDiscovery
 from ...protocol.truth_discovery.estimators import ESTIMATORS, Estimator
 from ...protocol.truth_discovery.parameters import PRICES
@@ -17,6 +18,7 @@ from ..running.resolution import Local
 __all__ = ["CrowdVariants"]
 
 _MECHANISMS: Final = ("one_layer", "two_layer", "fresh_two_layer")
+_CENTRAL: Final = "central"
 _ESTIMATORS: Final[Mapping[str, Estimator]] = {**ESTIMATORS}
 _OF_SOME: Final = ("rounds", "weight_function", "normalization")
 """Parameters that only some estimators take."""
@@ -28,12 +30,13 @@ _NOTE: Final = (
     "{}; ± is one standard error of {:,} trials. ε in all is proven, of all answers of a worker; an estimator costs "
     "nothing, and `auto` takes one for the crowd at hand"
 )
+_OF_SERVER: Final = "central: the server sees the answers, and adds noise once to how many each label has"
 _OWN_LAW: Final = "own law"
 _LAWS: Final = "own law: the session's own hyper-distribution; two_layer draws from a uniform one of the same price"
 
 
 class CrowdVariants(SimulatedVariants):
-    """Each mechanism with the session's estimator, and each other estimator with the session's mechanism."""
+    """Each mechanism with the session's estimator, each other estimator with the session's mechanism, and `central`."""
 
     parameters: Parameters
 
@@ -53,8 +56,12 @@ class CrowdVariants(SimulatedVariants):
         """Mechanism and estimator, in two words."""
         own = self._mechanism, self.parameters.estimator
         mechanisms = [(name, own[1]) for name in (*([] if self.parameters.hyper is None else [_OWN_LAW]), *_MECHANISMS)]
-        estimators = [(own[0], name) for name in _ESTIMATORS if name != own[1]]
-        return [f"{mechanism}, {estimator}" for mechanism, estimator in (*mechanisms, *estimators)]
+        estimators = [(own[0], name) for name in _ESTIMATORS if name != own[1] and own[0] != _CENTRAL]
+        pairs = (*mechanisms, *estimators, (_CENTRAL, "majority"))
+        return [f"{mechanism}, {estimator}" for mechanism, estimator in pairs]
+
+    def model_of(self, name: str) -> TrustModel:
+        return TrustModel.CENTRAL if name.startswith(_CENTRAL) else TrustModel.LOCAL
 
     @property
     def unit(self) -> Unit:
@@ -81,16 +88,17 @@ class CrowdVariants(SimulatedVariants):
         return {**priced, "estimator": estimator, **without}
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
-        """Return the price of one answer of a worker whose others are known."""
-        del offered
+        """Return the price of one answer of a worker whose others are known, and who is trusted."""
         (loss,) = protocol.losses
-        return {"ε an answer": f"{loss.finest.proven:.4g}"}
+        trusted = self.model_of(offered.name).trusted(protocol.server_role)
+        return {"ε an answer": f"{loss.finest.proven:.4g}", "Trusted": trusted}
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the numbers are of, and what is missing."""
         missing = self.missing(offers)
         return (
             _NOTE.format(_KNOWN if self.resolved.gold else _UNKNOWN, self.trials),
+            _OF_SERVER,
             *([] if self.parameters.hyper is None else [_LAWS]),
             *([f"not at this price: {'; '.join(missing)}"] if missing else []),
         )

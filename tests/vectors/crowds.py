@@ -89,6 +89,13 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
         flip_probability=0.25,
         **MIXED_SETS,
     ),
+    "good_answers_central": lambda: _good_crowd(
+        "The server is trusted with the answers, and adds noise to the counts of labels once.",
+        MIXED,
+        mechanism="central",
+        epsilon=3.0,
+        **MIXED_SETS,
+    ),
     "bad_answer_outside_its_set": lambda: _forged_answers(
         "A report answers a question of colors by yes, a code of another answer set.", [1, -1, -1]
     ),

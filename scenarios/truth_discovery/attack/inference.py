@@ -17,11 +17,15 @@ reports; fewer know how many honest workers reported which label of a task, and
 tables as independent, which is right where answers share no flip probability. Where somebody skipped a task, who did is
 not known, and its table is left aside; so are the truths' confidences, and each worker's own weight.
 
+A trusted server (`central`) is shown all answers. Without it a coalition has noisy counts, of which `counted_inference`
+is exact, given what it believed of the others' answers before.
+
 Source of the attacked protocol: Li et al. (2018); readings T3, T4, T5 and T9.
 """
 
 import dataclasses
 import functools
+import math
 from collections.abc import Sequence
 from typing import ClassVar, Final, cast
 
@@ -31,7 +35,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Inputs
-from ....protocol.truth_discovery import Outcome, TruthDiscovery
+from ....protocol.truth_discovery import CountedAnswers, Outcome, TruthDiscovery
 from ....protocol.truth_discovery.codes import NO_TASK
 from ...attacks.attack import Attack, Candidates, check_targets
 from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate, infer
@@ -42,6 +46,7 @@ from .answer_inference import (
     flip_law,
     vectors,
 )
+from .counted_inference import counted_log_likelihoods
 from .joint_inference import Summation, joint_log_likelihoods, summation_of
 
 __all__ = ["NO_LABEL", "Anchors", "TruthDiscoveryAttack"]
@@ -212,14 +217,17 @@ class TruthDiscoveryAttack(Attack):
 
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
         """Return R for single answers, J for whole vectors. See `Attack.loss`."""
-        if secret == _ROW:
-            return super().loss(secret, public, targets, coalition)
+        whole = super().loss(secret, public, targets, coalition)
+        if secret == _ROW or math.isinf(whole):
+            return whole
         rows = np.unique(public[targets], axis=0).tolist()
         parts = [loss.part for row in rows for loss in self.protocol.losses_of(row)]
         return max((part.proven for part in parts if part is not None), default=0.0)
 
     def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what whole reported vectors tell that follow from published counts; others tell nothing here."""
+        if self.protocol.trusts_server:
+            return self.session_log_likelihoods([seen], targets, candidates)
         weights = self._weights(seen, targets, self.task_priors(seen))
         is_known = np.all(np.count_nonzero(weights, axis=2) == 1, axis=1)
         reports = weights.argmax(axis=2) + self.protocol.codes.offset_of_task[seen.public[targets, 1:]]
@@ -228,6 +236,15 @@ class TruthDiscoveryAttack(Attack):
             phase = self.protocol.phase
             logs[is_known] = phase.mechanism.log_likelihoods(reports[is_known], candidates.rows)
         return logs
+
+    def session_log_likelihoods(
+        self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
+    ) -> FloatArray:
+        """Return the sum of some sessions'; of noisy counts what all of them tell, others' answers being the same."""
+        if not self.protocol.trusts_server or sessions[0].coalition.has_server:
+            return super().session_log_likelihoods(sessions, targets, candidates)
+        told = self._of_counts(sessions, targets, self._task_priors(sessions))
+        return np.add.reduce([told[:, place, answers] for place, answers in enumerate(candidates.rows.T)])
 
     def posteriors(
         self, sessions: Sequence[Seen], targets: IntArray, *, secret: str, prior: FloatArray | None = None
@@ -258,7 +275,9 @@ class TruthDiscoveryAttack(Attack):
         of_tasks = self._task_priors(sessions, prior)
         priors = self._answer_priors(sessions, targets, prior)
         logs = np.zeros(priors.shape)
-        if secret == _ANSWERS and len(sessions) > 1 and (summation := self._summation(len(sessions))) is not None:
+        if self.protocol.trusts_server:
+            logs = self._of_counts(sessions, targets, of_tasks)
+        elif secret == _ANSWERS and len(sessions) > 1 and (summation := self._summation(len(sessions))) is not None:
             weights = [self._weights(seen, targets, of_tasks) for seen in sessions]
             law = self._law
             found = joint_log_likelihoods(
@@ -274,7 +293,9 @@ class TruthDiscoveryAttack(Attack):
 
     def session_caveat(self, secret: str, *, votes: int) -> str:
         """Return where posteriors of so many sessions are approximations. See `Attack.session_caveat`."""
-        if secret != _ANSWERS or votes == 1 or len(self._law.log_shares) == 1 or self._summation(votes) is not None:
+        if secret != _ANSWERS or votes == 1 or self.protocol.trusts_server:
+            return ""
+        if len(self._law.log_shares) == 1 or self._summation(votes) is not None:
             return ""
         return (
             f"Its posteriors after {votes:,} sessions are approximations, which may be far off and depend on the order "
@@ -374,6 +395,34 @@ class TruthDiscoveryAttack(Attack):
         for place, answers in enumerate(candidates.rows.T):
             total *= priors[:, place, answers]
         return total
+
+    def _of_counts(self, sessions: Sequence[Seen], targets: IntArray, of_tasks: FloatArray) -> FloatArray:
+        """Return ln P[a trusted server's release | one answer], or what it was shown: shape (targets, answers, labels).
+
+        Of a task that somebody skipped nobody knows who, but of the server: its counts are left aside.
+        """
+        first, phase = sessions[0], self.protocol.phase
+        tasks, every = first.public[targets, 1:], np.arange(len(self.labels))
+        logs = np.zeros((*tasks.shape, len(every)))
+        if first.coalition.has_server:
+            labels = self._labels_of(first.reports[0], first.public)[targets][:, :, None]
+            return np.where((labels == every) | (labels == NO_LABEL), 0.0, -np.inf)
+        if not isinstance(phase, CountedAnswers) or not first.totals:
+            return logs
+        members = list(first.coalition.members)
+        own = self._counts_of(self._labels_of(first.rows, first.public[members]), first.public[members])
+        of_sessions = [phase.counts_of(seen.totals[0]) for seen in sessions]
+        counts = np.stack([noisy for noisy, _ in of_sessions]) - own.astype(np.int64)
+        asked = np.delete(first.public[:, 1:], members, axis=0)
+        concerned: list[int] = np.unique(tasks[tasks != NO_TASK]).tolist()
+        for task in concerned:
+            own_labels, honest = slice(int(self.protocol.codes.size_of_task[task])), np.count_nonzero(asked == task)
+            if int(of_sessions[0][1][task] - own[task].sum()) == honest:
+                told, believed = phase.is_told[task, own_labels], of_tasks[task, own_labels]
+                logs[tasks == task, own_labels] = counted_log_likelihoods(
+                    counts[:, task, own_labels], told, int(honest) - 1, believed, phase.noise.scale
+                )
+        return self._of_labels(logs, tasks)
 
     def _of_others(
         self, priors: FloatArray, logs: FloatArray, targets: IntArray, public: IntArray, secret: str

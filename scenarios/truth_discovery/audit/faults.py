@@ -71,7 +71,7 @@ def _uneven(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) ->
 
 def _of_sizes() -> Iterator[Fault]:
     """Yield what shows at some numbers of labels or answers alone, planted into surveys as the ladder draws them."""
-    (surveys,) = truth_discovery_climbs()
+    surveys, *_ = truth_discovery_climbs()
     for mechanism, sizes, name, what, repaired, drawing in (
         (
             "two_layer",

@@ -4,17 +4,20 @@ Workers are asked all tasks or some of them, from one answer set or from two: ea
 against that.
 """
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from ....protocol.mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, TruncatedNormal, Uniform
-from ....protocol.truth_discovery import Parameters, TruthDiscovery
+from ....protocol.truth_discovery import CountedAnswers, Outcome, Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
+from ...audit.exposures import Exposure, exposure_of_release
 from ...audit.ladder import ALPHABETS, RUNGS, Climb, Ends, Member, Stage
+from ...audit.machines import roster_of
 from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 
 __all__ = [
@@ -40,6 +43,8 @@ _HYPERS: Final[Mapping[str, HyperDistribution]] = {
     "three moments": Moments((0.25, 0.08, 0.03), 0.0, 0.5),
 }
 """What flip probabilities are drawn from, beside the uniform distribution."""
+# Of the outputs that are asked for: a whole session for each takes most of a millisecond.
+_SHARES_OF_RELEASES: Final = {"share": 0.02, "secure_share": 0.03}
 _ALL, _ONE = "all answers of a worker", "one answer, the others known"
 
 
@@ -64,6 +69,7 @@ def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
             label = f"two_layer, {name}, 2, 2 and 3 labels"
             yield case_of_worker(of_hyper, label, num_sessions=1, is_one_answer=is_one_answer)
     yield from _cases_of_some_tasks(epsilon)
+    yield from _cases_of_counts(epsilon)
     widest = survey_of("two_layer", 0.0, [BINARY] * NUM_ANSWERS)
     note = "Flip probabilities from U(0, 1), which the paper calls ε = 0."
     yield case_of_worker(widest, f"two_layer, {NUM_ANSWERS} answers, claimed 0", num_sessions=1, note=note)
@@ -84,11 +90,56 @@ def _cases_of_some_tasks(epsilon: float) -> Iterator[Case]:
             yield case_of_worker(mixed, f"{mechanism}, {labels} of 2, 2 and 3 labels", num_sessions=2, asked=asked)
 
 
+def _cases_of_counts(epsilon: float) -> Iterator[Case]:
+    """Yield what a trusted server releases of one worker beside another, whose answers cancel out."""
+    two, mixed = (survey_of("central", epsilon, labels) for labels in ([BINARY] * 3, _MIXED))
+    for survey, name in ((two, "central, 3 answers"), (mixed, "central, 2, 2 and 3 labels")):
+        for num_sessions, is_one_answer in ((1, False), (2, False), (1, True)):
+            yield case_of_worker(survey, name, num_sessions=num_sessions, is_one_answer=is_one_answer)
+    yield case_of_worker(mixed, "central, 2 and 3 of 2, 2 and 3 labels", num_sessions=1, asked=(0, 2))
+
+
+def _released(party: Party, num_sessions: int) -> Exposure:
+    survey, phase = party.protocol, party.protocol.phases[0]
+    rosters = [roster_of(survey, [row, party.rows[0]], [party.public] * 2) for row in party.rows]
+    assert isinstance(phase, CountedAnswers)  # noqa: S101  of the mechanism `central`
+    read = functools.partial(_read_counts, phase)
+    return exposure_of_release(survey, phase, rosters, read, num_sessions=num_sessions)
+
+
+def _read_counts(phase: CountedAnswers, outcome: Outcome) -> list[int]:
+    """Return the counts that a trusted server adds noise to, with it, and the numbers of answers."""
+    pairs = zip(outcome.reports, phase.is_told.tolist(), strict=True)
+    told = [count for reports, own in pairs for count, is_told in zip(reports, own, strict=False) if is_told]
+    return [*told, *outcome.num_answers]
+
+
 def truth_discovery_climbs() -> Iterator[Climb]:
     """Yield surveys of any number of labels, answers, workers and surveys in a row, by every mechanism."""
     sizes = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS, "surveys in a row": RUNGS}
     mixed = ["two_layer of two answer sets", *(f"two_layer of {name}" for name in _HYPERS)]
     yield Climb("surveys", sizes, ["two_layer", "one_layer", "fresh_two_layer", *mixed], _stage, alphabets=["labels"])
+    counted = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS}
+    yield Climb(
+        "counts", counted, ["one answer set", "two answer sets"], _counted_stage, alphabets=["labels"], most=400
+    )
+
+
+def _counted_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
+    """Return surveys of one worker among others, who say one label, the other, or answer one task alone."""
+    usual = tuple(f"label {place}" for place in range(sizes["labels"]))
+    sets = (_TERNARY, usual) if choice == "two answer sets" and len(usual) != len(_TERNARY) else (usual,)
+    labels = [sets[place % len(sets)] for place in range(sizes["answers"])]
+    survey = survey_of("central", 1.0, labels)
+    tasks, others = list(survey.parameters.tasks), sizes["workers"] - 1
+    firsts, lasts = [own[0] for own in labels], [own[-1] for own in labels]
+
+    def ends(rest: list[str]) -> Ends:
+        asked = [tasks, *[tasks[: len(rest)]] * others]
+        return Ends(*(survey.encode({"tasks": asked, "answers": [own, *[rest] * others]}) for own in (firsts, lasts)))
+
+    kinds = {"others say the first": ends(firsts), "others say the last": ends(lasts), "one task": ends(firsts[:1])}
+    return Stage(survey, kinds, num_parties=sizes["workers"], is_central=True)
 
 
 def _stage(choice: str, sizes: Mapping[str, int]) -> Stage:
@@ -136,16 +187,17 @@ def case_of_worker(
         asked: the places of its tasks; by default all.
     """
     party = party_of(survey, asked)
+    given: dict[str, Any] = {"num_sessions": num_sessions, "is_tight": True, "note": note}
+    if survey.trusts_server:
+        given |= {"exposure": functools.partial(_released, party, num_sessions), **_SHARES_OF_RELEASES}
     if not is_one_answer:
-        return party.case(name, _ALL, num_sessions=num_sessions, is_tight=True, note=note)
+        return party.case(name, _ALL, **given)
     return party.case(
         f"{name}, one of them",
         _ONE,
-        num_sessions=num_sessions,
         entries=[of_finest_unit(entry) for entry in party.charge(num_sessions)],
         are_neighbors=lambda first, second: np.count_nonzero(party.rows[first] != party.rows[second]) == 1,
-        is_tight=True,
-        note=note,
+        **given,
     )
 
 

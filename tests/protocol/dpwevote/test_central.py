@@ -171,7 +171,7 @@ def test_verdicts_allow_for_what_rounding_to_the_grid_moves() -> None:
     vote = make_vote(weights=(0.1, 1e15), epsilon=1.0, quota=1e14)
     sums = phase_of(vote).sums
     assert 0 < sums.deviation <= float(sums.step) / 2
-    reach = sums.reach(0.05)
+    reach = sums.mechanism.reach_of(0.05)
     edge = math.ceil(1e14 / float(sums.step))
     few, many = released(vote, [edge + reach + 10], 1), released(vote, [edge + reach + 10], 1_000_000)
     assert few.candidates[0].verdict.verdict is Verdict.PASSES

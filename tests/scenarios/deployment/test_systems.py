@@ -36,11 +36,16 @@ from surveyed import (
     SOCIETIES,
     SURVEY,
     TRUSTED_PLANS,
+    TRUSTED_QUIZ,
     TRUSTED_SURVEY,
     Surveyed,
 )
 
-CENTRAL = [pytest.param(TRUSTED_PLANS, id="rankings"), pytest.param(TRUSTED_SURVEY, id="preferences")]
+CENTRAL = [
+    pytest.param(TRUSTED_PLANS, id="rankings"),
+    pytest.param(TRUSTED_SURVEY, id="preferences"),
+    pytest.param(TRUSTED_QUIZ, id="answers"),
+]
 MECHANISMS = ("laplace", "sampling", "exponential", "sampled_pair", "noisy_scores")
 """Of fair voting, of either model."""
 
@@ -61,6 +66,7 @@ def has_reported(session: Serving, party: str = "ann") -> bool:
         pytest.param(SURVEY.having(SURVEY.lines, SOCIETIES), id="societies"),
         pytest.param(TRUSTED_SURVEY.having(TRUSTED_SURVEY.lines, SOCIETIES), id="societies, central"),
         pytest.param(QUIZ, id="answers"),
+        pytest.param(TRUSTED_QUIZ, id="answers, central"),
     ],
 )
 def test_parties_who_join_one_by_one_hear_what_one_process_finds(tmp_path: Path, system: Surveyed) -> None:
@@ -84,11 +90,11 @@ def test_parties_who_join_one_by_one_hear_what_one_process_finds(tmp_path: Path,
     # In whatever form it is written, a file is what the scenario lists.
     assert [list(told[party].row) for party in system.names] == resolved.inputs.private.tolist()
     # Two or three answers were asked of a worker, at 2 each; whom it skips is paid for.
-    paid = {"ann": 6, "bob": 4, "cid": 4, "dee": 6} if system is QUIZ else dict.fromkeys(system.names, 1.5)
+    paid = {"ann": 6, "bob": 4, "cid": 4, "dee": 6} if system.name == "quiz" else dict.fromkeys(system.names, 1.5)
     for party, cost in paid.items():
         (entry,) = read_ledger(tmp_path / f"as-{party}")
         assert (entry.person, entry.num_persons) == (party, 1)
-        assert (entry.proven if system is QUIZ else entry.claimed) == cost
+        assert (entry.proven if system.name == "quiz" else entry.claimed) == cost
         assert entry.model.value == ("central" if system.trusts else "local")
         assert told[party].cost == pytest.approx(entry.proven)
 

@@ -7,6 +7,7 @@ import pytest
 from psephos.protocol.dpwevote import Outcome
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.privacy import TrustModel
+from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.scenarios.running.config import Scenario, load_scenario
 from psephos.scenarios.running.resolution import MOST_BY_AGENTS, resolve, resolve_served
 from psephos.scenarios.running.run import run_in_memory
@@ -16,6 +17,7 @@ BOTH = [
     ("consortium", {"variant": "central"}, {"variant": "joint"}),
     ("two-societies", {"mechanism": "laplace"}, {"mechanism": "local"}),
     ("moral-synthetic", {"paradigm": "VLCP"}, {"paradigm": "VLDP"}),
+    ("crowd", {"mechanism": "central"}, {"mechanism": "one_layer"}),
 ]
 
 
@@ -59,7 +61,7 @@ def test_the_best_of_a_model_gives_way_to_the_trust_that_is_asked_for() -> None:
         ("consortium", ["trust=local", "variant=central"], "'central', as variant = 'central' has it"),
         ("consortium", ["trust=central", "variant=joint"], "'local', as variant = 'joint' has it"),
         ("canteen", ["trust=local"], "'central', as mechanism = 'sampling' has it"),
-        ("crowd", ["trust=central"], "left out: truth-discovery has one model of trust"),
+        ("peer-grading", ["trust=central"], "'local', as mechanism = 'two_layer' has it"),
     ],
 )
 def test_another_trust_than_the_parameters_have_is_refused(name: str, settings: list[str], said: str) -> None:
@@ -67,6 +69,12 @@ def test_another_trust_than_the_parameters_have_is_refused(name: str, settings: 
         resolve(scenario_of(name, *settings))
     assert caught.value.field == "trust"
     assert said in str(caught.value)
+
+
+def test_a_protocol_of_one_model_has_nothing_to_say_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TruthDiscovery, "settings_by_trust", ())
+    with pytest.raises(ConfigurationError, match="left out: truth-discovery has one model of trust"):
+        resolve(scenario_of("crowd", "trust=central"))
 
 
 @pytest.mark.parametrize("word", ["centrl", "Central", "nobody"])

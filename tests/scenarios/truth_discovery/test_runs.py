@@ -51,6 +51,7 @@ def found(printed: str) -> dict[str, tuple[str | None, int]]:
     [
         SMALL,
         (*SMALL, "workers.classes=4", "mechanism=two_layer"),
+        (*SMALL, "workers.classes=3", "mechanism=central"),
         ("workers={tasks=6, workers=5, answer_probability=0.3}",),
         ("workers={stand_in='peer_grading', groups=5, students=7, grades=2}",),
         ("workers=FILE", "seed=7"),

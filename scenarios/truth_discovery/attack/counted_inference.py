@@ -1,0 +1,53 @@
+"""What noisy counts tell of one answer of a task, in the central model: exact, by adding up what others may have said.
+
+Of h other workers whose answers are not known each is believed to have answered by the task's prior π, so that
+
+    P[counts | x] = Σ_m h!·Π_j π_j^(m_j)/m_j! · Π_j P[noise = count_j − m_j − 1(j = x)]
+
+over all m with Σ m_j = h: a coefficient of a product of polynomials, one for each label. Sessions with the same answers
+and fresh noise multiply the noise's law for each m.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import refuse
+
+__all__ = ["counted_log_likelihoods"]
+
+_MOST_OTHERS: Final = 5_000  # a product of polynomials of this degree takes some hundredths of a second
+
+
+def counted_log_likelihoods(
+    counts: IntArray, is_told: NDArray[np.bool_], others: int, prior: FloatArray, scale: float
+) -> FloatArray:
+    """Return ln P[noisy counts | label] of one worker's answer to a task, up to a term: shape (labels,).
+
+    Args:
+        counts: of each session (rows) and label, less what the coalition's members said.
+        is_told: which labels' counts are told, each with noise of its own.
+        others: how many more workers answered, whose answers are not known: ConfigurationError where too many.
+        prior: what is believed of each of their answers, shape (labels,).
+        scale: of the noise.
+    """
+    allowed = f"so large that at most {_MOST_OTHERS:,} workers outside it answer a task"
+    refuse(others > _MOST_OTHERS, "coalition", f"{others:,} others", allowed)
+    numbers = np.arange(others + 2)
+    laws = np.abs(counts[:, :, None] - numbers).sum(axis=0) * is_told[:, None] / -scale
+    rates = others * prior[:, None]  # which moves no likelihood, and keeps the coefficients near their greatest
+    believed = special.xlogy(numbers[:-1], rates) - rates - special.gammaln(numbers[:-1] + 1)
+    found = np.zeros(len(prior))
+    for own in range(len(prior)):
+        product = np.ones(1)
+        for label, law in enumerate(laws):
+            terms = believed[label] + (law[1:] if label == own else law[:-1])
+            product = np.convolve(product, np.exp(terms - terms.max()))[: others + 1]
+            found[own] += terms.max() + np.log(product.max())
+            product /= product.max()
+        with np.errstate(divide="ignore"):
+            found[own] += np.log(product[-1])
+    return found
