@@ -1,13 +1,18 @@
-"""How long the papers' tables take, and how long the best mechanism takes to be found and proven."""
+"""How long the papers' tables take, the best mechanism takes to be found and proven, and a vote to be told."""
 
 import functools
+import itertools
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Final
 
+import numpy as np
+from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.mechanisms import optimal
+from psephos.protocol.population import run_population
+from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.dpwevote.paper import PAPER
 from psephos.scenarios.dpwevote.paper.reproduction import published_tables
@@ -28,10 +33,19 @@ _CROWD_TRIALS: Final = 100
 _LEAST_CROWD_TRIALS: Final = 10
 _MOST_CROWD_SECONDS: Final = 60.0
 _EPSILON: Final = 1.0
+_WEIGHTS: Final[Mapping[str, tuple[float, ...]]] = {
+    "1 to 100": tuple(float(weight) for weight in range(1, 101)),
+    "50 small ones and 50 a million times as large": tuple(
+        float(weight * scale) for scale in (1, 10**6) for weight in range(1, 51)
+    ),
+    "100 decimals": tuple(round(1 + 0.37 * place + 0.01 * place**2, 2) for place in range(100)),
+}
+_PARTNERS: Final = 1_000
+_MOST_OF_A_CANDIDATE: Final = 0.05
 
 
 def measure(*, quick: bool) -> Iterator[Row]:
-    """Yield the time of all cells of the tables, and that of the optimal mechanism by the number of weights."""
+    """Yield the time of all cells of the tables, of the optimal mechanism by the number of weights, and of outcomes."""
     trials = PAPER.least_trials if quick else _TRIALS
     seconds = timed(lambda: published_tables(Cells(trials=trials, seed=1), trials))
     most = None if quick else _MOST_SECONDS
@@ -47,6 +61,22 @@ def measure(*, quick: bool) -> Iterator[Row]:
         halves = [Fraction(weight, 2) for weight in range(-number, number + 1) if weight]
         seconds = timed(functools.partial(optimal, halves, epsilon=_EPSILON))
         yield Row(f"optimal mechanism, {number} weights", f"{seconds:.2f} s", NOTHING, NOTHING, NOTHING, NOTHING)
+    for kind, number in itertools.product(_WEIGHTS, (1, 20)):
+        yield _measure_outcome(kind, number)
+
+
+def _measure_outcome(kind: str, num_candidates: int) -> Row:
+    """Return the time of a candidate of a vote's first outcome, which makes the tables of its weights."""
+    names = tuple(f"c{place}" for place in range(num_candidates))
+    parameters = Parameters(candidates=names, weights=_WEIGHTS[kind])
+    vote, places = DPWeVote(parameters), np.arange(_PARTNERS)
+    weights = np.array(parameters.weights)[places % len(parameters.weights)]
+    inputs = vote.encode({"weight": weights, **dict.fromkeys(names, places // 2 % 2)})
+    tallies = run_population(vote, inputs, noise=SimulatedNoise(1, session="outcome")).tallies
+    seconds = timed(lambda: DPWeVote(parameters).outcome(tallies)) / num_candidates
+    what = f"a vote's first outcome, each of {num_candidates} candidates, weights {kind}"
+    target = at_most(seconds * 1e3, _MOST_OF_A_CANDIDATE * 1e3, unit=" ms")
+    return Row(what, f"{seconds * 1e3:.0f} ms", NOTHING, NOTHING, *target)
 
 
 def _measure_crowd(trials: int, *, most: float | None) -> Row:

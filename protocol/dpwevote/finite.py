@@ -263,13 +263,13 @@ class JointVariant(TwoReports):
 
     @functools.cached_property
     def _total_weight(self) -> LinearEstimator:
-        return LinearEstimator(self._debiased, self._weight.channel_matrix(), inverse_matrix(self._weight))
+        return LinearEstimator(self._debiased, *self._matrices_of_weight)
 
     @functools.cached_property
     def _share_of_quota(self) -> LinearEstimator:
         """What a partner adds to a margin that reports a weight and no opinion."""
         contributions = [-self._fraction * debiased for debiased in self._debiased]
-        return LinearEstimator(contributions, self._weight.channel_matrix(), inverse_matrix(self._weight))
+        return LinearEstimator(contributions, *self._matrices_of_weight)
 
     @functools.cached_property
     def _support(self) -> "_Sums":
@@ -285,8 +285,8 @@ class JointVariant(TwoReports):
 
     def _rows(self, weights: Sequence[Fraction], *, fraction: Fraction) -> list[list[Fraction]]:
         """Return weights[g]·φ̂(o) − fraction·ŵ(g), a row for each group g and a column for each opinion o."""
-        pairs = zip(weights, self._debiased, strict=True)
-        return [[weight * opinion - fraction * debiased for opinion in self._opinions] for weight, debiased in pairs]
+        pairs = zip(weights, (fraction * debiased for debiased in self._debiased), strict=True)
+        return [[weight * opinion - share for opinion in self._opinions] for weight, share in pairs]
 
     def _estimator(self, weights: Sequence[Fraction], *, fraction: Fraction) -> "_Sums":
         """Return the sum of weights[g]·φ̂(o) − fraction·ŵ(g) over the reports (g, o).
@@ -295,21 +295,21 @@ class JointVariant(TwoReports):
         """
         if self._parameters.public_weights:
             each = [opinion - fraction for opinion in self._opinions]
-            return _SumsByWeight(self, each, self._opinion.channel_matrix(), inverse_matrix(self._opinion))
+            return _SumsByWeight(self, each, *_matrices_of(self._opinion))
         contributions = list(itertools.chain.from_iterable(self._rows(weights, fraction=fraction)))
         return LinearEstimator(contributions, *self._matrices)
 
     @functools.cached_property
     def _matrices(self) -> list[FloatArray]:
         """The channel of weight and opinion together, and its inverse."""
-        of_weight, of_opinion = self._weight, self._opinion
-        pairs = (
-            (of_weight.channel_matrix(), of_opinion.channel_matrix()),
-            (inverse_matrix(of_weight), inverse_matrix(of_opinion)),
-        )
         return [
-            np.multiply.outer(*map(np.array, both)).swapaxes(1, 2).reshape(2 * len(self._means), -1) for both in pairs
+            np.multiply.outer(*both).swapaxes(1, 2).reshape(2 * len(self._means), -1)
+            for both in zip(self._matrices_of_weight, _matrices_of(self._opinion), strict=True)
         ]
+
+    @functools.cached_property
+    def _matrices_of_weight(self) -> list[FloatArray]:
+        return _matrices_of(self._weight)
 
     def _weight_counts(self, counts: Sequence[int], rounds: int) -> tuple[WeightCount, ...]:
         pooled = estimate_counts(self._weight, counts)
@@ -365,6 +365,11 @@ def debiased_variances(mechanism: Invertible, values: Sequence[float]) -> list[f
     ]
 
 
+def _matrices_of(mechanism: Invertible) -> list[FloatArray]:
+    """Return a mechanism's channel and its inverse."""
+    return [np.array(mechanism.channel_matrix()), np.array(inverse_matrix(mechanism))]
+
+
 def _named(mechanism: Invertible, otherwise: str) -> str:
     return "a matrix of one's own" if isinstance(mechanism, FiniteChannel) else otherwise
 
@@ -385,16 +390,16 @@ class _SumsByWeight:
         self,
         variant: TwoReports,
         each: Sequence[Fraction],
-        channel: Sequence[Sequence[float]],
-        inverse: Sequence[Sequence[float]],
+        channel: FloatArray,
+        inverse: FloatArray,
     ) -> None:
-        self._weigh, self._each, self._channel = variant.weigh, each, np.array(channel)
+        self._weigh, self._each, self._channel = variant.weigh, each, channel
         self._numbers = variant.multiples_of(each)
         terms = self._numbers[:, None, :]
         off = terms - (self._channel * terms).sum(axis=2, keepdims=True)
         variances = (self._channel * (off * off)).sum(axis=2)
         self._least, self._most = variances.min(axis=1), variances.max(axis=1)
-        self._of_reports: FloatArray = (np.array(inverse).T * variances[:, None, :]).sum(axis=2)
+        self._of_reports: FloatArray = (inverse.T * variances[:, None, :]).sum(axis=2)
 
     def add_up(self, totals: IntArray) -> tuple[Fraction, float]:
         """Return value and variance, from the numbers of reports by weight and opinion."""

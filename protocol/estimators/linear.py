@@ -60,7 +60,8 @@ class LinearEstimator:
     @exact_arguments
     def total(self, counts: Sequence[int]) -> Fraction:
         """Return the estimate's value exactly, so that a tie is a tie, from how often each report came in."""
-        return sum((count * d for count, d in zip(counts, self._exact, strict=True)), start=Fraction(0))
+        numerators, denominator = self._exact
+        return Fraction(sum(count * own for count, own in zip(counts, numerators, strict=True)), denominator)
 
     @exact_arguments
     def total_variance(self, counts: Sequence[int]) -> float:
@@ -98,8 +99,11 @@ class LinearEstimator:
         return np.array(self.channel, dtype=np.float64)
 
     @functools.cached_property
-    def _exact(self) -> tuple[Fraction, ...]:
-        return tuple(Fraction(d) for d in self.contributions)
+    def _exact(self) -> tuple[list[int], int]:
+        """The contributions' numerators over one denominator."""
+        exact = [Fraction(d) for d in self.contributions]
+        denominator = math.lcm(*(own.denominator for own in exact))
+        return [own.numerator * (denominator // own.denominator) for own in exact], denominator
 
     @functools.cached_property
     def _expectations(self) -> FloatArray:

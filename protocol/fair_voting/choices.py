@@ -410,11 +410,19 @@ class ExponentialChoice(Choice):
         law = flip_probabilities if self.is_flipped else choice_probabilities
         return law(self.qualities(values), self.rate)
 
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Elect, each row on its own; rows that are alike, as in trials, have one computation of qualities."""
+        qualities, rows = functools.cache(self.qualities), values.tolist()
+        elected = [self._elect(qualities(tuple(row)), own) for row, own in zip(rows, uniforms.tolist(), strict=True)]
+        return np.array(elected, dtype=np.int64).reshape(-1, 1)
+
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        qualities = self.qualities(values)
+        return [self._elect(self.qualities(values), uniforms)]
+
+    def _elect(self, qualities: Sequence[Fraction], uniforms: Sequence[float]) -> int:
         if self.is_flipped:
-            return [flip(qualities, self.rate, uniforms)]
-        return [choose(qualities, self.rate, uniforms[0])]
+            return flip(qualities, self.rate, uniforms)
+        return choose(qualities, self.rate, uniforms[0])
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         draw = flip_exactly if self.is_flipped else choose_exactly

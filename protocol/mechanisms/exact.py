@@ -8,6 +8,7 @@ Source: Canonne, Kamath and Steinke (2020), Algorithm 1, for Bernoulli(e^(−x))
 """
 
 import abc
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
@@ -55,7 +56,8 @@ def has_happened_exp(x: Fraction, below: Below) -> bool:
 
 def _has_happened_exp_small(x: Fraction, below: Below) -> bool:
     """Do it for x in [0, 1]: the first of events with probability x/1, x/2, … that fails has an odd number."""
+    numerator, denominator = x.as_integer_ratio()
     number = 1
-    while has_happened(x / number, below):
+    while below(denominator * number // (shared := math.gcd(numerator, number))) < numerator // shared:
         number += 1
     return number % 2 == 1

@@ -21,12 +21,13 @@ import scipy as sp
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray
 from ..errors import ConfigurationError
-from .exact import Below, has_happened
+from .exact import Below
 from .hyper_law import (
     HyperQuantiles,
     Mixture,
     check_probability,
     check_range,
+    flips_of,
     mixture_of_points,
     mixture_on,
     scale_exactly,
@@ -214,17 +215,17 @@ class Beta(HyperQuantiles, frozen=True):
         return (self.alpha, self.beta) if self.alpha + self.beta - 1 <= MAX_BETA_SLOTS else None
 
     def _flips_of_urn(self, below: Below) -> Iterator[bool]:
-        alpha, total = Fraction(self.alpha), Fraction(self.alpha) + Fraction(self.beta)
-        low, high = Fraction(self.low), Fraction(self.high)
-        flipped = asked = 0
+        low, ask, unit, ahead, total = _urn(self.alpha, self.beta, self.low, self.high)
+        always, asked = flips_of(low, below), flips_of(ask, below)
         while True:
-            if has_happened(low, below):
+            if next(always):
                 yield True
-            elif not has_happened((high - low) / (1 - low), below):
+            elif not next(asked):
                 yield False
             else:
-                is_flipped = has_happened((alpha + flipped) / (total + asked), below)
-                flipped, asked = flipped + is_flipped, asked + 1
+                shared = math.gcd(ahead, total)
+                is_flipped = below(total // shared) < ahead // shared
+                ahead, total = ahead + unit * is_flipped, total + unit
                 yield is_flipped
 
 
@@ -254,6 +255,14 @@ def uniform_for(mean: float) -> Uniform:
 def _scale(places: FloatArray, low: float, high: float) -> FloatArray:
     """Return low + (high − low)·place: two roundings, in this order, as `draw_one` has them."""
     return np.minimum(low + (high - low) * places, float(high))
+
+
+@functools.lru_cache(maxsize=64)
+def _urn(alpha: float, beta: float, low: float, high: float) -> tuple[Fraction, Fraction, int, int, int]:
+    """Return how likely an answer is flipped at once, else asks; then 1, α and α + β as multiples of one number."""
+    least, one, whole = Fraction(low), Fraction(alpha), Fraction(alpha) + Fraction(beta)
+    unit = math.lcm(one.denominator, whole.denominator)
+    return least, (Fraction(high) - least) / (1 - least or 1), unit, int(one * unit), int(whole * unit)
 
 
 @functools.lru_cache(maxsize=64)

@@ -20,7 +20,7 @@ import scipy as sp
 from ..arguments import exact_arguments
 from ..arrays import FloatArray
 from ..errors import require
-from .exact import Below, has_happened
+from .exact import Below
 from .logarithms import log_of, log_sums
 from .quadrature import Rule
 
@@ -31,6 +31,7 @@ __all__ = [
     "Mixture",
     "check_probability",
     "check_range",
+    "flips_of",
     "mixture_of_points",
     "mixture_on",
     "scale_exactly",
@@ -173,8 +174,14 @@ class HyperQuantiles(HyperLaw, frozen=True):
         """Draw P of uniforms of `UNIFORM_BITS` bits, and compare."""
         whole = 1 << UNIFORM_BITS
         flip = self.draw_exact([Fraction(below(whole), whole) for _ in range(self.slots)])
-        while True:
-            yield has_happened(flip, below)
+        yield from flips_of(flip, below)
+
+
+def flips_of(flip: Fraction, below: Below) -> Iterator[bool]:
+    """Yield, without end, whether one answer after another is flipped, each with this probability."""
+    numerator, denominator = flip.as_integer_ratio()
+    while True:
+        yield below(denominator) < numerator
 
 
 def check_probability(field: str, value: float) -> None:
@@ -191,7 +198,13 @@ def check_range(low: float, high: float) -> None:
 
 def scale_exactly(place: Fraction, low: float, high: float) -> Fraction:
     """Return low + (high − low)·place."""
-    return Fraction(low) + (Fraction(high) - Fraction(low)) * place
+    least, width = _exact_range(low, high)
+    return least + width * place
+
+
+@functools.lru_cache(maxsize=256)
+def _exact_range(low: float, high: float) -> tuple[Fraction, Fraction]:
+    return Fraction(low), Fraction(high) - Fraction(low)
 
 
 def snapped(places: FloatArray) -> FloatArray:

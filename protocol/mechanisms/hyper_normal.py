@@ -28,8 +28,8 @@ import scipy as sp
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray
 from ..errors import require
-from .exact import Below, has_happened, has_happened_exp
-from .hyper_law import UNIFORM_BITS, HyperLaw, Mixture, check_range, mixture_on, scale_exactly, snapped
+from .exact import Below, has_happened_exp
+from .hyper_law import UNIFORM_BITS, HyperLaw, Mixture, check_range, flips_of, mixture_on, scale_exactly, snapped
 from .logarithms import log_sums
 from .quadrature import legendre_rule, num_nodes_for
 
@@ -100,9 +100,7 @@ class TruncatedNormal(HyperLaw, frozen=True):
         while True:
             flip = scale_exactly(Fraction(below(whole), whole), self.low, self.high)
             if has_happened_exp(((flip - location) ** 2 - least) / twice, below):
-                break
-        while True:
-            yield has_happened(flip, below)
+                yield from flips_of(flip, below)
 
     def mixture(self, degree: int) -> Mixture:
         """Return the nodes of a Gauss-Legendre rule on the range, each with the density in its share."""

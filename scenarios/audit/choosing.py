@@ -18,7 +18,7 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from .bounds import delta_bounds, epsilon_bounds, mu_bounds
 from .case import Pair, Score
-from .features import Feature, learn_scores, ordered_features_of
+from .features import Feature, features_of, learn_scores
 
 __all__ = ["ChosenEvent", "Edge", "Event", "choose_by_laws", "choose_by_outputs", "choose_edge", "scored"]
 
@@ -32,6 +32,7 @@ _HITS_BY_LAW: Final = 1 << 17  # of probability 1: as many as some outputs would
 _NUM_CURVE_POINTS: Final = 7
 _NUM_THRESHOLDS: Final = 256
 _MOST_THRESHOLDS_OF_LAWS: Final = 512
+_MOST_BOUNDED: Final = 16  # of thresholds, those that roughly tell most: a bound takes microseconds
 
 
 _RISK_OF_CHOICE: Final = 1e-3
@@ -81,7 +82,7 @@ def choose_by_outputs(drawn: Iterable[tuple[Pair, IntArray, IntArray]], *, risk:
         proven: ε, at which δ is compared.
     """
     best: ChosenEvent | None = None
-    greatest = -math.inf
+    greatest, sides = -math.inf, None
     for pair, first, second in drawn:
         if best is None:  # where all outputs are one and the same, which tells nothing, any event will do
             best = ChosenEvent(pair, "nothing", _nothing, Event(0.0, is_above=True))
@@ -96,11 +97,12 @@ def choose_by_outputs(drawn: Iterable[tuple[Pair, IntArray, IntArray]], *, risk:
             (name, score, first[shown], second[shown]) for name, score in learn_scores(first[:taught], second[:taught])
         ]
         for name, score, ones, others in scores:
-            chosen, bound = _best_event(pair, name, score, (ones, others), risk=risk, proven=proven)
+            ordered = np.sort(scored(score, ones)), np.sort(scored(score, others))
+            event, bound = _best_event(*ordered, risk=risk)
             if bound > greatest:
-                best, greatest = chosen, bound
+                best, greatest, sides = ChosenEvent(pair, name, score, event), bound, ordered
     assert best is not None  # noqa: S101  there is a pair
-    return best
+    return best if sides is None else best._replace(curve=_curve(*sides, risk=risk, proven=proven))
 
 
 def choose_by_laws(pair: Pair, laws: FloatArray) -> ChosenEvent:
@@ -134,29 +136,39 @@ def _law_score(laws: FloatArray) -> Score:
     return lambda outputs: ratios[outputs[:, 0]]
 
 
-def _best_event(
-    pair: Pair, name: str, score: Score, outputs: tuple[IntArray, IntArray], *, risk: float, proven: float
-) -> tuple[ChosenEvent, float]:
-    """Return the threshold of a score that tells most, and the bound on ε that it gives."""
-    first, second = (np.sort(scored(score, rows)) for rows in outputs)
+def _best_event(first: FloatArray, second: FloatArray, *, risk: float) -> tuple[Event, float]:
+    """Return the threshold of sorted scores that tells most, and the bound on ε that it gives."""
+    thresholds, above, below = _hits_of(first, second)
+    best = Event(0.0, is_above=True), -math.inf
+    for is_above, (likely, unlikely) in ((True, above), (False, below[::-1])):
+        few = np.argsort(-_roughly(likely, unlikely), kind="stable")[:_MOST_BOUNDED]
+        bounds = epsilon_bounds(likely[few], unlikely[few], min(len(first), len(second)), risk)
+        place = int(np.argmax(bounds))
+        if float(bounds[place]) > best[1]:
+            best = Event(float(thresholds[few[place]]), is_above), float(bounds[place])
+    return best
+
+
+def _curve(first: FloatArray, second: FloatArray, *, risk: float, proven: float) -> list[Event]:
+    """Return events along the trade-off curve of sorted scores, with those that say most of μ and of δ."""
+    thresholds, above, _ = _hits_of(first, second)
     number = min(len(first), len(second))
-    thresholds = _thresholds(first, second)
-    above = [len(scores) - np.searchsorted(scores, thresholds, side="left") for scores in (first, second)]
-    below = [np.searchsorted(scores, thresholds, side="right") for scores in (first, second)]
-    of_above = epsilon_bounds(above[0], above[1], number, risk)
-    of_below = epsilon_bounds(below[1], below[0], number, risk)
-    is_above = float(of_above.max()) >= float(of_below.max())
-    bounds = of_above if is_above else of_below
-    place = int(np.argmax(bounds))
-    of_mu = mu_bounds(above[0], above[1], number, risk)
+    of_mu = mu_bounds(*above, number, risk)
     # What happens seldom, and under one neighbor alone, says little of ε and much of δ.
-    of_delta = delta_bounds(above[0], above[1], number, _RISK_OF_DELTA_CHOICE, proven)
+    of_delta = delta_bounds(*above, number, _RISK_OF_DELTA_CHOICE, proven)
     evenly = thresholds[np.linspace(0, len(thresholds) - 1, _NUM_CURVE_POINTS + 2).astype(np.int64)[1:-1]]
     of_both = thresholds[int(np.argmax(of_mu))], thresholds[int(np.argmax(of_delta))]
-    curve = {float(threshold) for threshold in (*of_both, *evenly)}
-    event = Event(float(thresholds[place]), is_above)
-    along = [Event(threshold, is_above=True) for threshold in sorted(curve)]
-    return ChosenEvent(pair, name, score, event, along), float(bounds[place])
+    return [Event(threshold, is_above=True) for threshold in sorted({float(own) for own in (*of_both, *evenly)})]
+
+
+def _hits_of(
+    first: FloatArray, second: FloatArray
+) -> tuple[FloatArray, tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
+    """Return thresholds, and how many of either's sorted scores are at least each one, and at most."""
+    thresholds = _thresholds(first, second)
+    one, other = (np.searchsorted(scores, thresholds, side="left") for scores in (first, second))
+    below = np.searchsorted(first, thresholds, side="right"), np.searchsorted(second, thresholds, side="right")
+    return thresholds, (len(first) - one, len(second) - other), below
 
 
 def _thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -209,7 +221,7 @@ def choose_edge(drawn: Sequence[tuple[Pair, IntArray, IntArray]], features: Sequ
     edges = (
         edge
         for pair, first, second in drawn
-        for feature in features or ordered_features_of(first.shape[1])
+        for feature in features or features_of(first, are_ordered=True)
         for edge in _edges_of(pair, feature, first, second)
     )
     return max(edges, key=lambda edge: edge.bound, default=None)

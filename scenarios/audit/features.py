@@ -21,7 +21,7 @@ from scipy.special import xlogy
 from ...protocol.arrays import FloatArray, IntArray
 from .case import Score
 
-__all__ = ["Feature", "Named", "features_of", "learn_scores", "ordered_features_of", "outcome_feature"]
+__all__ = ["Feature", "Named", "features_of", "learn_scores", "outcome_feature"]
 
 _MOST_COLUMNS: Final = 16  # columns that are looked at one by one; all are looked at in sums, counts and whole rows
 _MOST_PAIRED: Final = 6  # columns whose differences are looked at
@@ -45,20 +45,28 @@ class Feature:
     is_column: bool = False
 
 
-def features_of(outputs: IntArray) -> Iterator[Feature]:
-    """Yield features that outputs like these of both neighbors, shape (number, width), may differ in."""
+def features_of(outputs: IntArray, *, are_ordered: bool = False) -> Iterator[Feature]:
+    """Yield features that outputs like these of both neighbors, shape (number, width), may differ in.
+
+    The ordered ones are those whose extremes and single values are worth a look by themselves.
+    """
     width = outputs.shape[1]
     for place in range(min(width, _MOST_COLUMNS)):
         yield Feature(f"number {place + 1}", _column(place), is_column=True)
-        if int(outputs[:, place].max()) - int(outputs[:, place].min()) >= _MOST_COUNTED:
+        if not are_ordered and int(outputs[:, place].max()) - int(outputs[:, place].min()) >= _MOST_COUNTED:
             for bits in _LOW_BITS:
                 yield Feature(f"number {place + 1}'s low {bits} bits", _low_bits(place, bits))
     if width == 1:
         return
     for one, other in itertools.combinations(range(min(width, _MOST_PAIRED)), 2):
         yield Feature(f"numbers {one + 1} and {other + 1}, their difference", _difference(one, other))
-        yield Feature(f"numbers {one + 1} and {other + 1}, whether equal", _is_equal(one, other))
-    yield from _of_rows()
+        if not are_ordered:
+            yield Feature(f"numbers {one + 1} and {other + 1}, whether equal", _is_equal(one, other))
+    yield Feature("all numbers, their sum", lambda rows: rows.sum(axis=1))
+    yield Feature("the greatest number", lambda rows: rows.max(axis=1))
+    yield Feature("the least number", lambda rows: rows.min(axis=1))
+    if are_ordered:
+        return
     yield Feature("all numbers, how many differ", _num_different)
     yield Feature("all numbers together", _whole)
     values = np.unique(outputs)
@@ -70,17 +78,6 @@ def features_of(outputs: IntArray) -> Iterator[Feature]:
 def outcome_feature() -> Feature:
     """Return where an output stands in a law, which is all that there is of it."""
     return Feature("place in the law", _column(0), is_column=True)
-
-
-def ordered_features_of(width: int) -> Iterator[Feature]:
-    """Yield the features of outputs of a width whose extremes and single values are worth a look by themselves."""
-    for place in range(min(width, _MOST_COLUMNS)):
-        yield Feature(f"number {place + 1}", _column(place), is_column=True)
-    if width == 1:
-        return
-    for one, other in itertools.combinations(range(min(width, _MOST_PAIRED)), 2):
-        yield Feature(f"numbers {one + 1} and {other + 1}, their difference", _difference(one, other))
-    yield from _of_rows()
 
 
 def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
@@ -224,12 +221,6 @@ def _added(tables: Sequence[_Learned]) -> Score:
         return total
 
     return score
-
-
-def _of_rows() -> Iterator[Feature]:
-    yield Feature("all numbers, their sum", lambda rows: rows.sum(axis=1))
-    yield Feature("the greatest number", lambda rows: rows.max(axis=1))
-    yield Feature("the least number", lambda rows: rows.min(axis=1))
 
 
 def _column(place: int) -> Callable[[IntArray], IntArray]:

@@ -3,13 +3,14 @@
 A session is held in one of three ways. By *machines*: the parties' own, which exchange the bytes that the driver of
 an agent would send, without a network between them; a deadline passes once nobody has anything left to say. By
 *agents*, over memory. By *arrays*, phase by phase. What it leaves is the same: the numbers of each party's reports as
-they were read from its bytes, and what the server released.
+they were read from its bytes, and what the server released. Where nobody trusts it, that is the first session's again.
 
 The rule that holds here: nothing is drawn or charged but by the code that runs in a session, and every output is of a
 session of its own, or of a party of its own, whose noise nobody else has.
 """
 
 import collections
+import copy
 import dataclasses
 import functools
 import hashlib
@@ -40,6 +41,7 @@ from ...protocol.roles import SERVER
 from ...protocol.roster import Roster
 from ...protocol.server_machine import ServerMachine
 from ...protocol.sides import SessionMode
+from ...protocol.tally import Tally
 from ...transports.memory import MemoryTransport
 from ..running.earlier_reports import EarlierReports
 from ..running.session import Adversity, AgentClasses, Told, run_agents
@@ -265,6 +267,7 @@ def session_sampler(
         return make_noise()
 
     keeps = any(phase.kept is not None for phase in protocol.phases)
+    held = protocol if protocol.trusts_server else _telling_once(protocol)
 
     def draw(number: int, stream: int) -> IntArray:
         outputs: list[Sequence[int]] = []
@@ -272,11 +275,26 @@ def session_sampler(
             session = f"{SESSION}-{len(outputs)}"
             of_rounds = (noises()(session, _SIDES * stream + side, each) for each in range(num_sessions))
             kept: dict[str, KeptReports] = {"kept": {}} if keeps else {}  # from round to round, and no further
-            rounds = [shown(hold(protocol, inputs, session=session, noise=noise, **kept)) for noise in of_rounds]
+            rounds = [shown(hold(held, inputs, session=session, noise=noise, **kept)) for noise in of_rounds]
             outputs += [[number for part in parts for number in part] for parts in zip(*rounds, strict=True)]
         return np.array(outputs[:number], dtype=np.int64).reshape(number, -1)
 
     return draw
+
+
+def _telling_once(protocol: PhasedProtocol[Any, Any]) -> PhasedProtocol[Any, Any]:
+    """Return the protocol, in whose sessions the first outcome is told again: it is made of reports that are shown."""
+    told = copy.copy(protocol)
+    for name in ("outcome", "own_outcomes"):
+        made: list[Any] = []
+        setattr(told, name, functools.partial(_first_of, made, getattr(protocol, name)))
+    return told
+
+
+def _first_of(made: list[Any], make: Callable[[Sequence[Tally]], Any], tallies: Sequence[Tally]) -> Any:
+    if not made:
+        made.append(make(tallies))
+    return made[0]
 
 
 class _Wire:

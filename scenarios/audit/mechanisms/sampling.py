@@ -4,6 +4,7 @@ Simulated outputs are `SimulatedNoise`'s uniforms through `randomize_rows`, as t
 `SecureNoise`'s, one at a time, as an agent has them.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -57,8 +58,13 @@ def simulated_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
     return draw
 
 
+@functools.cache  # what it draws by takes long to make
+def _secure_noise() -> SecureNoise:
+    return SecureNoise()
+
+
 def secure_draw(
-    mechanism: RowMechanism, row: PrivateRow, make_noise: Callable[[], SecureNoise] = SecureNoise
+    mechanism: RowMechanism, row: PrivateRow, make_noise: Callable[[], SecureNoise] = _secure_noise
 ) -> OutputSampler:
     """Return draws of a row's reports with the noise of deployments, which know no streams."""
     values = list(row)

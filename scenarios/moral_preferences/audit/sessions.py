@@ -181,7 +181,7 @@ def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequen
         is_tight=parameters.mechanism == "laplace",
         # Each output is the maximum of an objective of its own.
         share=0.02 if parameters.mechanism == "functional" or parameters.paradigm.model.trusts_server else 0.2,
-        secure_share=_SECURE_SHARES.get(parameters.mechanism, 0.1),
+        secure_share=0.04 if parameters.paradigm.model.trusts_server else _SECURE_SHARES.get(parameters.mechanism, 0.1),
         note="Scored by a projection: many noisy objectives have the same maximum."
         if parameters.mechanism == "functional"
         else "",
