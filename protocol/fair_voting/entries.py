@@ -17,12 +17,21 @@ from ..errors import ConfigurationError, refuse, require
 from ..phases import Entries
 from .parameters import SEPARATOR
 
-__all__ = ["MOST_NAMED", "alternatives_of", "check_order", "groups_of", "names_of", "names_two_groups", "orders_of"]
+__all__ = [
+    "MOST_NAMED",
+    "RANKINGS_LOOKED_AT",
+    "alternatives_of",
+    "check_order",
+    "groups_of",
+    "names_of",
+    "names_two_groups",
+    "orders_of",
+]
 
 MOST_NAMED: Final = 20
 """Names in an error message."""
 # Rankings from which alternatives are found: one line may be wrong, and most are not.
-_RANKINGS_LOOKED_AT: Final = 1_000
+RANKINGS_LOOKED_AT: Final = 1_000
 _READ_AT_ONCE: Final = 4_096
 _END: Final = "\n"
 """Between entries that are read together: no name is a space alone."""
@@ -64,7 +73,7 @@ def alternatives_of(entries: Entries) -> list[str]:
     Raises:
         ConfigurationError: they have but one.
     """
-    sets = Counter(frozenset(names_of(entry)) - {""} for entry in entries[:_RANKINGS_LOOKED_AT])
+    sets = Counter(frozenset(names_of(entry)) - {""} for entry in entries[:RANKINGS_LOOKED_AT])
     del sets[frozenset()]  # of empty entries, which `encode` refuses
     usual: frozenset[str] = sets.most_common(1)[0][0] if sets else frozenset()
     allowed = f"two names or more, the best first, with {SEPARATOR!r} between them"

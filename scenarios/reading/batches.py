@@ -126,19 +126,26 @@ class TableFiles:
                     table = {name: batch.table[column] for name, column in zip(names, own, strict=True)}
                     yield dataclasses.replace(batch, table=table)
 
-    def distinct(self, name: str) -> Entries:
-        """Return what is distinct in a column, by one pass over it.
+    def counts(self, name: str) -> dict[Any, int]:
+        """Return how often each distinct entry stands in a column, in the order of their first rows: one pass over it.
 
         Raises:
             ConfigurationError: as `batches`, or it is too much.
         """
-        found = set[Any]()
+        found = dict[Any, int]()
         for batch in self.batches([name]):
             entries = batch.table[name]
-            found.update(entries.names if isinstance(entries, CodedColumn) else np.unique(entries).tolist())
+            is_coded = isinstance(entries, CodedColumn)
+            codes, first, numbers = np.unique(
+                entries.codes if is_coded else np.asarray(entries), return_index=True, return_counts=True
+            )
+            distinct: list[Any] = codes.tolist()
+            for place in np.argsort(first).tolist():
+                entry = entries.names[distinct[place]] if is_coded else distinct[place]
+                found[entry] = found.get(entry, 0) + int(numbers[place])
             most = f"at most {_MOST_DISTINCT:,} different entries"
             refuse(len(found) > _MOST_DISTINCT, f"{name} ({batch.source})", "more", most)
-        return sorted(found)
+        return found
 
 
 def _found(path: str, field: str) -> list[Path]:

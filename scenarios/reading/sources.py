@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries, Inputs
+from .batches import TableFiles
 
 __all__ = ["PartiesTable", "PartySources", "ReadParties", "RowFiles", "located"]
 
@@ -30,9 +31,9 @@ def _as_they_are(table: Mapping[str, Entries]) -> dict[str, Entries]:
     return dict(table)
 
 
-def _of_nothing(names: Sequence[str], distinct: Callable[[str], Entries]) -> dict[str, Any]:
+def _of_nothing(files: TableFiles) -> dict[str, Any]:
     """Return no parameters."""
-    del names, distinct
+    del files
     return {}
 
 
@@ -44,16 +45,17 @@ class RowFiles:
         path: a file, a folder or a pattern, as `reading.batches` has it.
         columns: what the files call columns that the protocol calls otherwise.
         only: the columns that count; without any, all but that of names.
-        prepared: what is done to rows before the protocol has them.
-        parameters_of: what columns of these names say of the parameters, where the scenario does not; it may ask what
-            is distinct in one of them, which takes a pass over the files.
+        prepared: what is done to rows before the protocol has them; what it makes an array of numbers is coded, and a
+            protocol completes nothing of it.
+        parameters_of: what the files say of the parameters, where the scenario does not; asked before any row is
+            prepared.
     """
 
     path: str
     columns: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     only: Sequence[str] = ()
     prepared: Callable[[Mapping[str, Entries]], dict[str, Entries]] = _as_they_are
-    parameters_of: Callable[[Sequence[str], Callable[[str], Entries]], Mapping[str, Any]] = _of_nothing
+    parameters_of: Callable[[TableFiles], Mapping[str, Any]] = _of_nothing
 
 
 @dataclasses.dataclass(frozen=True)

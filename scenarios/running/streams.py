@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -108,13 +108,17 @@ def _stream_of(rows: RowFiles, role: str) -> PartyStream:
     files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, left_out=role)
     names = [name for name in files.names if not rows.only or name in rows.only]
 
+    parameters = rows.parameters_of(files)
+
     def batches(folder: Path) -> Generator[Batch]:
         del folder
         for batch in files.batches(names):
-            yield Batch(rows.prepared(batch.table), batch.num_rows, "", batch.where)
+            with _naming(batch.where):
+                table = rows.prepared(batch.table)
+            yield Batch(table, batch.num_rows, "", batch.where)
 
     return PartyStream(
-        parameters=rows.parameters_of(files.names, files.distinct),
+        parameters=parameters,
         fixed=frozenset(),
         check=lambda _: None,
         num_parties=files.num_rows,
@@ -125,23 +129,25 @@ def _stream_of(rows: RowFiles, role: str) -> PartyStream:
 
 
 class _Unread(Mapping[str, Entries]):
-    """Columns of which nobody looks at the entries before parties come."""
+    """Columns before parties come: nobody looks at the entries of any, unless it has codes, and then there are none."""
 
-    def __init__(self, names: Collection[str]) -> None:
-        self._names = names
+    def __init__(self, table: Mapping[str, Entries]) -> None:
+        self._table = table
 
     def __getitem__(self, name: str) -> Entries:
+        if isinstance(entries := self._table[name], np.ndarray):
+            return entries
         allowed = "given, since parties come in batches, and parameters before them"
         raise ConfigurationError(field=f"parameters that follow from {name}", value="left out", allowed=allowed)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names
+        return name in self._table
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._table)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._table)
 
 
 class StreamedInputs:
@@ -174,7 +180,7 @@ class StreamedInputs:
             folder = self._folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             batches = stack.enter_context(contextlib.closing(self._stream.open(folder)))
             for batch in batches:
-                with blaming(type(self._protocol)), _naming(batch):
+                with blaming(type(self._protocol)), _naming(batch.where):
                     inputs = checked_inputs(
                         self._protocol, self._protocol.encode(batch.table), num_parties=batch.num_parties
                     )
@@ -209,11 +215,11 @@ class StreamedInputs:
 
 
 @contextlib.contextmanager
-def _naming(batch: Batch) -> Generator[None]:
+def _naming(where: Callable[[int], str] | None) -> Generator[None]:
     """Let errors say where a row stands, if somebody knows."""
     try:
         yield
     except ConfigurationError as error:
-        if batch.where is None or (named := located(error, batch.where)) is None:
+        if where is None or (named := located(error, where)) is None:
             raise
         raise named from None

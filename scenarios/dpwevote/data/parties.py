@@ -6,7 +6,7 @@ votes as a scenario says; and a line with answers to some of its motions alone i
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -17,7 +17,7 @@ from ....protocol.dpwevote import DPWeVote
 from ....protocol.dpwevote.protocol import OPINIONS
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse
 from ....protocol.phases import Entries
-from ...reading.batches import is_in_batches
+from ...reading.batches import TableFiles, is_in_batches
 from ...reading.cells import nearest_multiple, number_of
 from ...reading.conversion import convert
 from ...reading.frames import path_of
@@ -216,14 +216,14 @@ def rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str, 
         number = len(next(iter(table.values()), ()))
         return {_WEIGHT: table[_WEIGHT] if _WEIGHT in table else np.ones(number), **votes}
 
-    def parameters_of(names: Sequence[str], distinct: Callable[[str], Entries]) -> Mapping[str, Any]:
-        if _WEIGHT not in names:
-            columns: dict[str, Entries] = dict.fromkeys(names, ())
+    def parameters_of(files: TableFiles) -> Mapping[str, Any]:
+        if _WEIGHT not in files.names:
+            columns: dict[str, Entries] = dict.fromkeys(files.names, ())
             _check_without_weights(PartiesTable((), columns, source=options.file), candidates, parameters)
             return _ONE_VOTE
         if parameters.get("public_weights") is not True or "weights" in parameters:
             return {}
-        weights = {number_of(str(weight)) for weight in distinct(_WEIGHT)}
+        weights = {number_of(str(weight)) for weight in files.counts(_WEIGHT)}
         return {"weights": sorted(filter(math.isfinite, weights))}
 
     return RowFiles(

@@ -1,6 +1,8 @@
 """Elections as the voters of a fair voting session."""
 
 import dataclasses
+import itertools
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -8,13 +10,15 @@ import msgspec
 import numpy as np
 
 from ....protocol.columns import CodedColumn
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, one_of
 from ....protocol.fair_voting import FairVoting
-from ....protocol.fair_voting.entries import groups_of
+from ....protocol.fair_voting.entries import RANKINGS_LOOKED_AT, alternatives_of, groups_of
 from ....protocol.fair_voting.parameters import JOINT
+from ....protocol.phases import Entries
+from ...reading.batches import TableFiles, is_in_batches
 from ...reading.conversion import convert
 from ...reading.frames import path_of
-from ...reading.sources import PartiesTable, PartySources
+from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
 from .files import RankingFile, load_rankings
 from .groups import Grouping, crossed
@@ -130,8 +134,55 @@ def _table_of(path: str) -> str | dict[str, Any]:
     return {_FILES[0]: path} if is_of_ballots(path) else path
 
 
+def rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> RowFiles | None:
+    """Return the files that hold voters, groups and rankings, by their path or a table, to be read in batches.
+
+    Groups and their sizes are counted by a pass over them; alternatives are those of the first rankings.
+    """
+    options: dict[str, Any] = {_FILES[0]: parties} if isinstance(parties, str) else dict(parties)
+    path = options.get(_FILES[0])
+    if not isinstance(path, str) or options.keys() - {_FILES[0], "columns"} or not is_in_batches(path):
+        return None
+    table: RankingTable = convert(options, RankingTable, _FIELD)
+    groups = dict[str, int]()
+
+    def parameters_of(files: TableFiles) -> Mapping[str, Any]:
+        found: dict[str, Any] = {}
+        if "group" in files.names:
+            numbers = Counter[str]()
+            for entry, number in files.counts("group").items():
+                numbers[str(entry).strip()] += number
+            named: list[str] = convert(parameters.get("groups", []), list[str], "groups")
+            try:
+                names = groups_of(list(numbers), named)
+            except ConfigurationError as error:  # of a row among the distinct ones, which is nobody's
+                raise ConfigurationError(field="group", value=error.value, allowed=error.allowed) from None
+            groups.update((name, place) for place, name in enumerate(names))
+            found = {"groups": names, "group_sizes": [numbers[name] for name in names]}
+        if "ranking" in files.names and "alternatives" not in parameters:
+            rankings = itertools.chain.from_iterable(batch.table["ranking"] for batch in files.batches(["ranking"]))
+            found["alternatives"] = alternatives_of(list(itertools.islice(rankings, RANKINGS_LOOKED_AT)))
+        return {name: value for name, value in found.items() if name not in parameters}
+
+    def prepared(table: Mapping[str, Entries]) -> dict[str, Entries]:
+        if "group" not in table:
+            return dict(table)
+        members = CodedColumn.of(table["group"])
+        places = members.recoded({name: groups.get(name.strip(), -1) for name in members.names})
+        if (places < 0).any():  # counted before, and changed since
+            row = int(np.argmax(places < 0))
+            allowed = one_of(groups, members[row])
+            raise ConfigurationError(field=f"group in row {row + 1}", value=members[row], allowed=allowed)
+        return {**table, "group": places}
+
+    return RowFiles(
+        path=path, columns=table.columns, only=("group", "ranking"), prepared=prepared, parameters_of=parameters_of
+    )
+
+
 SOURCES: Final = PartySources(
     read=_read,
+    rows_of=rows_of_voters,
     paths=("file", "groups_file"),
     path_tables=("group_files",),
     made_up=frozenset({_GENERATOR}),

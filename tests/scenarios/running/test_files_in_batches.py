@@ -263,3 +263,73 @@ def test_a_quota_that_nobody_reaches_is_refused_before_anything_is_released(*, i
     with pytest.raises(ConfigurationError, match="quota must be at most") as caught:
         run_session(resolved("s", {**PARAMETERS["joint"], "public_weights": is_public, "quota": 7.0}), seed=3)
     assert f"{3 if is_public else 6}" in caught.value.allowed
+
+
+# Elections.
+
+
+def ballots(number: int) -> Columns:
+    draw = random.Random(9)
+    return {
+        "voter": [f"v{place}" for place in range(number)],
+        "group": [draw.choice(["town", "village ", "town "]) for _ in range(number)],
+        "ranking": [" > ".join(draw.sample(["pool", "rink", "library"], 3)) for _ in range(number)],
+    }
+
+
+def election(file: Path | str, parameters: dict[str, Any], **more: Any) -> Local:
+    voters = {"file": str(file), **more} if more else str(Path.cwd() / file)
+    own = {"epsilon": 1.0, **parameters}
+    content = {"protocol": "fair-voting", "name": "e", "seed": 3, "transport": "array", "parameters": own}
+    scenario = Path("election.json")
+    scenario.write_text(json.dumps({**content, "voters": voters}))
+    return resolve(load_scenario(str(scenario)))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"mechanism": "laplace"},
+        {"mechanism": "exponential", "groups": ["village", "town"]},
+        {"mechanism": "noisy_scores"},
+        {"mechanism": "joint_ranking"},
+        {"mechanism": "sampled_pair", "alternatives": ["rink", "library", "pool"]},
+    ],
+)
+@pytest.mark.parametrize("end", [".parquet", ".csv"])
+def test_ballots_in_batches_have_the_bits_of_a_file_that_is_read_at_once(parameters: dict[str, Any], end: str) -> None:
+    columns = ballots(50)
+    write(Path("all.csv"), columns)
+    for number, (start, stop) in enumerate([(0, 3), (3, 30), (30, 50)]):
+        write(Path(f"parts/{number}{end}"), part(columns, start, stop))
+    at_once, streamed = (election(path, parameters) for path in ("all.csv", "parts"))
+    assert isinstance(streamed, Streamed) and not isinstance(at_once, Streamed)  # noqa: PT018  one is, one is not
+    found, expected = (run_session(each, seed=3) for each in (streamed, at_once))
+    assert found.outcome == expected.outcome
+    assert list(found.tallies) == list(expected.tallies)
+
+
+@pytest.mark.parametrize(
+    ("column", "entry", "field", "allowed"),
+    [
+        ("group", "", "group", "one group, such as"),
+        ("group", "town; village", "group", "one group, such as"),
+        ("ranking", "pool > rink", "ranking: missing alternative (b.parquet row 2)", "each of"),
+    ],
+)
+def test_a_wrong_ballot_is_named(column: str, entry: str, field: str, allowed: str) -> None:
+    write(Path("s/a.parquet"), ballots(9))
+    wrong = ballots(3)
+    wrong[column][1] = entry
+    write(Path("s/b.parquet"), wrong)
+    with pytest.raises(ConfigurationError) as caught:
+        run_session(election("s", {"mechanism": "laplace"}), seed=3)
+    assert caught.value.field == field
+    assert allowed in caught.value.allowed
+
+
+def test_sizes_of_groups_that_are_not_the_file_s_are_refused() -> None:
+    write(Path("s/a.parquet"), ballots(9))
+    own = {"mechanism": "laplace", "groups": ["town", "village"], "group_sizes": [1, 8]}
+    with pytest.raises(ConfigurationError, match="group 'town' must be the 1 of group_sizes"):
+        run_session(election("s", own), seed=3)
