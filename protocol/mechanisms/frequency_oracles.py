@@ -31,8 +31,7 @@ from .randomized_response import check_epsilon
 
 __all__ = ["FrequencyOracle", "HadamardResponse", "LocalHashing", "OracleLaw", "SubsetSelection"]
 
-# Numbers of a table that is worked on at once: a bound on memory.
-_BLOCK: Final = 1 << 20
+_BLOCK: Final = 1 << 20  # numbers of a table that is worked on at once: a bound on memory
 
 
 class OracleLaw(NamedTuple):
@@ -91,9 +90,15 @@ class FrequencyOracle(ExactMechanism):
     def supports(self, reports: IntArray, values: IntArray) -> NDArray[np.bool_]:
         """Return which of n reports of one value each, shape (n, numbers), support which of c values: shape (n, c)."""
 
-    @abc.abstractmethod
+    @exact_arguments
     def support_counts(self, reports: IntArray) -> IntArray:
         """Return how many reports of one value each support each value, and how many tell of it: a tally, (2, k)."""
+        check_numbers("reports", reports, self.report_range)
+        return self.count(reports.reshape(-1, self.law.num_numbers))
+
+    @abc.abstractmethod
+    def count(self, reports: IntArray) -> IntArray:
+        """Return `support_counts` of reports that are in range, shape (n, numbers)."""
 
     @abc.abstractmethod
     def make_reports(self, values: IntArray, kept: NDArray[np.bool_], drawn: IntArray) -> IntArray:
@@ -175,8 +180,7 @@ class FrequencyOracle(ExactMechanism):
         return self.make_reports(values.reshape(-1), kept, drawn).reshape(number, self.num_reports_of(width))
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        rows, drawn = np.array([values], dtype=np.int64), np.array([uniforms], dtype=np.float64)
-        return self.randomize_rows(rows, drawn)[0].tolist()
+        return self.randomize_rows(np.array([values], dtype=np.int64), np.array([uniforms]))[0].tolist()
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Toss the coin and draw the integers, for one value after another. See `ExactMechanism`."""
@@ -248,8 +252,7 @@ class SubsetSelection(FrequencyOracle):
         subsets = self.subsets(reports)
         return np.array([(subsets == value).any(axis=1) for value in values]).reshape(len(values), len(reports)).T
 
-    @exact_arguments
-    def support_counts(self, reports: IntArray) -> IntArray:
+    def count(self, reports: IntArray) -> IntArray:
         supporting = np.bincount(self.subsets(reports).reshape(-1), minlength=self.num_choices)
         return np.array([supporting, np.full(self.num_choices, len(reports))], dtype=np.int64)
 
@@ -324,9 +327,8 @@ class HadamardResponse(_OneNumber):
         own, places = reports // self.block_size, reports % self.block_size
         return (own == blocks) & ~_is_odd((rows + 1) & places)
 
-    @exact_arguments
-    def support_counts(self, reports: IntArray) -> IntArray:
-        table = np.bincount(reports.reshape(-1), minlength=self.law.greatest + 1)
+    def count(self, reports: IntArray) -> IntArray:
+        table = np.bincount(reports[:, 0], minlength=self.law.greatest + 1)
         half = 1
         while half < self.block_size:
             pairs = table.reshape(-1, 2, half)
@@ -398,9 +400,8 @@ class LocalHashing(_OneNumber):
         factors, shifts, told = self._parts(reports)
         return (factors * values + shifts) % self.prime % self.num_hashes == told
 
-    @exact_arguments
-    def support_counts(self, reports: IntArray) -> IntArray:
-        """Count v = (u − b)/a mod P for u = y, y + g, … below P. See `FrequencyOracle.support_counts`."""
+    def count(self, reports: IntArray) -> IntArray:
+        """Count v = (u − b)/a mod P for u = y, y + g, … below P. See `FrequencyOracle.count`."""
         factors, shifts, told = self._parts(reports)
         inverses = np.array([pow(factor, -1, self.prime) for factor in factors[:, 0].tolist()], dtype=np.int64)[:, None]
         steps = np.arange(0, self.prime, self.num_hashes)

@@ -164,7 +164,9 @@ def test_draws_have_the_mean_and_the_spread_that_are_stated(kind: type[Frequency
 def test_tallies_of_parts_add_up_to_the_tally_of_all(kind: type[FrequencyOracle]) -> None:
     oracle = kind(2.0, 30)
     values = np.arange(300) % 30
-    reports = oracle.perturb(values, seed=1).reshape(300, -1)
+    flat = oracle.perturb(values, seed=1)
+    reports = flat.reshape(300, -1)
+    assert oracle.support_counts(flat).tolist() == oracle.support_counts(reports).tolist()
     parts = oracle.support_counts(reports[:100]) + oracle.support_counts(reports[100:])
     assert parts.tolist() == oracle.support_counts(reports).tolist()
     assert oracle.estimate_support(parts) == oracle.estimate(reports)
@@ -183,6 +185,9 @@ def test_bad_parameters_are_refused(kind: type[FrequencyOracle]) -> None:
             kind(1.0, size)
     with pytest.raises(ConfigurationError, match="one report for each person"):
         kind(1.0, 5).estimate([[0] * 2 * kind(1.0, 5).num_reports_of(1)])
+    low, high = kind(1.0, 5).report_range
+    with pytest.raises(ValueError, match=rf"reports must be in \[0, {high}\], got {low} to {high + 1}"):
+        kind(1.0, 5).support_counts(np.array([low, high + 1] * kind(1.0, 5).law.num_numbers))
     with pytest.raises(ValueError, match=r"expected counts of shape \(2, 5\), got \(2, 4\)"):
         kind(1.0, 5).estimate_support(np.zeros((2, 4), dtype=np.int64))
 
