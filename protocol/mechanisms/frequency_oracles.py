@@ -126,11 +126,11 @@ class FrequencyOracle(ExactMechanism):
         return self.law.keep * (supporting - against) + reach * against - 1
 
     @exact_arguments
-    def estimate_support(self, counts: IntArray) -> tuple[Estimate, ...]:
-        """Return how many persons hold each value, unbiased, in order, by `support_counts`.
+    def estimate_support(self, counts: IntArray, num_reports: int) -> tuple[Estimate, ...]:
+        """Return how many persons hold each value, unbiased, in order, by `support_counts` of so many reports.
 
-        Variances are unbiased as well: the squares of all contributions, less the number itself, which is the sum of
-        their squared means. ValueError: the counts have another shape than (2, k).
+        A variance is estimated by the squares of all contributions, less the number itself, which is the sum of their
+        squared means; it is at least what so many reports have. ValueError: the counts' shape is not (2, k).
         """
         if counts.shape != (2, self.num_choices):
             raise ValueError(f"expected counts of shape (2, {self.num_choices}), got {counts.shape}")
@@ -138,12 +138,13 @@ class FrequencyOracle(ExactMechanism):
         for_it, against_it = counts[0].astype(np.float64), (counts[1] - counts[0]).astype(np.float64)
         values = for_it * supporting + against_it * against
         squares = for_it * square(supporting) + against_it * square(against)
-        return tuple(map(Estimate, values.tolist(), np.sqrt(np.maximum(squares - values, 0.0)).tolist()))
+        least = num_reports * float(min(self.variance_of(0, 0), self.variance_of(0, 1)))
+        return tuple(map(Estimate, values.tolist(), np.sqrt(np.maximum(squares - values, least)).tolist()))
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
         allowed = "one report for each person: estimate each column of values by itself"
         require(reports.shape[1] == self.law.num_numbers, "reports", f"shape {reports.shape}", allowed)
-        return self.estimate_support(self.support_counts(reports))
+        return self.estimate_support(self.count(reports), len(reports))
 
     @property
     def value_range(self) -> tuple[int, int]:
@@ -279,9 +280,8 @@ class HadamardResponse(_OneNumber):
 
     Values take turns at the blocks, and each has a row of its block's matrix but the first; b is the least power of two
     above k/B. A report, block·b + place, tells of the values of its own block alone. B is the power of two of the least
-    mean variance over values, whoever holds which: 1/(B·(p − (1 − p)/(2B − 1))²). The source's, the greatest up to e^ε,
-    has a larger one at nearly every ε. Below ε = 1.34 there is one block: the form for high privacy. An estimate is a
-    fast Walsh and Hadamard transform of at most 4k places.
+    mean variance over values, whoever holds which: 1/(B·(p − (1 − p)/(2B − 1))²), and 1 below ε = 1.34 (the form for
+    high privacy); the source's is the greatest up to e^ε. An estimate is a fast transform of at most 4k places.
 
     Source:
         Acharya, Sun and Zhang (2019), Sections 4 (high privacy) and 5 (any ε).
