@@ -213,7 +213,7 @@ class SubsetSelection(FrequencyOracle):
     order, stand for one subset of ω values.
 
     Source:
-        Ye and Barg (2018), Section III, equations (6) and (9); Wang et al. (2016), arXiv:1610.08025.
+        Ye and Barg (2018), arXiv:1702.00610; Wang et al. (2016), arXiv:1607.08025, of maximal mutual information.
     """
 
     most_choices: ClassVar[int] = 10_000
@@ -284,7 +284,7 @@ class HadamardResponse(_OneNumber):
     high privacy); the source's is the greatest up to e^ε. An estimate is a fast transform of at most 4k places.
 
     Source:
-        Acharya, Sun and Zhang (2019), Sections 4 (high privacy) and 5 (any ε).
+        Acharya, Sun and Zhang (2019), arXiv:1802.04705: the scheme for high privacy, and the general one.
     """
 
     @functools.cached_property
@@ -352,7 +352,7 @@ class LocalHashing(_OneNumber):
     take about a second, reports of 1,000,000 values 5 ms each.
 
     Source:
-        Wang, Blocki, Li and Jha (2017), Section 4.4; Carter and Wegman (1979), Proposition 7, for the functions.
+        Wang, Blocki, Li and Jha (2017), Section 4; Carter and Wegman (1979), the class H₁, for the functions.
     """
 
     @functools.cached_property
