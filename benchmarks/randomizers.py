@@ -1,5 +1,6 @@
-"""k-RR of many values with estimates, beside libraries in which every user is a call of a client."""
+"""k-RR and local hashing of many values with estimates, beside libraries in which every user is a call of a client."""
 
+import math
 import pathlib
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -7,8 +8,9 @@ from typing import Final
 
 import msgspec
 import numpy as np
+from psephos.protocol.arrays import IntArray
 from psephos.protocol.estimators import estimate_counts
-from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, LocalHashing
 from psephos.protocol.randomness import SimulatedNoise, philox_rows
 from rivals import Rival, RivalError, open_rival
 from table import NOTHING, Row, at_least, skipped
@@ -27,6 +29,8 @@ _BATCH_ROWS: Final = 1 << 15  # as the array path has it
 _MOST_ONE_BY_ONE: Final = 100_000
 _LIBRARIES: Final = ("multi-freq-ldpy", "pure-ldp")
 _WITH_COMPILED_LOOP: Final = "multi-freq-ldpy"
+_WITH_HASHING: Final = "pure-ldp"
+_HASHED_CHOICES: Final = 100
 # Of many thousand honest estimates, none is farther off.
 _MOST_STANDARD_ERRORS: Final = 5
 
@@ -55,12 +59,15 @@ class _Population:
         Raises:
             ValueError: they are too far off.
         """
-        truth = np.bincount(self.values[:num_values], minlength=len(_SHARES))
-        expected = np.rint(truth @ np.array(self.mechanism.channel_matrix())).astype(np.int64)
-        errors = [estimate.standard_error for estimate in estimate_counts(self.mechanism, expected.tolist())]
-        for count, true, error in zip(counts, truth.tolist(), errors, strict=True):
+        truth = np.bincount(self.values[:num_values], minlength=len(counts))
+        for count, true, error in zip(counts, truth.tolist(), self.errors(truth), strict=True):
             if not abs(count - true) <= _MOST_STANDARD_ERRORS * error:
                 raise ValueError(f"estimated {count:.0f} of {num_values} where it is {true}, give or take {error:.0f}")
+
+    def errors(self, truth: IntArray) -> list[float]:
+        """Return the standard errors of estimates of these numbers."""
+        expected = np.rint(truth @ np.array(self.mechanism.channel_matrix())).astype(np.int64)
+        return [estimate.standard_error for estimate in estimate_counts(self.mechanism, expected.tolist())]
 
     def run_as_arrays(self) -> list[float]:
         """Randomize and count batch by batch, then estimate."""
@@ -82,8 +89,53 @@ class _Population:
         return [estimate.value for estimate in estimate_counts(self.mechanism, counts)]
 
 
+class _Hashed(_Population):
+    """Values that local hashing reports."""
+
+    def __init__(self, num_values: int) -> None:
+        super().__init__(0)
+        self.oracle = LocalHashing(_EPSILON, _HASHED_CHOICES)
+        self.values = np.random.default_rng(_SEED).integers(0, _HASHED_CHOICES, num_values)
+
+    def errors(self, truth: IntArray) -> list[float]:
+        """Return the standard errors of estimates of these numbers."""
+        own, other = (float(self.oracle.variance_of(0, holder)) for holder in (0, 1))
+        total = int(truth.sum())
+        return [math.sqrt(number * own + (total - number) * other) for number in truth.tolist()]
+
+    def run_as_arrays(self) -> list[float]:
+        """Randomize and estimate."""
+        reports = self.oracle.perturb(self.values, seed=_SEED)
+        return [estimate.value for estimate in self.oracle.estimate(reports)]
+
+
 def measure(*, quick: bool) -> Iterator[Row]:
     """Yield values a second, as arrays and one at a time, beside each library."""
+    yield from _k_rr(quick=quick)
+    yield from _local_hashing(quick=quick)
+
+
+def _local_hashing(*, quick: bool) -> Iterator[Row]:
+    hashed = _Hashed(2_000 if quick else 10_000)
+    what = f"local hashing of {len(hashed.values):,} values of {_HASHED_CHOICES} with estimates, beside {_WITH_HASHING}"
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "values.npy"
+        np.save(file, hashed.values)
+        try:
+            with open_rival("rival_clients.py", _WITH_HASHING, str(file), str(_HASHED_CHOICES), str(_EPSILON)) as rival:
+                contestants: dict[str, Callable[[], float]] = {
+                    "hashing": lambda: _ask(rival, "hashing", hashed),
+                    "arrays": lambda: _run(hashed, hashed.run_as_arrays, num_values=len(hashed.values)),
+                }
+                times = interleave(contestants, trials=_TRIALS)
+        except RivalError as error:
+            yield skipped(what, str(error))
+            return
+    ours, theirs = (f"{len(hashed.values) / times.median(name):,.0f} values/s" for name in ("arrays", "hashing"))
+    yield Row(what, ours, theirs, f"{times.ratio('hashing', to='arrays'):.2f}", NOTHING, NOTHING)
+
+
+def _k_rr(*, quick: bool) -> Iterator[Row]:
     num_values = 100_000 if quick else 1_000_000
     population = _Population(num_values)
     with tempfile.TemporaryDirectory() as folder:

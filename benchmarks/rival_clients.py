@@ -65,7 +65,14 @@ def _pure_ldp(values: _Values, num_choices: int, epsilon: float) -> _Contestants
         server.aggregate_all([client.privatise(value) for value in listed])
         return [float(count) for count in server.estimate_all(domain)]
 
-    return {"clients": run_clients}
+    hashing: Any = importlib.import_module("pure_ldp.frequency_oracles.local_hashing")
+
+    def run_hashing() -> list[float]:
+        client, server = (kind(epsilon, num_choices, use_olh=True) for kind in (hashing.LHClient, hashing.LHServer))
+        server.aggregate_all([client.privatise(value) for value in listed])
+        return [float(count) for count in server.estimate_all(domain)]
+
+    return {"clients": run_clients, "hashing": run_hashing}
 
 
 _LIBRARIES: Final = {"multi-freq-ldpy": _multi_freq_ldpy, "pure-ldp": _pure_ldp}

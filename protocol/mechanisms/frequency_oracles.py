@@ -31,8 +31,7 @@ from .randomized_response import check_epsilon
 
 __all__ = ["FrequencyOracle", "HadamardResponse", "LocalHashing", "OracleLaw", "SubsetSelection"]
 
-# Numbers of a table that is worked on at once: a bound on memory.
-_BLOCK: Final = 1 << 20
+_BLOCK: Final = 1 << 20  # numbers of a table that is worked on at once: a bound on memory
 
 
 class OracleLaw(NamedTuple):
@@ -91,9 +90,15 @@ class FrequencyOracle(ExactMechanism):
     def supports(self, reports: IntArray, values: IntArray) -> NDArray[np.bool_]:
         """Return which of n reports of one value each, shape (n, numbers), support which of c values: shape (n, c)."""
 
-    @abc.abstractmethod
+    @exact_arguments
     def support_counts(self, reports: IntArray) -> IntArray:
         """Return how many reports of one value each support each value, and how many tell of it: a tally, (2, k)."""
+        check_numbers("reports", reports, self.report_range)
+        return self.count(reports.reshape(-1, self.law.num_numbers))
+
+    @abc.abstractmethod
+    def count(self, reports: IntArray) -> IntArray:
+        """Return `support_counts` of reports that are in range, shape (n, numbers)."""
 
     @abc.abstractmethod
     def make_reports(self, values: IntArray, kept: NDArray[np.bool_], drawn: IntArray) -> IntArray:
@@ -121,11 +126,11 @@ class FrequencyOracle(ExactMechanism):
         return self.law.keep * (supporting - against) + reach * against - 1
 
     @exact_arguments
-    def estimate_support(self, counts: IntArray) -> tuple[Estimate, ...]:
-        """Return how many persons hold each value, unbiased, in order, by `support_counts`.
+    def estimate_support(self, counts: IntArray, num_reports: int) -> tuple[Estimate, ...]:
+        """Return how many persons hold each value, unbiased, in order, by `support_counts` of so many reports.
 
-        Variances are unbiased as well: the squares of all contributions, less the number itself, which is the sum of
-        their squared means. ValueError: the counts have another shape than (2, k).
+        A variance is estimated by the squares of all contributions, less the number itself, which is the sum of their
+        squared means; it is at least what so many reports have. ValueError: the counts' shape is not (2, k).
         """
         if counts.shape != (2, self.num_choices):
             raise ValueError(f"expected counts of shape (2, {self.num_choices}), got {counts.shape}")
@@ -133,12 +138,13 @@ class FrequencyOracle(ExactMechanism):
         for_it, against_it = counts[0].astype(np.float64), (counts[1] - counts[0]).astype(np.float64)
         values = for_it * supporting + against_it * against
         squares = for_it * square(supporting) + against_it * square(against)
-        return tuple(map(Estimate, values.tolist(), np.sqrt(np.maximum(squares - values, 0.0)).tolist()))
+        least = num_reports * float(min(self.variance_of(0, 0), self.variance_of(0, 1)))
+        return tuple(map(Estimate, values.tolist(), np.sqrt(np.maximum(squares - values, least)).tolist()))
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
         allowed = "one report for each person: estimate each column of values by itself"
         require(reports.shape[1] == self.law.num_numbers, "reports", f"shape {reports.shape}", allowed)
-        return self.estimate_support(self.support_counts(reports))
+        return self.estimate_support(self.count(reports), len(reports))
 
     @property
     def value_range(self) -> tuple[int, int]:
@@ -175,8 +181,7 @@ class FrequencyOracle(ExactMechanism):
         return self.make_reports(values.reshape(-1), kept, drawn).reshape(number, self.num_reports_of(width))
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        rows, drawn = np.array([values], dtype=np.int64), np.array([uniforms], dtype=np.float64)
-        return self.randomize_rows(rows, drawn)[0].tolist()
+        return self.randomize_rows(np.array([values], dtype=np.int64), np.array([uniforms]))[0].tolist()
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Toss the coin and draw the integers, for one value after another. See `ExactMechanism`."""
@@ -208,7 +213,7 @@ class SubsetSelection(FrequencyOracle):
     order, stand for one subset of ω values.
 
     Source:
-        Ye and Barg (2018), Section III, equations (6) and (9); Wang et al. (2016), arXiv:1610.08025.
+        Ye and Barg (2018), arXiv:1702.00610; Wang et al. (2016), arXiv:1607.08025, of maximal mutual information.
     """
 
     most_choices: ClassVar[int] = 10_000
@@ -248,8 +253,7 @@ class SubsetSelection(FrequencyOracle):
         subsets = self.subsets(reports)
         return np.array([(subsets == value).any(axis=1) for value in values]).reshape(len(values), len(reports)).T
 
-    @exact_arguments
-    def support_counts(self, reports: IntArray) -> IntArray:
+    def count(self, reports: IntArray) -> IntArray:
         supporting = np.bincount(self.subsets(reports).reshape(-1), minlength=self.num_choices)
         return np.array([supporting, np.full(self.num_choices, len(reports))], dtype=np.int64)
 
@@ -276,12 +280,11 @@ class HadamardResponse(_OneNumber):
 
     Values take turns at the blocks, and each has a row of its block's matrix but the first; b is the least power of two
     above k/B. A report, block·b + place, tells of the values of its own block alone. B is the power of two of the least
-    mean variance over values, whoever holds which: 1/(B·(p − (1 − p)/(2B − 1))²). The source's, the greatest up to e^ε,
-    has a larger one at nearly every ε. Below ε = 1.34 there is one block: the form for high privacy. An estimate is a
-    fast Walsh and Hadamard transform of at most 4k places.
+    mean variance over values, whoever holds which: 1/(B·(p − (1 − p)/(2B − 1))²), and 1 below ε = 1.34 (the form for
+    high privacy); the source's is the greatest up to e^ε. An estimate is a fast transform of at most 4k places.
 
     Source:
-        Acharya, Sun and Zhang (2019), Sections 4 (high privacy) and 5 (any ε).
+        Acharya, Sun and Zhang (2019), arXiv:1802.04705: the scheme for high privacy, and the general one.
     """
 
     @functools.cached_property
@@ -324,9 +327,8 @@ class HadamardResponse(_OneNumber):
         own, places = reports // self.block_size, reports % self.block_size
         return (own == blocks) & ~_is_odd((rows + 1) & places)
 
-    @exact_arguments
-    def support_counts(self, reports: IntArray) -> IntArray:
-        table = np.bincount(reports.reshape(-1), minlength=self.law.greatest + 1)
+    def count(self, reports: IntArray) -> IntArray:
+        table = np.bincount(reports[:, 0], minlength=self.law.greatest + 1)
         half = 1
         while half < self.block_size:
             pairs = table.reshape(-1, 2, half)
@@ -350,7 +352,7 @@ class LocalHashing(_OneNumber):
     take about a second, reports of 1,000,000 values 5 ms each.
 
     Source:
-        Wang, Blocki, Li and Jha (2017), Section 4.4; Carter and Wegman (1979), Proposition 7, for the functions.
+        Wang, Blocki, Li and Jha (2017), Section 4; Carter and Wegman (1979), the class H₁, for the functions.
     """
 
     @functools.cached_property
@@ -398,9 +400,8 @@ class LocalHashing(_OneNumber):
         factors, shifts, told = self._parts(reports)
         return (factors * values + shifts) % self.prime % self.num_hashes == told
 
-    @exact_arguments
-    def support_counts(self, reports: IntArray) -> IntArray:
-        """Count v = (u − b)/a mod P for u = y, y + g, … below P. See `FrequencyOracle.support_counts`."""
+    def count(self, reports: IntArray) -> IntArray:
+        """Count v = (u − b)/a mod P for u = y, y + g, … below P. See `FrequencyOracle.count`."""
         factors, shifts, told = self._parts(reports)
         inverses = np.array([pow(factor, -1, self.prime) for factor in factors[:, 0].tolist()], dtype=np.int64)[:, None]
         steps = np.arange(0, self.prime, self.num_hashes)

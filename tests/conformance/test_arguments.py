@@ -271,7 +271,7 @@ def oracle(kind: type[FrequencyOracle]) -> list[Call]:
         "reach": {"value": Whole(1), "holder": Whole(3)},
         "variance_of": {"value": Whole(1), "holder": Whole(3)},
         "support_counts": {"reports": Integers(numbers)},
-        "estimate_support": {"counts": Integers([[1, 2, 3, 0], [5, 5, 5, 5]])},
+        "estimate_support": {"counts": Integers([[1, 2, 3, 0], [5, 5, 5, 5]]), "num_reports": Whole(5)},
     }
     made = methods(lambda: kind(1.0, 4), **called)
     return [call(kind, epsilon=Real(1.0), num_choices=Whole(100)), *mechanism(lambda: kind(1.0, 4)), *made]

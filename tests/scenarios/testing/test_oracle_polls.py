@@ -82,7 +82,8 @@ class StreetPoll(OnePhaseProtocol[Question, Streets, Counts]):
 
     def outcome(self, tallies: Sequence[Tally]) -> Streets:
         """Estimate."""
-        return Streets(tuple(map(Street, self.phase.oracle.estimate_support(tallies[0].totals))))
+        (tally,) = tallies
+        return Streets(tuple(map(Street, self.phase.oracle.estimate_support(tally.totals, tally.num_reports))))
 
 
 @pytest.mark.parametrize("oracle", KINDS)
