@@ -101,6 +101,11 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
         click.Option(
             ["--epsilon"], type=float, default=beginning.epsilon, show_default=True, help="What it may cost each one."
         ),
+        click.Option(
+            ["--trust"],
+            type=click.Choice(["local", "central"]),
+            help=f"local: nobody is trusted; central: who counts sees the {beginning.shown} (else asked, or local).",
+        ),
         click.Option(["--title"], help="One line that says what it is about."),
         click.Option(
             ["--to"],
@@ -128,6 +133,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     written = sample.name if own is None else os.path.relpath(own, target.parent)
     sheet = Sheet.of(own or sample, written=written, wanted=beginning.wanted)
     draft = _drafted(beginning, sheet, _chosen(beginning, given, target.parent))
+    trust, told = _trust(protocol, beginning, given["trust"])
     title = given["title"] or draft.title
     text = scenario_text(
         dataclasses.replace(draft, title=title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"),
@@ -136,6 +142,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         epsilon=given["epsilon"],
         made_by=shlex.join(["psephos", "new", beginning.word, *([] if own is None else [own.name])]),
         is_made_up=own is None,
+        trust=trust,
     )
     _check_characters(title, field="--title")
     _check_characters(text, field="FILE")
@@ -149,13 +156,33 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     _write(text, target)
     console = make_console()
     made_up = f"No file was given: {copy} is made up, and now yours to change." if own is None else ""
-    for sentence in (made_up, *draft.said, sheet.form.note(sheet.path.name)):
+    for sentence in (made_up, *draft.said, told, sheet.form.note(sheet.path.name)):
         if sentence:
             show_note(console, sentence)
     console.print(f"\n{text}", soft_wrap=True)
     console.print(f"Written to {target}", soft_wrap=True)
     if given["runs"]:
         context.invoke(run, scenario=str(target), out=given["out"])
+
+
+def _trust(protocol: str, beginning: "Beginning", given: str | None) -> tuple[str, str]:
+    """Return whom a scenario trusts, and a sentence where nobody said: asked in a terminal, and local elsewhere."""
+    from ...protocol.errors import ConfigurationError, one_of
+    from ..system import find_protocol
+
+    if not find_protocol(protocol).settings_by_trust:
+        return "", ""
+    if given is None and not sys.stdin.isatty():
+        return "local", f"Nobody is trusted. If who counts may see the {beginning.shown}, say --trust central."
+    words = {"yes": "central", "no": "local"}
+
+    def use(answer: str) -> str:
+        if answer not in {*words, *words.values()}:
+            raise ConfigurationError(field="--trust", value=answer, allowed=one_of(words, answer))
+        return words.get(answer, answer)
+
+    question = f"May the person who counts see the {beginning.shown}? (yes, no)"
+    return given_or_asked(given, field="--trust", question=question, use=use), ""
 
 
 def _chosen(beginning: "Beginning", given: "Mapping[str, Any]", folder: Path) -> "dict[str, Sequence[str]]":
