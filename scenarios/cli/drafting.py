@@ -85,6 +85,7 @@ def new() -> None:
 
 def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
     """Return the command that begins a scenario of a protocol."""
+    from ..system import find_protocol
 
     @click.pass_context
     def begin(context: click.Context, /, **given: Any) -> None:
@@ -101,11 +102,6 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
         click.Option(
             ["--epsilon"], type=float, default=beginning.epsilon, show_default=True, help="What it may cost each one."
         ),
-        click.Option(
-            ["--trust"],
-            type=click.Choice(["local", "central"]),
-            help=f"local: nobody is trusted; central: who counts sees the {beginning.shown} (else asked, or local).",
-        ),
         click.Option(["--title"], help="One line that says what it is about."),
         click.Option(
             ["--to"],
@@ -115,6 +111,9 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
         ),
         click.Option(["--run/--no-run", "runs"], default=True, help="Run it at once (default: yes)."),
     ]
+    if find_protocol(protocol).settings_by_trust:
+        help_ = f"local: nobody is trusted; central: who counts sees the {beginning.shown} (else asked, or local)."
+        parameters.insert(-3, click.Option(["--trust"], type=click.Choice(["local", "central"]), help=help_))
     short = beginning.help.partition(". ")[0].rstrip(".") + "."  # all of it: click would cut it off
     command = click.Command(beginning.word, callback=begin, params=parameters, help=beginning.help, short_help=short)
     return out_option(command)
@@ -133,7 +132,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     written = sample.name if own is None else os.path.relpath(own, target.parent)
     sheet = Sheet.of(own or sample, written=written, wanted=beginning.wanted)
     draft = _drafted(beginning, sheet, _chosen(beginning, given, target.parent))
-    trust, told = _trust(protocol, beginning, given["trust"])
+    trust, told = _trust(protocol, beginning, given.get("trust"))
     title = given["title"] or draft.title
     text = scenario_text(
         dataclasses.replace(draft, title=title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"),
@@ -167,19 +166,18 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
 
 def _trust(protocol: str, beginning: "Beginning", given: str | None) -> tuple[str, str]:
     """Return whom a scenario trusts, and a sentence where nobody said: asked in a terminal, and local elsewhere."""
-    from ...protocol.errors import ConfigurationError, one_of
+    from ...protocol.errors import require
     from ..system import find_protocol
 
     if not find_protocol(protocol).settings_by_trust:
         return "", ""
     if given is None and not sys.stdin.isatty():
         return "local", f"Nobody is trusted. If who counts may see the {beginning.shown}, say --trust central."
-    words = {"yes": "central", "no": "local"}
+    words = {"yes": "central", "no": "local", "central": "central", "local": "local"}
 
     def use(answer: str) -> str:
-        if answer not in {*words, *words.values()}:
-            raise ConfigurationError(field="--trust", value=answer, allowed=one_of(words, answer))
-        return words.get(answer, answer)
+        require(answer in words, "--trust", answer, "yes or no")
+        return words[answer]
 
     question = f"May the person who counts see the {beginning.shown}? (yes, no)"
     return given_or_asked(given, field="--trust", question=question, use=use), ""

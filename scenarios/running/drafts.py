@@ -35,7 +35,10 @@ __all__ = [
 
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
-_TRUSTED: Final = {"local": "nobody is trusted", "central": "who counts is trusted"}
+_TRUSTED: Final = {
+    "local": 'nobody is trusted; "central": who counts is, and the result is far more exact',
+    "central": 'who counts is trusted; "local": nobody is',
+}
 MOST_LINES: Final = 20
 """Of a scenario that is written: it is to be read."""
 
@@ -324,10 +327,7 @@ def scenario_text(
     lines = [f"# Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"]
     lines += map(_written, [Line("title", draft.title), Line("protocol", protocol)])
     if trust:
-        about = (
-            '"central": who counts is, and the result is far more exact' if trust == "local" else '"local": nobody is'
-        )
-        lines.append(_written(Line("trust", trust, f"{_TRUSTED[trust]}; {about}")))
+        lines.append(_written(Line("trust", trust, _TRUSTED[trust])))
     if is_made_up:
         lines.append("made_up = true  # nobody real: the truth may be shown beside the estimates")
         lines.append("seed = 2026  # of the simulated noise; with votes of your own leave it out: it is a secret")
