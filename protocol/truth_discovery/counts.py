@@ -7,9 +7,7 @@ answer costs its Δ₁/scale: where answer sets differ, one of two labels costs 
 
 Truths are the labels with the most noisy counts. A confidence is the share of the answers that the label is expected to
 have, by the noise's law and a flat prior over 0, …, n for each count. Workers have no weights, which would cost more
-than they bring (`docs/truth-discovery.md`).
-
-Source: Dwork, McSherry, Nissim and Smith (2006), and the discrete law of `mechanisms.discrete_laplace`.
+than they bring. Source: Dwork, McSherry, Nissim and Smith (2006), with the law of `mechanisms.discrete_laplace`.
 """
 
 import numpy as np
@@ -29,11 +27,8 @@ def majority_of_counts(
     """Return the label of the greatest count, for each task with an answer, and its expected share of the answers.
 
     Args:
-        counts: noisy ones, shape (tasks, labels).
-        num_answers: of each task.
-        sizes: how many labels each task has.
+        counts: noisy ones, shape (tasks, labels); of each task, how many `num_answers` it has, and `sizes` labels.
         noise: what was added to the counts; None where nothing was.
-        ties: which label is taken where several have the greatest count.
     """
     labels = np.arange(counts.shape[1], dtype=np.int64)
     is_label = labels < sizes[:, None]
@@ -58,14 +53,9 @@ def majority_of_counts(
 def counted_limits(
     count: int, num_answers: int, noise: VectorLaplace, *, num_labels: int, level: float
 ) -> SupportLimits:
-    """Return limits of a label's answers that hold for all labels of the task at once, by the noise's exact law.
+    """Return limits of how many gave a label, by its noisy count; of all labels of a task some miss at most at `level`.
 
-    Args:
-        count: the label's, with noise.
-        num_answers: of the task.
-        noise: what was added.
-        num_labels: of two, one has the other's noise.
-        level: the probability, at most, that the limits of any label miss.
+    They hold by the noise's exact law; of two labels, one has the other's noise.
     """
     tail = level / 2 / (1 if num_labels == 2 else num_labels)  # noqa: PLR2004  two labels
     reach = noise.reach_of(tail) - 1
@@ -78,8 +68,7 @@ def _expected_counts(counts: IntArray, most: IntArray, scale: float) -> FloatArr
     decay, gap = exp(-1 / scale), -expm1(-1 / scale)
     nearest = np.clip(counts, 0, most)  # beyond, all are as likely in proportion
 
-    def sums(steps: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return Σ a^j and Σ j·a^j for j from 1 to so many steps."""
+    def sums(steps: IntArray) -> tuple[FloatArray, FloatArray]:  # Σ a^j and Σ j·a^j for j from 1 to so many steps
         lost = -special.expm1(steps / -scale)  # 1 − a^steps
         first: FloatArray = decay * lost / gap
         return first, (first - steps * decay * (1 - lost)) / gap

@@ -21,7 +21,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import WEIGHT_FUNCTIONS, Answers, Inference, check_weight_function
 from ..guard import Values
-from ..mechanisms import NO_ANSWER, VectorLaplace
+from ..mechanisms import NO_ANSWER
 from ..phases import CentralPhase, Column, Entries, Inputs, OnePhaseProtocol, Phase, missing_column
 from ..privacy import PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
 from ..tally import Tally
@@ -142,12 +142,12 @@ class CountedAnswers(CentralPhase, AnswersPhase):
     """The phase in which workers show the server their answers; it counts them and draws noise (the central model).
 
     The tally has the counts that are told, task by task: of two labels the second one's, else all. Then come the
-    numbers of answers by task, which are public.
+    numbers of answers by task, which are public. `noise` is what the server adds to each count.
     """
 
     def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
         assert noise.on_counts is not None  # noqa: S101  of this mechanism
-        self._tally_mechanism = noise.on_counts
+        self._tally_mechanism = self.noise = noise.on_counts
         self._distances = [distance_of(size) for size in codes.size_of_task.tolist()]
         labels, sizes = np.arange(max(codes.sizes), dtype=np.int64), codes.size_of_task[:, None]
         self.is_told = (2 - np.array(self._distances)[:, None] <= labels) & (labels < sizes)
@@ -158,11 +158,6 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         """Return what the counts tell of all answers of a worker. See `GuardedRelease.release_event_of`."""
         moved = sum(self._distances[task] for task in public[1:] if task != NO_TASK)
         return PureMechanism(epsilon=moved / self.noise.scale)
-
-    @property
-    def noise(self) -> VectorLaplace:
-        """What the server adds to each count."""
-        return self._tally_mechanism
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Count the labels of each task, and the answers."""
@@ -380,8 +375,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         parameters = self.parameters
         longest = [max(labels, key=_num_bytes) for labels in parameters.answer_sets]
         numbers: tuple[float, ...] = (0.1,) * len(parameters.tasks)
-        on_counts = self.noise.on_counts
-        count = num_parties if on_counts is None else on_counts.report_range[0]
+        count = num_parties if self.noise.on_counts is None else self.noise.on_counts.report_range[0]
         sets: list[int] = self.codes.set_of_task.tolist()
         return Outcome(
             tasks=parameters.tasks,
@@ -464,10 +458,9 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     def _found_in(self, tally: Tally, *, noise: Noise | None) -> tuple[str, Inference]:
         if self.noise.on_counts is not None:
-            on_counts = None if noise is None else noise.on_counts
-            counts, num_answers = self.counts_of(tally)
-            sizes = self.codes.size_of_task
-            return "majority", majority_of_counts(counts, num_answers, sizes, on_counts, ties=self.parameters.ties)
+            (counts, numbers), sizes = self.counts_of(tally), self.codes.size_of_task
+            added = None if noise is None else noise.on_counts
+            return "majority", majority_of_counts(counts, numbers, sizes, added, ties=self.parameters.ties)
         return find_truths(
             self.answers_in(tally), parameters=self.parameters, noise=noise, weight_function=self._weight_function
         )

@@ -85,6 +85,7 @@ def new() -> None:
 
 def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
     """Return the command that begins a scenario of a protocol."""
+    from ..system import find_protocol
 
     @click.pass_context
     def begin(context: click.Context, /, **given: Any) -> None:
@@ -110,6 +111,9 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
         ),
         click.Option(["--run/--no-run", "runs"], default=True, help="Run it at once (default: yes)."),
     ]
+    if find_protocol(protocol).settings_by_trust:
+        help_ = f"local: nobody is trusted; central: who counts sees the {beginning.shown} (else asked, or local)."
+        parameters.insert(-3, click.Option(["--trust"], type=click.Choice(["local", "central"]), help=help_))
     short = beginning.help.partition(". ")[0].rstrip(".") + "."  # all of it: click would cut it off
     command = click.Command(beginning.word, callback=begin, params=parameters, help=beginning.help, short_help=short)
     return out_option(command)
@@ -128,6 +132,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     written = sample.name if own is None else os.path.relpath(own, target.parent)
     sheet = Sheet.of(own or sample, written=written, wanted=beginning.wanted)
     draft = _drafted(beginning, sheet, _chosen(beginning, given, target.parent))
+    trust, told = _trust(protocol, beginning, given.get("trust"))
     title = given["title"] or draft.title
     text = scenario_text(
         dataclasses.replace(draft, title=title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"),
@@ -136,6 +141,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         epsilon=given["epsilon"],
         made_by=shlex.join(["psephos", "new", beginning.word, *([] if own is None else [own.name])]),
         is_made_up=own is None,
+        trust=trust,
     )
     _check_characters(title, field="--title")
     _check_characters(text, field="FILE")
@@ -149,13 +155,32 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     _write(text, target)
     console = make_console()
     made_up = f"No file was given: {copy} is made up, and now yours to change." if own is None else ""
-    for sentence in (made_up, *draft.said, sheet.form.note(sheet.path.name)):
+    for sentence in (made_up, *draft.said, told, sheet.form.note(sheet.path.name)):
         if sentence:
             show_note(console, sentence)
     console.print(f"\n{text}", soft_wrap=True)
     console.print(f"Written to {target}", soft_wrap=True)
     if given["runs"]:
         context.invoke(run, scenario=str(target), out=given["out"])
+
+
+def _trust(protocol: str, beginning: "Beginning", given: str | None) -> tuple[str, str]:
+    """Return whom a scenario trusts, and a sentence where nobody said: asked in a terminal, and local elsewhere."""
+    from ...protocol.errors import require
+    from ..system import find_protocol
+
+    if not find_protocol(protocol).settings_by_trust:
+        return "", ""
+    if given is None and not sys.stdin.isatty():
+        return "local", f"Nobody is trusted. If who counts may see the {beginning.shown}, say --trust central."
+    words = {"yes": "central", "no": "local", "central": "central", "local": "local"}
+
+    def use(answer: str) -> str:
+        require(answer in words, "--trust", answer, "yes or no")
+        return words[answer]
+
+    question = f"May the person who counts see the {beginning.shown}? (yes, no)"
+    return given_or_asked(given, field="--trust", question=question, use=use), ""
 
 
 def _chosen(beginning: "Beginning", given: "Mapping[str, Any]", folder: Path) -> "dict[str, Sequence[str]]":

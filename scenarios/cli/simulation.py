@@ -179,9 +179,10 @@ def _run(resolved: "Local", folder: "RunFolder", *, as_json: bool, pictures: boo
     from ..running.record import Told
     from ..running.run import run_in_folder
 
-    console = make_console()
+    console, errors = make_console(), make_console(stderr=True)
     if not as_json:
         _show_beginning(console, resolved)
+    _warn(errors if as_json else console, [resolved])
     shown = None if as_json else console
 
     def tell(lessons: "Sequence[Lesson]") -> None:
@@ -192,7 +193,7 @@ def _run(resolved: "Local", folder: "RunFolder", *, as_json: bool, pictures: boo
 
     with (
         reporting(folder, wanted=with_report),
-        watch(console=shown, errors=make_console(stderr=True), num_parties=len(resolved.names)) as watcher,
+        watch(console=shown, errors=errors, num_parties=len(resolved.names)) as watcher,
     ):
         finished = run_in_folder(
             resolved,
@@ -246,6 +247,7 @@ def _run_series(
     console, errors = make_console(), make_console(stderr=True)
     if not as_json:
         _show_series(console, series, resolved[0])
+    _warn(errors if as_json else console, resolved)
 
     def watching(side: "Local") -> "AbstractContextManager[Watcher]":
         return watch(console=None, errors=errors, num_parties=len(side.names))
@@ -301,8 +303,6 @@ def _show_trust_of_series(console: "Console", series: "Series", first: "Local") 
 
 
 def _show_beginning(console: "Console", resolved: "Local") -> None:
-    from ..presentation.terminal import show_note
-    from ..running.forecasts import forecast
     from ..running.report import show_heading
 
     scenario, protocol = resolved.scenario, resolved.protocol
@@ -314,7 +314,24 @@ def _show_beginning(console: "Console", resolved: "Local") -> None:
         f"{scenario.noise} noise",
     ]
     show_heading(console, title=scenario.title or scenario.name, facts=facts, description="", trust="")
-    if said := forecast(protocol, resolved.inputs):
+
+
+def _warn(console: "Console", sides: "Sequence[Local]") -> None:
+    """Print what sessions can tell at their price, where that is little; of a series in short, once for votes alike."""
+    from ..presentation.numbers import in_a_row
+    from ..presentation.terminal import show_note
+    from ..running.forecasts import forecast
+
+    known = dict[tuple[str, int, bytes], str]()
+    names = dict[str, list[str]]()
+    for side in sides:
+        alike = repr(side.protocol.parameters), len(side.inputs), side.inputs.public.tobytes()
+        if alike not in known:
+            known[alike] = forecast(side.protocol, side.inputs)
+        names.setdefault(known[alike], []).append(side.scenario.title or side.scenario.name)
+    names.pop("", None)
+    for sentence, own in names.items():
+        said = sentence if len(sides) == 1 else f"{in_a_row(own)}: {sentence.partition(':')[0]}."
         show_note(console, said, style="yellow")
 
 

@@ -128,10 +128,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     if others:
         said.append(f"Not used: {', '.join(others)}.")
     price = "the weight and one opinion together" if weight else "each opinion"
-    if chosen.get("trusted-count"):
-        parameters.append(Line("variant", "central", "whoever counts sees the votes, and adds noise once"))
-    else:
-        parameters.append(Line("variant", "auto", "the most exact at this price where nobody is trusted"))
+    parameters.append(Line("variant", "auto", "the most exact at this price with this trust"))
     title = f"A vote on {', '.join(candidates)}"
     return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=said)
 
@@ -357,7 +354,6 @@ def _options() -> Iterator[Option]:
     yield Option("partner", f"The column of names, or {NONE!r}: partners are numbered.", multiple=False)
     yield Option("weight", f"The column of weights, or {NONE!r}: one person, one vote.", multiple=False)
     yield Option("public-weights", "Everybody knows the weights anyway: nothing is spent on them.", is_flag=True)
-    yield Option("trusted-count", "Whoever counts may see the votes: far more exact.", is_flag=True)
     yield Option("round-weights", "Private weights become multiples of this.", metavar="STEP", multiple=False)
     yield Option("decimal", "The sign before the decimals of weights.", metavar="SIGN", multiple=False)
     yield Option("candidate", "A column that is voted on (default: each that holds yes and no).")
@@ -375,6 +371,7 @@ BEGINNING: Final = Beginning(
     "the answer on each candidate, and perhaps a weight.",
     options=tuple(_options()),
     draft=_draft,
+    shown="votes",
     sample="committee.csv",
     epsilon=2.0,
     wanted=("partner",),

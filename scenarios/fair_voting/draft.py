@@ -64,7 +64,6 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         role="voter",
         price="a voter's ranking",
         parameters=[
-            Line("mechanism", "laplace", "the aggregator is trusted with rankings; local: nobody is, with more noise"),
             Line("objective", "penalized", "the welfare of all, less what groups differ by"),
         ],
         parties=lines,
@@ -98,6 +97,7 @@ BEGINNING: Final = Beginning(
         Option("choice", "In place of it, the column of the first, then of the second choice, and so on."),
     ),
     draft=_draft,
+    shown="rankings",
     sample="rankings.csv",
     epsilon=2.0,
     wanted=("voter", "group", "ranking"),

@@ -23,7 +23,6 @@ def _draft(sheet: Sheet, _: Chosen) -> Draft:
         role="voter",
         price="all records of a voter together",
         parameters=[
-            Line("paradigm", "VLCP", "the server is trusted with preferences; VLDP: nobody is, with more noise"),
             Line("bound", 2.0, "the greatest length of a voter's preferences; longer ones are cut"),
         ],
         parties=[Line("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")],
@@ -38,6 +37,7 @@ BEGINNING: Final = Beginning(
     "each feature.",
     options=(),
     draft=_draft,
+    shown="choices",
     sample="choices.csv",
     wanted=_COLUMNS,
 )

@@ -35,6 +35,10 @@ __all__ = [
 
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
+_TRUSTED: Final = {
+    "local": 'nobody is trusted; "central": who counts is, and the result is far more exact',
+    "central": 'who counts is trusted; "local": nobody is',
+}
 MOST_LINES: Final = 20
 """Of a scenario that is written: it is to be read."""
 
@@ -184,6 +188,7 @@ class Beginning:
         sample: the made-up file of ours that is taken without one (`samples`).
         epsilon: by default.
         wanted: columns by which the sign between entries is known.
+        shown: what a server sees that is trusted.
     """
 
     word: str
@@ -193,6 +198,7 @@ class Beginning:
     sample: str
     epsilon: float = 1.0
     wanted: Sequence[str] = ()
+    shown: str = "values"
 
 
 class UnclearError(ConfigurationError):
@@ -304,7 +310,9 @@ def samples() -> dict[str, Path]:
     return dict(sorted((path.name, path) for path in folder.iterdir() if path.is_file() and path.suffix != ".py"))
 
 
-def scenario_text(draft: Draft, *, name: str, protocol: str, epsilon: float, made_by: str, is_made_up: bool) -> str:
+def scenario_text(
+    draft: Draft, *, name: str, protocol: str, epsilon: float, made_by: str, is_made_up: bool, trust: str
+) -> str:
     """Return a scenario as TOML, of at most `MOST_LINES` lines.
 
     Args:
@@ -314,9 +322,12 @@ def scenario_text(draft: Draft, *, name: str, protocol: str, epsilon: float, mad
         epsilon: ε.
         made_by: the command that made it.
         is_made_up: nobody real stands behind its parties.
+        trust: the model of trust; empty where the protocol has one alone.
     """
     lines = [f"# Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"]
     lines += map(_written, [Line("title", draft.title), Line("protocol", protocol)])
+    if trust:
+        lines.append(_written(Line("trust", trust, _TRUSTED[trust])))
     if is_made_up:
         lines.append("made_up = true  # nobody real: the truth may be shown beside the estimates")
         lines.append("seed = 2026  # of the simulated noise; with votes of your own leave it out: it is a secret")

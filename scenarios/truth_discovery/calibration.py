@@ -150,13 +150,11 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     if parameters is None:
         return None
     true, counts, noise = _reported(case, parameters, sessions, generator)
-    flip = noise.flip_probabilities[0]
     if noise.on_counts is not None:
-        return Held(
-            np.full(sessions, noise.on_counts.noise_variance), np.square((counts[:, 0] - true[0]).astype(np.float64))
-        )
+        off: FloatArray = (counts[:, 0] - true[0]).astype(np.float64)
+        return Held(np.full(sessions, noise.on_counts.noise_variance), off * off)
     told = [
-        estimate_support(count, case["answers"], flip_probability=flip, num_labels=len(true))
+        estimate_support(count, case["answers"], flip_probability=noise.flip_probabilities[0], num_labels=len(true))
         for count in range(case["answers"] + 1)
     ]
     known = [each for each in told if each is not None]

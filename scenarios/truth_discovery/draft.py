@@ -50,6 +50,7 @@ BEGINNING: Final = Beginning(
         ),
     ),
     draft=_draft,
+    shown="answers",
     sample="answers.csv",
     epsilon=2.0,
     wanted=("task", "worker", "label"),

@@ -28,11 +28,9 @@ def counted_log_likelihoods(
     """Return ln P[noisy counts | label] of one worker's answer to a task, up to a term: shape (labels,).
 
     Args:
-        counts: of each session (rows) and label, less what the coalition's members said.
-        is_told: which labels' counts are told, each with noise of its own.
-        others: how many more workers answered, whose answers are not known: ConfigurationError where too many.
+        counts: of each session (rows) and label, less what the coalition said; those that are told have noise.
+        others: how many more workers answered; too many are a ConfigurationError.
         prior: what is believed of each of their answers, shape (labels,).
-        scale: of the noise.
     """
     allowed = f"so large that at most {_MOST_OTHERS:,} workers outside it answer a task"
     refuse(others > _MOST_OTHERS, "coalition", f"{others:,} others", allowed)

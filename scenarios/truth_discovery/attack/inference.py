@@ -397,10 +397,7 @@ class TruthDiscoveryAttack(Attack):
         return total
 
     def _of_counts(self, sessions: Sequence[Seen], targets: IntArray, of_tasks: FloatArray) -> FloatArray:
-        """Return ln P[a trusted server's release | one answer], or what it was shown: shape (targets, answers, labels).
-
-        Of a task that somebody skipped nobody knows who, but of the server: its counts are left aside.
-        """
+        """Return ln P[noisy counts, or what the server was shown | one answer]; not of tasks that somebody skipped."""
         first, phase = sessions[0], self.protocol.phase
         tasks, every = first.public[targets, 1:], np.arange(len(self.labels))
         logs = np.zeros((*tasks.shape, len(every)))

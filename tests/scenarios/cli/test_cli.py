@@ -54,7 +54,8 @@ def test_a_run_shows_trust_phases_outcome_and_price(psephos: Psephos) -> None:
 @pytest.mark.parametrize("transport", ["memory", "tcp", "array"])
 def test_json_is_the_result_and_nothing_else(psephos: Psephos, transport: str) -> None:
     ended = psephos(*SMALL, "--json", "--transport", transport)
-    assert (ended.status, ended.err) == (0, "")
+    assert ended.status == 0
+    assert "can tell no margin" in " ".join(ended.err.split())
     assert ended.out == Path("out/result.json").read_text(encoding="utf-8")
     assert json.loads(ended.out)["session"] == "consortium"
 

@@ -30,7 +30,10 @@ def scenario(name: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-@pytest.mark.parametrize("kind", ["vote", "crowd", "survey", "ranking"])
+KINDS = ["vote", "crowd", "survey", "ranking"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_without_a_file_a_small_one_is_made_up_and_said_so(psephos: Psephos, kind: str) -> None:
     ended = psephos("new", kind, "--no-run")
     assert (ended.status, ended.err) == (0, "")
@@ -56,11 +59,37 @@ def test_a_scenario_is_run_at_once(psephos: Psephos, write: Write) -> None:
 
 def test_whoever_counts_may_be_trusted(psephos: Psephos, write: Write) -> None:
     write("board.csv", "name,roof\n" + "".join(f"p{n},{'yes' if n % 3 else 'no'}\n" for n in range(60)))
-    ended = psephos("new", "vote", "board.csv", "--trusted-count", "--out", "run")
+    ended = psephos("new", "vote", "board.csv", "--trust", "central", "--out", "run")
     assert (ended.status, ended.err) == (0, "")
     assert "can only tell" not in ended.out
     result = json.loads(Path("run/result.json").read_text(encoding="utf-8"))
     assert result["outcome"]["candidates"][0]["margin"]["standard_error"] < 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whom_it_trusts_is_said_once_in_every_system_and_nobody_is_by_default(psephos: Psephos, kind: str) -> None:
+    for name, options in (("usual", ()), ("local", ("--trust", "local")), ("central", ("--trust", "central"))):
+        ended = psephos("new", kind, *options, "--no-run", "--to", name)
+        assert (ended.status, ended.err) == (0, "")
+        assert ("Nobody is trusted. If who counts may see the" in ended.out) == (name == "usual")
+        assert scenario(f"{name}.toml")["trust"] == ("local" if name == "usual" else name)
+        model = resolve(load_scenario(f"{name}.toml")).protocol.model
+        assert model.value == ("local" if name == "usual" else name)
+    refused = psephos("new", kind, "--trust", "nobody", "--no-run")
+    assert refused.status == 2
+    assert "'nobody' is not one of 'local', 'central'" in refused.err
+
+
+@pytest.mark.parametrize(("answer", "trust"), [("yes", "central"), ("no", "local")])
+def test_a_terminal_is_asked_whether_who_counts_may_see_the_votes(
+    write: Write, tmp_path: Path, answer: str, trust: str
+) -> None:
+    write("board.csv", "name,roof\nann,yes\nbob,no\n")
+    with Terminal("new", "vote", "board.csv", "--no-run", folder=tmp_path) as terminal:
+        terminal.answer("May the person who counts see the votes? (yes, no): ", "maybe")
+        terminal.answer("May the person who counts see the votes? (yes, no): ", answer)
+        assert terminal.ending() == 0, terminal.seen
+    assert tomllib.loads((tmp_path / "board.toml").read_text(encoding="utf-8"))["trust"] == trust
 
 
 def test_what_a_file_tells_is_used_and_the_rest_is_said_by_options(psephos: Psephos, write: Write) -> None:
@@ -397,6 +426,7 @@ def test_a_terminal_is_asked_until_it_is_clear(write: Write, tmp_path: Path) -> 
         terminal.answer("one vote? (share, none): ", "nonne")
         terminal.answer("one vote? (share, none): ", "none")
         terminal.answer("which means yes? (hiya, hapana): ", "hiya")
+        terminal.answer("May the person who counts see the votes? (yes, no): ", "no")
         assert terminal.ending() == 0, terminal.seen
     assert "did you mean 'none'?" in terminal.seen
     tables = tomllib.loads((tmp_path / "board.toml").read_text(encoding="utf-8"))

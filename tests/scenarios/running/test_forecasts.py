@@ -1,6 +1,7 @@
 """What a vote can tell is said before it is held, and holds for every truth: by the exact law of all reports."""
 
 import itertools
+import json
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -134,4 +135,7 @@ def test_a_coin_toss_is_announced_before_anybody_votes(psephos: Psephos) -> None
     told = " ".join(ended.out.split())
     said = "27 partners at ε = 1.5 can tell no margin, not even if all agree: the decision may be a coin toss; ε = "
     assert -1 < told.find(said) < told.find("27 joined")
-    assert "coin toss" not in psephos("run", "eu-council", "--set", "epsilon=0.5", "--json").out
+    quiet = psephos("run", "eu-council", "--set", "epsilon=0.5", "--json")
+    assert json.loads(quiet.out)["protocol"] == "dpwevote"
+    assert "coin toss" not in quiet.out
+    assert said in " ".join(quiet.err.split())
