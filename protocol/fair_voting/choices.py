@@ -199,15 +199,19 @@ class SampledChoice(Choice):
                 floor.
             ValueError: a sum is none of utilities of so many voters.
         """
-        columns = [tuple(own) for own in zip(*self.hit_probabilities(values), strict=True)]
         if self.objective.name == "welfare_constrained":
+            columns = [tuple(own) for own in zip(*self.hit_probabilities(values), strict=True)]
             welfare, disparity, floors = self._ranks_and_floors
             law = law_above_floor(np.array(list(map(self._joint, columns))), welfare, disparity, floors=floors)
         else:
-            chances = np.array(list(map(self._law_of_rank, columns)))
+            chances = self.merits(values)
             law = law_of_contest(chances, np.cumsum(chances, axis=1) - chances)
         law /= math.fsum(law)
         return tuple((self.gamma / self.num_alternatives + (1.0 - self.gamma) * law).tolist())
+
+    def merits(self, values: Sequence[int]) -> FloatArray:
+        """Return the law of each alternative's merit, as a rank, shape (m, ranks). See `probabilities`."""
+        return np.array([self._law_of_rank(tuple(own)) for own in zip(*self.hit_probabilities(values), strict=True)])
 
     def _best(self, counts: Sequence[Sequence[int]]) -> list[int]:
         """Return the best by the counts S, more than one where they tie."""

@@ -1,9 +1,9 @@
 """Winners audited: what a trusted aggregator elects by chance.
 
 The law of the winner is computed, not sampled: for the exponential mechanism and permute-and-flip by their formulas,
-for Algorithm 2 by `winner_law`, averaged over all sub-samples where voters are sampled first. Of two small groups all
-profiles are tried, with every change of one voter. Winners are drawn by the phase itself, as a session closes it; with
-the noise of deployments, in sessions held by machines.
+for Algorithm 2 by `SampledChoice.probabilities`, averaged over all sub-samples where voters are sampled first. Of two
+small groups all profiles are tried, with every change of one voter. Winners are drawn by the phase itself, as a session
+closes it; with the noise of deployments, in sessions held by machines.
 """
 
 import functools
@@ -24,7 +24,6 @@ from ...audit.case import Case, OutputSampler, Pair
 from ...audit.exposed_parts import draw_releases
 from ...audit.machines import HeldSession, noise_of, session_sampler
 from ...audit.whole_sessions import charge
-from .winner_laws import winner_law
 
 __all__ = ["RankingCounts", "case_of_profiles", "law_of_winner", "sums_of_profile", "worst_neighbors"]
 
@@ -140,7 +139,7 @@ def _sampled_law(choice: SampledChoice, sums: IntArray) -> FloatArray:
 @functools.lru_cache(maxsize=1 << 12)
 def _law_of_sums(choice: SampledChoice, sums: tuple[int, ...]) -> FloatArray:
     """Return the exact law of Algorithm 2's winner; many profiles have the same sums."""
-    return winner_law(choice, sums) if choice.objective.name == "parity" else np.array(choice.probabilities(sums))
+    return np.array(choice.probabilities(sums))
 
 
 def _rankings(vote: FairVoting) -> IntArray:

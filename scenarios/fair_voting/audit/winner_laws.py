@@ -8,11 +8,9 @@ the same side; Psephos draws lots, and groups' sizes decide whether there are ti
 """
 
 import dataclasses
-import functools
 import itertools
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -20,7 +18,6 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.elementary import ln
 from ....protocol.fair_voting.choices import SampledChoice
-from ....protocol.mechanisms.binomial import binomial_law
 
 __all__ = ["Neighbors", "Ties", "loss_between", "search_neighbors", "winner_law"]
 
@@ -46,12 +43,8 @@ class Neighbors:
 def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "random") -> FloatArray:
     """Return the exact law of the winner, to some 1e-13.
 
-    S_k(a) are independent, and so are the ΔW of the alternatives: a wins where its own is the least, and one time in
-    t + 1 where t others tie with it.
-
     Args:
-        choice: with objective "parity" and two groups, or more whose counts are compared as they are: on the unbiased
-            scale, or with equal sizes.
+        choice: with any objective but one whose welfare has a floor, where ties fall on the first.
         values: sums of utilities, as `SampledChoice.randomize_row` takes them.
         ties: how they fall; "first", on the first alternative, is not what `choice` does.
 
@@ -59,16 +52,17 @@ def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "ra
         float64, shape (m,).
 
     Raises:
-        ValueError: the objective or the scale is another one.
+        NotImplementedError: the law takes too long.
     """
-    if choice.objective.name != "parity":
-        raise ValueError(f"the law is that of objective 'parity', got {choice.objective.name!r}")
-    weights = _weights(choice)
-    if len(weights) > 2 and len(set(weights)) > 1:  # noqa: PLR2004  two groups of any weight
-        raise ValueError("counts of more than two groups are compared on the unbiased scale or for equal sizes")
-    columns = zip(*choice.hit_probabilities(values), strict=True)
-    laws = [_disparity_law(choice.num_samples, tuple(column), weights) for column in columns]
-    return choice.gamma / len(laws) + (1 - choice.gamma) * _law_of_least(laws, ties)
+    if ties == "random":
+        return np.array(choice.probabilities(values))
+    chances = choice.merits(values)
+    behind = np.cumsum(chances, axis=1) - chances
+    won = [
+        float((own * behind[:place].prod(axis=0) * (behind + chances)[place + 1 :].prod(axis=0)).sum())
+        for place, own in enumerate(chances)
+    ]
+    return choice.gamma / len(won) + (1 - choice.gamma) * np.array(won)
 
 
 def loss_between(
@@ -169,82 +163,3 @@ def _loss(law: FloatArray, other: FloatArray) -> tuple[float, int]:
         losses.append(abs(ln(one / two)) if one > 0 and two > 0 else (0.0 if one == two else math.inf))
     alternative = max(range(len(losses)), key=losses.__getitem__)
     return losses[alternative], alternative
-
-
-def _weights(choice: SampledChoice) -> tuple[int, ...]:
-    """Return what a count of each group weighs, as integers without a common divisor."""
-    if choice.scale == "unbiased":
-        return (1,) * len(choice.group_sizes)
-    most = math.lcm(*choice.group_sizes)
-    return tuple(most // size for size in choice.group_sizes)
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _disparity_law(
-    samples: int, chances: tuple[Fraction, ...], weights: tuple[int, ...]
-) -> tuple[IntArray, FloatArray]:
-    """Return the values of an alternative's ΔW, rising, in a common unit, and their probabilities."""
-    laws = [_dense_law(samples, chance) for chance in chances]
-    if len(set(weights)) > 1:
-        counts = np.arange(samples + 1, dtype=np.int64)
-        apart = np.abs(weights[0] * counts[:, None] - weights[1] * counts).reshape(-1)
-        values, places = np.unique(apart, return_inverse=True)
-        masses = np.zeros(len(values))
-        np.add.at(masses, places.reshape(-1), np.outer(laws[0], laws[1]).reshape(-1))
-        return values, masses
-    if len(laws) == 2:  # noqa: PLR2004  a convolution
-        signed = np.convolve(laws[0], laws[1][::-1])
-        masses = signed[samples:].copy()
-        masses[1:] += signed[:samples][::-1]
-        return np.arange(samples + 1, dtype=np.int64), masses
-    # All counts in a window of d + 1 whose least is one of them: P(all in the window) less P(all above its least).
-    tails = np.zeros((len(laws), 2 * samples + 3))
-    tails[:, 1 : samples + 2] = np.cumsum(laws, axis=1)
-    tails[:, samples + 2 :] = 1.0
-    least = np.arange(samples + 1)
-    within = np.array(
-        [
-            float(
-                np.sum(
-                    np.prod(tails[:, least + width + 1] - tails[:, least], axis=0)
-                    - np.prod(tails[:, least + width + 1] - tails[:, least + 1], axis=0)
-                )
-            )
-            for width in range(samples + 1)
-        ]
-    )
-    return least.astype(np.int64), np.diff(within, prepend=0.0)
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _dense_law(samples: int, chance: Fraction) -> FloatArray:
-    least, masses = binomial_law(samples, chance)
-    law = np.zeros(samples + 1)
-    law[least : least + len(masses)] = masses
-    return law
-
-
-def _law_of_least(laws: Sequence[tuple[IntArray, FloatArray]], ties: Ties) -> FloatArray:
-    """Return each one's probability to be the least of independent numbers."""
-    values = np.unique(np.concatenate([own for own, _ in laws]))
-    here = np.zeros((len(laws), len(values)))
-    for row, (own, masses) in zip(here, laws, strict=True):
-        row[np.searchsorted(values, own)] = masses
-    above = np.cumsum(here[:, ::-1], axis=1)[:, ::-1] - here
-    won = np.empty(len(laws))
-    if ties == "first":
-        for place in range(len(laws)):
-            behind = np.prod(above[place + 1 :] + here[place + 1 :], axis=0)
-            won[place] = float(np.sum(here[place] * np.prod(above[:place], axis=0) * behind))
-        return won
-    for place in range(len(laws)):
-        # tied[t]: the probability that t others tie with a value and the rest are above it.
-        tied = np.zeros((len(laws), len(values)))
-        tied[0] = 1.0
-        for other in range(len(laws)):
-            if other != place:
-                tied[1:] = tied[1:] * above[other] + tied[:-1] * here[other]
-                tied[0] *= above[other]
-        shares = 1 / np.arange(1, len(laws) + 1)
-        won[place] = float(np.sum(here[place] * (tied * shares[:, None]).sum(axis=0)))
-    return won

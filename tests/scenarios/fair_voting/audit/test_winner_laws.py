@@ -85,14 +85,6 @@ def test_law_adds_up_to_one() -> None:
     assert float(winner_law(printed, values).sum()) == pytest.approx(1, abs=1e-12)
 
 
-def test_law_of_what_cannot_be_computed_is_refused() -> None:
-    values = [0] * 8
-    with pytest.raises(ValueError, match="'parity', got 'penalized'"):
-        winner_law(dataclasses.replace(make_choice((2, 2), 1), objective=Objective("penalized")), values)
-    with pytest.raises(ValueError, match="unbiased scale"):
-        winner_law(make_choice((2, 2, 3), 1, scale="printed"), [0] * 12)
-
-
 def test_search_of_what_it_does_not_take_is_refused() -> None:
     with pytest.raises(ValueError, match="at most 6 alternatives, got 7"):
         search_neighbors(make_choice((2, 2), 1, num_alternatives=7), seed=1)
