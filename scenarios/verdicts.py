@@ -6,8 +6,12 @@ from typing import Final, Self
 
 from ..protocol.estimators import Verdict as Decision
 from .tables import Cell, Tone
+from .words import marked, say
 
-__all__ = ["AuditVerdict", "Judgement", "Verdict", "cell_of_decision"]
+__all__ = ["UNDECIDED", "AuditVerdict", "Judgement", "Verdict", "cell_of_decision", "decision_of"]
+
+UNDECIDED: Final = marked("undecided")
+"""Of whatever cannot be told at a level."""
 
 
 class Verdict(enum.StrEnum):
@@ -57,13 +61,23 @@ class Judgement(Verdict):
 
 
 _DECISIONS: Final[Mapping[str, Tone]] = {
-    Decision.PASSES.value: "good",
-    Decision.FAILS.value: "poor",
-    Decision.TOO_CLOSE.value: "warning",
+    marked("passes"): "good",
+    marked("fails"): "poor",
+    marked("undecided, leaning yes"): "warning",
+    marked("undecided, leaning no"): "warning",
+    UNDECIDED: "warning",
+    Decision.TOO_CLOSE.value: "warning",  # as an earlier Psephos wrote it
 }
 
 
+def decision_of(verdict: Decision, *, passed: bool) -> str:
+    """Return what a vote says of a candidate at a level, as files have it: which way it leans where it is undecided."""
+    if verdict is not Decision.TOO_CLOSE:
+        return verdict.value
+    return "undecided, leaning yes" if passed else "undecided, leaning no"
+
+
 def cell_of_decision(decision: object) -> Cell:
-    """Return what a vote says of a candidate at a level, as files have it; anything else has no tone."""
+    """Return what a file has of a decision, for people; anything else has no tone."""
     words = "–" if decision is None else str(decision)
-    return Cell(words, tone=_DECISIONS.get(words, ""))
+    return Cell(say(words), tone=_DECISIONS.get(words, ""))

@@ -25,6 +25,7 @@ hypothesis.settings.load_profile("psephos")
 # Output is compared as it is in a pipe or in a terminal of ours, whatever the terminal is of whoever runs the tests.
 for _variable in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE"):
     os.environ.pop(_variable, None)  # pytest-xdist sets the first for its workers
+os.environ["LANGUAGE"] = "en"  # whatever the language is of whoever runs the tests
 os.environ["TERM"] = "xterm"  # one that is dumb has 80 columns for rich, however wide it is
 
 

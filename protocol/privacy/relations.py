@@ -64,6 +64,6 @@ class TrustModel(enum.Enum):
 
 
 _AGAINST: Final = {
-    TrustModel.LOCAL: "everybody else, all colluding",
+    TrustModel.LOCAL: "everyone else, even if all of them collude",
     TrustModel.CENTRAL: "whoever sees the releases, and no view of a trusted server",
 }

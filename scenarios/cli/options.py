@@ -129,16 +129,21 @@ _FILES: Final = {
 """What is worth a look in a folder, by its name."""
 
 
-def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False) -> None:
+def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False, is_brief: bool = False) -> None:
     """Print where everything is, what of a run is worth a look, and how to have pictures where none can be drawn.
 
-    A command may draw always; of others their option `--pictures` says it.
+    A command may draw always; of others their option `--pictures` says it. Briefly, it is the page alone.
     """
     from ..presentation.terminal import show_facts
+    from ..words import marked, say
 
     found = {name: words for name, words in _FILES.items() if (folder.path / name).exists()}
-    console.print(f"\nEverything is in {folder.path}", soft_wrap=True)
+    if is_brief:
+        page = {name: found[name] for name in ("report.html",) if name in found}
+        found = page | {"--verbose": marked("prints the rest here")}
+    console.print(f"\n{say('Everything is in {folder}', folder=folder.path)}", soft_wrap=True)
     if found:
+        found = {name: say(words) for name, words in found.items()}
         show_facts(console, found, indent=2, spaced=False)
     console.print()
     draws = draws or click.get_current_context().params.get("pictures", False)

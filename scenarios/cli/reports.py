@@ -101,7 +101,8 @@ def given_command(*, has_secret_seed: bool = False) -> str:
     words = ["psephos", *context.command_path.removeprefix(context.find_root().command_path).split()]
     for parameter in context.command.params:
         name = parameter.name or ""
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and name not in left_out:
+        is_given = name in context.params and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and name not in left_out:
             words += _given(parameter, context.params[name], has_secret_seed=has_secret_seed)
     return shlex.join(words)
 

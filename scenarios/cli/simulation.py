@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ledger", "run", "scenarios"]
 
+_MOST_LINES = 30  # that a run prints on a terminal of 80 columns, unless it is to print all
+_FEWEST_LINES = 4  # of them for the outcome's table
+
 
 @cli.command(short_help="Run a scenario: one of those, or a file of yours.")
 @scenario_options
@@ -37,6 +40,7 @@ __all__ = ["ledger", "run", "scenarios"]
 @click.option("--record", is_flag=True, help="Also write seed, inputs, truth and views (simulations only).")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
 @report_option
+@click.option("--verbose", is_flag=True, help="Print all tables, every loss, whom to trust, and how it went.")
 def run(
     scenario: str,
     transport: str | None,
@@ -49,6 +53,7 @@ def run(
     record: bool,
     pictures: bool,
     with_report: bool,
+    verbose: bool,
 ) -> None:
     """Run SCENARIO, which is a name from `psephos scenarios` or a TOML file.
 
@@ -71,13 +76,19 @@ def run(
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
     if is_series(scenario, settings):
         all_settings = (*chosen, *settings)
-        how = {"as_json": as_json, "record": record, "pictures": pictures, "with_report": with_report}
+        how = {
+            "as_json": as_json,
+            "verbose": verbose,
+            "record": record,
+            "pictures": pictures,
+            "with_report": with_report,
+        }
         _run_series(scenario, all_settings, data, out, **how)
         return
     resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
     with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
         folder = make_folder(out, resolved.scenario.name)
-        _run(resolved, folder, as_json=as_json, pictures=pictures, with_report=with_report)
+        _run(resolved, folder, as_json=as_json, verbose=verbose, pictures=pictures, with_report=with_report)
 
 
 @cli.command(short_help="List the scenarios, and the data that some need.")
@@ -173,17 +184,21 @@ def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
         raise ConfigurationError(field="--party", value=party, allowed=allowed)
 
 
-def _run(resolved: "Local", folder: "RunFolder", *, as_json: bool, pictures: bool, with_report: bool) -> None:
-    from ..presentation import make_console, show_lesson
+def _run(
+    resolved: "Local", folder: "RunFolder", *, as_json: bool, verbose: bool, pictures: bool, with_report: bool
+) -> None:
+    from ..presentation import make_console, show_lesson, show_verdict
+    from ..presentation.terminal import lines_of
     from ..running.progress import watch
     from ..running.record import Told
     from ..running.run import run_in_folder
 
     console, errors = make_console(), make_console(stderr=True)
     if not as_json:
-        _show_beginning(console, resolved)
-    _warn(errors if as_json else console, [resolved])
-    shown = None if as_json else console
+        _show_beginning(console, resolved, verbose=verbose)
+    warned = lines_of(console, lambda: _warn(console, [resolved], is_brief=not verbose and not as_json))
+    for line in warned:
+        (errors if as_json else console).print(line)
 
     def tell(lessons: "Sequence[Lesson]") -> None:
         if not as_json:
@@ -191,6 +206,7 @@ def _run(resolved: "Local", folder: "RunFolder", *, as_json: bool, pictures: boo
             for lesson in lessons:
                 show_lesson(console, lesson, is_drawn=pictures)
 
+    shown = console if verbose and not as_json else None
     with (
         reporting(folder, wanted=with_report),
         watch(console=shown, errors=errors, num_parties=len(resolved.names)) as watcher,
@@ -204,13 +220,15 @@ def _run(resolved: "Local", folder: "RunFolder", *, as_json: bool, pictures: boo
         )
     if as_json:
         print_json(finished.result)
-        _check_refuted(finished.lessons)
-        return
-    _show_end(console, resolved, finished)
-    _show_trust(console, resolved)
-    for lesson in finished.lessons:
-        show_lesson(console, lesson, is_drawn=pictures)
-    tell_folder(console, folder)
+    elif verbose:
+        _show_end(console, resolved, finished)
+        _show_trust(console, resolved)
+        for lesson in finished.lessons:
+            show_lesson(console, lesson, is_drawn=pictures)
+        tell_folder(console, folder)
+        show_verdict(console, finished.record.outcome)
+    else:
+        _show_briefly(console, resolved, finished, folder, above=len(warned))
     _check_refuted(finished.lessons)
 
 
@@ -230,6 +248,7 @@ def _run_series(
     out: Path | None,
     *,
     as_json: bool,
+    verbose: bool,
     record: bool,
     pictures: bool,
     with_report: bool,
@@ -265,12 +284,13 @@ def _run_series(
             return
         show_votes(console, series, finished.held)
         show_losses(console, series, finished)
-        _show_trust_of_series(console, series, resolved[0])
-        for lesson in finished.lessons:
+        if verbose:
+            _show_trust_of_series(console, series, resolved[0])
+        for lesson in finished.lessons if verbose else ():
             show_lesson(console, lesson, is_drawn=pictures)
         if any(side.adversaries for side in resolved):
             show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
-    tell_folder(console, folder)
+    tell_folder(console, folder, is_brief=not verbose)
     _check_refuted(lessons)
 
 
@@ -302,21 +322,19 @@ def _show_trust_of_series(console: "Console", series: "Series", first: "Local") 
     show_label(console, "About", series.description)
 
 
-def _show_beginning(console: "Console", resolved: "Local") -> None:
+def _show_beginning(console: "Console", resolved: "Local", *, verbose: bool) -> None:
+    from rich.text import Text
+
     from ..running.report import show_heading
 
-    scenario, protocol = resolved.scenario, resolved.protocol
-    facts = [
-        resolved.parties,
-        f"protocol {protocol.name}",
-        *([f"variant {protocol.parameters.variant}"] if hasattr(protocol.parameters, "variant") else []),
-        {"array": "arrays, no agents"}.get(scenario.transport, f"agents over {scenario.transport}"),
-        f"{scenario.noise} noise",
-    ]
-    show_heading(console, title=scenario.title or scenario.name, facts=facts, description="", trust="")
+    scenario = resolved.scenario
+    if not verbose:
+        console.print(Text(scenario.title or scenario.name, style="bold"))
+        return
+    show_heading(console, title=scenario.title or scenario.name, facts=_facts_of(resolved), description="", trust="")
 
 
-def _warn(console: "Console", sides: "Sequence[Local]") -> None:
+def _warn(console: "Console", sides: "Sequence[Local]", *, is_brief: bool = False) -> None:
     """Print what sessions can tell at their price, where that is little; of a series in short, once for votes alike."""
     from ..presentation.numbers import in_a_row
     from ..presentation.terminal import show_note
@@ -327,12 +345,73 @@ def _warn(console: "Console", sides: "Sequence[Local]") -> None:
     for side in sides:
         alike = repr(side.protocol.parameters), len(side.inputs), side.inputs.public.tobytes()
         if alike not in known:
-            known[alike] = forecast(side.protocol, side.inputs)
+            known[alike] = forecast(side.protocol, side.inputs, is_brief=is_brief)
         names.setdefault(known[alike], []).append(side.scenario.title or side.scenario.name)
     names.pop("", None)
     for sentence, own in names.items():
         said = sentence if len(sides) == 1 else f"{in_a_row(own)}: {sentence.partition(':')[0]}."
         show_note(console, said, style="yellow")
+
+
+def _facts_of(resolved: "Local", *, verbose: bool = True) -> list[str]:
+    """Return who takes part in what, and how."""
+    from ..words import say
+
+    scenario, protocol = resolved.scenario, resolved.protocol
+    return [
+        resolved.parties,
+        say("protocol {name}", name=protocol.name),
+        *([say("variant {name}", name=name)] if (name := getattr(protocol.parameters, "variant", "")) else []),
+        *([{"array": "arrays, no agents"}.get(scenario.transport, f"agents over {scenario.transport}")] * verbose),
+        say(f"{scenario.noise} noise"),
+    ]
+
+
+def _show_briefly(
+    console: "Console", resolved: "Local", finished: "Finished", folder: "RunFolder", *, above: int
+) -> None:
+    """Print what matters most of a run below so many lines: `_MOST_LINES` where neither title nor verdict are long."""
+    from rich.text import Text
+
+    from ..presentation import show_outcome, show_verdict
+    from ..presentation.terminal import lines_of, show_label, show_note
+    from ..running.report import show_privacy
+    from ..running.session_facts import about
+    from ..running.statements import trust_of
+    from ..words import say
+
+    protocol, outcome = resolved.protocol, finished.record.outcome
+
+    def table() -> None:
+        show_outcome(console, outcome, truth=finished.truth, gold=finished.gold, is_brief=True)
+
+    def rest() -> None:
+        if finished.note:
+            show_note(console, finished.note)
+        if not protocol.hides_participation and (missing := len(finished.record.endings)):
+            lost = say("{number:,} of {all:,} did not hear the outcome", number=missing, all=finished.num_parties)
+            show_note(console, lost, style="yellow")
+        show_privacy(console, protocol, is_brief=True)
+        show_label(console, say("Trust"), trust_of(about(protocol))[0], is_apart=False)
+        for lesson in finished.lessons:
+            show_label(console, f"Adversary {lesson.role}", " ".join(lesson.sentences[:1]), is_apart=False)
+        tell_folder(console, folder, is_brief=True)
+
+    def verdict() -> None:
+        show_verdict(console, outcome)
+
+    facts = Text(" · ".join(_facts_of(resolved, verbose=False)), style="cyan")
+    title = Text(resolved.scenario.title or resolved.scenario.name)
+    above += len(lines_of(console, lambda: console.print(title, facts, "", sep="\n")))
+    lines, below, said = lines_of(console, table), lines_of(console, rest), lines_of(console, verdict)[:-1]
+    room = max(_MOST_LINES - above - len(below) - 2 * len(said), _FEWEST_LINES)
+    shown = lines if len(lines) <= room else lines[: room - 1]
+    for line in (*said, facts, "", *shown):
+        console.print(line)
+    if shown is not lines:
+        show_note(console, say("and {number} more lines: --verbose", number=len(lines) - len(shown)))
+    for line in (*below, *said):
+        console.print(line, soft_wrap=True)
 
 
 def _show_trust(console: "Console", resolved: "Local") -> None:

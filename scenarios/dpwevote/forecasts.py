@@ -12,6 +12,7 @@ from ...protocol.dpwevote.parameters import VariantName
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..running.forecasts import AIM, Forecast
+from ..words import say
 
 __all__ = ["forecasts_of"]
 
@@ -34,10 +35,10 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
         return []
     if parameters.public_weights:
         whole = math.fsum(np.array(parameters.weights)[inputs.public[:, 1]].tolist())
-        of = "of all votes"
+        of = say("of all votes")
     else:
         mean = math.fsum(parameters.weights) / len(parameters.weights)
-        whole, of = len(inputs) * mean, f"of all votes, if weights are {mean:g} on average"
+        whole, of = len(inputs) * mean, say("of all votes, if weights are {mean:g} on average", mean=mean)
     if reach <= AIM * whole:
         return []
     quota = parameters.fraction if parameters.quota is None else parameters.quota / whole

@@ -1,7 +1,7 @@
 """DPWeVote's outcome: each candidate's estimated support with its error, beside the quota, or its margin beside 0."""
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
@@ -14,8 +14,9 @@ from ..presentation.numbers import in_a_row, some
 from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import estimate_text, percent, show_note, show_table, styled
-from ..tables import Cell, Entry, Rows, Table
-from ..verdicts import cell_of_decision
+from ..tables import Cell, Entry, Rows, Table, listed
+from ..verdicts import cell_of_decision, decision_of
+from ..words import marked, say
 
 __all__ = ["PRESENTERS"]
 
@@ -23,57 +24,69 @@ __all__ = ["PRESENTERS"]
 def _show(console: Console, outcome: Outcome, known: Known) -> None:
     # Reports of signed weights tell the margin alone.
     with_support = all(candidate.support is not None for candidate in outcome.candidates)
-    columns = ["Candidate", "Decision", f"At {_level(outcome)}", *["Support", "Quota"] * with_support]
-    truth = known.truth
-    columns += ["Margin", "P(wrong)", *(() if truth is None else ("True margin",))]
+    columns = [say("Candidate"), say("Verdict"), *[say("Support"), say("Quota")] * with_support, say("Margin")]
+    truth = None if known.is_brief else known.truth
+    columns += [*[P_WRONG] * (not known.is_brief), *(() if truth is None else (say("True margin"),))]
     rows: list[Sequence[Entry]] = []
     for candidate in outcome.candidates:
         cells = [
             candidate.name,
             _decision(candidate),
-            cell_of_decision(candidate.verdict.verdict.value),
             *(estimate_text(shown) for shown in (candidate.support, candidate.quota) if shown is not None),
             estimate_text(candidate.margin, signed=True),
-            percent(candidate.error_probability),
+            *[percent(candidate.error_probability)] * (not known.is_brief),
         ]
         if truth is not None:
             cells += [f"{truth[candidate.name] - truth['quota']:+,.6g}"]
         rows.append(cells)
-    # The margin is what the decision rests on, and it says most of what support and quota say.
-    drop = ("True margin", "Quota", "Support", "P(wrong)")
-    show_table(console, Table(columns=columns, rows=rows, labels=3), drop=drop, whole=known.table)
-    if outcome.weight_counts:
+    # The margin is what the verdict rests on, and it says most of what support and quota say.
+    drop = (say("True margin"), say("Quota"), say("Support"), P_WRONG)
+    show_table(console, Table(columns=columns, rows=rows, labels=2), drop=drop, whole=known.table)
+    if outcome.weight_counts and not known.is_brief:
         console.print()
         counts: list[Sequence[Entry]] = []
         for count in outcome.weight_counts:
             possible = "" if count.projected is None else f"   (nearest possible {count.projected:,.1f})"
             counts.append((f"{count.weight:g}", estimate_text(count.count) + Text(possible)))
         show_table(console, Table(columns=("Weight", "Partners"), rows=counts))
-    for note in _noise(outcome):
+    for note in _noise(outcome, most=1 if known.is_brief else _MOST_NOISE):
         show_note(console, note, style="yellow")
-    biased = [candidate for candidate in outcome.candidates if candidate.bias]
-    for candidate in biased:
-        note = f"{candidate.name}: the printed margin is off by {candidate.bias:+,.1f}, as far as the reports tell"
-        show_note(console, note, style="yellow")
+    for candidate in outcome.candidates:
+        if candidate.bias:
+            note = f"{candidate.name}: the printed margin is off by {candidate.bias:+,.1f}, as far as the reports tell"
+            show_note(console, note, style="yellow")
     if outcome.weight_bias_bound:
         bound = f"{outcome.weight_bias_bound:,.6g}"
         note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
         show_note(console, note, style="yellow")
-    notes = [
-        f"From the reports of {some(outcome.num_partners, 'partner')}. ± is one standard error of the randomization.",
-        f"At {_level(outcome)}: a verdict that is wrong in at most so many votes like this, whatever the truth is.",
-        "P(wrong): the probability that the decision is wrong,",
-        f"{_PRIORS[outcome.error_prior]} (prior {outcome.error_prior!r}); {_NEAR_TIE}.",
-    ]
+    notes = [say("± is one standard error of the randomization.")]
+    if not known.is_brief:
+        notes = [
+            f"From the reports of {some(outcome.num_partners, 'partner')}.",
+            *notes,
+            f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is.",
+            _meaning_of_wrong(outcome),
+        ]
     show_note(console, " ".join(notes))
 
 
+P_WRONG: Final = marked("P(wrong)")
+
+
+def _meaning_of_wrong(outcome: Outcome) -> str:
+    return say(
+        "P(wrong): the probability that the estimate is on the wrong side of the quota, {prior} (prior {name!r}); "
+        "where the truth is near a tie, it is there about half of the time, whatever this says.",
+        prior=say(_PRIORS[outcome.error_prior]),
+        name=outcome.error_prior,
+    )
+
+
 _PRIORS: Final = {
-    "mixed": "if half of all votes are coin tosses and in the others any share of yes is equally likely",
-    "uniform": "if any share of yes is equally likely",
+    "mixed": marked("if half of all votes are coin tosses and in the others any share of yes is equally likely"),
+    "uniform": marked("if any share of yes is equally likely"),
 }
 """The priors in words."""
-_NEAR_TIE: Final = "where the truth is near a tie, about half of all decisions are wrong, whatever it says"
 _MOST_NOISE: Final = 6  # so many estimates that are nothing but noise are listed
 
 
@@ -82,16 +95,18 @@ def _level(outcome: Outcome) -> str:
     return f"{100 * level:.4g} %"
 
 
-def _noise(outcome: Outcome) -> Iterator[str]:
+def _noise(outcome: Outcome, *, most: int) -> Iterator[str]:
     """Yield a sentence on each estimate that cannot be true."""
+    told = "{name} {estimate}: only {low} to {high} is possible; the excess is noise"
     beyond = [
-        f"{name} {_short(estimate.value)}: possible is {_short(low)} to {_short(high)}, the rest is noise"
+        say(told, name=name, estimate=_short(estimate.value), low=_short(low), high=_short(high))
         for name, estimate, (low, high) in _estimates(outcome)
         if not low <= estimate.value <= high
     ]
-    yield from beyond[:_MOST_NOISE]
-    if len(beyond) > _MOST_NOISE:
-        yield f"and {some(len(beyond) - _MOST_NOISE, 'more estimate')} beyond what is possible"
+    yield from beyond[:most]
+    if len(beyond) > most:
+        told = "and {number:,} more estimates beyond what is possible"
+        yield say(told, number=len(beyond) - most)
 
 
 def _estimates(outcome: Outcome) -> Iterator[tuple[str, Estimate, tuple[float, float]]]:
@@ -114,14 +129,15 @@ def _short(value: float) -> str:
 
 
 def _decision(candidate: CandidateOutcome) -> Cell:
-    return Cell("passes", tone="good") if candidate.passed else Cell("fails", tone="poor")
+    return cell_of_decision(decision_of(candidate.verdict.verdict, passed=candidate.passed))
 
 
 def _rows(outcome: Outcome, known: Known) -> Rows:
     rows: Rows = []
     for candidate in outcome.candidates:
         row: dict[str, object] = {"candidate": candidate.name, "passed": int(candidate.passed)}
-        row |= {"verdict": candidate.verdict.verdict.value, "level": candidate.verdict.level}
+        verdict = decision_of(candidate.verdict.verdict, passed=candidate.passed)
+        row |= {"verdict": verdict, "level": candidate.verdict.level}
         row |= columns_of(candidate, ("support", "quota", "margin", "bias", "error_probability"))
         if known.truth is not None:
             support, quota = known.truth[candidate.name], known.truth["quota"]
@@ -147,18 +163,25 @@ def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
     return drawing.Picture(
         draw=functools.partial(_draw_rows, candidates=shown, names=names, truth=known.truth),
         size=drawing.size_of_rows(names, row=0.36),
-        title="" if is_all else f" (the {len(shown)} of {len(ordered):,} with the greatest margins)",
+        title=""
+        if is_all
+        else say(" (the {few} of {all} with the greatest margins)", few=len(shown), all=len(ordered)),
     )
 
 
 def _marks(*, with_band: bool, with_truth: bool) -> drawing.Marks:
     """Return what the legend explains, in no candidate's color."""
     marks: dict[str, Mapping[str, Any]] = {
-        f"estimate, {drawing.WHISKERS}": {"color": drawing.RULE, "marker": "o", "markersize": 7, "linewidth": 2}
+        drawing.ESTIMATE: {
+            "color": drawing.RULE,
+            "marker": "o",
+            "markersize": 7,
+            "linewidth": 2,
+        }
     }
     if with_band:
         band = {"color": drawing.RULE, "alpha": 0.3, "marker": "s", "markersize": 11, "linestyle": "none"}
-        marks[f"quota, band: {drawing.ERRORS_SHOWN} standard errors"] = band
+        marks["quota, band: 2 standard errors"] = band
     return {**marks, "truth": drawing.TRUTH} if with_truth else marks
 
 
@@ -174,11 +197,12 @@ def _draw_rows(
         if truth is not None:
             subtracted = truth["quota"] if candidate.support is None else 0.0
             axes.plot(truth[candidate.name] - subtracted, row, **drawing.TRUTH)
-        decision = "passes" if candidate.passed else "fails"
-        said = f"too close to tell ({decision})" if candidate.verdict.verdict is Verdict.TOO_CLOSE else decision
-        drawing.annotate_row(axes, row, f"{said}\nP(wrong) {percent(candidate.error_probability)}", color=mark["color"])
+        said = f"{_decision(candidate).words}\n{say(P_WRONG)} {percent(candidate.error_probability)}"
+        drawing.annotate_row(axes, row, said, color=mark["color"])
     is_margin = any(candidate.support is None for candidate in candidates)
-    meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"
+    meaning = (
+        marked("margin: weight of the yes votes less the quota") if is_margin else marked("weight of the yes votes")
+    )
     drawing.name_rows(axes, names, x=meaning)
     with_band = _draw_quotas(axes, [_shown(candidate)[1] for candidate in candidates], is_margin=is_margin)
     return _marks(with_band=with_band, with_truth=truth is not None)
@@ -192,7 +216,7 @@ def _draw_quotas(axes: Any, quotas: Sequence[Estimate], *, is_margin: bool) -> b
         axes.plot([quota.value] * 2, reach, color=drawing.RULE, linewidth=1.6, zorder=1)
         if error := drawing.ERRORS_SHOWN * quota.standard_error:
             axes.fill_betweenx(reach, quota.value - error, quota.value + error, **_BAND)
-    said = "quota" if is_margin or not is_one else f"quota {_short(quotas[0].value)}"
+    said = say("quota") if is_margin or not is_one else say("quota {value}", value=_short(quotas[0].value))
     if is_one:
         axes.annotate(
             said,
@@ -212,15 +236,42 @@ def _shown(candidate: CandidateOutcome) -> tuple[Estimate, Estimate]:
     return candidate.support, candidate.quota
 
 
+def _sheet(outcome: Outcome, known: Known) -> Table:
+    """Return a line for each candidate, votes with their share of all."""
+    total = outcome.total_weight
+
+    def counted(estimate: Estimate | None, *, signed: bool = False) -> Cell:
+        if estimate is None:
+            return Cell("–")
+        share = 100 * estimate.value / total.value if total is not None and total.value > 0 else None
+        words = estimate_text(estimate, signed=signed).plain
+        words += "" if share is None else f" ({share:{'+' if signed else ''}.0f} %)"
+        return Cell(words, estimate.value, is_part=True)
+
+    columns: dict[str, Callable[[CandidateOutcome], Cell]] = {
+        say("Candidate"): lambda each: Cell(each.name),
+        say("Verdict"): _decision,
+        say("Support"): lambda each: counted(each.support),
+        say("Quota"): lambda each: counted(each.quota),
+        say("Margin"): lambda each: counted(each.margin, signed=True),
+        P_WRONG: lambda each: Cell(percent(each.error_probability), each.error_probability),
+    }
+    if (truth := known.truth) is not None:
+        columns[say("True support")] = lambda each: counted(Estimate(truth[each.name], 0.0))
+        if any(each.quota is None or each.quota.standard_error for each in outcome.candidates):
+            columns[say("True quota")] = lambda _: counted(Estimate(truth["quota"], 0.0))
+    notes = [_meaning_of_wrong(outcome)]
+    if total is not None:
+        notes.insert(0, say("Percentages are of all votes: {total}.", total=estimate_text(total).plain))
+    return listed(outcome.candidates, list(columns.items()), labels=2, note=" ".join(notes))
+
+
 def _brief(outcome: Outcome) -> list[Brief]:
-    """Return each candidate's decision, and how sure it is, with the margin that it rests on."""
-    briefs: list[Brief] = []
-    for candidate in outcome.candidates:
-        said = styled(_decision(candidate))
-        if candidate.verdict.verdict is Verdict.TOO_CLOSE:
-            said.append(f" ({Verdict.TOO_CLOSE.value})", style="yellow")
-        briefs.append(Brief(candidate.name, said, candidate.margin, _told(candidate, outcome.total_weight)))
-    return briefs
+    """Return each candidate's verdict, with the margin that it rests on."""
+    return [
+        Brief(each.name, styled(_decision(each)), each.margin, _told(each, outcome.total_weight))
+        for each in outcome.candidates
+    ]
 
 
 def _told(candidate: CandidateOutcome, total: Estimate | None) -> str:
@@ -233,53 +284,52 @@ def _told(candidate: CandidateOutcome, total: Estimate | None) -> str:
 
 
 def _conclude(outcome: Outcome) -> str:
-    """Return which candidates pass, which fail and which are too close to tell, and how rarely that is wrong."""
-    names: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    """Return which candidates pass, which fail and which are undecided, and how rarely a verdict is wrong."""
+    names: dict[str, list[str]] = {verdict: [] for verdict in _VERBS}
     for candidate in outcome.candidates:
-        names[candidate.verdict.verdict].append(candidate.name)
-    clauses = [_clause(verdict, of_verdict) for verdict, of_verdict in names.items() if of_verdict]
-    said = f"{'; '.join(clauses)}."
-    close = [candidate for candidate in outcome.candidates if candidate.verdict.verdict is Verdict.TOO_CLOSE]
+        names[decision_of(candidate.verdict.verdict, passed=candidate.passed)].append(candidate.name)
+    said = [f"{say('; ').join(_clause(verdict, of_verdict) for verdict, of_verdict in names.items() if of_verdict)}."]
+    number, level = len(outcome.candidates), _level(outcome)
+    close = sum(candidate.verdict.verdict is Verdict.TOO_CLOSE for candidate in outcome.candidates)
+    if number == 1 and not close:
+        said.append(say("Wrong in at most {level} of such votes, whatever the truth is.", level=level))
+    elif close < number and outcome.joint_level < 1:
+        joint = f"{100 * outcome.joint_level:.4g} %"
+        said.append(
+            say(
+                "Each verdict is wrong in at most {level} of such votes, whatever the truth is; one or more of the "
+                "{number:,} in at most {joint}.",
+                level=level,
+                number=number,
+                joint=joint,
+            )
+        )
+    elif close < number:
+        said.append(say("Each verdict is wrong in at most {level} of such votes, whatever the truth is.", level=level))
     if close:
-        said = f"{said} {_estimated(close, outcome)}"
-    if len(close) == len(outcome.candidates):
-        return said
-    which = "The verdict is wrong" if len(outcome.candidates) == 1 else "Each verdict is wrong"
-    said = f"{said} {which} in at most {_level(outcome)} of votes like this, whatever the truth is"
-    if len(outcome.candidates) > 1 and outcome.joint_level < 1:
-        said = f"{said}; one or more of the {len(outcome.candidates):,} in at most {100 * outcome.joint_level:.4g} %"
-    return f"{said}."
+        said.append(say("A leaning is no verdict: near a tie it is wrong about half of the time."))
+    return " ".join(said)
 
 
 _VERBS: Final = {
-    Verdict.PASSES: ("passes", "pass"),
-    Verdict.FAILS: ("fails", "fail"),
-    Verdict.TOO_CLOSE: ("is too close to tell", "are too close to tell"),
+    "passes": (marked("{names} passes"), marked("{names} pass")),
+    "fails": (marked("{names} fails"), marked("{names} fail")),
+    "undecided, leaning yes": (
+        marked("{names} is undecided, leaning yes"),
+        marked("{names} are undecided, leaning yes"),
+    ),
+    "undecided, leaning no": (marked("{names} is undecided, leaning no"), marked("{names} are undecided, leaning no")),
 }
 """Of one candidate, and of several."""
 _MOST_NAMED: Final = 6  # so many candidates of one verdict are named in a sentence
 
 
-def _clause(verdict: Verdict, names: Sequence[str]) -> str:
-    who = in_a_row(names) if len(names) <= _MOST_NAMED else f"{len(names):,} candidates"
-    return f"{who} {_VERBS[verdict][len(names) > 1]}"
+def _clause(verdict: str, names: Sequence[str]) -> str:
+    who = in_a_row(names) if len(names) <= _MOST_NAMED else some(len(names), "candidate")
+    return say(_VERBS[verdict][len(names) > 1], names=who)
 
 
-def _estimated(close: Sequence[CandidateOutcome], outcome: Outcome) -> str:
-    """Return which way the decisions went of which no verdict is given."""
-    if len(close) == 1:
-        (only,) = close
-        wrong = f"the probability that this is wrong is {percent(only.error_probability)}"
-        way = "passes" if only.passed else "fails"
-        return f"By the estimate it {way}; {wrong}, {_PRIORS[outcome.error_prior]}; {_NEAR_TIE}."
-    ways = {
-        verdict: [candidate.name for candidate in close if candidate.passed is (verdict is Verdict.PASSES)]
-        for verdict in (Verdict.PASSES, Verdict.FAILS)
-    }
-    return f"By the estimates {', and '.join(_clause(verdict, names) for verdict, names in ways.items() if names)}."
-
-
-VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)
+VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude, sheet=_sheet)
 """A row for each candidate."""
 
 

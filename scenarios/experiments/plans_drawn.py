@@ -72,7 +72,7 @@ def _draw(panels: Any, *, plan: Plan, error: str) -> Marks:
     above = axes.secondary_xaxis("top")
     above.set_xticks(ticks, [_certainty(tick) for tick in ticks])
     above.set_xticks([], minor=True)
-    above.set_xlabel("how sure anybody can be of one person, from even odds", color=MUTED)
+    above.set_xlabel("how sure someone who starts at 50 : 50 can be of one person", color=MUTED)
     above.spines["top"].set_visible(False)
     above.tick_params(length=0, colors=MUTED, labelsize=8)
     if plan.aim is not None:

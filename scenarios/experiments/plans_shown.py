@@ -14,7 +14,7 @@ from ..presentation.numbers import in_a_row, some
 from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
 from ..running.parties import sources_of
-from ..running.statements import certainty_of, meaning_of, up_to, warning_of
+from ..running.statements import certainty_of, held_by, meaning_of, up_to, warning_of
 from ..tables import Entry, Table
 from .plans import Plan, Planned
 from .plans_drawn import picture_of
@@ -146,7 +146,7 @@ def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
 
 def _notes(plan: Plan, table: VariantTable) -> list[str]:
     role = table.resolved.protocol.client_role
-    certainty = f"certainty: how sure anybody can be of what one {role} holds, from even odds"
+    certainty = f"certainty: how sure someone who starts at 50 : 50 can be of {held_by(role)}"
     if table.needs_values:
         found = f"errors are the upper limits, at 99 %, of what {table.trials:,} trials of these {role}s find"
         return [

@@ -79,7 +79,7 @@ def decide(
     and in tables: the first). The certainty is how likely the same choice would be made without noise. It is an average
     over societies as the prior has them: their preferences are anywhere in the ball of possible ones ("ball"), or in a
     ball of any size up to that, so that weak preferences are as likely as strong ones ("size"). The verdict needs no
-    prior: it is the choice, or "too close to tell". Of several alternatives all are ranked; certainty and verdict are
+    prior: it is the choice, or "undecided". Of several alternatives all are ranked; certainty and verdict are
     those of the winner, and the ranks without noise are said as ranges.
 
     If the run has several societies, the answer is that of all voters together, and below it stands each society's own

@@ -37,6 +37,7 @@ from ..reading.conversion import convert
 from ..reading.files import readable
 from ..running.folder import check_schema
 from ..tables import Cell, Entry, Table
+from ..verdicts import UNDECIDED
 from .alternatives import AlternativePair
 
 __all__ = [
@@ -232,7 +233,7 @@ def _verdict_on(outcome: Outcome, decision: Decision) -> tuple[str, bool]:
         return f"By the release the society prefers the {decision.choice}. {sure}", False
     if decision.verdict == decision.choice:
         return f"The society prefers the {decision.choice}. {_wrong(decision.level)}", True
-    said = f"Too close to tell at {_percent(decision.level)}. By the release the society prefers the {decision.choice}"
+    said = f"Undecided at {_percent(decision.level)}. By the release the society prefers the {decision.choice}"
     return f"{said}, but the noise alone may have made it so.", False
 
 
@@ -247,12 +248,12 @@ def _sure_on_average(what: str, certainty: float | None, prior: str | None, leas
 
 
 def _wrong(level: float) -> str:
-    return f"Noise makes this verdict wrong with a probability of at most {_percent(level)}, whatever the society is."
+    return f"Wrong in at most {_percent(level)} of such votes, whatever the society is."
 
 
 def _show_price(console: Console, outcome: Outcome) -> None:
     """Print what a decision costs, and on whose word it rests."""
-    show_label(console, "Price", "Nothing: a decision is computed from the release alone.", style="")
+    show_label(console, "Privacy loss per person", "none: a decision is computed from the release alone.", style="")
     voters = "1 voter" if outcome.num_voters == 1 else f"{outcome.num_voters:,} voters"
     voters = f"up to {voters}" if outcome.relation == "add-remove-one" else voters
     trust = f"The release of {voters} ({outcome.paradigm}, {outcome.mechanism}) is taken as it is."
@@ -280,7 +281,7 @@ def show_decisions(
     sentence, close = f"Of {some(len(decisions), 'pair')} the society prefers {', '.join(said)}.", 0
     if why_no_verdict(outcome) is None:
         close = sum(decision.verdict == Verdict.TOO_CLOSE.value for decision in decisions)
-        sentence += f" {close:,} {'is' if close == 1 else 'are'} too close to tell."
+        sentence += f" {close:,} {'is' if close == 1 else 'are'} undecided."
     console.print()
     _show_verdict(console, (sentence, not close))
     console.print()
@@ -305,7 +306,9 @@ def _show_table(console: Console, outcome: Outcome, heading: str, decisions: Ite
         if with_certainty:
             cells.append("" if decision.certainty is None else _probability(decision.certainty))
         if with_verdict:
-            cells.append(Cell(decision.verdict or "", tone="" if decision.verdict in _SIDES else "warning"))
+            is_sure = decision.verdict in _SIDES
+            said = (decision.verdict or "") if is_sure or decision.verdict is None else UNDECIDED
+            cells.append(Cell(said, tone="" if is_sure else "warning"))
         rows.append(cells)
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Margin",))
 
@@ -350,7 +353,7 @@ def _verdict_of_ranking(ranking: Ranking) -> tuple[str, bool]:
         return f"By the release, {said}. {sure}", False
     if ranking.verdict == ranking.winner:
         return f"{said[:1].upper()}{said[1:]}. {_wrong(ranking.level)}", True
-    close = f"Too close to tell at {_percent(ranking.level)}"
+    close = f"Undecided at {_percent(ranking.level)}"
     return f"{close}. By the release, {said}, but the noise alone may have made it so.", False
 
 
@@ -370,7 +373,7 @@ def _notes_of(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
     if chosen:
         prior, wrong = chosen[0].prior, _percent(chosen[0].level or 0.0)
         if len(decisions) > 1:  # else the verdict itself says so
-            verdict = f"verdict: wrong with a probability of at most {wrong} each, whatever the society is"
+            verdict = f"verdict: each wrong in at most {wrong} of such votes, whatever the society is"
     return [probability, *_notes(outcome, prior=prior, certainty=certainty, verdict=verdict)]
 
 

@@ -21,6 +21,7 @@ from ..presentation.numbers import decimals_of, in_a_row, rounded, some
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import show_facts, show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
+from ..words import marked, say
 from .agreement import agreement_of
 from .societies import draw_societies, rows_of_societies, show_societies, verdict_on_societies
 
@@ -30,6 +31,7 @@ _REACH: Final = 10  # cells of a bar on either side of 0, and what stands above 
 _BAR_HEADER: Final = "against   0       for"
 _SURE, _UNSURE, _AXIS = "█", "░", "│"
 _SURE_ERRORS: Final = 2  # standard errors from 0: nearer to it the noise may have turned a sign
+_BRIEFLY: Final = 4  # features of a brief table
 _MOST_LEVELS: Final = 10  # rows of the table of levels; more of them are joined to ranges
 
 _MECHANISMS: Final = {
@@ -74,9 +76,9 @@ def _features(outcome: Outcome, known: Known) -> list[_Feature]:
     return [_Feature(*entries, None if known.truth is None else known.truth[entries[0]]) for entries in columns]
 
 
-def _strongest(features: Sequence[_Feature]) -> list[_Feature]:
+def _strongest(features: Sequence[_Feature], *, most: int = drawing.MOST_ROWS) -> list[_Feature]:
     """Return at most so many features as can be read, those farthest from 0; what speaks most for comes first."""
-    strongest = sorted(features, key=lambda feature: -abs(feature.value))[: drawing.MOST_ROWS]
+    strongest = sorted(features, key=lambda feature: -abs(feature.value))[:most]
     return sorted(strongest, key=lambda feature: -feature.value)
 
 
@@ -88,12 +90,17 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
             console, "How strong preferences are is not released; the numbers' squares add up to 1.", style="yellow"
         )
         console.print()
-    shown = _strongest(features)
+    shown = _strongest(features, most=_BRIEFLY if known.is_brief else drawing.MOST_ROWS)
     _show_features(console, shown, _decimals(shown), known.table)
     if len(features) > len(shown):
-        show_note(console, f"… and {some(len(features) - len(shown), 'feature')} nearer to 0 in {known.table}")
+        more = some(len(features) - len(shown), "feature")
+        show_note(console, say("and {more} nearer to 0 in {table}", more=more, table=known.table))
     _show_agreement(console, features)
-    for note in _notes(outcome, shown):
+    notes = list(_notes(outcome, shown))
+    if known.is_brief:
+        show_note(console, f"{'; '.join(notes)}." if notes else "")
+        return
+    for note in notes:
         show_note(console, note)
     if outcome.by_society:
         console.print()
@@ -168,8 +175,8 @@ def _show_agreement(console: Console, features: Sequence[_Feature]) -> None:
     released = [feature.value for feature in features]
     if len(clean) < len(released) or (same := agreement_of(released, clean)) is None:
         return
-    show_note(console, f"in {100 * same:.1f} % of pairs the same choice as without noise", style="bold")
-    show_note(console, "pairs: such as differ in each feature independently, by one normal law")
+    said = "in {share:.1f} % of pairs, drawn from one normal law, the same choice as without noise"
+    show_note(console, say(said, share=100 * same), style="bold")
 
 
 def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
@@ -181,10 +188,10 @@ def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
             yield "no standard errors: those of noisy objectives' maxima have no closed form"
         return
     if outcome.mechanism == "functional":
-        yield "± is one standard error, by the spread of reports: that of voters as well"
-        yield "noise also draws all preferences towards 0: that is no part of ±"
+        yield say("± is one standard error, by the spread of reports: that of voters as well")
+        yield say("noise also draws all preferences towards 0: that is no part of ±")
     else:
-        yield "± is one standard error of the noise; that voters differ is no part of it"
+        yield say("± is one standard error of the noise, not of how voters differ")
     if outcome.is_projected:
         yield "preferences were projected to the ball of the bound; ± is from before that"
     if not all(feature.is_sure for feature in shown):
@@ -219,7 +226,7 @@ def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
         draw=functools.partial(_draw_rows, features=features, names=names, outcome=outcome),
         size=drawing.size_of_rows(names, row=0.17),
         setting=_source(outcome),
-        title="" if is_all else f" (the strongest {len(features)} of {some(len(outcome.features), 'feature')})",
+        title="" if is_all else say(" (the strongest {few} of {all})", few=len(features), all=len(outcome.features)),
     )
 
 
@@ -264,8 +271,8 @@ def _draw_rows(panels: Any, *, features: Sequence[_Feature], names: Sequence[str
 def _meaning(outcome: Outcome) -> str:
     """Return what the axis shows."""
     if outcome.is_direction:
-        return "direction alone: how features compare, not how strong preferences are"
-    return "how much the feature speaks for an alternative"
+        return marked("direction alone: how features compare, not how strong preferences are")
+    return marked("how much the feature speaks for an alternative")
 
 
 def _source(outcome: Outcome) -> str:
@@ -295,27 +302,24 @@ def _conclude(outcome: Outcome) -> str:
     """Return what speaks most for an alternative and most against it, and of how much the noise may turn the sign."""
     features = _features(outcome, Known())
     if not any(feature.value for feature in features):
-        return "The reports cancel out: no feature speaks for or against an alternative."
+        return say("The reports cancel out: no feature speaks for or against an alternative.")
     sure = sorted((each for each in features if each.is_sure), key=lambda feature: -abs(feature.value))
     unsure = [feature.name for feature in features if not feature.is_sure]
     if not sure:
-        which = f"all {len(unsure):,} features are" if len(unsure) > 1 else f"{unsure[0]} is"
-        return f"Nothing stands out of the noise: {which} within {_SURE_ERRORS} standard errors of 0."
+        return say("Nothing stands out of the noise: all is within {number} standard errors of 0.", number=_SURE_ERRORS)
     sides = {
-        "for an alternative": [each.name for each in sure if each.value > 0],
-        "against one": [each.name for each in sure if each.value < 0],
+        "for": [each.name for each in sure if each.value > 0],
+        "against": [each.name for each in sure if each.value < 0],
     }
-    sentences = [f"{'; '.join(_speaking(names, side) for side, names in sides.items() if names)}."]
+    sentences = [f"{say('; ').join(_speaking(names, side) for side, names in sides.items() if names)}."]
     if outcome.errors is None:
-        sentences.append("How far the noise moved them is not known.")
+        sentences.append(say("How far the noise moved them is not known."))
     if unsure:
-        which = in_a_row(unsure) if len(unsure) <= _MOST_NAMED else f"{len(unsure):,} of {len(features):,} features"
-        near = f"within {_SURE_ERRORS} standard errors of 0"
-        sentences.append(
-            f"Of {which} the noise may have turned the sign: {'it is' if len(unsure) == 1 else 'they are'} {near}."
-        )
+        which = in_a_row(unsure) if len(unsure) <= _MOST_NAMED else some(len(unsure), "feature")
+        near = "Within {number} standard errors of 0, where the noise may have turned the sign: {which}."
+        sentences.append(say(near, number=_SURE_ERRORS, which=which))
     if outcome.is_direction:
-        sentences.append("Only how features compare is released, not how strong preferences are.")
+        sentences.append(say("Only how features compare is released, not how strong preferences are."))
     if outcome.by_society:
         sentences.append(verdict_on_societies(outcome))
     return " ".join(sentences)
@@ -323,8 +327,24 @@ def _conclude(outcome: Outcome) -> str:
 
 def _speaking(names: Sequence[str], side: str) -> str:
     """Return the first of the features on one side, as those that speak most where there are more."""
-    most = "most " if len(names) > _MOST_NAMED else ""
-    return f"{in_a_row(names[:_MOST_NAMED])} {'speaks' if len(names) == 1 else 'speak'} {most}{side}"
+    return say(
+        _SPEAKING[side][min(len(names) - 1, 1) + (len(names) > _MOST_NAMED)], names=in_a_row(names[:_MOST_NAMED])
+    )
+
+
+_SPEAKING: Final = {
+    "for": (
+        marked("{names} speaks for an alternative"),
+        marked("{names} speak for an alternative"),
+        marked("{names} speak most for an alternative"),
+    ),
+    "against": (
+        marked("{names} speaks against one"),
+        marked("{names} speak against one"),
+        marked("{names} speak most against one"),
+    ),
+}
+"""Of one feature, of some, and of the first of more."""
 
 
 PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)

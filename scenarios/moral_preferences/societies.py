@@ -15,6 +15,8 @@ from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.presenter import Known
 from ..presentation.terminal import show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
+from ..verdicts import UNDECIDED
+from ..words import say
 
 __all__ = [
     "compare_largest",
@@ -106,7 +108,10 @@ def show_differences(
         written = f"{rounded(each.difference, decimals, signed=True)} ± {each.standard_error:,.{decimals}f}"
         cells = [each.feature, each.more, each.less, Cell(written, tone=tone)]
         if level is not None:
-            cells += [Cell(_interval(each, decimals), tone=tone), Cell(each.verdict or "", tone=tone)]
+            cells += [
+                Cell(_interval(each, decimals), tone=tone),
+                Cell(UNDECIDED if tone else str(each.verdict), tone=tone),
+            ]
         rows.append(cells)
     columns = ("Feature", "counts more to", "than to", "by", *(() if level is None else (_INTERVAL, "Verdict")))
     show_table(console, Table(columns=columns, rows=rows, labels=3), drop=(_INTERVAL,))
@@ -157,7 +162,7 @@ def verdict_on_differences(found: Sequence[Difference]) -> str:
         return f"The societies differ most clearly on {first.feature}: {said}."
     if found[0].level is None:
         return f"No difference between societies is larger than {drawing.ERRORS_SHOWN} standard errors."
-    return "Every difference between societies is too close to tell."
+    return say("Every difference between societies is undecided.")
 
 
 def rows_of_societies(outcome: Outcome, known: Known) -> Rows:

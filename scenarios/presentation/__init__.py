@@ -17,7 +17,8 @@ from ...protocol.errors import PluginError, PsephosError, printable
 from ...protocol.phases import Truth
 from ...protocol.plugin_faults import is_ours, place_of, reason_of
 from ..system import load_each
-from ..tables import Rows
+from ..tables import Rows, Table
+from ..words import say
 from .drawing import save_picture
 from .lessons import show_lesson, written_lesson
 from .lessons_drawn import draw_lesson
@@ -33,6 +34,7 @@ __all__ = [
     "make_console",
     "rows_of",
     "said_of",
+    "sheet_of",
     "show_lesson",
     "show_outcome",
     "show_verdict",
@@ -48,13 +50,14 @@ def show_outcome(
     truth: Truth | None = None,
     gold: Mapping[str, str] | None = None,
     table: str = "estimates.csv",
+    is_brief: bool = False,
 ) -> None:
     """Print an outcome: estimates with standard errors, decisions, and the truth where it may be shown.
 
-    For `truth`, `gold` and `table` see `Known`.
+    For `truth`, `gold`, `table` and `is_brief` see `Known`.
     """
     with _asking(outcome, "show") as presenter:
-        presenter.show(console, outcome, Known(truth=truth, gold=gold, table=table))
+        presenter.show(console, outcome, Known(truth=truth, gold=gold, table=table, is_brief=is_brief))
 
 
 def said_of(outcome: msgspec.Struct) -> Text:
@@ -88,7 +91,7 @@ def verdict_of(outcome: msgspec.Struct) -> str:
 
 def show_verdict(console: Console, outcome: msgspec.Struct) -> None:
     """Print what came of a session, and an empty line below it."""
-    console.print(Text(verdict_of(outcome), style="bold"))
+    console.print(Text(say("Verdict: {verdict}", verdict=verdict_of(outcome)), style="bold"))
     console.print()
 
 
@@ -99,6 +102,13 @@ def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, 
     """
     with _asking(outcome, "rows") as presenter:
         return presenter.rows(outcome, Known(truth=truth, gold=gold))
+
+
+def sheet_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Table | None:
+    """Return the table of an outcome that a page shows; None where the rows of its file are the table."""
+    with _asking(outcome, "sheet") as presenter:
+        known = Known(truth=truth, gold=gold)
+        return None if presenter.sheet is None else presenter.sheet(outcome, known)
 
 
 def draw_outcome(

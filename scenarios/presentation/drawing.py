@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from ...transports.own_files import replace_private
+from ..words import marked, say
 from .embedding import embeddable
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "BEYOND",
     "COLORS",
     "ERRORS_SHOWN",
+    "ESTIMATE",
     "GOOD",
     "GRID",
     "INK",
@@ -90,7 +92,8 @@ ERRORS_SHOWN: Final = 2
 ± is one standard error wherever it is written, as in the files. Whiskers are compared by eye, with each other and with
 lines, and that is fair where they cover the truth as a rule; a picture says what they are in words, without ±.
 """
-WHISKERS: Final = f"whiskers: {ERRORS_SHOWN} standard errors"  # what a picture says of them
+WHISKERS: Final = marked("whiskers: 2 standard errors")  # what a picture says of them
+ESTIMATE: Final = marked("estimate, whiskers: 2 standard errors")
 
 MOST_ROWS: Final = 40  # a picture of more of them says nothing; the table has them all
 
@@ -186,7 +189,8 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
         figure = figures.Figure(figsize=picture.size, layout="constrained")
         marks = picture.draw(figure.subplots(*picture.panels, squeeze=False))
         settings = _BETWEEN.join(filter(None, (setting, picture.setting)))
-        _frame(figure, picture, marks or {}, title=title + picture.title, setting=settings)
+        marks = {say(label): mark for label, mark in (marks or {}).items()}
+        _frame(figure, picture, marks, title=title + picture.title, setting=settings)
         paths = [folder / f"{name}.svg", folder / f"{name}.png"]
         svg = io.StringIO()
         figure.savefig(svg, format="svg", metadata={"Date": None})
@@ -305,9 +309,9 @@ def clean(axes: Any, *, title: str = "", x: str = "", y: str = "", grid: Literal
     axes.set_axisbelow(True)
     axes.tick_params(length=3, which="major")
     axes.tick_params(length=0, which="minor")
-    axes.set_title(title)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set_title(say(title))
+    axes.set_xlabel(say(x))
+    axes.set_ylabel(say(y))
 
 
 def name_rows(axes: Any, names: Sequence[str], *, x: str) -> None:

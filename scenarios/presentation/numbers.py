@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
+from ..words import say, say_number
+
 __all__ = ["capitalized", "decimals_of", "in_a_row", "rounded", "some"]
 
 _DIGITS: Final = 2
@@ -28,13 +30,13 @@ def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
 
 def some(number: int, noun: str, plural: str = "") -> str:
     """Return how many there are of what a noun says, whose plural has an s unless it is given."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+    return f"{number:,} {say_number(noun, plural or f'{noun}s', number)}"
 
 
 def in_a_row(words: Iterable[str]) -> str:
     """Return words as people list them: "a, b and c"; at least one."""
     *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
+    return say("{first} and {last}", first=", ".join(first), last=last) if first else last
 
 
 def capitalized(sentence: str) -> str:

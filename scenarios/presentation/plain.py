@@ -304,7 +304,7 @@ def _draw_panels(
         "mec": drawing.COLORS["blue"],
     }
     mark |= {"color": drawing.INK, "linewidth": 1.5} if has_errors else {"linestyle": "none"}
-    marks: dict[str, dict[str, Any]] = {f"estimate{f', {drawing.WHISKERS}' if has_errors else ''}": mark}
+    marks: dict[str, dict[str, Any]] = {drawing.ESTIMATE if has_errors else "estimate": mark}
     return {**marks, "truth": drawing.TRUTH} if any(bar.true is not None for bar in bars) else marks
 
 

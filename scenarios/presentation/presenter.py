@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.estimators import Estimate
-from ..tables import Rows
+from ..tables import Rows, Table
 from .drawing import Picture
 
 __all__ = ["FLAGS", "VERDICT", "Brief", "Known", "Presenter", "error_of"]
@@ -42,11 +42,13 @@ class Known:
         truth: what the outcome estimates, by the name of the estimated; None where that may not be shown.
         gold: what is true where somebody knows it, by the same names; None where nobody does.
         table: the file that holds all of the outcome, for what a terminal leaves out.
+        is_brief: whether a terminal shows what matters most alone, in some twelve lines.
     """
 
     truth: Mapping[str, Any] | None = None
     gold: Mapping[str, str] | None = None
     table: str = "estimates.csv"
+    is_brief: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +80,7 @@ class Presenter(Generic[OutcomeT]):
         brief: what is said of it beside others; by default its first estimates.
         verdict: what came of it, in a few sentences to be read aloud: computed from the outcome alone, and of how sure
             it is only what is calibrated, with its condition; by default what `brief` says.
+        sheet: returns the table that a page shows, with percentages beside counts; by default the rows of its table.
     """
 
     show: Callable[[Console, OutcomeT, Known], None]
@@ -86,3 +89,4 @@ class Presenter(Generic[OutcomeT]):
     say: Callable[[OutcomeT], Text] = _nothing
     brief: Callable[[OutcomeT], Sequence[Brief]] | None = None
     verdict: Callable[[OutcomeT], str] | None = None
+    sheet: Callable[[OutcomeT, Known], Table] | None = None

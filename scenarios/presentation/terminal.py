@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import rich.table
@@ -16,11 +16,13 @@ from rich.text import Text
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
 from ..tables import Cell, Entry, Table, Tone
+from ..words import say
 from .numbers import in_a_row
 
 __all__ = [
     "STYLES",
     "estimate_text",
+    "lines_of",
     "make_console",
     "percent",
     "show_facts",
@@ -107,6 +109,13 @@ class _Console(Console):
         os.close(nowhere)
 
 
+def lines_of(console: Console, show: Callable[[], object]) -> list[Text]:
+    """Return the lines that something prints, without printing them."""
+    with console.capture() as captured:
+        show()
+    return [Text.from_ansi(line) for line in captured.get().splitlines()]
+
+
 def show_facts(console: Console, facts: Mapping[str, Entry], *, indent: int = 0, spaced: bool = True) -> None:
     """Print a line for each fact, behind what it is a fact of, and an empty line below them if `spaced`."""
     grid = rich.table.Table.grid(padding=(0, 0, 0, _PADDING))
@@ -125,11 +134,14 @@ def show_note(console: Console, text: str | Text, *, style: str = "dim") -> None
     console.print(Padding(said, (0, 0, 0, _PADDING), expand=False))
 
 
-def show_label(console: Console, label: str, text: str, *, style: str = "dim") -> None:
-    """Print a paragraph behind what it is about, and an empty line above it; nothing where there is no text."""
+def show_label(console: Console, label: str, text: str, *, style: str = "dim", is_apart: bool = True) -> None:
+    """Print a paragraph behind what it is about, below an empty line if it stands apart; nothing without a text."""
     if text.strip():
-        console.print()
-        console.print(Text.assemble((f"{label}: " if label else "", "bold"), (" ".join(text.split()), style)))
+        if is_apart:
+            console.print()
+        console.print(
+            Text.assemble((say("{label}: ", label=label) if label else "", "bold"), (" ".join(text.split()), style))
+        )
 
 
 def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whole: str = "") -> None:
@@ -138,10 +150,11 @@ def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whol
     A console that is too narrow goes without some columns, and a line below names them, and `whole`, which has them
     all: first without those to `drop`, in their order, and then without the last numbers, but for the first one.
     """
-    texts, numbers = table.columns[: table.labels], table.columns[table.labels :]
-    columns = {header: [styled(row[place]) for row in table.rows] for place, header in enumerate(table.columns)}
+    headers = list(map(say, table.columns))
+    texts, numbers = headers[: table.labels], headers[table.labels :]
+    columns = {header: [styled(row[place]) for row in table.rows] for place, header in enumerate(headers)}
     left_out: list[str] = []
-    for dropped in dict.fromkeys((*drop, *reversed(numbers[1:]))):
+    for dropped in dict.fromkeys((*map(say, drop), *reversed(numbers[1:]))):
         if _spare(console, columns, texts) >= 0:
             break
         if columns.pop(dropped, None) is not None:

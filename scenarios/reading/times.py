@@ -7,6 +7,7 @@ from typing import Final
 
 from ...protocol.errors import ConfigurationError, did_you_mean, require
 from ...protocol.privacy.periods import check_period
+from ..words import say_number
 
 __all__ = ["read_period", "read_time", "say_period"]
 
@@ -32,7 +33,7 @@ def say_period(seconds: float) -> str:
     for unit in ("week", "day", "hour", "minute"):
         number = seconds / _SECONDS[unit]
         if number.is_integer() and not (unit == "week" and number == 1):  # "7 days" says what a window of a week is
-            return f"{number:,.0f} {unit}{'' if number == 1 else 's'}"
+            return f"{number:,.0f} {say_number(unit, f'{unit}s', int(number))}"
     return f"{seconds:g} seconds"
 
 

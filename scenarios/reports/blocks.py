@@ -3,10 +3,11 @@
 An estimate has its error, and as many digits as that deserves; a lower bound stands beside claim and proof.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
-from ..presentation import rows_of
+from ..presentation import rows_of, sheet_of
 from ..presentation.numbers import capitalized, some
 from ..presentation.presenter import error_of
 from ..presentation.rows import column_of, table_of_rows
@@ -14,11 +15,13 @@ from ..presentation.terminal import title_of
 from ..running.reader import Audit, RunLeft
 from ..running.session_facts import Priced, SessionFacts
 from ..tables import Cell, Rows, Table, listed
+from ..words import marked, say, say_number
 from .page import Step, Steps, epsilon_cell, epsilon_text
 
 __all__ = ["audited_losses", "estimates_in", "exchange_of"]
 
 _ERROR: Final = "_standard_error"
+_UNSAID: Final = frozenset({"level", "bias"})  # where all rows share them, a verdict says more
 
 
 def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None, str]:
@@ -29,10 +32,16 @@ def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None
     rows = _estimates(left)
     if not rows:
         return None, ""
+    if not is_whole and left.outcome is not None:
+        truth, gold = None if left.result is None else left.result.truth, _known_in(rows)
+        sheet = sheet_of(left.outcome, truth=truth, gold=gold)
+        if sheet is not None:
+            return dataclasses.replace(sheet, caption="What was estimated", name="estimates", full=rows), ""
     left_out: Mapping[str, Cell] = {} if is_whole else _same_in_all(rows)
     unknown = [key for key in rows[0] if all(row.get(key) is None for row in rows)]
     table = table_of_rows(rows, caption="What was estimated", name="estimates", left_out=[*left_out, *unknown])
-    return table, ", ".join(f"{title_of(key).lower()} {cell.words}" for key, cell in left_out.items())
+    shared = (f"{say(title_of(key))} {cell.words}" for key, cell in left_out.items() if key not in _UNSAID)
+    return table, ", ".join(shared)
 
 
 def _same_in_all(rows: Rows) -> Mapping[str, Cell]:
@@ -51,6 +60,13 @@ def _same_in_all(rows: Rows) -> Mapping[str, Cell]:
     }
 
 
+def _known_in(rows: Rows) -> Mapping[str, str] | None:
+    """Return what somebody knows to be true, as a table of tasks tells it; None where it does not."""
+    key = next(iter(rows[0]))
+    told = {str(row[key]): str(row["gold"]) for row in rows if row.get("gold") is not None}
+    return told or None
+
+
 def _estimates(left: RunLeft) -> Rows:
     if left.estimates is not None:
         return left.estimates
@@ -63,20 +79,27 @@ def exchange_of(left: RunLeft, about: SessionFacts) -> Steps:
     """Return the messages of a session in their order, as parties and server send them."""
     received = {} if left.result is None else left.result.received
     num = None if left.result is None or (left.is_deployment and about.hides_participation) else left.result.num_parties
-    server, party = about.server_role.replace("-", " "), about.client_role
+    server, parties = (
+        say(about.server_role.replace("-", " ")),
+        say_number(about.client_role, f"{about.client_role}s", 2),
+    )
     steps = [
-        Step(way="up", title="Hello", words="who I am, and which session" if num is None else f"{num:,} on the roster"),
+        Step(
+            way="up",
+            title="Hello",
+            words=marked("who I am, and which session") if num is None else say("{number:,} on the roster", number=num),
+        ),
         Step(way="down", title="Welcome", words="the agreed parameters"),
     ]
     for phase in about.phases:
         drawn = "; ".join(_priced(loss) for loss in phase.losses)
-        steps.append(Step(way="down", title=f"Request: {phase.name}"))
-        number = "who reports is private" if phase.hides_participation else _counted(received.get(phase.name))
+        steps.append(Step(way="down", title=say("Request: {phase}", phase=say(phase.name))))
+        number = marked("who reports is private") if phase.hides_participation else _counted(received.get(phase.name))
         if phase.is_central:
             steps.append(Step(way="up", title="values as they are", words=number))
             steps.append(Step(way="server", title="adds the noise", words=drawn))
         else:
-            words = f"{drawn}{f'; kept in {phase.kept}' if phase.kept else ''}"
+            words = say("{drawn}; kept in {scope}", drawn=drawn, scope=phase.kept) if phase.kept else drawn
             steps.append(Step(way="parties", title="randomize, each on its own", words=words))
             steps.append(Step(way="up", title=phase.name, words=number))
         if phase.publishes:
@@ -87,14 +110,15 @@ def exchange_of(left: RunLeft, about: SessionFacts) -> Steps:
         steps.append(Step(way="down", title="Release", words="the outcome, to all who take part"))
     elif left.run is not None and left.run.failure is not None:
         steps[-1] = Step(way="server", title="ends without an outcome", words=left.run.failure.reason)
-    return Steps(parties=f"{capitalized(party)}s", server=capitalized(server), steps=steps)
+    return Steps(parties=capitalized(parties), server=capitalized(server), steps=steps)
 
 
 def _priced(loss: Priced) -> str:
-    times = f"{loss.number:,} times " if loss.number > 1 else ""
-    return f"{loss.mechanism}, {times}one {loss.unit}".replace("one one", "one").replace("one all", "all") + (
-        f", ε = {epsilon_text(loss.proven)} in all" if loss.number > 1 else f", ε = {epsilon_text(loss.proven)}"
-    )
+    unit = say(loss.unit if loss.unit.startswith(("one ", "all ")) else f"one {loss.unit}")
+    told = {"mechanism": say(loss.mechanism), "unit": unit, "epsilon": epsilon_text(loss.proven)}
+    if loss.number == 1:
+        return say("{mechanism}, {unit}, ε = {epsilon}", **told)
+    return say("{mechanism}, {number:,} times {unit}, ε = {epsilon} in all", number=loss.number, **told)
 
 
 def _counted(number: int | None) -> str:

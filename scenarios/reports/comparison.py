@@ -56,9 +56,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
     return Compared(
         names=names,
         runs=runs,
-        prices=Table(
-            caption="What one party pays at most", name="prices", columns=["Price", *names], rows=_prices(runs)
-        ),
+        prices=Table(caption="Privacy loss per person", name="prices", columns=["At most", *names], rows=_prices(runs)),
         estimates=Table(
             caption="Estimates side by side",
             name="estimates",

@@ -23,6 +23,7 @@ from ...protocol.errors import ConfigurationError, printable, refuse
 from ...transports.own_files import replace_private
 from ..presentation.rows import MOST_ROWS
 from ..tables import Cell, Table, Tone, csv_of
+from ..words import in_words, say
 from .drawings import Classes, inlined
 
 __all__ = [
@@ -189,6 +190,9 @@ def _render(page: Page) -> str:
     style, script = _part("report.css") + classes.style, _part("report.js")
     return _template().render(
         page=page,
+        say=say,
+        header=_header,
+        in_words=in_words,
         most_rows=MOST_ROWS,
         download_of=download_of,
         next_drawing=lambda: next(drawings),
@@ -205,6 +209,12 @@ def _render(page: Page) -> str:
             )
         ),
     )
+
+
+def _header(column: str) -> str:
+    """Return a header, whose brackets hold somebody else's name."""
+    head, bracket, rest = column.partition(" (")
+    return f"{say(head)}{bracket}{rest}"
 
 
 def _digest(text: str) -> str:

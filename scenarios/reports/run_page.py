@@ -4,6 +4,8 @@ The rule that holds here: of a deployment a page has the release and, of a party
 or reports, no seed, and nothing of who took part where that is private. `private/` is never opened.
 """
 
+import contextlib
+import datetime as dt
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -13,9 +15,11 @@ from ..presentation import verdict_of
 from ..presentation.numbers import some
 from ..presentation.terminal import title_of
 from ..running.reader import Learnt, RunLeft
+from ..running.report import MODELS
 from ..running.session_facts import SessionFacts
-from ..running.statements import meaning_of, warning_of
+from ..running.statements import meaning_in, meaning_of, trust_of, warning_in, warning_of
 from ..tables import Cell, Entry, Table, Tone, listed
+from ..words import marked, say
 from .blocks import audited_losses, estimates_in, exchange_of
 from .page import (
     Block,
@@ -35,9 +39,12 @@ __all__ = ["page_of_run", "settings_of", "verdict_in"]
 
 _MOST_CHARACTERS: Final = 160  # of a setting
 _NOT_SETTINGS: Final = ("name", "title", "description", "trust")
-_MODELS: Final = {
-    "local": "local model: against everybody else, all colluding",
-    "central": "central model: the server is trusted",
+
+
+_KINDS: Final = {
+    "run": marked("Report"),
+    "series": marked("Series of votes"),
+    "party": marked("One party's session"),
 }
 
 
@@ -46,19 +53,19 @@ def page_of_run(left: RunLeft, votes: Sequence[RunLeft | None], studies: Sequenc
     facts = list(_facts(left))
     verdict, tone = verdict_in(left)
     sections = [
-        Section(title="What came of it", blocks=list(_outcome(left))),
+        Section(title="Results", blocks=list(_outcome(left))),
         *sections_of_votes(left, votes),
-        Section(title="What it cost", blocks=list(_cost(left))),
-        Section(title="Who is trusted", blocks=list(_trust(left))),
-        Section(title="What happened", blocks=list(_happened(left))),
+        Section(title="Privacy loss per person", blocks=list(_cost(left))),
+        Section(title="Trust", blocks=list(_trust(left))),
+        Section(title="Course of the session", blocks=list(_happened(left))),
         *_adversaries(left),
         *studies,
-        Section(title="The scenario", blocks=list(_scenario(left))),
+        Section(title="Scenario", blocks=list(_scenario(left))),
         *repeated(left.command),
         Section(title="About this run", blocks=list(_about_run(left))),
     ]
     return Page(
-        kind={"run": "Run", "series": "Series of votes", "party": "One party's session"}[left.kind],
+        kind=_KINDS[left.kind],
         title=left.title,
         facts=facts,
         verdict=verdict,
@@ -75,18 +82,21 @@ def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
         said = [verdict_of(left.outcome)]
     elif left.kind == "series" and left.result is not None:
         held = [vote for vote in left.result.votes if "outcome" in vote]
-        said = [f"{len(held):,} of {some(len(left.result.votes), 'vote')} came to an outcome."]
+        said = [
+            say("{held:,} of {votes} came to an outcome.", held=len(held), votes=some(len(left.result.votes), "vote"))
+        ]
     elif left.missing_protocol:
         said = [left.missing_protocol]
     elif left.run is None:
-        said = ["No outcome: the run has not ended, or its process was killed. What it wrote until then is below."]
+        said = [marked("No outcome: the run has not ended, or its process was killed. What it wrote is below.")]
     elif not failed:
-        said = ["No outcome: the folder has none."]
+        said = [marked("No outcome: the folder has none.")]
     refuting = [learnt.who for learnt in left.learnt if learnt.refutes_ledger]
-    said += [f"This ledger is refuted: {who} learnt more than it says is proven." for who in refuting]
+    said += [say("This ledger is refuted: {who} learnt more than it says is proven.", who=who) for who in refuting]
     if left.run is not None and left.run.failure is not None:
         reason = left.run.failure.reason
-        said.append(f"{'Nobody heard it' if left.outcome is not None else 'No outcome'}: {reason}.".replace("..", "."))
+        what = say("Nobody heard it") if left.outcome is not None else say("No outcome")
+        said.append(f"{what}: {reason}.".replace("..", "."))
         return said, "poor"
     if refuting:
         return said, "poor"
@@ -94,21 +104,40 @@ def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
 
 
 def _facts(left: RunLeft) -> Iterator[str]:
-    about, scenario, run = left.about, left.scenario or {}, left.run
-    role = "party" if about is None else about.client_role
+    """Yield the day, how many took part of how many, and whether it was real."""
+    with contextlib.suppress(ValueError, OverflowError):
+        yield say("{date:%-d %B %Y}", date=dt.datetime.fromisoformat("" if left.run is None else left.run.at))
     num = None if left.result is None else left.result.num_parties
-    hides = about is None or about.hides_participation
+    hides = left.about is None or left.about.hides_participation
+    roles = ("party", "parties") if left.about is None else (left.about.client_role,)
     if num is not None and not (left.is_deployment and hides):
-        yield f"{num:,} {role if num == 1 else 'parties' if about is None else f'{role}s'}"
-    if left.protocol:
-        yield f"protocol {left.protocol}"
-    if variant := scenario.get("parameters", {}).get("variant"):
-        yield f"variant {variant}"
+        number, came = some(num, *roles), None
+        if left.result is not None and left.result.received and not hides:
+            came = min(left.result.received.values())
+        if came is None or not num:
+            yield number
+        else:
+            share = 100 * came / num
+            yield say("{came:,} of {number} took part ({share:.0f} %)", came=came, number=number, share=share)
+    if not left.is_deployment or _is_rehearsal(left):
+        yield say("a simulation, which protects nobody")
+
+
+def _technical(left: RunLeft) -> dict[str, str]:
+    """Return by what it was computed, and with which noise."""
+    scenario, run = left.scenario or {}, left.run
+    how = ""
     if left.kind == "party" or (run is not None and run.kind):
-        yield "a process for each party"
+        how = say("a process for each party")
     elif run is not None and run.transport:
-        yield {"array": "arrays, no agents"}.get(run.transport, f"agents over {run.transport}")
-    yield "secure noise" if left.is_deployment and not _is_rehearsal(left) else "simulated noise, which protects nobody"
+        how = {"array": say("arrays, no agents")}.get(run.transport, say("agents over {how}", how=run.transport))
+    is_secure = left.is_deployment and not _is_rehearsal(left)
+    return {
+        say("Protocol"): left.protocol,
+        say("Variant"): str(scenario.get("parameters", {}).get("variant", "")),
+        say("Computed by"): how,
+        say("Noise"): say("secure") if is_secure else say("simulated, from a seed"),
+    }
 
 
 def _is_rehearsal(left: RunLeft) -> bool:
@@ -125,21 +154,25 @@ def _outcome(left: RunLeft) -> Iterator[Block]:
     table, shared = estimates_in(left)
     if table is not None:
         yield table
-        if "standard error" in shared or any(cell.is_part for row in table.cells for cell in row):
+        if table.note:
+            yield Text(table.note, "quiet")
+        if any(cell.is_part for row in table.cells for cell in row):
             yield Text("± is one standard error of the randomization.", "quiet")
         if shared:
-            yield Text(f"The same in all rows: {shared}.", "quiet")
+            yield Text(say("The same in all rows: {shared}.", shared=shared), "quiet")
     elif left.result is not None and left.result.outcome is not None:
         yield Code(text=json.dumps(left.result.outcome, indent=2, ensure_ascii=False), words="As it was written:")
     if left.result is not None and left.result.truth is not None:
-        yield Text("What is true is shown, since nobody real stands behind the parties or everybody knows it.", "quiet")
+        yield Text("The truth is shown, since the parties are made up or everyone knows it.", "quiet")
 
 
 def _cost(left: RunLeft) -> Iterator[Block]:
     about, entries = left.about, left.entries
     meaning, warning = ((), "") if about is None else (about.meaning, about.warning)
+    if about is not None and about.prices is not None:
+        meaning, warning = meaning_in(about.prices, party=about.client_role), warning_in(about.prices)
     if left.kind == "party" and entries:
-        meaning, warning = tuple(meaning_of(entries)), warning_of(entries)
+        meaning, warning = meaning_of(entries), warning_of(entries)
     if left.kind == "series" and left.result is not None:
         said, warning = price_of_series(left.result, "party" if about is None else about.client_role)
         yield Text(said)
@@ -148,7 +181,7 @@ def _cost(left: RunLeft) -> Iterator[Block]:
         warning = ""
         yield Text("In each vote:", "quiet")
     if left.kind == "party" and left.entries is not None and not left.entries:
-        meaning, warning = ("Nothing was paid.",), ""
+        meaning, warning = (say("Nothing was paid."),), ""
     if meaning:
         yield Text(" ".join(meaning))
     if warning:
@@ -173,7 +206,8 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
     """Yield the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
     kinds: dict[tuple[str, ...], list[LedgerEntry]] = {}
     for entry in entries:
-        kind = (entry.phase, entry.mechanism, entry.unit, entry.relation.value, _MODELS[entry.model.value])
+        words = map(say, (entry.phase, entry.mechanism, entry.unit, entry.relation.value, MODELS[entry.model.value]))
+        kind = tuple(words)
         kinds.setdefault(kind, []).append(entry)
     hides = left.kind == "party" or left.about is None or left.about.hides_participation
     is_alike = len({kind[3:] for kind in kinds}) == 1  # then a sentence says it once
@@ -199,22 +233,24 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
         *(() if is_alike else ("Neighbors", "Model")),
         *(() if hides else ("Persons",)),
     )
-    caption = "The ledger: what you lost" if left.kind == "party" else "The ledger: what each person lost in a session"
+    caption = marked("The ledger: what you lost")
+    if left.kind != "party":
+        caption = marked("The ledger: what each person lost in a session")
     yield Table(caption=caption, name="ledger", columns=(*columns, "ε claimed", "ε proven"), rows=rows)
     if is_alike:
         relation, model = next(iter(kinds))[3:]
-        yield Text(f"{relation} neighbors; {model}.", "quiet")
+        yield Text(say("{relation} neighbors; {model}.", relation=relation, model=model), "quiet")
 
 
 def _stated(about: SessionFacts) -> Table:
     return listed(
         [(phase, loss) for phase in about.phases for loss in phase.losses],
         [
-            ("Phase", lambda each: each[0].name),
-            ("Mechanism", lambda each: each[1].mechanism),
-            ("Unit", lambda each: each[1].unit),
-            ("Neighbors", lambda each: each[1].relation),
-            ("Model", lambda each: _MODELS[each[1].model]),
+            ("Phase", lambda each: say(each[0].name)),
+            ("Mechanism", lambda each: say(each[1].mechanism)),
+            ("Unit", lambda each: say(each[1].unit)),
+            ("Neighbors", lambda each: say(each[1].relation)),
+            ("Model", lambda each: say(MODELS[each[1].model])),
             ("ε claimed", lambda each: epsilon_cell(each[1].claimed)),
             ("ε proven", lambda each: epsilon_cell(each[1].proven)),
         ],
@@ -226,27 +262,31 @@ def _stated(about: SessionFacts) -> Table:
 def _range(numbers: Iterable[float]) -> Cell:
     ordered = sorted(numbers)
     low, high = ordered[0], ordered[-1]
-    return epsilon_cell(high) if f"{low:g}" == f"{high:g}" else Cell(f"{low:g} to {high:g}", high, is_part=True)
+    return (
+        epsilon_cell(high)
+        if f"{low:g}" == f"{high:g}"
+        else Cell(say("{low:g} to {high:g}", low=low, high=high), high, is_part=True)
+    )
 
 
 def _trust(left: RunLeft) -> Iterator[Block]:
     about, own = left.about, " ".join(str((left.scenario or {}).get("trust", "")).split())
     if about is None:
-        yield Text(_too_old(left, "whom it trusts"), "quiet")
+        yield Text(_too_old(left), "quiet")
     else:
-        yield Text(about.trust)
+        yield Text(" ".join(trust_of(about)))
     if own:
         yield Text(own)
     if not left.is_deployment or _is_rehearsal(left):
-        yield Text("This was a simulation: its noise comes from a seed, so it protects nobody.", "quiet")
+        yield Text("This was a simulation: it protects nobody.", "quiet")
 
 
-def _too_old(left: RunLeft, what: str) -> str:
+def _too_old(left: RunLeft) -> str:
     if left.run is None:
-        return f"Not known: a run that has not ended does not say {what}."
+        return marked("Not known: a run that has not ended does not say whom it trusts.")
     if left.schema == 0:
-        return f"Not known: an earlier Psephos wrote this folder, and did not say {what}."
-    return f"Not known: the session ended before it was agreed {what}."
+        return marked("Not known: an earlier Psephos wrote this folder, and did not say whom it trusts.")
+    return marked("Not known: the session ended before it was agreed whom it trusts.")
 
 
 def _happened(left: RunLeft) -> Iterator[Block]:
@@ -257,7 +297,7 @@ def _happened(left: RunLeft) -> Iterator[Block]:
             yield Text("This run was computed by arrays: the same numbers, without messages.", "quiet")
     if left.run is not None and left.run.traffic:
         rows = [
-            (each.phase, *map(Cell.of, (each.messages_up, each.bytes_up, each.messages_down, each.bytes_down)))
+            (say(each.phase), *map(Cell.of, (each.messages_up, each.bytes_up, each.messages_down, each.bytes_down)))
             for each in left.run.traffic
         ]
         columns = ("Phase", "Messages up", "Bytes up", "Messages down", "Bytes down")
@@ -294,16 +334,18 @@ def _adversaries(left: RunLeft) -> Iterator[Section]:
 
 
 def _learnt(left: RunLeft, learnt: Learnt, place: int) -> Iterator[Block]:
-    yield Text(f"Trust: {learnt.trust}", "quiet")
+    yield Text(f"{say('Trust')}: {learnt.trust}", "quiet")
     for sentence in learnt.sentences:
         yield Text(sentence)
-    yield from drawn(left.pictures, f"adversary-{place}", f"What {learnt.role} learnt, or did")
+    yield from drawn(left.pictures, f"adversary-{place}", say("What {role} learnt, or did", role=learnt.role))
     if learnt.rows:
         keys = list(learnt.rows[0])
         rows = [[Cell.of(row.get(key)) for key in keys] for row in learnt.rows]
         columns = [title_of(key) for key in keys]
         name = f"adversary-{place}"
-        yield Table(caption=f"What {learnt.role} found", name=name, columns=columns, rows=rows, full=learnt.rows)
+        yield Table(
+            caption=say("What {role} found", role=learnt.role), name=name, columns=columns, rows=rows, full=learnt.rows
+        )
 
 
 def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
@@ -322,7 +364,7 @@ def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
 
     for key, value in scenario.items():
         if key == "parties" and isinstance(value, list):
-            found[key] = f"{len(value):,} listed"  # pyright: ignore[reportUnknownArgumentType]  plain data
+            found[key] = say("{number:,} listed", number=len(value))  # pyright: ignore[reportUnknownArgumentType]  plain data
         elif key not in _NOT_SETTINGS:
             walk(key, value)
     return found
@@ -353,16 +395,14 @@ def _repeated(left: RunLeft, scenario: Mapping[str, Any]) -> Iterator[Block]:
     option = f" --set {role}s=FILE" if lacks else ""
     yield Code(text=f"psephos run scenario.json{option}", words="In this folder, to repeat it:")
     if lacks:
-        yield Text(
-            f"The {role}s stood in the scenario itself, and their values are not kept: name them again.", "quiet"
-        )
+        yield Text("The parties stood in the scenario itself, and their values are not kept: name them.", "quiet")
     if not left.is_deployment:
-        yield Text("Every run draws fresh noise. With --seed and the seed of this run you get the same bits.", "quiet")
+        yield Text("The seed is not kept here: with --seed and this run's you get the same bits.", "quiet")
 
 
 def _about_run(left: RunLeft) -> Iterator[Block]:
     run = left.run
-    facts: dict[str, str] = {}
+    facts = _technical(left)
     if run is not None:
         facts |= {"Psephos": run.psephos, "numpy": run.numpy}
         if run.seconds is not None:
@@ -375,6 +415,6 @@ def _about_run(left: RunLeft) -> Iterator[Block]:
             facts["Transcript"] = run.transcript
         if run.events_lost:
             facts["Events that could not be written"] = json.dumps(run.events_lost)
-        facts |= {f"Kept, {phase}": source for phase, source in run.kept.items()}
-    facts["Schema of the folder"] = str(left.schema) if left.schema else "none: an earlier Psephos wrote it"
+        facts |= {say("Kept, {phase}", phase=phase): source for phase, source in run.kept.items()}
+    facts["Schema of the folder"] = str(left.schema) if left.schema else say("none: an earlier Psephos wrote it")
     yield Facts({label: said for label, said in facts.items() if said})

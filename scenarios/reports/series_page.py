@@ -15,8 +15,9 @@ from ..presentation import briefs_of, verdict_of
 from ..presentation.numbers import some
 from ..running.reader import Released, RunLeft
 from ..running.series_shown import say_limit
-from ..running.statements import LITTLE, little_of, meaning_of, odds_of
+from ..running.statements import LITTLE, held_by, little_of, meaning_of, odds_of
 from ..tables import Cell, Entry, Table
+from ..words import say
 from .blocks import estimates_in
 from .page import Block, Facts, Section, Text, drawn, epsilon_text
 
@@ -40,7 +41,7 @@ def table_of_votes(left: RunLeft) -> Iterator[Table]:
         rows.append(
             (
                 Cell.of(vote.get("vote")),
-                Cell(title or f"Vote {place}", leads_to=leads_to),
+                Cell(title or say("Vote {place}", place=place), leads_to=leads_to),
                 Cell.of(vote.get("num_parties")),
                 Cell.of(refused),
                 outcome,
@@ -74,16 +75,16 @@ def sections_of_votes(left: RunLeft, own: Sequence[RunLeft | None]) -> Iterator[
         return
     votes = left.result.votes
     over = len(votes) - MOST_VOTES
-    said = "Each vote by itself: what came of it, what it cost, and who was not there."
+    said = say("Each vote by itself: what came of it, the privacy loss, and who was not there.")
     if over > 0:
-        said += f" Of {some(over, 'more vote')} the folders have it: psephos report writes the page of one."
+        said += say(" The folders of further votes have it: psephos report writes the page of one.")
     yield Section(title="Vote by vote", blocks=[Text(said)])
     names_are_told = not (left.is_deployment or left.about is None or left.about.hides_participation)
     for place, vote in enumerate(votes[:MOST_VOTES], start=1):
         title = str(vote.get("title", ""))
         absent = _absent(left.losses, vote, place) if names_are_told else {}
         yield Section(
-            title=f"Vote {place}: {title}" if title else f"Vote {place}",
+            title=say("Vote {place}", place=place) + (f": {title}" if title else ""),
             blocks=list(_vote(left, vote, place, absent, own[place - 1])),
             is_part=True,
             anchor=_anchor(place),
@@ -97,18 +98,18 @@ def _vote(
     if outcome is not None:
         yield Text(verdict_of(outcome))
     elif failure := vote.get("failure"):
-        yield Text(f"No outcome: {failure}.".replace("..", "."), "poor")
-    yield Facts({**_turnout(left, vote), **absent, "What it cost": _price(left, place)})
+        yield Text(f"{say('No outcome')}: {failure}.".replace("..", "."), "poor")
+    yield Facts({**_turnout(left, vote), **absent, "Privacy loss per person": _price(left, place)})
     if own is None:
         return
     if place <= _MOST_DRAWN:
-        yield from drawn(own.pictures, "estimates", f"The estimates of vote {place} with their errors")
+        yield from drawn(own.pictures, "estimates", say("The estimates of vote {place} with their errors", place=place))
     table, shared = estimates_in(own)
     if table is not None:
-        caption, name = f"What was estimated in vote {place}", f"vote-{place}-estimates"
+        caption, name = say("What was estimated in vote {place}", place=place), f"vote-{place}-estimates"
         yield dataclasses.replace(table, caption=caption, name=name)
         if shared:
-            yield Text(f"The same in all rows: {shared}.", "quiet")
+            yield Text(say("The same in all rows: {shared}.", shared=shared), "quiet")
 
 
 def _turnout(left: RunLeft, vote: Mapping[str, Any]) -> dict[str, str]:
@@ -119,8 +120,9 @@ def _turnout(left: RunLeft, vote: Mapping[str, Any]) -> dict[str, str]:
     num, refused = vote.get("num_parties"), len(vote.get("refused", ()))
     hides = left.about is not None and left.about.hides_participation
     if isinstance(num, int) and not (left.is_deployment and hides):
-        role = "partie" if left.about is None else left.about.client_role
-        facts["Who took part"] = f"{num:,} of {num + refused:,} {role}s" if refused else f"{num:,} {role}s"
+        roles = ("party", "parties") if left.about is None else (left.about.client_role,)
+        number = some(num + refused, *roles)
+        facts["Who took part"] = say("{came:,} of {number}", came=num, number=number) if refused else number
     return facts
 
 
@@ -138,24 +140,25 @@ def _absent(losses: Sequence[Mapping[str, object]], vote: Mapping[str, Any], pla
 
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(names[:_MOST_NAMES]) + (say(" and {number:,} more", number=more) if more > 0 else "")
 
 
 def price_of_series(result: Released, role: str) -> tuple[str, str]:
     """Return what all votes cost whoever paid most, in odds, and the limit; and a warning if that protects little."""
     person, budget = result.privacy.person, result.privacy.budget
     epsilon = epsilon_text(person.proven)
-    said = [f"Over all votes, whoever paid most lost ε = {epsilon} (proven, {person.relation})."]
+    told = "Privacy loss per person over all votes: at most ε = {epsilon} (proven, {relation})."
+    said = [say(told, epsilon=epsilon, relation=say(person.relation))]
     warning = ""
     if person.certainty is not None:
-        said.append(f"{odds_of(person.certainty, f'what one {role} holds')}.")
+        said.append(f"{odds_of(person.certainty, held_by(role))}.")
         if person.certainty > LITTLE:
-            warning = little_of([f"ε = {epsilon} over all votes"])
+            warning = little_of([say("ε = {epsilon} over all votes", epsilon=epsilon)])
     if budget is not None:
         limit = say_limit(
             budget.epsilon, budget.delta, role=role, period_seconds=budget.period_seconds, in_all=budget.in_all
         )
-        said.append(f"The budget: {limit}.")
+        said.append(say("The budget: {limit}.", limit=limit))
     return " ".join(said), warning
 
 
@@ -166,6 +169,6 @@ def _price(left: RunLeft, place: int) -> str:
         if entry.session.endswith(f", vote {place}"):
             paid.setdefault(entry.person, []).append(entry)
     if not paid:
-        return "Nothing."
+        return say("Nothing.")
     dearest = max(paid.values(), key=lambda own: total_of(own, relation=NeighboringRelation.REPLACE_ONE).proven)
     return " ".join(meaning_of(dearest, party="party" if left.about is None else left.about.client_role))

@@ -12,6 +12,7 @@ from typing import Any, Final
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..presentation.numbers import some
 from ..system import part_of
+from ..words import say
 
 __all__ = ["AIM", "Forecast", "Forecasts", "forecast"]
 
@@ -37,19 +38,24 @@ Forecasts = Callable[[PhasedProtocol[Any, Any], Inputs], Sequence[Forecast]]
 """A system's part: protocol, the parties' rows → what is told, of the session itself first."""
 
 
-def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> str:
-    """Return what a session can tell, as a sentence; empty where that is enough, or not known."""
+def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bool = False) -> str:
+    """Return what a session can tell, as a sentence, and what would tell more; empty where that is enough.
+
+    Briefly, it is without what becomes of closer votes, and by which variant.
+    """
     forecasts: Forecasts | None = part_of(type(protocol), "forecasts", Callable)
     found = () if forecasts is None else forecasts(protocol, inputs)
     if not found or found[0].share <= AIM:
         return ""
     own, *others = found
-    who = f"{some(len(inputs), protocol.client_role)} at ε = {own.epsilon:g}"
+    who = say("{number} at ε = {epsilon:g}", number=some(len(inputs), protocol.client_role), epsilon=own.epsilon)
     if own.share <= own.most:
-        told = f"{who} can only tell margins of {math.ceil(100 * own.share)} % and more {own.whole}"
-        told = f"{told}: of closer ones more than {100 * own.level:g} % may be decided wrongly"
+        told = "{who} can only tell margins of {share} % and more {whole}"
+        told = say(told, who=who, share=math.ceil(100 * own.share), whole=own.whole)
+        told = told if is_brief else f"{told}: of closer ones more than {100 * own.level:g} % may be decided wrongly"
     else:
-        told = f"{who} can tell no margin, not even if all agree: the decision may be a coin toss"
-    prices = [f"ε = {own.price:g} would tell {100 * AIM:.0f} %, by {own.by}"] if own.price else []
+        told = say("{who} can tell no margin, not even if all agree: the decision may be a coin toss", who=who)
+    by = "" if is_brief else f", by {own.by}"
+    prices = [f"ε = {own.price:g} would tell {100 * AIM:.0f} %{by}"] if own.price else []
     prices += [f"with {each.trust} ε = {each.price:.3g} does" for each in others if each.price]
     return f"{'; '.join([told, *prices])}."

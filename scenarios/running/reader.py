@@ -80,6 +80,7 @@ class RunJSON(msgspec.Struct, frozen=True, kw_only=True):
     transport: str = ""
     noise: str = ""
     kind: str = ""
+    at: str = ""
     seconds: float | None = None
     psephos: str = ""
     numpy: str = ""

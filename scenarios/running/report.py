@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from rich.console import Console
 from rich.text import Text
@@ -23,9 +23,11 @@ from ...protocol.rules import JOIN
 from ..presentation import said_of
 from ..presentation.terminal import show_label, show_note, show_table
 from ..tables import Cell, Entry, Table
+from ..words import marked, say
 from .statements import meaning_of, warning_of
 
 __all__ = [
+    "MODELS",
     "show_heading",
     "show_ledger",
     "show_phase",
@@ -38,10 +40,11 @@ T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
 
 _ROUNDING = 1e-9  # of sums in floating point, which are not more for that
-_MODELS = {
-    "local": "local model: against everybody else, all colluding",
-    "central": "central model: against everybody who sees the release; the aggregator is trusted",
+MODELS: Final = {
+    "local": marked("local model: against everyone else, even if all of them collude"),
+    "central": marked("central model: against everyone who sees the release; the server is trusted"),
 }
+"""Against whom a loss is bounded, by the model of trust."""
 
 
 def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:
@@ -79,6 +82,7 @@ def show_privacy(
     *,
     public: Sequence[int] | None = None,
     kept: Collection[str] = (),
+    is_brief: bool = False,
 ) -> None:
     """Print what a session cost, in words and by phase and unit.
 
@@ -89,15 +93,20 @@ def show_privacy(
         protocol: what was run.
         public: the public row of the party that paid; None for the most that any party paid.
         kept: the phases whose reports all these parties repeated from an earlier session, for nothing.
+        is_brief: whether the words alone are printed.
     """
     drawn = [phase for phase in protocol.phases if phase.name not in kept]
     paid = [(phase.name, phase.losses if public is None else phase.losses_of(public)) for phase in drawn]
     losses = [loss for _, of_phase in paid for loss in of_phase]
     total = total_of(losses)
-    words = meaning_of(losses, party=protocol.client_role) if total.proven else ["Nothing was paid."]
-    show_label(console, "Price", " ".join(words), style="")
+    words = meaning_of(losses, party=protocol.client_role) if total.proven else [say("none.")]
+    show_label(
+        console, say("Privacy loss per person" if public is None else "Your privacy loss"), " ".join(words), style=""
+    )
     if warning := warning_of(losses):
         console.print(Text(warning, style="yellow"))
+    if is_brief:
+        return
     console.print()
     rows: list[Sequence[Entry]] = []
     for name, of_phase in paid:
@@ -109,7 +118,7 @@ def show_privacy(
             rows += _part_rows(alike)
     in_all = ("in all", "", "", str(len(losses)), f"{total.claimed:g}", f"{total.proven:g}")
     rows.append([Cell(words, tone="strong") for words in in_all])
-    who = "Each party paid at most" if public is None else "You paid"
+    who = "Privacy loss per person" if public is None else "Your privacy loss"
     columns = (who, "Mechanism", "Unit", "Reports", "ε claimed", "ε proven")
     show_table(console, Table(columns=columns, rows=rows, labels=3), drop=("Reports", "Unit"))
     for phase in protocol.phases:
@@ -197,14 +206,12 @@ def _show_excess(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) 
     units = dict.fromkeys(loss.unit for loss in stated if loss.proven > loss.claimed * (1 + _ROUNDING))
     if units:
         of_these = f"ε proven of {' and of '.join(units)} is more than claimed"
-        show_note(
-            console, f"{of_these}: the paper's claim does not cover everything that is protected here", style="yellow"
-        )
+        show_note(console, f"{of_these}: the paper's claim does not cover all that is protected here", style="yellow")
 
 
 def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
     for relation, model in dict.fromkeys((loss.relation.value, loss.model.value) for loss in losses):
-        show_note(console, f"{relation} neighbors, {_MODELS[model]}")
+        show_note(console, f"{relation} neighbors, {say(MODELS[model])}")
 
 
 def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | LedgerEntry]) -> None:

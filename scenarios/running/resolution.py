@@ -31,6 +31,7 @@ from ..reading.conversion import convert
 from ..reading.frames import naming_rows
 from ..reading.sources import PartiesTable
 from ..system import find_protocol, part_of
+from ..words import say_number
 from .config import Scenario
 from .limits import check_descriptors
 from .parties import read_parties, sources_of
@@ -70,7 +71,8 @@ class Resolved(msgspec.Struct, kw_only=True):
     @property
     def parties(self) -> str:
         """How many there are, and what they are called."""
-        return f"{len(self.names):,} {self.protocol.client_role}s"
+        number, role = len(self.names), self.protocol.client_role
+        return f"{number:,} {say_number(role, f'{role}s', number)}"
 
 
 class Local(Resolved, kw_only=True):

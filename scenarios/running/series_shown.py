@@ -14,6 +14,7 @@ from ..presentation.presenter import Brief
 from ..presentation.terminal import show_label, show_note, show_table
 from ..reading.times import say_period
 from ..tables import Cell, Entry, Table
+from ..words import say
 from .series import Series, Vote
 from .series_run import FinishedSeries, Held
 from .statements import meaning_of
@@ -51,10 +52,11 @@ def say_allowance(series: Series) -> str:
 def say_limit(epsilon: float, delta: float, *, role: str, period_seconds: float | None, in_all: float | None) -> str:
     """Return a limit of losses as a phrase: ε at a δ in a period, or in all of the series, and what holds beside it."""
     at_delta = f" (δ = {delta:g})" if delta else ""
-    limit = f"ε at most {epsilon:g}{at_delta} for each {role}"
+    limit = say("ε at most {epsilon} for each {role}", epsilon=f"{epsilon:g}{at_delta}", role=say(role))
     if period_seconds is None:
-        return f"{limit} in all"
-    return f"{limit} in any {say_period(period_seconds)}" + ("" if in_all is None else f", and {in_all:g} in all")
+        return say("{limit} in all", limit=limit)
+    said = say("{limit} in any {period}", limit=limit, period=say_period(period_seconds))
+    return said + ("" if in_all is None else say(", and {in_all:g} in all", in_all=in_all))
 
 
 def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
@@ -84,7 +86,7 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries) -> N
     worst = max(finished.accounts.persons, key=lambda name: _total(_paid_by(name, finished)), default=None)
     if worst is not None:
         words = meaning_of(finished.accounts.entries_of(worst), party=series.client_role)
-        show_label(console, "Price of all votes", " ".join(words), style="")
+        show_label(console, "Privacy loss per person over all votes", " ".join(words), style="")
     console.print()
     alike = _alike(series, finished)
     with_votes = len(finished.held) <= _MOST_VOTES
@@ -128,7 +130,7 @@ def draw_series(series: Series, finished: FinishedSeries, *, folder: Path) -> li
         if not drawn:
             return None
         _draw_outcomes(panels[1, 0], drawn)
-        return {f"estimate, {drawing.WHISKERS}": _ESTIMATE}
+        return {drawing.ESTIMATE: _ESTIMATE}
 
     picture = drawing.Picture(draw=draw, size=(drawing.WIDTH, _FRAME_INCHES + sum(heights)), panels=(len(heights), 1))
     return drawing.save_picture(picture, folder=folder, name="series", title=series.title, setting=finished.setting)

@@ -1,19 +1,31 @@
 """What a run's folder says of its session for people: whom it trusts, what its ε allows, and which phases it has.
 
-All of it follows from protocol and parameters, which everybody agrees to. So it may stand in any folder, and a reader
-of the folder needs neither the protocol nor the parties.
+All of it follows from protocol and parameters, which everyone agrees to. So it may stand in any folder, and a reader
+of the folder needs neither the protocol nor the parties. The words are made where they are read (`statements`), in
+the reader's language.
 """
 
 import itertools
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from ...protocol.phases import Phase, PhasedProtocol
-from ...protocol.privacy import PrivacyLoss, total_of
-from .statements import meaning_of, trust_in, warning_of
+from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
+from ...protocol.privacy.composition import count_of
 
-__all__ = ["PhaseFacts", "Priced", "SessionFacts", "about"]
+__all__ = ["PhaseFacts", "Priced", "Prices", "SessionFacts", "about", "prices_of"]
+
+
+class Prices(msgspec.Struct, frozen=True, kw_only=True):
+    """What one person loses; each ε is None where nothing bounds it."""
+
+    replaced: float | None  # in all, for replace-one neighbors
+    participation: float | None = 0.0  # for whether it takes part; 0 where that is not private
+    finest: tuple[tuple[float | None, tuple[str, ...]], ...] = ()
+    """The smallest units that are stated, those of one price together, dearest first; of each the dearest."""
 
 
 class Priced(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,15 +51,18 @@ class PhaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     losses: tuple[Priced, ...]  # the most that it costs any party
 
 
-class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A session in words."""
+class SessionFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A session; an earlier Psephos wrote the sentences, and a later one what they are made of."""
 
     protocol: str  # what it is called, as the roles are
     client_role: str
     server_role: str
-    trust: str  # whom it trusts, as `statements.trust_in`
-    meaning: tuple[str, ...]  # what its ε allows, a line each; of whoever pays most
-    warning: str  # where that is little protection; empty where it is not
+    trust: str = ""  # whom it trusts, of an earlier Psephos; likewise what its ε allows, and where that is little
+    meaning: tuple[str, ...] = ()
+    warning: str = ""
+    prices: Prices | None = None  # of whoever pays most; None of an earlier Psephos
+    public: tuple[str, ...] = ()  # columns of each party's row
+    chosen: tuple[str, ...] = ()  # likewise, those that the party chooses
     hides_participation: bool  # whether it is private who takes part
     phases: tuple[PhaseFacts, ...]  # in order
     claimed: float | None  # ε of all that one party says; None where nothing bounds it
@@ -62,15 +77,41 @@ def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
         protocol=protocol.name,
         client_role=protocol.client_role,
         server_role=protocol.server_role,
-        trust=trust_in(protocol),
-        meaning=tuple(meaning_of(protocol.losses, party=protocol.client_role)),
-        warning=warning_of(protocol.losses),
+        prices=prices_of(protocol.losses),
+        public=tuple(column.name for column in protocol.columns() if not column.private),
+        chosen=tuple(column.name for column in protocol.columns() if column.chosen),
         hides_participation=protocol.hides_participation,
         phases=tuple(_about_phase(phase) for phase in protocol.phases),
         claimed=total.claimed,
         proven=total.proven,
         relation=total.relation.value,
     )
+
+
+def prices_of(losses: Sequence[PrivacyLoss | LedgerEntry]) -> Prices:
+    """Return what one person's losses come to."""
+    own = total_of(losses)
+    is_hidden = own.relation is NeighboringRelation.ADD_OR_REMOVE_ONE
+    return Prices(
+        replaced=_bounded(total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven),
+        participation=_bounded(own.proven) if is_hidden else 0.0,
+        finest=tuple((_bounded(price), tuple(units)) for price, units in _by_price(losses)),
+    )
+
+
+def _bounded(epsilon: float) -> float | None:
+    return None if math.isinf(epsilon) else epsilon
+
+
+def _by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[float, list[str]]]:
+    dearest: dict[str, float] = {}
+    for loss in losses:
+        part = loss.finest
+        unit = part.unit if part.unit.startswith(("one ", "all ")) else f"one {part.unit}"
+        price = part.proven * count_of(loss.relation, relation=NeighboringRelation.REPLACE_ONE)
+        dearest[unit] = max(price, dearest.get(unit, 0.0))
+    ordered = sorted(dearest.items(), key=lambda each: -each[1])
+    return [(price, [unit for unit, _ in same]) for price, same in itertools.groupby(ordered, key=lambda each: each[1])]
 
 
 def _about_phase(phase: Phase) -> PhaseFacts:

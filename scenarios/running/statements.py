@@ -7,27 +7,31 @@ The rule that holds here: ε is a bound on odds. Whoever holds two possibilities
 ε-private session shows, at most e^ε/(1 + e^ε) sure of one of them.
 """
 
-import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
-from ...protocol.privacy.composition import count_of
-from ..presentation.numbers import some
+from ...protocol.privacy import LedgerEntry, PrivacyLoss, total_of
+from ..presentation.numbers import in_a_row, some
+from ..words import marked, say
+from .session_facts import Prices, SessionFacts, about, prices_of
 
 __all__ = [
     "LITTLE",
     "certainty_of",
+    "held_by",
     "little_of",
+    "meaning_in",
     "meaning_of",
     "model_of",
     "odds_of",
     "rounded_up",
     "setting_of",
     "trust_in",
+    "trust_of",
     "up_to",
+    "warning_in",
     "warning_of",
 ]
 
@@ -35,6 +39,12 @@ LITTLE: Final = 0.95  # where an ε allows more certainty than this, it protects
 
 _ROUNDING: Final = 1e-9  # of sums in floating point, which are not more for that
 _MOST_DECIMALS: Final = 4
+_HELD: Final = {
+    "partner": marked("one person's vote"),
+    "voter": marked("one person's vote"),
+    "worker": marked("one person's answers"),
+}
+"""What parties keep to themselves, by what they are called."""
 
 
 def certainty_of(epsilon: float) -> float:
@@ -56,109 +66,129 @@ def rounded_up(probability: float) -> str:
 def up_to(probability: float) -> str:
     """Return a bound on a probability in words, such as "up to 73.2 %". See `rounded_up`."""
     said = rounded_up(probability)
-    return said if said.startswith("over ") else f"up to {said}"
+    if said.startswith("over "):
+        return say("over {bound}", bound=said.removeprefix("over "))
+    return say("up to {bound}", bound=said)
 
 
 def odds_of(probability: float, unknown: str) -> str:
     """Return the greatest certainty, ≥ 1/2, that somebody can get of something, as a sentence without its full stop."""
-    return f"From even odds, anybody can become {up_to(probability)} sure of {unknown}"
+    bound = rounded_up(probability)
+    if bound.startswith("over "):
+        over = bound.removeprefix("over ")
+        return say("Someone who starts at 50 : 50 may end over {over} sure of {unknown}", over=over, unknown=unknown)
+    return say("Someone who starts at 50 : 50 ends at most {bound} sure of {unknown}", bound=bound, unknown=unknown)
 
 
 def little_of(prices: Sequence[str]) -> str:
     """Return a warning that some ε, at least one, allow more than `LITTLE` certainty."""
-    verb = "protect" if len(prices) > 1 else "protects"
-    return f"{' and '.join(prices)} {verb} little: over {100 * LITTLE:g} % certainty."
+    said = in_a_row(prices)
+    return say("Little protection: {prices} let someone be over {limit:g} % sure.", prices=said, limit=100 * LITTLE)
+
+
+def held_by(party: str) -> str:
+    """Return what a party keeps to itself, in words, by what it is called."""
+    return say(_HELD.get(party, marked("one person's values")))
 
 
 def trust_in(protocol: PhasedProtocol[Any, Any]) -> str:
-    """Return whom a session trusts with what, what is public, and what anybody can learn of one party."""
-    party, server = protocol.client_role, protocol.server_role.replace("-", " ")
-    central = [phase.name for phase in protocol.phases if phase.model.trusts_server]
+    """Return whom a session trusts with what, what is public, and what anyone can learn of one party."""
+    return " ".join(trust_of(about(protocol)))
+
+
+def trust_of(facts: SessionFacts) -> Sequence[str]:
+    """Return the same of a session whose facts are known, in sentences, the first of which says who is trusted."""
+    if facts.prices is None:
+        return [facts.trust]
+    server = say(facts.server_role.replace("-", " "))
+    central = [phase.name for phase in facts.phases if phase.is_central]
     if not central:
-        trusted = f"Nobody is trusted with private values: each {party} randomizes its own before they leave it."
-        learns = f"The {server} and all other {party}s together learn"
-    elif len(central) == len(protocol.phases):
-        trusted = f"The {server} is trusted: {party}s show it their values, and it adds the noise."
-        learns = f"Whoever sees what it releases, whatever all other {party}s tell, learns"
+        said = [say("Nobody is trusted with private values: everyone randomizes their own before they leave.")]
+        who = say("Everyone else together, the {server} included, learns", server=server)
+    elif len(central) == len(facts.phases):
+        said = [say("The {server} is trusted: it sees everyone's values, and adds the noise.", server=server)]
+        who = say("Whoever sees what it releases, whatever all others tell, learns")
     else:
-        shown = " and ".join(central)
-        trusted = f"The {server} is trusted with what {party}s show it in {shown}, and adds the noise there."
-        learns = f"Whoever sees all else, whatever all other {party}s tell, learns"
-    public = [column.name for column in protocol.columns() if not column.private]
-    said = f"{trusted} {learns} {_bound_of(protocol)}"
-    if public:
-        said = f"{said} Public of each {party}: {' and '.join(public)}."
-    if chosen := [column.name for column in protocol.columns() if column.chosen]:
-        names = " and ".join(chosen)
-        said = f"{said} Each {party} chooses its {names}, and no ε bounds what that choice tells of its values."
+        shown = in_a_row(map(say, central))
+        told = "The {server} is trusted with what it sees in {phases}, and adds noise there."
+        said = [say(told, server=server, phases=shown)]
+        who = say("Whoever sees all else, whatever all others tell, learns")
+    if facts.proven is None or math.isinf(facts.proven):
+        said.append(say("{who} more of one person than any ε bounds.", who=who))
+    else:
+        told = "{who} no more of one person than {bound} in all allows ({relation})."
+        said.append(say(told, who=who, bound=f"ε = {facts.proven:g}", relation=say(facts.relation)))
+    if facts.public:
+        said.append(say("Public of each person: {names}.", names=in_a_row(map(say, facts.public))))
+    if facts.chosen:
+        names = in_a_row(facts.chosen)
+        choice = say(
+            "Each person chooses {names}, and no ε bounds what that choice tells of their values.", names=names
+        )
+        said.append(choice)
     return said
 
 
 def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
     """Return how many take part, what that costs each, and whom they trust: the line below a picture's title."""
-    party = protocol.client_role
-    number = ("up to " if protocol.hides_participation else "") + some(num_parties, party)
+    number = some(num_parties, protocol.client_role)
+    if protocol.hides_participation:
+        number = say("up to {number}", number=number)
     total = total_of(protocol.losses)
-    loss = "no ε proven" if math.isinf(total.proven) else f"ε = {total.proven:g} proven"
-    return f"{number} · {loss} for one {party} in all ({total.relation.value}) · {model_of(protocol)}"
+    loss = say("no ε proven") if math.isinf(total.proven) else say("ε = {epsilon:g} proven", epsilon=total.proven)
+    relation = say(total.relation.value)
+    cost = say("privacy loss per person: {loss} ({relation})", loss=loss, relation=relation)
+    return f"{number} · {cost} · {model_of(protocol)}"
 
 
 def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
     """Return the model of trust, and what it means here."""
     central = [phase.name for phase in protocol.phases if phase.model.trusts_server]
     if not central:
-        return "local model: nobody is trusted"
-    server = protocol.server_role.replace("-", " ")
+        return say("local model: nobody is trusted")
+    server = say(protocol.server_role.replace("-", " "))
     if len(central) == len(protocol.phases):
-        return f"central model: the {server} is trusted"
-    return f"central model in {' and '.join(central)}: the {server} is trusted there"
+        return say("central model: the {server} is trusted", server=server)
+    phases = in_a_row(map(say, central))
+    return say("central model in {phases}: the {server} is trusted there", phases=phases, server=server)
 
 
 def meaning_of(losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str = "party") -> list[str]:
     """Return what the ε of one person's losses means, in sentences: the greatest certainty that it allows."""
-    replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven
-    sentences = [_certainty(replaced, f"what one {party} holds")]
-    own = total_of(losses)
-    if own.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
-        sentences.append(_certainty(own.proven, f"whether one {party} takes part"))
-    for epsilon, units in _by_price(losses):
-        if epsilon < replaced * (1 - _ROUNDING):
-            known = f"Of {' or of '.join(units)}, the rest being known, that is"
-            sentences.append(f"{known} {up_to(certainty_of(epsilon))} (ε = {epsilon:g}).")
+    return meaning_in(prices_of(losses), party=party)
+
+
+def meaning_in(prices: Prices, *, party: str) -> list[str]:
+    """Return the same of losses whose prices are known."""
+    sentences = [_certainty(prices.replaced, held_by(party))]
+    if prices.participation != 0:
+        sentences.append(_certainty(prices.participation, say("whether one person takes part")))
+    for epsilon, units in prices.finest:
+        if epsilon is not None and (prices.replaced is None or epsilon < prices.replaced * (1 - _ROUNDING)):
+            told, known = (
+                "Of {units}, the rest being known: {bound} (ε = {epsilon:g}).",
+                say(" or of ").join(map(say, units)),
+            )
+            sentences.append(say(told, units=known, bound=up_to(certainty_of(epsilon)), epsilon=epsilon))
     return sentences
 
 
 def warning_of(losses: Sequence[PrivacyLoss | LedgerEntry]) -> str:
     """Return a sentence where an ε of one person's losses allows more than `LITTLE` certainty; else nothing."""
-    replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven
-    large = [f"ε = {replaced:g} in all"] if certainty_of(replaced) > LITTLE else []
-    for epsilon, units in _by_price(losses):
-        if certainty_of(epsilon) > LITTLE and epsilon < replaced * (1 - _ROUNDING):
-            large.append(f"ε = {epsilon:g} for {' or '.join(units)}")
+    return warning_in(prices_of(losses))
+
+
+def warning_in(prices: Prices) -> str:
+    """Return the same of losses whose prices are known."""
+    replaced = math.inf if prices.replaced is None else prices.replaced
+    large = [say("ε = {epsilon:g} in all", epsilon=replaced)] if certainty_of(replaced) > LITTLE else []
+    for epsilon, units in prices.finest:
+        if epsilon is not None and certainty_of(epsilon) > LITTLE and epsilon < replaced * (1 - _ROUNDING):
+            large.append(say("ε = {epsilon:g} for {units}", epsilon=epsilon, units=say(" or ").join(map(say, units))))
     return little_of(large) if large else ""
 
 
-def _bound_of(protocol: PhasedProtocol[Any, Any]) -> str:
-    """Return how much is learnt, at most, as what follows "learn"."""
-    total = total_of(protocol.losses)
-    if math.isinf(total.proven):
-        return f"more of one {protocol.client_role} than any ε bounds."
-    return f"no more of one {protocol.client_role} than ε = {total.proven:g} in all allows ({total.relation.value})."
-
-
-def _certainty(epsilon: float, unknown: str) -> str:
-    if math.isinf(epsilon):
-        return f"No proven ε bounds how sure anybody can become of {unknown}."
+def _certainty(epsilon: float | None, unknown: str) -> str:
+    if epsilon is None:
+        return say("No proven ε bounds how sure someone can become of {unknown}.", unknown=unknown)
     return f"{odds_of(certainty_of(epsilon), unknown)} (ε = {epsilon:g})."
-
-
-def _by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[float, list[str]]]:
-    """Return the smallest units that are stated, those of one price together, dearest first; of each the dearest."""
-    dearest: dict[str, float] = {}
-    for loss in losses:
-        part = loss.finest
-        unit = part.unit if part.unit.startswith(("one ", "all ")) else f"one {part.unit}"
-        price = part.proven * count_of(loss.relation, relation=NeighboringRelation.REPLACE_ONE)
-        dearest[unit] = max(price, dearest.get(unit, 0.0))
-    ordered = sorted(dearest.items(), key=lambda each: -each[1])
-    return [(price, [unit for unit, _ in same]) for price, same in itertools.groupby(ordered, key=lambda each: each[1])]

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import dataclasses
+import datetime as dt
 import importlib.metadata
 import os
 import time
@@ -67,6 +68,7 @@ def open_run(
     if resolved is not None:
         folder.write_json("scenario.json", _to_run_again(resolved, folder.path))
     started = time.perf_counter()
+    at = dt.datetime.now().astimezone().isoformat(timespec="seconds")
     entries: list[LedgerEntry] = []
     ending: dict[str, Any] = {} if resolved is None else {"about": about(resolved.protocol)}
     failure: dict[str, Any] = {}
@@ -84,7 +86,9 @@ def open_run(
             ending["events_lost"] = dict(failures)
         seconds = time.perf_counter() - started
         versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
-        folder.write_json("run.json", {"schema": SCHEMA, **how, "seconds": seconds, **versions, **ending, **failure})
+        folder.write_json(
+            "run.json", {"schema": SCHEMA, **how, "at": at, "seconds": seconds, **versions, **ending, **failure}
+        )
 
 
 def write_outcome(

@@ -40,25 +40,31 @@ from ..presentation.plain import PLAIN
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
+from ..words import marked, say, say_number
 
 __all__ = ["PRESENTERS"]
 
 # A table has all tasks where they are so few, or else those that are least sure; the file has them all.
 _FEW_TASKS: Final = 15
 _MOST_TASKS: Final = 10
+_BRIEFLY: Final = 8  # of which there are no more in a brief table
 _BIN: Final = 0.05
-_OF_WEIGHTS: Final = "the label's share of the weighted reports, which is no probability"
+_OF_WEIGHTS: Final = marked("the label's share of the weighted reports, which is no probability")
 _COUNTED: Final = "noisy counts"
 _CONFIDENCES: Final = {
-    _COUNTED: "the share of the answers that the label is expected to have, given the noisy counts; no probability",
-    "majority": "the label's share of the reports, which is no probability",
-    "truth_discovery": "from the label's share of the weighted reports",
+    _COUNTED: marked(
+        "the share of the answers that the label is expected to have, given the noisy counts; no probability"
+    ),
+    "majority": marked("the label's share of the reports, which is no probability"),
+    "truth_discovery": marked("from the label's share of the weighted reports"),
     "crh": _OF_WEIGHTS,
     "noise_aware_crh": _OF_WEIGHTS,
-    "cautious": "from the label's posterior probability by noise_aware; the label is what cautious takes, by three "
-    "models, and another may be likelier",
+    "cautious": marked(
+        "from the label's posterior probability by noise_aware; the label is what cautious takes, by three models, and "
+        "another may be likelier"
+    ),
 }
-_POSTERIOR: Final = "from the label's posterior probability"
+_POSTERIOR: Final = marked("from the label's posterior probability")
 _IN_THE_LONG_RUN: Final = f"{100 * (1 - DEFAULT_LEVEL):g} %"
 # By shape too, for readers who do not tell these colors apart.
 _MARKS: Final[dict[bool | None, dict[str, Any]]] = {
@@ -67,7 +73,7 @@ _MARKS: Final[dict[bool | None, dict[str, Any]]] = {
     None: {"color": RULE, "marker": "o", "markersize": 7, "mfc": "white"},
 }
 _POSSIBLE: Final[dict[str, Any]] = {"color": WITHIN, "linewidth": 0, "zorder": 0}
-_VERDICTS: Final = {True: "right", False: "wrong", None: "truth not known"}
+_VERDICTS: Final = {True: marked("right"), False: marked("wrong"), None: marked("truth not known")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,16 +130,21 @@ def _tasks(outcome: Outcome, known: Known) -> list[_Task]:
 
 def _show(console: Console, outcome: Outcome, known: Known) -> None:
     tasks = _tasks(outcome, known)
-    _show_source(console, outcome)
-    _show_comparisons(console, tasks)
+    if not (known.is_brief and outcome.has_converged):
+        _show_source(console, outcome)
+    _show_comparisons(console, tasks, is_brief=known.is_brief)
+    if known.is_brief and len(tasks) > _BRIEFLY:
+        return
     console.print()
     shown = tasks if len(tasks) <= _FEW_TASKS else _least_sure(tasks)
     if len(shown) < len(tasks):
-        console.print(Text(f"The {len(shown)} that are least sure", style="bold"))
+        console.print(Text(say("The {number} that are least sure", number=len(shown)), style="bold"))
         console.print()
     _show_tasks(console, shown, known)
     if len(shown) < len(tasks):
-        show_note(console, f"{known.table} has all {len(tasks):,}, in their order")
+        show_note(console, say("{table} has all {number:,}, in their order", table=known.table, number=len(tasks)))
+    if known.is_brief:
+        return
     if any(task.counted is not None for task in shown):
         show_note(
             console,
@@ -141,7 +152,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
             f"for {_IN_THE_LONG_RUN} of all tasks, although the same reports chose the label. {known.table} has the "
             "estimate of every label, without bias.",
         )
-    show_note(console, " ".join(_meaning(outcome)))
+    show_note(console, _meaning(outcome))
 
 
 def _least_sure(tasks: Sequence[_Task]) -> list[_Task]:
@@ -149,43 +160,59 @@ def _least_sure(tasks: Sequence[_Task]) -> list[_Task]:
     return sorted(tasks, key=lambda task: math.inf if task.confidence is None else task.confidence)[:_MOST_TASKS]
 
 
-def _meaning(outcome: Outcome) -> list[str]:
-    """Return what a confidence is, in lines."""
+def _meaning(outcome: Outcome) -> str:
+    """Return what a confidence is."""
     told = outcome.estimator if isinstance(outcome.noise_scale, msgspec.UnsetType) else _COUNTED
-    lines = [f"confidence: {_CONFIDENCES.get(told, _POSTERIOR)}"]
-    credit = CREDITS[outcome.estimator]
+    what, credit = say(_CONFIDENCES.get(told, _POSTERIOR)), CREDITS[outcome.estimator]
     if not credit.least:
-        lines[0] += ". It ranks the tasks, the surest being the first: on one"
-        lines.append("published crowd it was worth nothing, so that no probability is said")
-    elif credit.average != 1:
-        lines[0] += f", of which {100 * credit.least:.0f} to {100 * credit.most:.0f} % of what"
-        lines.append(
-            "is beyond chance held on published crowds, from the worst to the best: it ranks the tasks, and of a new "
-            "crowd nothing says where it is"
+        return say(
+            "Confidence: {what}. It ranks the tasks, the surest being the first: on one published crowd it was worth "
+            "nothing, so that no probability is said.",
+            what=what,
         )
-    return lines
+    if credit.average == 1:
+        return say("Confidence: {what}.", what=what)
+    return say(
+        "Confidence: {what}; of the accuracy beyond guessing, {least:.0f} to {most:.0f} % was kept on published "
+        "crowds, from the worst to the best: it ranks the tasks, and of a new crowd nothing says where it is.",
+        what=what,
+        least=100 * credit.least,
+        most=100 * credit.most,
+    )
 
 
 def _show_tasks(console: Console, tasks: Sequence[_Task], known: Known) -> None:
-    with_clean, with_gold = known.truth is not None, any(task.gold is not None for task in tasks)
-    texts = ["Task", "Truth found", *["Clean answers"] * with_clean, *["True", "Verdict"] * with_gold]
+    drop = (say("Clean answers"), say("Support"), say("True"), say("Confidence"))
+    show_table(console, _table_of(tasks, known), drop=drop, whole=known.table)
+
+
+def _table_of(tasks: Sequence[_Task], known: Known) -> Table:
+    """Return a line for each task."""
+    with_clean = known.truth is not None and not known.is_brief
+    with_gold = any(task.gold is not None for task in tasks)
+    texts = [say("Task"), say("Truth found"), *[say("Clean answers")] * with_clean]
+    texts += [say("True"), say("Right?")] * with_gold
     rows: list[Sequence[Entry]] = []
     for task in tasks:
-        cells: list[Entry] = [task.name, Cell(task.found or "none", tone="strong" if task.found else "quiet")]
+        cells: list[Entry] = [task.name, Cell(task.found or say("none"), tone="strong" if task.found else "quiet")]
         if with_clean:
             cells.append(Cell(task.clean or "", tone="" if task.clean == task.found else "warning"))
         if with_gold:
             cells += [task.gold or "", _verdict(task)]
-        cells += [_confidences(task), _support(task)]
+        cells += [_confidences(task), *[_support(task)] * (not known.is_brief)]
         rows.append(cells)
-    shown = Table(columns=[*texts, "Confidence", "Support"], rows=rows, labels=len(texts))
-    show_table(console, shown, drop=("Clean answers", "Support", "True", "Confidence"), whole=known.table)
+    numbers = [say("Confidence"), *[say("Support")] * (not known.is_brief)]
+    return Table(columns=[*texts, *numbers], rows=rows, labels=len(texts))
+
+
+def _sheet(outcome: Outcome, known: Known) -> Table:
+    return dataclasses.replace(_table_of(_tasks(outcome, known), known), note=_meaning(outcome))
 
 
 def _verdict(task: _Task) -> Cell:
     if task.is_right is None:
         return Cell("")
-    return Cell(_VERDICTS[task.is_right], tone="good" if task.is_right else "poor")
+    return Cell(say(_VERDICTS[task.is_right]), tone="good" if task.is_right else "poor")
 
 
 def _confidence(confidence: float | None) -> str:
@@ -199,21 +226,23 @@ def _confidence(confidence: float | None) -> str:
 def _confidences(task: _Task) -> str:
     """Return how sure a label is: a rank where no probability is said."""
     if task.confidences is None:
-        return "" if task.confidence is None else f"rank {task.rank:,}"
+        return "" if task.confidence is None else say("rank {rank:,}", rank=task.rank)
     return _range(task.confidences)
 
 
 def _range(ends: tuple[float, float]) -> str:
     """Return probabilities in percent; one number where both ends are one."""
     low, high = map(_confidence, ends)
-    return high if low == high else f"{low.removesuffix(' %')} to {high}"
+    return high if low == high else say("{low} to {high}", low=low.removesuffix(" %"), high=high)
 
 
 def _support(task: _Task) -> str:
     if task.counted is None:
-        return f"of {task.num_answers:,}" if task.num_answers else ""
+        return say("of {number:,}", number=task.num_answers) if task.num_answers else ""
     low, high = task.counted
-    return f"{low:,} to {high:,} of {task.num_answers:,}" if low < high else f"{low:,} of {task.num_answers:,}"
+    if low < high:
+        return say("{low:,} to {high:,} of {number:,}", low=low, high=high, number=task.num_answers)
+    return say("{low:,} of {number:,}", low=low, number=task.num_answers)
 
 
 def _show_source(console: Console, outcome: Outcome) -> None:
@@ -228,23 +257,28 @@ def _show_source(console: Console, outcome: Outcome) -> None:
         show_note(console, f"{outcome.estimator} had not converged after {steps}: other truths may fit", style="yellow")
 
 
-def _show_comparisons(console: Console, tasks: Sequence[_Task]) -> None:
+def _show_comparisons(console: Console, tasks: Sequence[_Task], *, is_brief: bool) -> None:
     """Print how many labels are right, and how many are those of the clean answers; nothing where nobody knows."""
     known = [task for task in tasks if task.is_right is not None]
-    compared = [task for task in tasks if task.found is not None and task.clean is not None]
+    compared = [task for task in tasks if task.found is not None and task.clean is not None and not is_brief]
     if known:
         right = [task.is_right is True for task in known]
-        line = f"{sum(right):,} of {some(len(known), 'task')} with a known truth"
-        line += f" {'is' if sum(right) == 1 else 'are'} right ({_share(right)})"
+        one, many = (
+            "{number:,} of {tasks} with a known truth is right",
+            "{number:,} of {tasks} with a known truth are right",
+        )
+        line = say_number(one, many, sum(right), tasks=some(len(known), "task"))
+        line += "" if is_brief else f" ({_share(right)})"
         if all(task.clean is not None for task in known):
             clean_right = sum(task.clean == task.gold for task in known)
-            line += f"; from the clean answers {clean_right:,} ({clean_right / len(known):.2f})"
+            share = "" if is_brief else f" ({clean_right / len(known):.2f})"
+            line += say("; from the clean answers {number:,}", number=clean_right) + share
         show_note(console, f"{line}.", style="bold")
     if compared:
         same = [task.found == task.clean for task in compared]
         line = f"{sum(same):,} of {some(len(compared), 'task')} {'has' if sum(same) == 1 else 'have'} the label that"
         show_note(console, f"{line} the same estimator finds in the clean answers ({_share(same)}).", style="")
-    if known or compared:
+    if (known or compared) and not is_brief:
         show_note(console, "± is one standard error of the share, for tasks drawn at random.")
 
 
@@ -288,24 +322,19 @@ def _draw(outcome: Outcome, known: Known) -> Picture:
     if len(tasks) <= MOST_ROWS:  # a row for each task: which share of its workers gave the label
         names = [fold(task.name) for task in tasks]
         size = size_of_rows(names, row=0.3 if any(task.is_right is False for task in tasks) else 0.16)
-        note = f"Beside each row: the label, and its confidence. {_said_of_confidence(outcome)}"
+        note = f"{say('Beside each row: the label, and its confidence.')} {_meaning(outcome)}"
         return Picture(draw=functools.partial(_draw_rows, tasks=tasks, names=names), size=size, note=note)
     return _draw_all([task for task in tasks if task.found is not None], outcome)
-
-
-def _said_of_confidence(outcome: Outcome) -> str:
-    """Return what a confidence is, as a picture's note."""
-    said = " ".join(_meaning(outcome))
-    return said[0].upper() + said[1:]
 
 
 def _marks(tasks: Sequence[_Task]) -> Marks:
     """Return what the legend explains, of what is there."""
     drawn = [task for task in tasks if task.counted is not None]
     kinds = [kind for kind in _MARKS if any(task.is_right is kind for task in drawn)]
-    of_kind = {kind: "share" if kinds == [None] else _VERDICTS[kind] for kind in kinds}
+    of_kind = {kind: say("share") if kinds == [None] else say(_VERDICTS[kind]) for kind in kinds}
     marks: dict[str, dict[str, Any]] = {
-        f"{said}: limits at {_IN_THE_LONG_RUN}": {**_MARKS[kind], "linewidth": 2} for kind, said in of_kind.items()
+        say("{kind}: limits at {level}", kind=of_kind[kind], level=_IN_THE_LONG_RUN): {**_MARKS[kind], "linewidth": 2}
+        for kind in kinds
     }
     if drawn:
         band = {"color": _POSSIBLE["color"], "marker": "s", "markersize": 11, "linestyle": "none"}
@@ -325,17 +354,17 @@ def _draw_rows(panels: Any, *, tasks: Sequence[_Task], names: Sequence[str]) -> 
     axes.set_xlim(min(low, -0.03), max(high, 1.03))
     axes.axvspan(0, 1, **_POSSIBLE)
     percent_scale(axes, "x")
-    meaning = "workers who gave the label that was found: share of the task's answers, before the perturbation"
+    meaning = marked("workers who gave the label that was found: share of the task's answers, before the perturbation")
     name_rows(axes, names, x=meaning)
     return _marks(tasks)
 
 
 def _said_of(task: _Task) -> str:
     if task.found is None:
-        return "no answer"
+        return say("no answer")
     said = fold(f"{task.found}, {_confidences(task)}")
     if task.is_right is False:
-        said += f"\ntrue: {fold(task.gold or '')}"
+        said += f"\n{say('true')}: {fold(task.gold or '')}"
     return said
 
 
@@ -347,7 +376,7 @@ def _draw_all(tasks: Sequence[_Task], outcome: Outcome) -> Picture:
         draw=functools.partial(_draw_confidences, tasks=tasks, known=known),
         size=(WIDTH, 1.2 + 1.8 * num_panels),
         panels=(num_panels, 1),
-        note=_said_of_confidence(outcome),
+        note=_meaning(outcome),
     )
 
 
@@ -357,16 +386,17 @@ def _draw_confidences(panels: Any, *, tasks: Sequence[_Task], known: Sequence[_T
     edges = [1 - _BIN * place for place in range(num_bins, -1, -1)]
     first, last = panels[0, 0], panels[-1, 0]
     if first is not last or not known:
-        _draw_bars(first, edges, {None: tasks}, title=f"{some(len(tasks), 'task')} with an answer")
+        _draw_bars(first, edges, {None: tasks}, title=say("{tasks} with an answer", tasks=some(len(tasks), "task")))
     if known:
         kinds: tuple[bool | None, ...] = (True, False)
         split: dict[bool | None, Sequence[_Task]] = {
             kind: [task for task in known if task.is_right is kind] for kind in kinds
         }
-        _draw_bars(last, edges, split, title=f"{some(len(known), 'task')} with an answer and a known truth")
-    last.set_xlabel("confidence")
+        title = say("{tasks} with an answer and a known truth", tasks=some(len(known), "task"))
+        _draw_bars(last, edges, split, title=title)
+    last.set_xlabel(say("confidence"))
     return {
-        f"{_VERDICTS[kind]} ({sum(task.is_right is kind for task in known):,})": {
+        f"{say(_VERDICTS[kind])} ({sum(task.is_right is kind for task in known):,})": {
             **mark,
             "marker": "s",
             "markersize": 10,
@@ -442,39 +472,48 @@ def _conclude(outcome: Outcome) -> str:
     told = [ends for ends in outcome.confidence_ranges if ends is not None]
     if not told or CREDITS[outcome.estimator].average == 1:  # a share of votes is no probability
         return said
+    condition = say("if the crowd errs no more than the worst published one, and no less than the best")
     if len(told) == 1:
-        return f"{said} That is right with a probability of {_range(told[0])}, {_AS_PUBLISHED}."
+        right = "That is right with a probability of {chance}, {condition}."
+        return f"{said} {say(right, chance=_range(told[0]), condition=condition)}"
     least, most = (round(math.fsum(ends)) for ends in zip(*told, strict=True))
-    return f"{said} Of these {len(told):,} labels {least:,} to {most:,} are expected to be right, {_AS_PUBLISHED}."
-
-
-_AS_PUBLISHED: Final = "if the crowd errs no more than the worst published one, and no less than the best"
+    right = "Of these {number:,} labels {least:,} to {most:,} are expected to be right, {condition}."
+    return f"{said} {say(right, number=len(told), least=least, most=most, condition=condition)}"
 
 
 def _found(found: Mapping[str, str], num_tasks: int) -> str:
     """Return the labels of some tasks, or of more how often each was found."""
     if not found:
-        return f"No answer was found: nobody answered {'the task' if num_tasks == 1 else 'any task'}."
+        return say("No answer was found: nobody answered.")
     if num_tasks <= _MOST_SAID:
-        named = in_a_row([f"{task} is {label}" for task, label in found.items()])
-        return f"{named}." if len(found) == num_tasks else f"{named}; nobody answered the rest."
-    answered = f"All {num_tasks:,} tasks have an answer"
+        named = in_a_row([say("{task} is {label}", task=task, label=label) for task, label in found.items()])
+        return f"{named}." if len(found) == num_tasks else say("{named}; nobody answered the rest.", named=named)
+    answered = say("All {number:,} tasks have an answer", number=num_tasks)
     if len(found) < num_tasks:
-        answered = f"{len(found):,} of {num_tasks:,} tasks {'has' if len(found) == 1 else 'have'} an answer"
+        one, many = "{number:,} of {all:,} tasks has an answer", "{number:,} of {all:,} tasks have an answer"
+        answered = say_number(one, many, len(found), all=num_tasks)
     labels = collections.Counter(found.values()).most_common()
-    shares = [f"{label} for {number:,}" for label, number in labels[:_MOST_SAID]]
     if len(labels) > _MOST_SAID:
-        shares.append(f"{some(len(labels) - _MOST_SAID, 'other label')} for {sum(n for _, n in labels[_MOST_SAID:]):,}")
+        rest = labels[_MOST_SAID:]
+        labels[_MOST_SAID:] = [(some(len(rest), "other label"), sum(number for _, number in rest))]
+    shares = [
+        say("{label} for {number:,} ({share:.0f} %)", label=label, number=number, share=100 * number / len(found))
+        for label, number in labels
+    ]
     return f"{answered}: {in_a_row(shares)}."
 
 
-TRUTHS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)
+TRUTHS: Presenter[Outcome] = Presenter(
+    show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude, sheet=_sheet
+)
 """A row for each task."""
 
 
 def _conclude_own(own: OwnOutcome) -> str:
     """Return how many answers of one worker counted, and how much."""
-    return f"{some(own.num_answers, 'answer')} of yours counted, with a weight of {own.weight:+,.2f} each."
+    one, many = "{number:,} answer of yours counted", "{number:,} answers of yours counted"
+    counted = say_number(one, many, own.num_answers)
+    return say("{counted}, with a weight of {weight:+,.2f} each.", counted=counted, weight=own.weight)
 
 
 OWN_TRUTHS: Presenter[OwnOutcome] = Presenter(show=_show_own, rows=PLAIN.rows, draw=PLAIN.draw, verdict=_conclude_own)

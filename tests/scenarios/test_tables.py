@@ -79,5 +79,5 @@ def test_a_verdict_is_its_words_in_a_file_and_brings_its_tone() -> None:
 
 
 def test_what_a_vote_decides_has_a_tone_and_nothing_else_has_one() -> None:
-    tones = [cell_of_decision(words).tone for words in ("passes", "fails", "too close to tell", "refuted", None)]
-    assert tones == ["good", "poor", "warning", "", ""]
+    said = ("passes", "fails", "undecided, leaning no", "too close to tell", "refuted", None)
+    assert [cell_of_decision(words).tone for words in said] == ["good", "poor", "warning", "warning", "", ""]

@@ -8,8 +8,8 @@ from typing import Any, Final
 from ....protocol.fair_voting import Outcome
 from ...presentation import drawing
 from ...presentation.presenter import Known
+from ...words import marked, say
 from .alternatives import (
-    CROSSINGS,
     Alternative,
     Served,
     alternatives_of,
@@ -58,7 +58,7 @@ def draw(outcome: Outcome, known: Known) -> drawing.Picture | None:
         draw=functools.partial(_draw_rows, outcome=outcome, alternatives=shown, names=names, marks=marks),
         size=drawing.size_of_rows(names, row=0.27 + 0.18 * with_both, frame=1.25),
         setting=_source(outcome),
-        title="" if is_all else f" (the first {len(shown)} of {len(alternatives)} alternatives)",
+        title="" if is_all else say(" (the first {few} of {all})", few=len(shown), all=len(alternatives)),
     )
 
 
@@ -78,10 +78,14 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
     marks: dict[str, dict[str, Any]] = {}
     if _is_told_apart(outcome):
         for group, size, mark in zip(outcome.groups, outcome.group_sizes, _MARKS, strict=False):
-            marks[drawing.fold(f"to {group} ({size:,})")] = {**mark, **hollow, "linestyle": "none"}
+            marks[drawing.fold(say("to {group} ({size:,})", group=group, size=size))] = {
+                **mark,
+                **hollow,
+                "linestyle": "none",
+            }
     else:
-        marks[f"to each of {len(outcome.groups):,} groups"] = {**_MARK_OF_MANY, "linestyle": "none"}
-    between = f"disparity of {CROSSINGS}" if outcome.features else "disparity between groups"
+        marks[say("to each of {number:,} groups", number=len(outcome.groups))] = {**_MARK_OF_MANY, "linestyle": "none"}
+    between = marked("disparity of crossings") if outcome.features else marked("disparity between groups")
     marks[between] = {"color": drawing.MUTED, "linewidth": 3, "alpha": 0.6}
     marks["welfare: to all voters"] = {
         "color": drawing.INK,
@@ -93,8 +97,9 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
     if outcome.alternatives and _is_told_apart(outcome):
         marks[drawing.WHISKERS] = {"color": drawing.INK, "linewidth": 1.4}
     if _allowed(outcome) is not None:
-        allowed = "without a price" if has_a_price(outcome) else "allowed"
-        marks[f"disparity up to {outcome.max_disparity:g}: {allowed}"] = {**_ALLOWED, "markersize": 11}
+        allowed = say("without a price") if has_a_price(outcome) else say("allowed")
+        label = say("disparity up to {most:g}: {allowed}", most=outcome.max_disparity, allowed=allowed)
+        marks[label] = {**_ALLOWED, "markersize": 11}
     if outcome.alternatives and known.truth is not None:
         if _is_told_apart(outcome):
             hollow = {**_MARKS[0], **_HOLLOW, "color": drawing.INK, "markersize": 5.5}
@@ -116,7 +121,7 @@ def _draw_rows(
     if math.isfinite(floor) and outcome.objective == "welfare_constrained":
         axes.axvline(floor, **_FLOOR)
         axes.annotate(
-            f"least welfare {floor:,.{decimals}f}",
+            f"{say('least welfare')} {floor:,.{decimals}f}",
             (floor, 1.0),
             xycoords=("data", "axes fraction"),
             ha="center",
@@ -133,24 +138,33 @@ def _draw_rows(
         _draw_served(axes, level, own, is_hollow=not is_estimated, is_bitmap=is_bitmap, reach=reach)
         if beside is not None:
             _draw_served(axes, level + _BELOW, beside, is_hollow=True, is_bitmap=is_bitmap, reach=0.1)
-        said = f"disparity {own.disparity:,.{decimals}f}"
+        said = f"{say('disparity')} {own.disparity:,.{decimals}f}"
         if own.features:
             widest, _ = max(enumerate(own.features), key=lambda placed: placed[1].disparity)
-            said += f" of {drawing.fold(outcome.features[widest].name)}"
+            said += f" ({drawing.fold(outcome.features[widest].name)})"
         if outcome.objective == "constrained" and own.disparity > outcome.max_disparity:
             limit = f"{outcome.max_disparity:g}"
-            said += f"\nmore than {limit}, at a price" if has_a_price(outcome) else f"\nmore than the {limit} allowed"
+            told = "more than {limit}, at a price" if has_a_price(outcome) else "more than the {limit} allowed"
+            said += f"\n{say(told, limit=limit)}"
         elif outcome.objective == "welfare_constrained" and own.welfare.value < floor:
-            said += "\nless than the least welfare" + (", at a price" if has_a_price(outcome) else "")
+            said += "\n" + (
+                say("less than the least welfare, at a price")
+                if has_a_price(outcome)
+                else say("less than the least welfare")
+            )
         color = drawing.GOOD if alternative.is_winner else drawing.MUTED
         if alternative.is_winner:
             chance = outcome.assurance.probability
-            how_sure = "how sure is not known" if chance is None else f"sure to {written_chance(chance)}"
-            said = f"wins, {how_sure}\n{said}"
+            how_sure = (
+                say("how sure is not known")
+                if chance is None
+                else say("sure to {chance}", chance=written_chance(chance))
+            )
+            said = f"{say('wins')}, {how_sure}\n{said}"
         drawing.annotate_row(axes, row, said, color=color)
         if alternative.is_winner:
             axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)
-    what = "mean utility" if is_estimated else "true mean utility; only the winner was released"
+    what = marked("mean utility") if is_estimated else marked("true mean utility; only the winner was released")
     drawing.name_rows(axes, names, x=what)
     for label, alternative in zip(axes.get_yticklabels(), alternatives, strict=True):
         if alternative.is_winner:
@@ -185,6 +199,7 @@ def _draw_served(axes: Any, level: float, own: Served, *, is_hollow: bool, is_bi
 def _source(outcome: Outcome) -> str:
     """Return by what the election is held, and what is claimed for it where that is not what is proven."""
     claimed = f"ε = {outcome.epsilon_claimed:.4g}"
-    proven = "none" if outcome.epsilon_proven is None else f"ε = {outcome.epsilon_proven:.4g}"
-    differs = f", {claimed} claimed, {proven} proven" if claimed != proven else ""
+    proven = say("none") if outcome.epsilon_proven is None else f"ε = {outcome.epsilon_proven:.4g}"
+    told = "{claimed} claimed, {proven} proven"
+    differs = f", {say(told, claimed=claimed, proven=proven)}" if claimed != proven else ""
     return f"{outcome.mechanism}, {outcome.objective}{differs}"

@@ -23,6 +23,7 @@ from ...presentation.numbers import rounded
 from ...presentation.presenter import Known
 from ...presentation.terminal import show_facts, show_note, show_table
 from ...tables import Cell, Entry, Table
+from ...words import marked, say
 from .alternatives import (
     CROSSINGS,
     Alternative,
@@ -65,12 +66,17 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
     if outcome.alternatives:
         _show_alternatives(console, outcome, alternatives, known)
     else:
-        show_note(console, "Only the winner is released, and no estimate.", style="yellow")
+        show_note(console, say("Only the winner is released, and no estimate."), style="yellow")
         if known.truth is not None:
             console.print()
-            show_note(console, "The truth, which nobody was told:")
+            show_note(console, say("The truth, which nobody was told:"))
             console.print()
             _show_alternatives(console, outcome, alternatives, known)
+    notes = list(_notes(outcome, known))
+    if known.is_brief:
+        if notes:
+            show_note(console, f"{'; '.join(notes[1:])}.")
+        return
     if outcome.features and (outcome.alternatives or known.truth is not None):
         for number, feature in enumerate(outcome.features):
             console.print()
@@ -80,7 +86,7 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
     if known.truth is not None:
         console.print()
         _show_rules(console, outcome, alternatives, known.truth)
-    for note in _notes(outcome, known):
+    for note in notes:
         show_note(console, note)
     console.print()
     _show_facts(console, outcome)
@@ -88,32 +94,31 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
 
 def conclude(outcome: Outcome) -> str:
     """Return who wins, what for, and how sure it is that this is the best."""
-    elected = f"{outcome.winner} wins, elected for {_elected_for(outcome)}{_exceeding(outcome)}."
+    what = f"{_elected_for(outcome)}{_exceeding(outcome)}"
+    elected = say("{name} wins, elected for {objective}.", name=outcome.winner, objective=what)
     return f"{elected} {_assured(outcome.assurance)}"
 
 
 def _assured(assurance: Assurance) -> str:
-    """Return how sure a winner is, as a sentence."""
+    """Return how sure a winner is, as a sentence: what holds whatever the rankings are, or else a probability."""
     level = f"{100 * assurance.level:g} %"
     if assurance.verdict == CONFIRMED:
-        rarely = f"an alternative that is not would be confirmed in at most {level} of votes, whatever the rankings are"
-        return f"It is confirmed as the best; {rarely}."
-    if assurance.verdict is None and assurance.shortfall is None:
-        return "Nothing tells how near the others come: any of them may be better."
+        return say("It is the best: wrong in at most {level} of such votes, whatever the rankings are.", level=level)
+    if assurance.shortfall is not None:
+        sure, most = f"{100 * (1 - assurance.level):g} %", f"{assurance.shortfall:.2g}"
+        return say("With {sure} certainty no other one's quality is higher by {most} or more.", sure=sure, most=most)
+    if assurance.probability is not None:
+        chance = written_chance(assurance.probability)
+        prior = say(_PRIORS[assurance.prior]) if assurance.prior in _PRIORS else str(assurance.prior)
+        return say("The probability that it is the best is {chance}, {prior}.", chance=chance, prior=prior)
     if assurance.verdict is None:
-        sure = f"{100 * (1 - assurance.level):g} %"
-        said = f"With {sure} certainty no other one's quality is higher by {assurance.shortfall:.2g} or more."
-    else:
-        said = f"Whether it is truly the best is {assurance.verdict} at the {level} level."
-    if assurance.probability is None:
-        return said
-    chance, prior = written_chance(assurance.probability), _PRIORS.get(str(assurance.prior), assurance.prior)
-    return f"{said} The probability that it is the best is {chance}, {prior}."
+        return say("Nothing tells how near the others come: any of them may be better.")
+    return say("Whether it is the best is undecided at a level of {level}.", level=level)
 
 
 _PRIORS: Final = {
-    UTILITIES: "if all utilities of all groups are equally likely",
-    DIFFERENCES: "if all differences between the groups are equally likely",
+    UTILITIES: marked("if all utilities of all groups are equally likely"),
+    DIFFERENCES: marked("if all differences between the groups are equally likely"),
 }
 """In words."""
 
@@ -123,8 +128,7 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
     said: dict[str, Entry] = {
         "Objective": _objective(outcome),
         "Features": _features(outcome),
-        "Truly the best": _probability(outcome.assurance),
-        "Verdict": _verdict(outcome.assurance),
+        "Verdict": Text(_assured(outcome.assurance), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
         "Voters": _by_group(outcome, outcome.group_sizes),
         "Reports": _reports(outcome),
         "Mechanism": f"{outcome.mechanism}: {_MECHANISMS.get(outcome.mechanism, 'not known here')}",
@@ -139,25 +143,6 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
     show_facts(console, said, spaced=False)
 
 
-def _probability(assurance: Assurance) -> Text:
-    """Return how likely the winner is the best, and under which prior."""
-    if assurance.probability is None:
-        return Text("no probability: nothing tells how near the others come", style="yellow")
-    return Text(f"with probability {written_chance(assurance.probability)} (prior: {assurance.prior})")
-
-
-def _verdict(assurance: Assurance) -> Text:
-    """Return what holds whatever the rankings are."""
-    level = f"{100 * assurance.level:g} %"
-    if assurance.verdict is not None:
-        style = "" if assurance.verdict == CONFIRMED else "yellow"
-        return Text(f"{assurance.verdict}, at the {level} level", style=style)
-    if assurance.shortfall is None:
-        return Text("none: any other alternative may be better, by any difference", style="yellow")
-    sure = f"{100 * (1 - assurance.level):g} %"
-    return Text(f"none; with {sure} no other one's quality is higher by {assurance.shortfall:.2g} or more")
-
-
 def _objective(outcome: Outcome) -> Text:
     """Return what is elected; in another color where nothing keeps the limit."""
     return Text(f"{outcome.objective}: {_elected_for(outcome)}").append(_exceeding(outcome), style="yellow")
@@ -167,25 +152,33 @@ def _elected_for(outcome: Outcome) -> str:
     """Return what the objective asks for, or the quality that stands for it where a limit has a price."""
     weight, details = outcome.fairness_weight, outcome.details
     share = None if isinstance(details, msgspec.UnsetType) else details.welfare_share
-    floor = "" if share is None else f"{100 * share:g} % of the greatest"
+    floor = "" if share is None else say("{share:g} % of the greatest", share=100 * share)
     if has_a_price(outcome):
-        return {
-            "constrained": f"the most welfare less {weight:g} times the disparity beyond {outcome.max_disparity:g}",
-            "welfare_constrained": f"the least disparity plus {weight:g} times what welfare is short of {floor}",
-        }[outcome.objective]
-    return {
-        "parity": "the least disparity",
-        "constrained": f"the most welfare within a disparity of {outcome.max_disparity:g}",
-        "penalized": f"the most welfare less {weight:g} times the disparity",
-        "welfare_constrained": "the least disparity" + (f" among those with {floor} welfare" if floor else ""),
-    }[outcome.objective]
+        said = _OF_PRICES[outcome.objective]
+    else:
+        said = _OBJECTIVES[f"{outcome.objective} {'' if share is None else 'above a share'}".strip()]
+    return say(said, weight=weight, most=outcome.max_disparity, floor=floor)
+
+
+_OF_PRICES: Final = {
+    "constrained": marked("the most welfare less {weight:g} times the disparity beyond {most:g}"),
+    "welfare_constrained": marked("the least disparity plus {weight:g} times what welfare is short of {floor}"),
+}
+_OBJECTIVES: Final = {
+    "parity": marked("the least disparity"),
+    "constrained": marked("the most welfare within a disparity of {most:g}"),
+    "penalized": marked("the most welfare less {weight:g} times the disparity"),
+    "welfare_constrained": marked("the least disparity"),
+    "welfare_constrained above a share": marked("the least disparity among those with {floor} welfare"),
+}
+"""By the objective, and whether welfare has to reach a share of the greatest."""
 
 
 def _exceeding(outcome: Outcome) -> str:
     """Return what is elected where nothing keeps the limit; empty where something does, or there is none."""
     of_all = [own.disparity for own in outcome.alternatives]
     if outcome.objective == "constrained" and of_all and min(of_all) > outcome.max_disparity:
-        return "; none is within it, so that the least disparity wins"
+        return say("; none is within it, so that the least disparity wins")
     return ""
 
 
@@ -373,22 +366,20 @@ def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
     """Yield what readers of the tables need to know."""
     if not outcome.alternatives and known.truth is None:
         return
-    yield "welfare: the mean utility of all voters; a utility is the score of a position"
-    if not outcome.alternatives:
-        of_worst = ", for the feature where that is most" if outcome.features else ""
-        yield f"disparity: the greatest mean utility of a group less the least{of_worst}"
-        return
+    yield say("welfare: the mean utility of all voters; a utility is the score of a position")
     if outcome.features:
-        yield "disparity: the greatest mean utility of a group less the least, for the feature where that is most;"
+        yield say("disparity: the greatest mean utility of a group less the least, for the feature where that is most")
     else:
-        yield "disparity: the greatest mean utility of a group less the least;"
-    yield "noise makes it larger on average, most where it is small"
-    if outcome.model in {model.value for model in TrustModel if model.bounds_release}:  # what else it may be is shown
-        yield "± is one standard error of the noise; who sent nothing counts as indifferent"
+        yield say("disparity: the greatest mean utility of a group less the least")
+    if not outcome.alternatives:
         return
-    yield "± is one standard error of the randomization, not of how voters differ"
+    yield say("noise makes it larger on average, most where it is small")
+    if outcome.model in {model.value for model in TrustModel if model.bounds_release}:  # what else it may be is shown
+        yield say("± is one standard error of the noise; who sent nothing counts as indifferent")
+        return
+    yield say("± is one standard error of the randomization, not of how voters differ")
     if _is_joint(outcome):
-        yield "every report is noise to every group; who sent nothing counts as indifferent"
+        yield say("every report is noise to every group; who sent nothing counts as indifferent")
         return
     if not all(outcome.num_reports):
-        yield "a group without a report counts as indifferent"
+        yield say("a group without a report counts as indifferent")

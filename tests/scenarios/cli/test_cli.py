@@ -33,7 +33,7 @@ def in_a_process(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_run_shows_trust_phases_outcome_and_price(psephos: Psephos) -> None:
-    ended = psephos(*SMALL)
+    ended = psephos(*SMALL, "--verbose")
     assert (ended.status, ended.err) == (0, "")
     for shown in (
         "12 partners · protocol dpwevote · variant joint · agents over memory · simulated noise",
@@ -43,7 +43,7 @@ def test_a_run_shows_trust_phases_outcome_and_price(psephos: Psephos) -> None:
         "release",
         "True margin",
         "ε proven",
-        "Price: From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1).",
+        "Privacy loss per person: Someone who starts at 50 : 50 ends at most 73.2 % sure of one person's vote (ε = 1).",
         "optimal: ± 10.4 instead of ± 39.0",
         "Everything is in out",
     ):
@@ -61,7 +61,7 @@ def test_json_is_the_result_and_nothing_else(psephos: Psephos, transport: str) -
 
 
 def test_arrays_are_said_to_have_no_agents(psephos: Psephos) -> None:
-    assert "arrays, no agents" in psephos(*SMALL, "--transport", "array").out
+    assert "arrays, no agents" in psephos(*SMALL, "--transport", "array", "--verbose").out
 
 
 def test_the_truth_of_a_file_is_not_printed(psephos: Psephos, write: Write) -> None:
@@ -97,7 +97,7 @@ def test_where_no_picture_can_be_drawn_a_run_says_what_to_install(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     drawn = psephos("run", "consortium", "--set", "count=6", "--out", "run")
     assert not list(Path("run").glob("*.png"))
-    assert drawn.out.endswith("is not installed: pip install 'psephos[pictures]'\n\n")
+    assert "\nThere is no picture, since matplotlib is not installed: pip install 'psephos[pictures]'\n\n" in drawn.out
     assert (
         "psephos[pictures]"
         not in psephos("run", "consortium", "--set", "count=6", "--no-pictures", "--out", "plain").out
@@ -292,7 +292,7 @@ def test_parties_that_did_not_hear_the_outcome_are_named_as_they_are(
     module.Surveyor.take_part = sometimes
     rows = '[{ surveyor = "[/b]", value = 5 }, { surveyor = "bob", value = 8 }]'
     write("sum.toml", f'protocol = "bounded-total"\nsurveyors = {rows}\n')
-    ended = psephos("run", "sum.toml", "--out", "out")
+    ended = psephos("run", "sum.toml", "--out", "out", "--verbose")
     assert ended.status == 0
     assert "1 did not hear the outcome; [/b]: [/b] ended the session: away" in ended.out
 
@@ -377,7 +377,7 @@ def test_an_interrupted_run_ends_with_status_130_and_one_line(tmp_path: Path, tr
         "array": ("count=2000000",),
     }[transport]
     own = [word for setting in settings for word in ("--set", setting)]
-    words = ["run", "consortium", "--transport", transport, *own, "--no-pictures", "--out", "out"]
+    words = ["run", "consortium", "--transport", transport, *own, "--no-pictures", "--verbose", "--out", "out"]
     command = [sys.executable, "-m", "psephos.scenarios.cli", *words]
     with subprocess.Popen(  # noqa: S603  our own
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

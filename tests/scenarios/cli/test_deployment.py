@@ -49,7 +49,7 @@ def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> N
         "Session vote",
         "as ann · protocol dpwevote · simulation · costs epsilon = 1",
         "Trust: Nobody is trusted with private values",
-        "Price: From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1).",
+        "Your privacy loss: Someone who starts at 50 : 50 ends at most 73.2 % sure of one person's vote (ε = 1).",
         "merger",
         "in mine",
     ):

@@ -37,20 +37,42 @@ def check_lines(text: str, *, width: int) -> None:
 def test_what_a_run_says_fits_and_stands_in_order(name: str, psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
     width = 80 if len(name) % 2 else 120
     monkeypatch.setenv("COLUMNS", str(width))
-    ended = psephos("run", name, "--no-pictures", "--seed", 3, "--out", "out")
+    ended = psephos("run", name, "--no-pictures", "--seed", 3, "--out", "out", "--verbose")
     if "PSEPHOS_DATA" in ended.err:
         pytest.skip("it needs a data set, and no folder of data sets is named")
     assert (ended.status, ended.err) == (0, "")
     check_lines(ended.out, width=width)
-    places = [ended.out.index(f"\n{words}") for words in ("Price", "Trust: ", "About: ", "Everything is in")]
+    places = [
+        ended.out.index(f"\n{words}") for words in ("Privacy loss per person", "Trust: ", "About: ", "Everything is in")
+    ]
     assert places == sorted(places)
     lessons = ended.out.partition("\nAdversary: ")[2]
     assert ("± is one standard error." in lessons) == (" ± " in lessons)
 
 
+@pytest.mark.parametrize("name", scenarios())
+def test_a_run_says_what_matters_in_thirty_lines(name: str, psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ended = psephos("run", name, "--no-pictures", "--seed", 3, "--out", "out")
+    if "PSEPHOS_DATA" in ended.err:
+        pytest.skip("it needs a data set, and no folder of data sets is named")
+    assert (ended.status, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    assert [line for line in lines if len(line) > 80 and "Everything is in" not in line] == []
+    if name not in shipped_series():
+        assert len(lines) <= 30
+        title, verdict, rest = ended.out.partition("\nVerdict: ")
+        assert len(title) <= 160
+        assert verdict
+        assert rest.count("\nVerdict: ") == 1
+        first, last = rest.partition("\n")[0], rest.rpartition("\nVerdict: ")[2]
+        assert last.startswith(first)
+    assert "Privacy loss per person" in ended.out
+
+
 @pytest.mark.parametrize("name", QUICK[:4])
 def test_the_verdict_stands_before_every_number(name: str, psephos: Psephos) -> None:
-    ended = psephos("run", name, "--no-pictures", "--transport", "array", "--seed", 3, "--out", "out")
+    ended = psephos("run", name, "--no-pictures", "--transport", "array", "--seed", 3, "--out", "out", "--verbose")
     resolved = resolve(load_scenario(name, ["transport=array", "seed=3"]))
     verdict = verdict_of(run_session(resolved, seed=3).outcome)
     said = " ".join(ended.out.split())
@@ -60,19 +82,19 @@ def test_the_verdict_stands_before_every_number(name: str, psephos: Psephos) -> 
 
 
 def test_a_wide_terminal_shows_what_a_narrow_one_names(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: dict[int, str] = {}
+    shown, said = dict[int, str](), ("run", "eu-council", "--no-pictures", "--seed", 3, "--verbose")
     for width in (80, 120):
         monkeypatch.setenv("COLUMNS", str(width))
-        shown[width] = psephos("run", "eu-council", "--no-pictures", "--seed", 3, "--out", f"out-{width}").out
+        shown[width] = psephos(*said, "--out", f"out-{width}").out
     assert "no room for the column True margin: estimates.csv has it" in shown[80]
     assert "no room" not in shown[120]
     assert re.search(r"P\(wrong\) +True margin$", shown[120], re.MULTILINE)
 
 
 def test_where_to_look_names_what_is_there(psephos: Psephos) -> None:
-    ended = psephos("run", "eu-council", "--no-pictures", "--out", "out")
+    ended = psephos("run", "eu-council", "--no-pictures", "--out", "out", "--verbose")
     below = ended.out.partition("Everything is in out\n")[2]
-    assert [line.split()[0] for line in below.splitlines() if line] == [
+    assert [line.split()[0] for line in below.partition("\n\n")[0].splitlines()] == [
         "report.html",
         "estimates.csv",
         "result.json",

@@ -13,6 +13,7 @@ from psephos.protocol.dpwevote.parameters import VariantName
 from psephos.protocol.estimators import Verdict
 from psephos.scenarios import simulate
 from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
+from psephos.scenarios.verdicts import decision_of
 from strategies import told
 
 PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
@@ -42,14 +43,13 @@ def test_an_outcome_shows_decision_estimates_errors_and_risk() -> None:
     show_outcome(page.console, released, truth=None)
     for candidate in released.candidates:
         (line,) = [line for line in page.text.splitlines() if line.startswith(candidate.name)]
-        assert ("passes" if candidate.passed else "fails") in line
+        assert decision_of(candidate.verdict.verdict, passed=candidate.passed) in line
         for estimate in (told(candidate.support), told(candidate.quota), candidate.margin):
             assert any(is_shown(estimate, numbers) for numbers in ESTIMATE.findall(line)), line
         assert f"{100 * candidate.error_probability:.2f} %" in line
-        assert candidate.verdict.verdict.value.split()[0] in line
     assert "True margin" not in page.text
     assert "Weight" in page.text
-    assert "At 5 %" in page.text
+    assert "Verdict: wrong in at most 5 % of such votes, whatever the truth is." in " ".join(page.text.split())
     assert "(prior 'mixed')" in " ".join(page.text.split())
     assert "nearest possible" not in page.text
 
@@ -80,7 +80,7 @@ def test_an_estimate_that_cannot_be_true_stands_beside_what_can_be_and_is_called
     assert released.possible.quota == (5.0, 15.0)
     for candidate in beyond:
         shown = f"{told(candidate.support).value:,.1f}".removesuffix(".0")
-        assert f"{candidate.name}, support {shown}: possible is 0 to 30, the rest is noise" in page.text
+        assert f"{candidate.name}, support {shown}: only 0 to 30 is possible; the excess is noise" in page.text
 
 
 def test_many_estimates_that_cannot_be_true_are_counted() -> None:
@@ -90,7 +90,7 @@ def test_many_estimates_that_cannot_be_true_are_counted() -> None:
     show_outcome(
         page.console, simulate(DPWeVote(Parameters(candidates=names, epsilon=0.1)), parties, seed=3), truth=None
     )
-    assert page.text.count("the rest is noise") == 6
+    assert page.text.count("the excess is noise") == 6
     assert re.search(r"and \d+ more estimates beyond what is possible", page.text)
 
 
@@ -134,7 +134,7 @@ def test_a_vote_that_tells_the_margin_alone_has_no_column_for_support_and_quota(
     page, released = Page(), outcome(variant="optimal")
     show_outcome(page.console, released, truth=TRUTH)
     header = next(line for line in page.text.splitlines() if line.startswith("Candidate"))
-    assert header.split() == ["Candidate", "Decision", "At", "5", "%", "Margin", "P(wrong)", "True", "margin"]
+    assert header.split() == ["Candidate", "Verdict", "Margin", "P(wrong)", "True", "margin"]
     margins = ESTIMATE.findall(page.text)
     assert all(is_shown(candidate.margin, shown) for candidate, shown in zip(released.candidates, margins, strict=True))
 
@@ -143,9 +143,8 @@ def test_a_vote_that_tells_the_margin_alone_has_no_column_for_support_and_quota(
 def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int) -> None:
     page = Page(width=width)
     show_outcome(page.console, outcome(), truth=TRUTH)
-    assert {"Candidate", "Decision", "Margin"} <= set(page.text.split())
-    assert "True margin" not in page.text.splitlines()[0]
-    assert "no room for the columns True margin" in page.text
+    assert {"Candidate", "Verdict", "Margin"} <= set(page.text.split())
+    assert ("no room for the columns True margin" in page.text) == (width < 80)
     assert "…" not in page.text
     assert max(map(len, page.text.splitlines())) <= width
 
@@ -183,9 +182,7 @@ def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
     for shown in ("A vote", "rail", "fish & <chips>", "estimate, whiskers: 2 standard errors", "quota"):
         assert shown in text
     for candidate in released.candidates:
-        decision = "passes" if candidate.passed else "fails"
-        is_close = candidate.verdict.verdict is Verdict.TOO_CLOSE
-        assert (f">too close to tell ({decision})<" if is_close else f">{decision}<") in text
+        assert f">{decision_of(candidate.verdict.verdict, passed=candidate.passed)}<" in text
     assert text.count(">P(wrong) ") == len(released.candidates)
     assert "truth" not in text
 
@@ -245,27 +242,26 @@ def decided(**verdicts: tuple[Verdict, bool]) -> Outcome:
     return msgspec.structs.replace(released, candidates=candidates, joint_level=0.05 * len(candidates))
 
 
+NO_VERDICT = "A leaning is no verdict: near a tie it is wrong about half of the time."
 PASSES, FAILS, CLOSE = Verdict.PASSES, Verdict.FAILS, Verdict.TOO_CLOSE
 
 
 def test_a_verdict_says_what_passes_and_what_fails_and_how_rarely_that_is_wrong() -> None:
     said = verdict_of(decided(rail=(PASSES, True), data=(PASSES, True), fish=(FAILS, False)))
     assert said == (
-        "rail and data pass; fish fails. Each verdict is wrong in at most 5 % of votes like this, whatever the truth "
-        "is; one or more of the 3 in at most 15 %."
+        "rail and data pass; fish fails. Each verdict is wrong in at most 5 % of such votes, whatever the truth is; "
+        "one or more of the 3 in at most 15 %."
     )
     alone = verdict_of(decided(rail=(PASSES, True)))
-    assert alone == "rail passes. The verdict is wrong in at most 5 % of votes like this, whatever the truth is."
+    assert alone == "rail passes. Wrong in at most 5 % of such votes, whatever the truth is."
 
 
-def test_a_verdict_declines_where_the_test_does_and_says_the_decision_with_its_condition() -> None:
+def test_a_verdict_declines_where_the_test_does_and_says_which_way_it_leans() -> None:
     assert verdict_of(decided(rail=(CLOSE, True))) == (
-        "rail is too close to tell. By the estimate it passes; the probability that this is wrong is 29.31 %, if half "
-        "of all votes are coin tosses and in the others any share of yes is equally likely; where the truth is near a "
-        "tie, about half of all decisions are wrong, whatever it says."
+        "rail is undecided, leaning yes. A leaning is no verdict: near a tie it is wrong about half of the time."
     )
     two = verdict_of(decided(rail=(CLOSE, True), fish=(CLOSE, False)))
-    assert two == "rail and fish are too close to tell. By the estimates rail passes, and fish fails."
+    assert two == f"rail is undecided, leaning yes; fish is undecided, leaning no. {NO_VERDICT}"
 
 
 def test_a_verdict_on_many_candidates_counts_them() -> None:

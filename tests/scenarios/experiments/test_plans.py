@@ -321,7 +321,7 @@ def test_the_command_says_what_is_needed_first_and_what_it_protects(psephos: Pse
     said = " ".join(ended.out.split())
     assert "Trusting nobody, 30 partners need ε = " in said
     assert "for ± 10 % of all votes on a candidate's margin" in said
-    assert "From even odds, anybody can become up to " in said
+    assert "Someone who starts at 50 : 50 ends at most " in said
     assert "± is one standard error" in said
     assert "ask more people" in said
 

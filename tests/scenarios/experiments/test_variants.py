@@ -238,7 +238,7 @@ def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos)
     assert least.startswith("Trusting nobody, 2,000 partners need ε = 0.6707 in all for ± 10 % of all votes")
     assert trusted.endswith("± 0.212 % of all votes on a candidate's margin (4.24 votes): by central.")
     assert of_trusted.startswith("Trusting the cloud server, 2,000 partners need ε = 0.02125 in all for ± 10 %")
-    assert rest[0] == "From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1)."
+    assert rest[0] == "Someone who starts at 50 : 50 ends at most 73.2 % sure of one person's vote (ε = 1)."
     small = [word for each in SMALL["two-societies"] for word in ("--set", each)]
     ended = psephos("variants", "two-societies", *small, "--trials", "3", "--json")
     local, central = json.loads(ended.out)["verdict"]

@@ -257,7 +257,7 @@ def outside(folder: Path, ending: Ending, *, name: str, addresses: Sequence[str]
     page = left.pop("report.html")
     assert not any(who in page for who in NAMES)
     # Above are noisy numbers; below, how long it took, and the digest of what was told.
-    left["report"] = page.rpartition(">What it cost<")[2].partition(">Seconds<")[0]
+    left["report"] = page.rpartition(">Privacy loss per person<")[2].partition(">Seconds<")[0]
     out = functools.reduce(lambda text, address: text.replace(address, "ADDRESS"), addresses, ending.out)
     lines = out.replace(name, "FOLDER").splitlines()
     shown = [re.sub(r"-?\d[\d.]*", "N", line) for line in lines]

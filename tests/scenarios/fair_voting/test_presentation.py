@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from pages import Page
 from psephos.protocol import SimulatedNoise, run_population
@@ -99,6 +100,7 @@ def truth_of(
     return {**told, **{rule: winners.get(rule.replace(" ", "_"), first) for rule in RULES}}
 
 
+IF_DIFFERENCES = "if all differences between the groups are equally likely"
 WINNER_ALONE: dict[str, Any] = {"alternatives": (), "mechanism": "exponential", "winner": "pier", "assurance": ALONE}
 MANY_GROUPS = {f"district {number}": 10 + number for number in range(1000)}
 MANY = {f"a{place}": [0.001 * number * (1 + 0.1 * place) for number in range(1000)] for place in range(50)}
@@ -129,23 +131,20 @@ def said_of(page: Page, fact: str) -> str:
 
 def test_a_winner_is_never_announced_without_how_sure_that_is() -> None:
     page = shown(released())
-    assert said_of(page, "Truly the best") == "with probability > 0.99 (prior: uniform differences)"
-    assert said_of(page, "Verdict") == "confirmed, at the 5 % level"
-    page = shown(released(assurance=CLOSE))
-    assert said_of(page, "Truly the best") == "with probability 0.73 (prior: uniform differences)"
-    assert said_of(page, "Verdict") == "too close to tell, at the 5 % level"
+    assert said_of(page, "Verdict") == "It is the best: wrong in at most 5 % of such votes, whatever the rankings are."
+    page = shown(released(assurance=CLOSE), width=140)
+    assert said_of(page, "Verdict") == f"The probability that it is the best is 0.73, {IF_DIFFERENCES}."
 
 
 def test_of_a_winner_alone_it_is_said_what_holds_whoever_wins() -> None:
     page = shown(released(**WINNER_ALONE))
-    assert said_of(page, "Truly the best") == "no probability: nothing tells how near the others come"
-    assert said_of(page, "Verdict") == "none; with 95 % no other one's quality is higher by 0.09 or more"
+    assert said_of(page, "Verdict") == "With 95 % certainty no other one's quality is higher by 0.09 or more."
     nothing = Assurance(
         probability=0.3, prior="uniform utilities", verdict=None, level=0.1, p_value=None, shortfall=None
     )
     alone: dict[str, Any] = {**WINNER_ALONE, "assurance": nothing}
     page = shown(released(**alone))
-    assert said_of(page, "Verdict") == "none: any other alternative may be better, by any difference"
+    assert said_of(page, "Verdict").startswith("The probability that it is the best is 0.30, if all utilities of all")
 
 
 def test_an_alternative_has_welfare_utilities_to_each_group_and_disparity() -> None:
@@ -279,7 +278,7 @@ def test_every_mechanism_and_objective_has_its_words(mechanism: MechanismName, o
 
 def test_features_have_tables_of_their_own_and_the_worst_of_them_counts(psephos: Any, tmp_path: Path) -> None:
     """On the terminal, in the file and in the picture, as estimated and in truth; that of the crossings beside them."""
-    ended = psephos("run", "two-features", "--transport", "array", "--out", "out")
+    ended = psephos("run", "two-features", "--transport", "array", "--out", "out", "--verbose")
     assert ended.status == 0
     picture = (tmp_path / "out" / "estimates.svg").read_text(encoding="utf-8")
     assert "disparity 0.73 of diet" in picture
@@ -513,10 +512,14 @@ def test_what_the_protocol_releases_is_shown_with_its_own_truth(tmp_path: Path, 
 
 def test_a_verdict_says_who_wins_what_for_and_how_sure_that_is() -> None:
     sure = verdict_of(released(assurance=SURE))
-    assert sure.startswith("fair wins, elected for the least disparity. It is confirmed as the best; ")
-    assert sure.endswith("would be confirmed in at most 5 % of votes, whatever the rankings are.")
+    assert sure == (
+        "fair wins, elected for the least disparity. It is the best: wrong in at most 5 % of such votes, whatever the "
+        "rankings are."
+    )
     close = verdict_of(released(assurance=CLOSE))
-    assert "Whether it is truly the best is too close to tell at the 5 % level. The probability that it is" in close
+    assert close.endswith(f"least disparity. The probability that it is the best is 0.73, {IF_DIFFERENCES}.")
+    bare = verdict_of(released(assurance=msgspec.structs.replace(CLOSE, probability=None)))
+    assert bare.endswith("Whether it is the best is undecided at a level of 5 %.")
     alone = verdict_of(released(assurance=ALONE))
     assert alone.endswith("With 95 % certainty no other one's quality is higher by 0.09 or more.")
 

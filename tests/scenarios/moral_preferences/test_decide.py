@@ -48,10 +48,10 @@ def test_a_decision_is_said_in_words(psephos: Psephos, outcome: Outcome) -> None
     assert decide(outcome, {"Man": 1.0}, {"Dog": 2.0}).verdict == "too close to tell"
     said = " ".join(ended.out.split())
     parts = [
-        f"Too close to tell at 5 %. By the release the society prefers the {chosen}, but the noise alone may have",
+        f"Undecided at 5 %. By the release the society prefers the {chosen}, but the noise alone may have",
         "Alternative Features Preferred",
         "certainty 0.",
-        "Price: Nothing: a decision is computed from the release alone.",
+        "Privacy loss per person: none: a decision is computed from the release alone.",
         "Trust: The release of ",
     ]
     places = [said.index(part) for part in parts]

@@ -289,7 +289,7 @@ def said(outcome: Outcome, decided: AlternativePair) -> str:
 
 def test_a_choice_is_said_with_its_probability_and_its_certainty() -> None:
     text = said(OUTCOME, MAN_OR_DOGS)
-    assert text.startswith("Too close to tell at 5 %. By the release the society prefers the first, but the noise ")
+    assert text.startswith("Undecided at 5 %. By the release the society prefers the first, but the noise ")
     assert " first Man 1 0.691 second Dog 1 0.309 preferred: the probability " in text
     assert "certainty 0.855: the chance of the same choice without the noise" in text
     assert "The release of 50 voters (VLDP, laplace) is taken as it is." in text
@@ -351,9 +351,9 @@ def test_what_is_all_but_certain_is_never_said_to_be_certain() -> None:
 
 
 def test_a_verdict_is_said_with_its_level() -> None:
-    assert said(OUTCOME, MAN_OR_DOGS).startswith("Too close to tell at 5 %.")
+    assert said(OUTCOME, MAN_OR_DOGS).startswith("Undecided at 5 %.")
     assert said(OUTCOME, pair({}, {"Man": 40.0})).startswith(
-        "The society prefers the second. Noise makes this verdict wrong with a probability of at most 5 %, "
+        "The society prefers the second. Wrong in at most 5 % of such votes, whatever the society is."
     )
     assert "verdict" not in said(POOLED, MAN_OR_DOGS).replace("no verdict: the errors", "")
 
@@ -387,14 +387,12 @@ def test_several_decisions_have_a_line_each_and_a_sum() -> None:
     page = table(OUTCOME)
     head = page.lines.index(["Pair", "Choice", "Margin", "P(first)", "Certainty", "Verdict"])
     assert page.lines[head + 2 : head + 6] == [
-        ["p", "first", "+0.5", "0.691", "0.855", "too", "close", "to", "tell"],
-        ["p", "first", "+20", ">", "0.999", "0.855", "too", "close", "to", "tell"],
+        ["p", "first", "+0.5", "0.691", "0.855", "undecided"],
+        ["p", "first", "+20", ">", "0.999", "0.855", "undecided"],
         ["p", "second", "-40", "<", "0.001", "0.999", "second"],
-        ["p", "neither", "0", "0.500", "too", "close", "to", "tell"],
+        ["p", "neither", "0", "0.500", "undecided"],
     ]
-    said_first = (
-        "Of 4 pairs the society prefers the first in 2, the second in 1, neither in 1. 3 are too close to tell."
-    )
+    said_first = "Of 4 pairs the society prefers the first in 2, the second in 1, neither in 1. 3 are undecided."
     assert " ".join(page.text.split()).startswith(said_first)
     assert "P(first): the probability" in page.text
 
@@ -453,7 +451,7 @@ def ranked(outcome: Outcome, alternatives: Mapping[str, Mapping[str, float]], **
 def test_a_ranking_is_said_with_its_winner_and_its_ranks() -> None:
     alternatives = {"stay": {"Dog": 1.0}, "swerve": {"Man": 9.0}, "brake": {"Man": -9.0}}
     text = ranked(released(), alternatives)
-    assert text.startswith("\nOf 3 alternatives the society prefers swerve. Noise makes this verdict wrong with a ")
+    assert text.startswith("\nOf 3 alternatives the society prefers swerve. Wrong in at most 5 % of such ")
     assert "certainty 0.996: at least the chance of the same winner" in text
     assert "ranks without noise: noise makes any of them wrong with a probability of at most 5 %" in text
     lines = [line.split() for line in text.splitlines()]

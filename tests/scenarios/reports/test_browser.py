@@ -90,6 +90,20 @@ def test_a_page_fits_every_screen_and_axe_finds_nothing(
         assert violations_of(page) == []
 
 
+def test_on_a_phone_each_line_of_a_table_is_a_card_that_says_what_its_numbers_are(
+    opened: Any, pages: dict[str, Path]
+) -> None:
+    page = opened(pages["eu-council"], viewport={"width": 390, "height": 900})
+    table = page.locator("table.cards").first
+    assert not table.locator("thead").is_visible()
+    cell = table.locator("tbody tr").first.locator("td").nth(1)
+    assert cell.evaluate("e => getComputedStyle(e, '::before').content") == '"Support"'
+    row, whole = (each.bounding_box() for each in (table.locator("tbody tr").first, page.locator("main")))
+    assert row["width"] <= whole["width"]
+    wide = opened(pages["eu-council"], viewport={"width": 1280, "height": 900})
+    assert wide.locator("table.cards thead").first.is_visible()
+
+
 def test_the_dark_page_is_dark_and_so_are_its_pictures(opened: Any, pages: dict[str, Path]) -> None:
     script = "e => getComputedStyle(e).backgroundColor"
     light, dark = (opened(pages["eu-council"], color_scheme=scheme) for scheme in ("light", "dark"))
@@ -157,7 +171,7 @@ def test_without_a_script_everything_is_there(opened: Any, pages: dict[str, Path
     page = opened(pages["sybil"], java_script_enabled=False)
     assert page.locator("thead button").count() == 0
     assert page.locator("table").count() >= 4
-    assert page.locator("text=Who is trusted").first.is_visible()
+    assert page.locator("text=Privacy loss per person").first.is_visible()
 
 
 def test_it_prints_on_paper_in_dark_ink(opened: Any, pages: dict[str, Path]) -> None:

@@ -39,7 +39,7 @@ def test_runs_stand_side_by_side_with_what_differs(psephos: Psephos) -> None:
     assert sum(line[:3] == ["joint", "data", "space"] for line in lines) >= 3
     assert "parameters.count" not in ended.out  # which both have
     page = Parts(Path("both.html").read_text(encoding="utf-8"))
-    for said in ("2 runs of dpwevote", "parameters.epsilon 1.0 4.0", "True support", "What it cost"):
+    for said in ("2 runs of dpwevote", "parameters.epsilon 1.0 4.0", "True support", "Privacy loss per person"):
         assert said in page.text
 
 
@@ -54,8 +54,8 @@ def test_a_download_has_each_estimate_with_its_error(psephos: Psephos) -> None:
     (margin,) = [row for row in estimates if row["Estimate"] == "Margin"]
     for name in ("one", "four"):
         assert " ± " in margin[name]
-    (prices,) = [list(csv.DictReader(table.splitlines())) for table in tables if table.startswith("Price,")]
-    assert {row["four"] for row in prices if row["Price"] == "ε proven"} == {"4.0"}  # a number stays one
+    (prices,) = [list(csv.DictReader(table.splitlines())) for table in tables if table.startswith("At most,")]
+    assert {row["four"] for row in prices if row["At most"] == "ε proven"} == {"4.0"}  # a number stays one
 
 
 def test_runs_of_one_scenario_differ_in_nothing_but_their_noise(psephos: Psephos) -> None:

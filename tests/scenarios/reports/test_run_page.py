@@ -71,14 +71,14 @@ def test_a_run_leaves_a_page_that_says_what_came_of_it_and_what_it_cost(psephos:
     for said in (
         "The Council of the European Union votes on three proposals",
         "27 partners",
-        "Rail corridors and Data act pass; Fishing quotas is too close to tell.",
-        "232 ± 19",
-        "From even odds, anybody can become up to 99.988 % sure of what one partner holds (ε = 9).",
+        "Rail corridors and Data act pass; Fishing quotas is undecided, leaning no.",
+        "232 ± 19 (67 %)",
+        "Someone who starts at 50 : 50 ends at most 99.988 % sure of one person's vote (ε = 9).",
         "Nobody is trusted with private values",
         "Request: opinions",
         "randomized response, 3 times one opinion, ε = 9 in all",
         "27 reports",
-        "In this folder, to repeat it: psephos run scenario.json Every run",
+        "In this folder, to repeat it: psephos run scenario.json The seed is not kept here",
         "parties 27 listed",
         "parameters.quota 255.0",
     ):
@@ -229,7 +229,7 @@ def test_a_page_has_no_report_of_anybody_and_no_name_of_a_party(psephos: Psephos
     page = Path("out", REPORT).read_text(encoding="utf-8")
     assert "Zebra" not in page
     assert "tallies" not in page
-    assert "secure noise" in page
+    assert "<dd><bdi>secure</bdi></dd>" in page
 
 
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
@@ -318,7 +318,7 @@ def test_no_line_of_a_page_ends_between_a_number_and_its_sign(psephos: Psephos) 
     assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
     page = Path("out/report.html").read_text(encoding="utf-8")
     assert (
-        "up to 73.2\N{NO-BREAK SPACE}% sure of what one partner holds (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1)."
+        "at most 73.2\N{NO-BREAK SPACE}% sure of one person&#39;s vote (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1)."
         in page
     )
 
@@ -326,7 +326,12 @@ def test_no_line_of_a_page_ends_between_a_number_and_its_sign(psephos: Psephos) 
 def test_a_series_has_a_page_with_every_vote_and_what_all_cost(psephos: Psephos) -> None:
     assert psephos("run", "one-game", "--out", "out", "--no-pictures", "--seed", "7").status == 0
     page = page_in(Path("out"))
-    for said in ("4 of 4 votes came to an outcome", "Energy", "whoever paid most lost ε = 3", "late-comer"):
+    for said in (
+        "4 of 4 votes came to an outcome",
+        "Energy",
+        "Privacy loss per person over all votes: at most ε = 3",
+        "late-comer",
+    ):
         assert said in page.text
 
 
@@ -337,12 +342,12 @@ def test_each_vote_of_a_series_has_a_part_of_the_page_that_the_table_leads_to(ps
     for said in (
         "Vote 2: Solar panels",
         "Not thereAalto, Curie, Franklin",
-        "Who took part4 of 7 partners Left out: no budgetBrecht, Dijkstra, Erdős What it costFrom even odds,",
-        "anybody can become up to 95.3 % sure of what one partner holds (ε = 3).",
+        "Who took part4 of 7 partners Left out: no budgetBrecht, Dijkstra, Erdős Privacy loss per personSomeone",
+        "who starts at 50 : 50 ends at most 95.3 % sure of one person's vote (ε = 3).",
         "What was estimated in vote 4",
-        "lost ε = 9 (proven, replace-one). From even odds, anybody can become up to 99.988 % sure of what one partner",
+        "at most ε = 9 (proven, replace-one). Someone who starts at 50 : 50 ends at most 99.988 % sure of one person's",
         "The budget: ε at most 6 for each partner in any 7 days, and 9 in all.",
-        "ε = 9 over all votes protects little",
+        "Little protection: ε = 9 over all votes",
     ):
         assert said in page.text, said
     ids = [identifier for identifier in page.values("id") if identifier]
@@ -355,7 +360,7 @@ def test_each_vote_of_a_series_has_a_part_of_the_page_that_the_table_leads_to(ps
 def test_a_vote_of_kept_reports_costs_what_is_new_in_it(psephos: Psephos) -> None:
     """The weights are reported in the first vote, and repeated in the others; one partner joins with the second."""
     assert psephos("run", "one-game", "--out", "out", "--no-pictures", "--seed", "7").status == 0
-    first, second, third = page_in(Path("out")).text.split("What it costFrom even odds, ")[1:4]
+    first, second, third = page_in(Path("out")).text.split("Privacy loss per personSomeone who ")[1:4]
     assert "(ε = 1.5)" in first[:90]
     assert "(ε = 1.5)" in second[:90]  # the late-comer's
     assert "(ε = 0.5)" in third[:90]
@@ -404,7 +409,7 @@ def test_an_audit_in_the_folder_is_shown_beside_the_ledger(psephos: Psephos) -> 
 def test_a_protocol_of_somebody_else_has_the_whole_page(approval: Path, psephos: Psephos) -> None:
     assert psephos("run", "tea.toml", "--out", str(approval / "out")).status == 0
     page = page_in(approval / "out")
-    for said in ("What it cost", "Who is trusted", "What happened", "tea"):
+    for said in ("Privacy loss per person", "Trust", "Course of the session", "tea"):
         assert said in page.text
 
 

@@ -17,7 +17,7 @@ from psephos.scenarios.running.folder import SCHEMA, RunFolder, read_ledger
 from psephos.scenarios.running.reader import read_run
 from psephos.scenarios.running.resolution import Local, resolve
 from psephos.scenarios.running.run import run_in_folder
-from psephos.scenarios.running.statements import trust_in
+from psephos.scenarios.running.statements import trust_in, trust_of
 
 
 def made() -> Local:
@@ -55,7 +55,7 @@ def test_what_a_run_wrote_is_read_typed(whole: Path) -> None:
     assert json.loads(msgspec.json.encode(left.outcome)) == written["outcome"]
     assert written["schema"] == json.loads((whole / "run.json").read_bytes())["schema"] == SCHEMA
     assert left.about is not None
-    assert left.about.trust == trust_in(resolved.protocol)
+    assert " ".join(trust_of(left.about)) == trust_in(resolved.protocol)
     assert [phase.name for phase in left.about.phases] == [phase.name for phase in resolved.protocol.phases]
     assert left.entries is not None
     assert {entry.num_persons for entry in left.entries} == {len(resolved.names)}

@@ -126,16 +126,16 @@ def test_a_ledger_of_one_party_is_that_partys() -> None:
     assert "bob in all: ε proven = 1.5, or ε = 1.5 at δ = 1e-06" in page.text
     assert "parallel" not in page.text
     assert (
-        page.text.count("From even odds, anybody can become up to 81.8 % sure of what one person holds (ε = 1.5).") == 1
+        page.text.count("Someone who starts at 50 : 50 ends at most 81.8 % sure of one person's values (ε = 1.5).") == 1
     )
-    assert "protects little" not in page.text
+    assert "Little protection" not in page.text
 
 
 def test_a_ledger_that_protects_little_says_so() -> None:
     page = Page()
     of_many = [msgspec.structs.replace(entry, session=str(number)) for number in range(4) for entry in entries()]
     show_ledger(page.console, of_many, party="ann", delta=None)
-    assert "ε = 6 in all protects little: over 95 % certainty" in page.text
+    assert "Little protection: ε = 6 in all let someone be over 95 % sure" in page.text
 
 
 def test_a_ledger_of_arrays_counts_everybody() -> None:
@@ -198,13 +198,13 @@ def test_a_party_that_pays_less_than_others_is_shown_its_own_price() -> None:
     protocol, inputs = crowd("one_layer")
     page = Page()
     show_privacy(page.console, protocol, public=inputs.public[0].tolist())
-    assert ["You", "paid"] in [line[:2] for line in page.lines]
+    assert ["Your", "privacy", "loss"] in [line[:3] for line in page.lines]
     (total,) = [line for line in page.lines if line[:2] == ["in", "all"]]
     assert total[-2:] == ["2", "2"]
     page = Page()
     show_privacy(page.console, protocol, public=inputs.public[4].tolist())
     assert next(line for line in page.lines if line[:2] == ["in", "all"])[-3:] == ["0", "0", "0"]
-    assert "Price: Nothing was paid." in page.text
+    assert "Your privacy loss: none." in page.text
 
 
 def test_a_ledger_of_groups_has_a_line_a_mechanism_and_the_total_of_the_worst() -> None:

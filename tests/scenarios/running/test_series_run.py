@@ -162,7 +162,7 @@ def test_the_terminal_shows_votes_losses_and_who_had_no_budget(
     assert ended.status == 0, ended.err
     words = " ".join(ended.out.split())
     assert "vote 3: Brecht, Dijkstra, Erdős have too little budget left (0 of 3), and pay nothing" in words
-    assert "A shared garden passes" in words
+    assert "A shared garden undecided, leaning" in words
     assert max(map(len, ended.out.splitlines())) <= width
     assert len(ended.out.splitlines()) <= 50
 

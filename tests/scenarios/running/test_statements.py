@@ -39,16 +39,23 @@ def test_a_shipped_scenario_says_nothing_that_a_setting_makes_false(name: str) -
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("eu-council", [], "27 partners · ε = 9 proven for one partner in all (replace-one) · local model: nobody is"),
+        (
+            "eu-council",
+            [],
+            "27 partners · privacy loss per person: ε = 9 proven (replace-one) · local model: nobody is",
+        ),
         (
             "two-societies",
             ["epsilon=0.5"],
-            "1,500 voters · ε = 0.5 proven for one voter in all (replace-one) · central model: the aggregator is",
+            "1,500 voters · privacy loss per person: ε = 0.5 proven (replace-one) · central model: the aggregator is",
         ),
         (
             "moral-synthetic",
             ["relation=add-remove-one", "num_voters=200"],
-            "up to 200 voters · ε = 1 proven for one voter in all (add-remove-one) · central model: the aggregator is",
+            (
+                "up to 200 voters · privacy loss per person: ε = 1 proven (add-remove-one) · central model: "
+                "the aggregator is"
+            ),
         ),
     ],
 )
@@ -70,7 +77,7 @@ def test_trust_is_that_of_the_mechanism_that_is_set(settings: tuple[str, ...], s
     assert trust.startswith(said)
     assert trust.count("trusted") == 1
     assert f"than ε = {epsilon:g} in all allows (replace-one)" in trust
-    assert trust.endswith("Public of each voter: group.")
+    assert trust.endswith("Public of each person: group.")
 
 
 def test_the_price_is_the_one_that_is_set() -> None:
@@ -87,7 +94,7 @@ def test_what_no_epsilon_bounds_is_said_to_be_unbounded() -> None:
     settings = ["mechanism=sampling", "epsilon=2", "reading=group", "gamma=0"]
     protocol = resolve(load_scenario("two-societies", settings)).protocol
     assert math.isinf(protocol.losses[0].proven)
-    assert "more of one voter than any ε bounds" in trust_in(protocol)
+    assert "more of one person than any ε bounds" in trust_in(protocol)
 
 
 def test_certainty_is_what_randomized_response_attains() -> None:
@@ -115,37 +122,38 @@ def test_a_bound_is_rounded_up_and_never_to_certainty(probability: float, said: 
 def test_what_epsilon_means_is_said_in_all_and_for_each_unit() -> None:
     lines = meaning_of([loss(0.5, unit="weight"), loss(0.5, unit="opinion")], party="partner")
     assert lines == [
-        "From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1).",
-        "Of one weight or of one opinion, the rest being known, that is up to 62.3 % (ε = 0.5).",
+        "Someone who starts at 50 : 50 ends at most 73.2 % sure of one person's vote (ε = 1).",
+        "Of one weight or of one opinion, the rest being known: up to 62.3 % (ε = 0.5).",
     ]
     assert len(meaning_of([loss(1.0)])) == 1
 
 
 def test_an_epsilon_of_a_part_is_said_by_itself() -> None:
     whole = loss(2.0, unit="all answers of a worker", part=PartLoss(unit="one answer", claimed=1.0, proven=1.0))
-    assert meaning_of([whole])[1] == "Of one answer, the rest being known, that is up to 73.2 % (ε = 1)."
+    assert meaning_of([whole])[1] == "Of one answer, the rest being known: up to 73.2 % (ε = 1)."
 
 
 def test_hidden_participation_has_its_own_certainty_and_a_vote_twice_the_price() -> None:
     hidden = loss(1.0, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, model=TrustModel.CENTRAL)
     assert meaning_of([hidden], party="voter") == [
-        "From even odds, anybody can become up to 88.1 % sure of what one voter holds (ε = 2).",
-        "From even odds, anybody can become up to 73.2 % sure of whether one voter takes part (ε = 1).",
+        "Someone who starts at 50 : 50 ends at most 88.1 % sure of one person's vote (ε = 2).",
+        "Someone who starts at 50 : 50 ends at most 73.2 % sure of whether one person takes part (ε = 1).",
     ]
 
 
 def test_above_95_percent_a_sentence_says_that_little_is_protected() -> None:
     council = resolve(load_scenario("eu-council")).protocol
-    assert warning_of(council.losses) == "ε = 9 in all and ε = 3 for one opinion protect little: over 95 % certainty."
+    assert (
+        warning_of(council.losses)
+        == "Little protection: ε = 9 in all and ε = 3 for one opinion let someone be over 95 % sure."
+    )
     limit = math.log(19)  # 19 to 1 is 95 %
     assert not warning_of([loss(limit - 1e-6)])
-    assert warning_of([loss(limit + 1e-6)]).startswith("ε = 2.94444 in all protects little")
+    assert warning_of([loss(limit + 1e-6)]).startswith("Little protection: ε = 2.94444 in all")
     assert not warning_of([])
 
 
 def test_losses_without_a_bound_protect_little_and_name_no_number() -> None:
     free = loss(math.inf)
-    assert meaning_of([free], party="voter") == [
-        "No proven ε bounds how sure anybody can become of what one voter holds."
-    ]
-    assert "protects little" in warning_of([free])
+    assert meaning_of([free], party="voter") == ["No proven ε bounds how sure someone can become of one person's vote."]
+    assert "Little protection" in warning_of([free])

@@ -103,7 +103,7 @@ def test_a_label_stands_beside_those_of_the_clean_answers_and_of_who_knows() -> 
 def test_where_nobody_knows_a_shown_task_there_is_no_column_for_it() -> None:
     truths = ["cat"] * 40
     page = shown(found(truths), gold={"t39": "cat"})
-    assert "Verdict" not in page.text
+    assert "Right?" not in page.text
     assert "1 of 1 task with a known truth is right (1.00)" in page.text
 
 
@@ -155,7 +155,8 @@ def test_of_many_tasks_the_least_sure_are_shown_and_where_all_are() -> None:
 
 def test_a_verdict_on_many_labels_names_the_most_frequent() -> None:
     said = verdict_of(found([*"aabbccddeeff", *"ghi"]))
-    assert said.startswith("All 15 tasks have an answer: a for 2, b for 2, c for 2, d for 2 and 5 other labels for 7.")
+    four = ", ".join(f"{label} for 2 (13 %)" for label in "abcd")
+    assert said.startswith(f"All 15 tasks have an answer: {four} and 5 other labels for 7 (47 %).")
 
 
 def test_what_has_not_converged_is_said_to() -> None:
@@ -176,7 +177,7 @@ def test_what_has_not_converged_is_said_to() -> None:
 )
 def test_what_a_confidence_means_depends_on_the_estimator(estimator: str, meaning: str) -> None:
     text = shown(found(["cat"], estimator=estimator)).text
-    assert f"confidence: {meaning}" in text
+    assert f"Confidence: {meaning}" in " ".join(text.split())
     assert ("on published crowds, from the worst to the best" in " ".join(text.split())) == (estimator != "majority")
 
 
@@ -198,7 +199,7 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int) -> Non
     tasks = ("is the [first] smile genuine", "the second", "t2", "t3", "t4")
     outcome = msgspec.structs.replace(PETS, tasks=tasks)
     page = shown(outcome, width=width, truth={"t4": "[bird]"}, gold={"the second": "cat"})
-    assert {"Task", "found", "Verdict", "wrong", "genuine", "[first]"} <= set(page.text.split())
+    assert {"Task", "found", "Right?", "wrong", "genuine", "[first]"} <= set(page.text.split())
     assert max(map(len, page.text.splitlines())) <= width
 
 
@@ -342,14 +343,15 @@ def test_a_task_or_a_label_of_any_name_is_drawn_as_it_is_written(tmp_path: Path)
 def test_a_verdict_on_a_few_tasks_says_each_label() -> None:
     two = found(["cat", None])
     assert verdict_of(two).startswith("t0 is cat; nobody answered the rest. ")
-    assert verdict_of(found([None])) == "No answer was found: nobody answered the task."
+    assert verdict_of(found([None])) == "No answer was found: nobody answered."
 
 
 def test_a_verdict_on_many_tasks_counts_labels_and_those_that_are_expected_to_be_right() -> None:
     confidences = (*(0.75 for _ in range(99)), None)
     many = found([*("cat" for _ in range(60)), *("dog" for _ in range(39)), None], confidences=confidences)
     assert verdict_of(many) == (
-        "99 of 100 tasks have an answer: cat for 60 and dog for 39. Of these 99 labels 56 to 82 are expected to be "
+        "99 of 100 tasks have an answer: cat for 60 (61 %) and dog for 39 (39 %). "
+        "Of these 99 labels 56 to 82 are expected to be "
         "right, if the crowd errs no more than the worst published one, and no less than the best."
     )
 
