@@ -1,12 +1,14 @@
 """The image and the unit of `docs/hosting.md`: linted, and built step by step where no engine runs."""
 
 import fnmatch
+import importlib.metadata
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -154,3 +156,44 @@ def test_systemd_takes_the_unit_and_finds_it_hardened(tmp_path: Path) -> None:
         said = subprocess.run([analyze, *words, str(unit)], capture_output=True, text=True, check=False)  # noqa: S603  the system's own
         assert said.returncode == 0, said.stdout + said.stderr
         assert said.stderr == "" or words[0] == "security"
+
+
+def write_empty_wheels(folder: Path) -> None:
+    """Write a wheel of each package that is here, of its metadata alone, so that pip finds what is asked for."""
+    for own in importlib.metadata.distributions():
+        name, metadata = own.name.replace("-", "_"), own.read_text("METADATA")
+        if metadata is None or name == "psephos":
+            continue
+        info = f"{name}-{own.version}.dist-info"
+        with zipfile.ZipFile(folder / f"{name}-{own.version}-py3-none-any.whl", "w") as archive:
+            archive.writestr(f"{info}/METADATA", metadata)
+            archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            archive.writestr(f"{info}/RECORD", "")
+
+
+@pytest.mark.full("builds a wheel, and an environment with it")
+def test_pipx_installs_the_wheel_and_it_runs_from_another_folder(tmp_path: Path) -> None:
+    """All that the wheel asks for is resolved; modules are those that are here."""
+    pytest.importorskip("pipx", reason="pipx is not installed (the group hosting)")
+    tree, index, elsewhere = (tmp_path / name for name in ("tree", "index", "elsewhere"))
+    for folder in (tree, index, elsewhere):
+        folder.mkdir()
+    take_steps(stages()[0][1:-1], tree, copied_from=None, tools=tmp_path)  # what is copied for the image
+    write_empty_wheels(index)
+    environment = {**os.environ, **_OFFLINE, "PIP_FIND_LINKS": str(index), "PIPX_HOME": str(tmp_path / "pipx")}
+    environment["PIPX_BIN_DIR"] = str(tmp_path / "bin")
+
+    def run(*words: object, folder: Path = tmp_path) -> None:
+        command = list(map(str, words))
+        ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)  # noqa: S603  our own
+        assert ended.returncode == 0, (words, ended.stdout, ended.stderr)
+
+    run(sys.executable, "-m", "pip", "wheel", "--wheel-dir", tmp_path, tree / "build")
+    del environment["PIP_NO_DEPS"]
+    (wheel,) = tmp_path.glob("*.whl")
+    run(sys.executable, "-m", "pipx", "install", "--skip-maintenance", f"{wheel}[deployment]")
+    (packages,) = (tmp_path / "pipx").glob("venvs/psephos/lib/python*/site-packages")
+    (packages / "here.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n", encoding="utf-8")
+    run(tmp_path / "bin" / "psephos", "samples", folder=elsewhere)
+    run(tmp_path / "bin" / "psephos", "new", "vote", "committee.csv", folder=elsewhere)
+    assert (elsewhere / "committee.toml").is_file()
