@@ -30,7 +30,7 @@ quick: .venv/installed
 verify: export PYTHONDONTWRITEBYTECODE =
 verify: export PSEPHOS_TESTS = full
 verify: check
-	@$(BIN)/pip install --quiet --group notebooks --group docs
+	@$(BIN)/pip install --quiet --group notebooks --group docs --group hosting
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/coverage combine --quiet

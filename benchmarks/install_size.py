@@ -4,13 +4,14 @@
     python benchmarks/install_size.py --extra deployment --extra pictures
 
 The sizes are of the disk's blocks, in MB as `du -m` counts them, with all compiled files, and without the empty
-environment, which holds pip.
+environment, which holds pip. Packed, they are as a layer of an image is downloaded: one tar, by gzip.
 """
 
 import argparse
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,7 +47,8 @@ def main() -> None:
         _run(str(place / "bin" / "psephos"), "run", "consortium", "--out", str(Path(folder) / "run"))
         parts = {own.name: _megabytes(own) for own in packages.iterdir() if own.name not in before}
         total = _megabytes(place) - empty
-    print(f"psephos, with {', '.join(extras) or 'no extra'}: {total:.1f} MB")
+        packed = _packed([own for own in packages.iterdir() if own.name not in before], Path(folder) / "packed.tar.gz")
+    print(f"psephos, with {', '.join(extras) or 'no extra'}: {total:.1f} MB, packed {packed:.1f} MB")
     for name, size in sorted(parts.items(), key=lambda part: -part[1])[:_SHOWN]:
         print(f"  {size:5.0f} MB  {name}")
     if options.most is not None and total > options.most:
@@ -70,6 +72,14 @@ def _megabytes(path: Path) -> float:
     """Return what a file, or all files below a folder, take."""
     files = [path, *path.rglob("*")] if path.is_dir() else [path]
     return sum(own.lstat().st_blocks for own in files) * _BLOCK / _MEGABYTE
+
+
+def _packed(parts: Sequence[Path], file: Path) -> float:
+    """Return what these take in one file."""
+    with tarfile.open(file, "w:gz", compresslevel=6) as archive:
+        for part in parts:
+            archive.add(part, part.name)
+    return file.stat().st_size / _MEGABYTE
 
 
 if __name__ == "__main__":

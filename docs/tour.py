@@ -1,16 +1,20 @@
-"""The first hour with Psephos, as a newcomer has it: in a fresh clone, step by step, with a clock.
+"""The first hour with Psephos, as four newcomers have it: in a fresh clone, step by step, with a clock.
 
     python docs/tour.py ~/tour                      # clones this repository, installs it, and takes every step
     python docs/tour.py ~/tour --installed .venv    # the same with an environment that is there already
 
+They are the secretary of an association, a student, a security engineer and the author of a paper. Each types commands
+into a folder of their own, and has one try at each: the tour stops at the first that fails, with its last line.
+
 FOLDER must be new and outside of the repository. It gets what each step printed, at 80 columns, and where Chromium is
-installed a screenshot of it, and of each page in light, in the dark and as wide as a phone. The tour stops at the first
-step that fails, with its last line.
+installed a screenshot of it, and of each page in light, in the dark and as wide as a phone. `users.md` says who typed
+what, and what that looked like.
 """
 
 import argparse
 import dataclasses
 import html
+import math
 import os
 import shlex
 import shutil
@@ -34,11 +38,12 @@ _LOOKS: Final = {
 _TERMINAL: Final = (
     '<!doctype html><meta charset="utf-8"><title>terminal</title>'
     "<style>body {{ margin: 0; padding: 24px; background: #16181d; color: #e6e6e6 }}"
-    "pre {{ margin: 0; font: 14px/1.35 'DejaVu Sans Mono', monospace }}</style><pre>{text}</pre>"
+    "pre {{ margin: 0; width: {columns}ch; white-space: pre-wrap; word-break: break-all;"
+    " font: 14px/1.35 'DejaVu Sans Mono', monospace }}</style><pre>{text}</pre>"
 )
 _LINE_PIXELS: Final = 19
 _MARGIN_PIXELS: Final = 60
-_TERMINAL_PIXELS: Final = 800
+_TERMINAL_PIXELS: Final = 730
 
 # As a spreadsheet in Germany saves it: semicolons, Windows-1252, its own words for yes and no, and no weights.
 _COMMITTEE: Final = "Name;Umzug\n" + "".join(
@@ -53,6 +58,70 @@ found = run(load("sybil"))
 print(found.outcome)
 print(found.ledger.to_frame().head())
 """
+_USERS: Final[dict[str, tuple[str, Sequence[Sequence[str]]]]] = {
+    "secretary": (
+        "Has a spreadsheet of members, and a board meeting on Thursday.",
+        (
+            (
+                "new",
+                "a vote of one's own, from a spreadsheet",
+                "new vote committee.csv --out first",
+                "first/report.html",
+            ),
+            ("plan", "what margin of error that has, and what a better one costs", "plan committee.toml"),
+            ("plan-error", "the price of a wanted error", "plan eu-council --people 30 --error 10%"),
+            (
+                "trials",
+                "how often it is right, with made-up members in place of ours",
+                "trials committee.toml --like 60%",
+            ),
+            ("new-board", "a vote of five, to be held for real", "new vote board.csv --public-weights --no-run"),
+            ("rehearse", "hold it as processes over TLS", "rehearse board.toml"),
+        ),
+    ),
+    "student": (
+        "Wants to see what the course's ε does.",
+        (
+            ("scenarios", "see what there is", "scenarios"),
+            ("show", "a scenario to copy", "show eu-council"),
+            ("run", "run it", "run eu-council --out dear", "dear/report.html"),
+            ("cheaper", "the same for a third of the privacy loss", "run eu-council --set epsilon=1 --out cheap"),
+            ("report", "its page again", "report dear --out dear.html", "dear.html"),
+            ("compare", "both side by side", "compare dear cheap --out both.html", "both.html"),
+            ("python", "the same in five lines of Python", ""),
+        ),
+    ),
+    "security engineer": (
+        "Is asked what a coalition could learn, and believes nothing.",
+        (
+            ("sweep", "what coalitions learn, by their size", "run collusion-sweep --out sweep", "sweep/report.html"),
+            ("sybil", "one person under many names", "run sybil --out sybil"),
+            ("audit", "attack a mechanism", "audit k-rr --quick --out audited", "audited/report.html"),
+            ("claims", "what papers claim, and what is found", "audit papers"),
+            ("ledger", "who paid what", "ledger sybil"),
+        ),
+    ),
+    "author": (
+        "Has proposed a mechanism, and wants it beside others at an equal loss.",
+        (
+            ("variants", "what each mechanism offers at one price", "variants consortium"),
+            (
+                "trials",
+                "two of them at two prices, counted",
+                "trials consortium --trials 50 --grid epsilon=1,2 --grid variant=joint,two_point --out counted",
+                "counted/report.html",
+            ),
+            ("trade-off", "fairness and welfare over the price", "trade-off two-societies --out curves"),
+            (
+                "reproduce",
+                "a paper's tables again, with fewer votes",
+                "reproduce dpwevote --trials 50 --out again",
+                "again/report.html",
+            ),
+        ),
+    ),
+}
+"""Who takes the tour: what they want, and their steps: name, what it is for, words of psephos, pages that it leaves."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,16 +129,33 @@ class Step:
     """One thing that a newcomer does.
 
     Args:
-        name: of its files.
+        user: who does it; nobody in particular sets Psephos up.
+        name: of its files, behind the user's.
         what: it is for, as a line.
         command: its words.
         pages: that it leaves and a browser shows.
     """
 
+    user: str
     name: str
     what: str
     command: Sequence[str]
     pages: Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Taken:
+    """A step that a newcomer took.
+
+    Args:
+        step: which.
+        typed: its command, as a line.
+        seconds: that it took.
+    """
+
+    step: Step
+    typed: str
+    seconds: float
 
 
 class Stopped(Exception):  # noqa: N818  what happened to the tour
@@ -102,64 +188,60 @@ def main() -> None:
 
 
 def _tour(folder: Path, installed: Path | None, browser: str | None) -> None:
-    """Take all steps, the first in the folder itself and the others in one of a user's own."""
-    place = folder / "work"
-    place.mkdir()
+    """Take all steps, the first in the folder itself and the others in one of each user's own."""
     environment = {**os.environ, "COLUMNS": str(_COLUMNS)}
     venv = folder / "venv" if installed is None else installed
     if installed is None:
         for step in _setting_up(folder):
             _take(step, folder, folder, environment, browser)
     environment["PATH"] = f"{venv / 'bin'}{os.pathsep}{environment['PATH']}"
-    environment["PSEPHOS_JOURNAL"] = str(folder / "journal")  # not the one of whoever takes the tour
-    (place / "committee.csv").write_text(_COMMITTEE, encoding="cp1252")
-    (place / "board.csv").write_text(_BOARD, encoding="utf-8")
-    (place / "first.py").write_text(_LINES_OF_PYTHON, encoding="utf-8")
-    for step in _steps():
-        _take(step, place, folder, environment, browser)
+    taken: list[Taken] = []
+    for user, (about, steps) in _USERS.items():
+        place = folder / user.replace(" ", "-")
+        place.mkdir()
+        (place / "committee.csv").write_text(_COMMITTEE, encoding="cp1252")
+        (place / "board.csv").write_text(_BOARD, encoding="utf-8")
+        (place / "first.py").write_text(_LINES_OF_PYTHON, encoding="utf-8")
+        own = environment | {"PSEPHOS_JOURNAL": str(place / "journal")}  # not the one of whoever takes the tour
+        print(f"\n{user.capitalize()}: {about}", flush=True)
+        for name, what, words, *pages in steps:
+            command = ("python", "first.py") if name == "python" else ("psephos", *shlex.split(words))
+            taken.append(_take(Step(user, name, what, command, pages), place, folder, own, browser))
+    (folder / "users.md").write_text(_page_of(taken, folder), encoding="utf-8")
+
+
+def _page_of(taken: Sequence[Taken], folder: Path) -> str:
+    """Return who typed what, how often it had to be tried, and what that looked like."""
+    parts = ["# Four users"]
+    for user, (about, _) in _USERS.items():
+        own = [one for one in taken if one.step.user == user]
+        pictures = [f"![{one.step.name}]({_file_of(one.step)}.png)" for one in own]
+        parts += [
+            f"## {user.capitalize()}",
+            f"{about} {len(own)} commands in {sum(one.seconds for one in own):.0f} s, each at the first try.",
+            "\n".join(f"- {one.step.what}: `{one.typed}`" for one in own),
+            *(pictures if (folder / f"{_file_of(own[0].step)}.png").is_file() else ()),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _file_of(step: Step) -> str:
+    """Return the name of a step's files."""
+    return f"{step.user.replace(' ', '-')}-{step.name}" if step.user else step.name
 
 
 def _setting_up(folder: Path) -> Iterator[Step]:
     """Yield how Psephos gets onto the machine."""
     clone, pip = str(folder / "clone"), str(folder / "venv" / "bin" / "pip")
-    yield Step("clone", "fetch the source", ("git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", clone))
-    yield Step("venv", "make an environment", (sys.executable, "-m", "venv", str(folder / "venv")))
-    yield Step("install", "install all of it", (pip, "install", "--quiet", f"{clone}[composition,deployment,pictures]"))
-
-
-def _steps() -> Iterator[Step]:
-    """Yield what a newcomer does with it."""
-
-    def psephos(name: str, what: str, words: str, *pages: str) -> Step:
-        return Step(name, what, ("psephos", *shlex.split(words)), pages)
-
-    yield psephos("scenarios", "see what there is", "scenarios")
-    yield psephos("new", "a vote of one's own, from a spreadsheet", "new vote committee.csv --out first")
-    yield psephos("plan", "what margin of error that has, and what a better one costs", "plan committee.toml")
-    yield psephos(
-        "trials", "how often it is right, with made-up members in place of ours", "trials committee.toml --like 60%"
+    yield Step("", "clone", "fetch the source", ("git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", clone))
+    yield Step("", "venv", "make an environment", (sys.executable, "-m", "venv", str(folder / "venv")))
+    yield Step(
+        "", "install", "install all of it", (pip, "install", "--quiet", f"{clone}[composition,deployment,pictures]")
     )
-    yield psephos("plan-error", "the price of a wanted error", "plan eu-council --people 30 --error 10%")
-    yield psephos("show", "a scenario to copy", "show eu-council")
-    yield psephos("run", "run it", "run eu-council --out dear", "dear/report.html")
-    yield psephos(
-        "run-cheaper", "the same for a third of the privacy loss", "run eu-council --set epsilon=1 --out cheap"
-    )
-    yield psephos("report", "its page again", "report dear --out dear.html", "dear.html")
-    yield psephos("compare", "both side by side", "compare dear cheap --out both.html", "both.html")
-    yield psephos("ledger", "who paid what", "ledger dear")
-    yield psephos("audit", "attack a mechanism", "audit k-rr --quick --out audited")
-    yield Step("python", "the same in five lines of Python", ("python", "first.py"))
-    yield psephos(
-        "new-board",
-        "a vote of five, to be held for real",
-        "new vote board.csv --public-weights --no-run",
-    )
-    yield psephos("rehearse", "hold it as processes over TLS", "rehearse board.toml")
 
 
-def _take(step: Step, place: Path, folder: Path, environment: dict[str, str], browser: str | None) -> None:
-    """Take a step, say how long it took, and keep what it printed.
+def _take(step: Step, place: Path, folder: Path, environment: dict[str, str], browser: str | None) -> Taken:
+    """Take a step, once, say how long it took, and keep what it printed.
 
     Raises:
         Stopped: it failed, or left no page where it should have.
@@ -172,7 +254,8 @@ def _take(step: Step, place: Path, folder: Path, environment: dict[str, str], br
     except OSError as error:
         raise Stopped(f"`{shown}` could not be started: {error}") from None
     seconds = time.monotonic() - begun
-    (folder / f"{step.name}.txt").write_text(f"$ {shown}\n{done.stdout}{done.stderr}", encoding="utf-8")
+    name = _file_of(step)
+    (folder / f"{name}.txt").write_text(f"$ {shown}\n{done.stdout}{done.stderr}", encoding="utf-8")
     if done.returncode:
         last = next(iter(reversed((done.stderr or done.stdout).strip().splitlines())), "it said nothing")
         raise Stopped(f"`{shown}` ended with status {done.returncode}: {last}")
@@ -180,18 +263,20 @@ def _take(step: Step, place: Path, folder: Path, environment: dict[str, str], br
     if missing := [page for page in step.pages if not (place / page).is_file()]:
         raise Stopped(f"`{shown}` left no {missing[0]}")
     if browser is not None:
-        _photograph_terminal(browser, folder, step.name)
+        _photograph_terminal(browser, folder, name)
         for page in step.pages:
             for look, words in _LOOKS.items():
-                photograph(browser, place / page, folder / f"{step.name}-{look}.png", words)
+                photograph(browser, place / page, folder / f"{name}-{Path(page).stem}-{look}.png", words)
+    return Taken(step, shown, seconds)
 
 
 def _photograph_terminal(browser: str, folder: Path, name: str) -> None:
     """Take a picture of what a step printed, as a terminal shows it."""
     text = (folder / f"{name}.txt").read_text(encoding="utf-8")
     page = folder / f"{name}.terminal.html"
-    page.write_text(_TERMINAL.format(text=html.escape(text)), encoding="utf-8")
-    height = _MARGIN_PIXELS + _LINE_PIXELS * len(text.splitlines())
+    page.write_text(_TERMINAL.format(text=html.escape(text), columns=_COLUMNS), encoding="utf-8")
+    lines = sum(max(1, math.ceil(len(line) / _COLUMNS)) for line in text.splitlines())
+    height = _MARGIN_PIXELS + _LINE_PIXELS * lines
     photograph(browser, page, folder / f"{name}.png", [f"--window-size={_TERMINAL_PIXELS},{height}"])
     page.unlink()
 

@@ -3,6 +3,7 @@
 import math
 import re
 import runpy
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ PEOPLE = (30, 100, 300, 1_000, 10_000)
 
 @pytest.mark.parametrize("page", FIGURES["TABLES"])
 def test_a_page_quotes_what_is_computed(page: str) -> None:
-    assert FIGURES["with_tables"](page) == (DOCS / page).read_text(encoding="utf-8")
+    quoted = (DOCS / page).read_text(encoding="utf-8")
+    assert quoted == FIGURES["with_tables"](page), "`python docs/figures.py` writes what is computed"
 
 
 def test_the_summary_has_every_page_of_evidence() -> None:
@@ -87,3 +89,12 @@ def test_the_cheat_sheets_scenario_is_one(tmp_path: Path) -> None:
     (scenario,) = blocks_of(DOCS / "cheat-sheet.md", "toml")
     (tmp_path / "board.toml").write_text(scenario, encoding="utf-8")
     assert load_scenario(str(tmp_path / "board.toml")).protocol == "dpwevote"
+
+
+def test_the_tours_four_users_type_commands_that_exist(tmp_path: Path) -> None:
+    users: dict[str, Any] = runpy.run_path(str(DOCS / "tour.py"))["_USERS"]
+    assert list(users) == ["secretary", "student", "security engineer", "author"]
+    for _, steps in users.values():
+        for _, _, words, *_ in steps:
+            if words:
+                check_psephos(shlex.split(words), tmp_path)
