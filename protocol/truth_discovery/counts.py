@@ -6,8 +6,7 @@ labels, and for all answers of a worker the sum of these. All counts have discre
 answer costs its Δ₁/scale: where answer sets differ, one of two labels costs half.
 
 Truths are the labels with the most noisy counts. A confidence is the share of the answers that the label is expected to
-have, by the noise's law and a flat prior over 0, …, n for each count. Workers have no weights, which would cost more
-than they bring. Source: Dwork, McSherry, Nissim and Smith (2006), with the law of `mechanisms.discrete_laplace`.
+have, by the noise's law (`mechanisms.discrete_laplace`) and a flat prior over 0, …, n for each count.
 """
 
 import numpy as np

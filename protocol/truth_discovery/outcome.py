@@ -123,10 +123,9 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         """
         found: list[Mapping[str, Estimate] | None] = []
         for number, reports, total in zip(self.set_of_task, self.reports, self.num_answers, strict=True):
-            labels, flip = self.answer_sets[number], self.flip_probabilities[number]
-            if (noise := self._on_counts) is not None:
-                error = math.sqrt(noise.noise_variance)
-                of_labels = [Estimate(float(count), error) if total else None for count in reports]
+            labels, flip, noise = self.answer_sets[number], self.flip_probabilities[number], self._on_counts
+            if noise is not None:
+                of_labels = [Estimate(count, math.sqrt(noise.noise_variance)) if total else None for count in reports]
             else:
                 of_labels = [
                     estimate_support(count, total, flip_probability=flip, num_labels=len(labels)) for count in reports

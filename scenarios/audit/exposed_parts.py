@@ -15,13 +15,13 @@ import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism
-from ...protocol.phases import Draw, Inputs, Phase, PhasedProtocol
+from ...protocol.phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
 from ...protocol.population import draw_reports
 from ...protocol.randomness import NoiseSource, SimulatedNoise
 from ...protocol.tally import Tally
 from .case import NO_PLACE
 
-__all__ = ["MAX_OUTPUTS", "ExposedPart", "OwnRelease", "Released", "Reported", "draw_releases"]
+__all__ = ["MAX_OUTPUTS", "ExposedPart", "OwnRelease", "Released", "Reported", "draw_releases", "noisy_in"]
 
 MAX_OUTPUTS: Final = 1 << 14  # outputs of an exact joint law: more take longer than sampling tells
 
@@ -139,7 +139,7 @@ class Released(ExposedPart):
     """The tally of each candidate data set as a trusted server releases it, drawn by the phase itself."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]) -> None:
-        super().__init__(phase.mechanism_faced(()), np.stack([tally.totals.reshape(-1) for tally in tallies]))
+        super().__init__(phase.mechanism_faced(()), np.stack([noisy_in(phase, tally) for tally in tallies]))
         self._protocol = protocol
         self._phase = phase
         self._tallies = tallies
@@ -156,6 +156,11 @@ class OwnRelease(Released):
     def is_law_known(self) -> bool:
         """False: that of the tally mechanism is not this one's."""
         return False
+
+
+def noisy_in(phase: Phase, tally: Tally) -> IntArray:
+    """Return the numbers of a tally that a trusted server adds noise to: others are public."""
+    return tally.totals.reshape(-1)[: phase.num_noisy if isinstance(phase, CentralPhase) else None]
 
 
 def draw_releases(
@@ -175,7 +180,7 @@ def draw_releases(
 
         return draw
 
-    releases = [phase.randomize_tally(tally, draw_at(place)).totals.reshape(-1) for place in range(number)]
+    releases = [noisy_in(phase, phase.randomize_tally(tally, draw_at(place))) for place in range(number)]
     return np.array(releases, dtype=np.int64).reshape(number, -1)
 
 

@@ -25,7 +25,7 @@ from ...protocol.mechanisms import JointPair, Mechanism, Prepared, RowMechanism
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.tally import Tally
 from .case import FULL_SAMPLES, Case, LawCheck, OutputSampler, Pair, Source
-from .exposed_parts import ExposedPart, Released, Reported, draw_releases
+from .exposed_parts import ExposedPart, Released, Reported, draw_releases, noisy_in
 from .machines import (
     SESSION,
     HeldSession,
@@ -176,7 +176,7 @@ class Stage:
         for name, inputs in rosters.items():
             draws = {source: self._draw(inputs, source) for source in _SECONDS}
             if self.is_central:
-                totals = self._tally(inputs).totals.reshape(-1).tolist()
+                totals: list[int] = noisy_in(self._phase, self._tally(inputs)).tolist()
                 views = list(Stream([[(self._phase.mechanism_faced(()), totals)]], num_sessions=1, seed=seed).views())
                 checks.append(LawCheck(name, views, draws["simulated"], draws["secure"]))
                 continue
@@ -238,7 +238,7 @@ class Stage:
         """Return roughly what one output takes."""
         if self.is_central:
             of_release, of_number = _SECONDS_OF_RELEASE[source]
-            return of_release + len(self._tally(next(iter(self.kinds.values())).first).totals.reshape(-1)) * of_number
+            return of_release + self._tally(next(iter(self.kinds.values())).first).totals.size * of_number
         of_session, of_report, of_number = _SECONDS_OF[source]
         phases = len(self.protocol.phases)
         numbers = sum(phase.num_reported for phase in self.protocol.phases)

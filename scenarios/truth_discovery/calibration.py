@@ -69,8 +69,7 @@ _MADE_UP: Final = {
     for classes in (2, 4)
     for share in (0.5, 0.8, 0.95)
 }
-_LEAST_EPSILON: Final = 0.01
-"""Of a trusted server's, which has no ε of 0."""
+_LEAST_EPSILON: Final = 0.01  # of a trusted server, which has no ε of 0
 _HYPERS: Final[Mapping[str, Any]] = {
     "beta": Beta(alpha=2.0, beta=5.0, low=0.0, high=0.5),
     "normal": TruncatedNormal(location=0.1, scale=0.1, low=0.0, high=0.4),

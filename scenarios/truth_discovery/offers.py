@@ -35,11 +35,9 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     del num_parties
     assert isinstance(protocol, TruthDiscovery)  # noqa: S101  what the descriptor says
     parameters, noise = protocol.parameters, protocol.noise
-    if protocol.trusts_server:  # less trust is a wish, and not a gain
-        return ()
     is_quick = len(set(parameters.sizes)) == 1 and parameters.max_answers <= _MOST_ANSWERS
     own = informativeness(noise, num_answers=parameters.max_answers) if is_quick else 0.0
-    if parameters.epsilon_worker is None or not own:
+    if parameters.epsilon_worker is None or not own or protocol.trusts_server:  # less trust is a wish, and no gain
         return ()
     offered: list[Offer] = []
     for mechanism in _MECHANISMS:

@@ -140,8 +140,6 @@ def _read_sums(vote: DPWeVote, outcome: Outcome) -> list[int]:
         read.append(round((told.value + fixed) / float(sums.step)))
     if sums.total_share and outcome.total_weight is not None:
         read.append(round(outcome.total_weight.value * float(sums.total_share / sums.step)))
-    if parameters.public_weights:  # the numbers by weight, which are not noisy, are alike whatever anybody says
-        read += [0] * len(parameters.weights)
     return read
 
 

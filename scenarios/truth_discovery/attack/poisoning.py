@@ -6,6 +6,7 @@ themselves come from estimators that weigh workers, and may yield earlier or lat
 """
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
@@ -133,6 +134,10 @@ class PoisonedTruths(Poisoning):
     def has_reached(self, outcome: Any) -> bool:
         """Return whether the label is found true at more than half of the tasks, or at fewer."""
         return (2 * self._found(outcome) - len(self._labels)) * self.sign > 0
+
+    def error_of_release(self, outcome: Any) -> float:
+        noise = self.protocol.noise.on_counts
+        return 0.0 if noise is None else math.sqrt(len(self._labels) * noise.noise_variance)
 
     def at_epsilon(self, epsilon: float) -> "PoisonedTruths":
         """Return the same at another ε of one answer, as the paper states it."""

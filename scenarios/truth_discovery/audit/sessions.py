@@ -108,10 +108,9 @@ def _released(party: Party, num_sessions: int) -> Exposure:
 
 
 def _read_counts(phase: CountedAnswers, outcome: Outcome) -> list[int]:
-    """Return the counts that a trusted server adds noise to, with it, and the numbers of answers."""
+    """Return the counts that a trusted server adds noise to, with it."""
     pairs = zip(outcome.reports, phase.is_told.tolist(), strict=True)
-    told = [count for reports, own in pairs for count, is_told in zip(reports, own, strict=False) if is_told]
-    return [*told, *outcome.num_answers]
+    return [count for reports, own in pairs for count, is_told in zip(reports, own, strict=False) if is_told]
 
 
 def truth_discovery_climbs() -> Iterator[Climb]:

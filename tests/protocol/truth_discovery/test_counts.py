@@ -165,7 +165,7 @@ def test_the_release_has_noisy_counts_and_public_numbers_and_nobodys_answers() -
     assert result.estimator == "majority"
     supports = result.supports[1]
     assert supports is not None
-    noise = phase_of(survey).tally_mechanism
+    noise = phase_of(survey).noise
     assert {each.standard_error for each in supports.values()} == {math.sqrt(noise.noise_variance)}
     assert tuple(each.value for each in supports.values()) == result.reports[1]
     prices = [[(entry.proven, entry.model) for entry in ledger.entries] for ledger in session.ledgers.values()]

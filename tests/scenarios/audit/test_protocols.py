@@ -75,6 +75,10 @@ def test_every_system_has_cases_and_their_risks_add_up_to_little() -> None:
         # Each public row has a price of its own: three tasks, the ternary one alone, the larger group.
         ("truth-discovery: one_layer, 3 of 5 tasks, twice", 6, 6),
         ("truth-discovery: one_layer, 3 of 2, 2 and 3 labels, twice", 2, 2),
+        # Of two labels an answer costs half beside three.
+        ("truth-discovery: central, 3 answers, twice", 6, 6),
+        ("truth-discovery: central, 2, 2 and 3 labels", 2, 2),
+        ("truth-discovery: central, 2 and 3 of 2, 2 and 3 labels", 1.5, 1.5),
         ("fair-voting: exponential, replace-one, group of 1", 1, 1),
         ("fair-voting: exponential, replace-one, group of 2", 1, 0.5),
         ("dpwevote: joint, two parties", 1.5, 1.5),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psephos.protocol import SimulatedNoise
+from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import TrustModel
@@ -152,6 +152,11 @@ def test_a_poisoner_moves_a_count_by_its_own_answer() -> None:
     inputs = inputs_of(survey, ["yes", "b"], ["no", "c"])
     told = PoisonedTruths(survey, "t1=b").contributions([inputs.private], inputs.public, num_parties=2)
     assert told.tolist() == [1.0, 0.0]
+    outcome = run_population(survey, inputs, noise=SimulatedNoise(5, session="s")).outcome
+    alone, local = PoisonedTruths(survey, "t1=b"), PoisonedTruths(make_survey(TWO, mechanism="one_layer"), "yes")
+    assert isinstance(survey.phase, CountedAnswers)
+    assert alone.error_of_release(outcome) == math.sqrt(survey.phase.noise.noise_variance)
+    assert local.error_of_release(outcome) == 0
 
 
 @pytest.mark.parametrize("name", ["limits of supports", "standard error of a support"])
