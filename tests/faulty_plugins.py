@@ -185,12 +185,6 @@ FAULTS: Final = (
         ("protocol 'tea'", "outcome", "a Price", "Share"),
     ),
     Fault(
-        "an outcome that is no struct",
-        _OUTCOME,
-        "        return share\n",
-        ("protocol 'tea'", "outcome", "a float", "Share"),
-    ),
-    Fault(
         "a protocol without a name",
         '    name = "tea"\n',
         "",
@@ -321,14 +315,6 @@ FAULTS: Final = (
         settings=("transport=kettle",),
     ),
     Fault(
-        "deviations by place",
-        _DEVIATIONS,
-        "        return {2: Silent()}\n",
-        ("role 'sleeper'", "deviations", "2", "roster"),
-        scenario=_WITH_SLEEPER,
-        settings=("transport=memory",),
-    ),
-    Fault(
         "a deviation that is its class",
         _DEVIATIONS,
         "        return {name: Silent for name in self.members}\n",
@@ -383,12 +369,6 @@ FAULTS: Final = (
         _OUTCOME,
         '        return Share(Estimate(float("nan"), 0.5), tallies[0].num_reports)\n',
         ("protocol 'tea'", "outcome", "share.value", "nan", "finite"),
-    ),
-    Fault(
-        "an infinite error",
-        _OUTCOME,
-        '        return Share(Estimate(share, float("inf")), tallies[0].num_reports)\n',
-        ("protocol 'tea'", "outcome", "share.standard_error", "inf", "finite"),
     ),
     Fault(
         "an outcome that is not the same twice",
@@ -476,14 +456,6 @@ FAULTS: Final = (
         has_line=True,
     ),
     Fault(
-        "an import that raises",
-        "calls = itertools.count()\n",
-        "calls = itertools.number()\n",
-        ("'tea'", "AttributeError", "number"),
-        status=2,
-        has_line=True,
-    ),
-    Fault(
         "a module that is no Python",
         "calls = itertools.count()\n",
         "calls = itertools.count(\n",
@@ -529,14 +501,6 @@ FAULTS: Final = (
         status=2,
         settings=("transport=kettle",),
         has_line=True,
-    ),
-    Fault(
-        "an adversary's entry point of another name",
-        '    name = "sleeper"\n',
-        '    name = "dreamer"\n',
-        ("'sleeper'", "'dreamer'"),
-        status=2,
-        scenario=_WITH_SLEEPER,
     ),
     Fault(
         "a deviation of nobody in the session",

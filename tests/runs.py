@@ -1,8 +1,6 @@
 """Whole runs in a folder: what tests of the systems' runs share."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -12,7 +10,7 @@ from psephos.scenarios import Local, load_scenario, resolve
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.run import Finished, run_in_folder
 
-__all__ = ["made", "price", "refusal", "result_bytes", "views_of", "words_of"]
+__all__ = ["made", "price", "refusal", "result_bytes", "words_of"]
 
 
 def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Local, Finished]:
@@ -40,13 +38,3 @@ def price(entry: LedgerEntry) -> bytes:
     """Return what a line of a ledger says but for whom it says it of."""
     own = msgspec.to_builtins(entry)
     return msgspec.json.encode({key: own[key] for key in own if key not in {"person", "num_persons"}})
-
-
-def views_of(folder: Path) -> dict[str, list[Any]]:
-    """Return what each party saw, message by message."""
-    _, *lines = [json.loads(line) for line in (folder / "private" / "views.jsonl").read_bytes().splitlines()]
-    seen: dict[str, list[Any]] = {line["party"]: [] for line in lines if "side" in line}
-    for line in lines:
-        if "side" not in line:
-            seen[line["party"]].append(line)
-    return seen

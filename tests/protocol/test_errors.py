@@ -5,13 +5,10 @@ from psephos.protocol import errors
 from psephos.protocol.errors import (
     MAX_NAMES_IN_A_SENTENCE,
     MAX_QUOTED_CHARACTERS,
-    BudgetExceededError,
     ConfigurationError,
     ConflictingReportError,
     LocalProtocolError,
     MalformedMessageError,
-    PrivacyError,
-    ProtocolError,
     PsephosError,
     QuorumError,
     RemoteProtocolError,
@@ -63,29 +60,6 @@ def test_a_peers_fault_is_remote_and_never_local(kind: type[RemoteProtocolError]
     assert not issubclass(kind, LocalProtocolError)
 
 
-def test_protocol_error_holds_role_state_and_message_type() -> None:
-    error = ProtocolError("no", role="server", state="asked", message_type="Hello")
-    assert (str(error), error.role, error.state, error.message_type) == ("no", "server", "asked", "Hello")
-
-
-def test_protocol_error_may_know_nothing() -> None:
-    error = ProtocolError("no")
-    assert (error.role, error.state, error.message_type) == (None, None, None)
-
-
-def test_remote_protocol_error_names_its_sender() -> None:
-    error = MalformedMessageError("no", sender="p1", role="server", state="asked", message_type="Report")
-    assert (error.sender, error.role, error.state, error.message_type) == ("p1", "server", "asked", "Report")
-    assert RemoteProtocolError("no").sender is None
-
-
-def test_quorum_error_names_the_missing() -> None:
-    error = QuorumError(phase="weights", received=2, required=4, missing=["p1", "p3"])
-    assert (error.phase, error.received, error.required) == ("weights", 2, 4)
-    assert (error.missing, error.num_missing) == (("p1", "p3"), 2)
-    assert str(error) == ("phase 'weights' closed with 2 of the 4 parties that its quorum requires; missing: p1, p3")
-
-
 def test_quorum_error_spells_out_a_dozen_and_counts_the_rest() -> None:
     exactly = QuorumError(phase="w", received=0, required=1, missing=[f"p{n}" for n in range(MAX_NAMES_IN_A_SENTENCE)])
     assert str(exactly).endswith("p10, p11")
@@ -100,29 +74,10 @@ def test_quorum_error_counts_the_missing_that_it_was_not_told() -> None:
     assert str(error).endswith("p0 and 8 more")
 
 
-def test_session_aborted_says_who_and_why() -> None:
-    error = SessionAborted(reason="no more time", by="server")
-    assert (error.reason, error.by, str(error)) == ("no more time", "server", "server ended the session: no more time")
-
-
-def test_budget_exceeded_error_shows_both_numbers_and_the_unit() -> None:
-    error = BudgetExceededError(requested=1.5, remaining=0.25, unit="weight")
-    assert (error.requested, error.remaining, error.unit) == (1.5, 0.25, "weight")
-    assert "holds epsilon = 0.25, requested 1.5 (unit: weight)" in str(error)
-    assert isinstance(error, PrivacyError)
-
-
 def test_unsupported_event_error_shows_the_event_and_the_accountant() -> None:
     error = UnsupportedEventError(event="a leak", accountant="PureAccountant", reason="it is not known")
     assert (error.event, error.accountant) == ("a leak", "PureAccountant")
     assert str(error) == "PureAccountant cannot account for 'a leak': it is not known"
-
-
-def test_configuration_error_is_a_value_error_that_shows_field_value_and_what_is_allowed() -> None:
-    error = ConfigurationError(field="epsilon", value=-1.0, allowed="positive")
-    assert isinstance(error, ValueError)
-    assert (error.field, error.value, error.allowed) == ("epsilon", -1.0, "positive")
-    assert str(error) == "epsilon must be positive, got -1.0"
 
 
 def test_configuration_error_cuts_a_long_value_in_its_sentence_and_keeps_it_as_an_attribute() -> None:

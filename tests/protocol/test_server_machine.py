@@ -192,26 +192,6 @@ def test_nobody_is_admitted_once_the_first_phase_is_open() -> None:
     assert (caught.value.sender, caught.value.state) == ("p0", "collecting")
 
 
-def test_a_server_of_deployments_refuses_simulated_noise() -> None:
-    server = Session(VOTE, make_inputs(VOTE, 2)).server(noise=SecureNoise())
-    server.start()
-    with pytest.raises(RemoteProtocolError, match="kind is 'deployment', 'p0' came with 'simulation'"):
-        server.admit(hello("p0"))
-
-
-def test_the_first_hello_is_welcomed_with_the_parameters() -> None:
-    server = make_server()
-    assert join(server, "p0") == [Send(("p0",), Welcome.of(VOTE))]
-    assert server.state_of("p0") is State.JOINED
-
-
-def test_a_second_hello_ends_the_row() -> None:
-    server = server_in(State.JOINED)
-    error = drop_of(server.receive("p0", hello("p0"))).error
-    assert isinstance(error, UnexpectedMessageError)
-    assert server.state_of("p0") is State.ENDED
-
-
 def test_a_second_hello_in_the_name_of_somebody_who_has_yet_to_join_is_a_fault_and_no_crash() -> None:
     server = server_in(State.JOINED)
     drop = drop_of(server.receive("p0", hello("p1")))

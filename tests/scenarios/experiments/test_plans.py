@@ -276,7 +276,8 @@ def test_a_crowd_is_planned_by_trials_and_each_worker_answers_as_much_as_before(
 
 def test_an_error_that_trials_found_is_quoted_at_its_upper_limit() -> None:
     """Of six trials by Student's t with five degrees, at 99 %: 3.36 standard errors; an exact error is what it is."""
-    compared = table("crowd", *SMALL_CROWD, trials=6)
+    few = ("workers.tasks=8", "workers.workers=6", "workers.answers_per_task=3")
+    compared = table("crowd", *SMALL_CROWD, *few, trials=6)
     offered = compared.offer(compared.names[0], compared.price)
     assert offered is not None
     assert offered.error.standard_error > 0

@@ -1,50 +1,12 @@
-"""Runs of each system: what a folder holds, what can be recorded, and parties that a scenario lists."""
+"""Parties that a scenario of each system lists: what a run keeps of them, and what it says to who runs it again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from psephos.protocol import ConfigurationError
-from psephos.scenarios import load_scenario, resolve
-from runs import words_of
 
 Psephos = Callable[..., Any]
-
-LEFT = {"scenario.json", "run.json", "events.jsonl", "ledger.jsonl", "result.json", "estimates.csv"}
-SOCIETIES = ("voters.groups.north.voters=8", "voters.groups.south.voters=5", "num_samples=4")
-SMALL = {
-    "two-societies": SOCIETIES,
-    "moral-synthetic": ("voters.voters=7", "voters.records=4", "voters.features=3"),
-    "crowd": ("workers.tasks=20", "workers.workers=9", "workers.answers_per_task=4"),
-}
-every_system = pytest.mark.parametrize(("scenario", "settings"), SMALL.items(), ids=SMALL)
-
-
-@every_system
-def test_a_run_leaves_these_files(psephos: Psephos, scenario: str, settings: Sequence[str]) -> None:
-    words = words_of(*settings)
-    assert psephos("run", scenario, *words, "--no-pictures", "--no-report", "--out", "plain").status == 0
-    assert {path.name for path in Path("plain").iterdir()} == LEFT
-    assert psephos("run", scenario, *words, "--record", "--no-pictures", "--out", "recorded").status == 0
-    assert {path.name for path in Path("recorded").iterdir()} == {*LEFT, "private", "report.html"}
-    assert {path.name for path in Path("recorded/private").iterdir()} == {"simulation.json", "views.jsonl"}
-    assert Path("plain/result.json").read_bytes() == Path("recorded/result.json").read_bytes()
-
-
-def test_a_run_with_pictures_leaves_those_too(psephos: Psephos) -> None:
-    assert psephos("run", "two-societies", *words_of(*SOCIETIES), "--out", "drawn").status == 0
-    drawn = {"estimates.svg", "estimates.png", "report.html"}
-    assert {path.name for path in Path("drawn").iterdir()} >= {*LEFT, *drawn}
-
-
-@pytest.mark.few
-@pytest.mark.parametrize("setting", ["transport=array", "noise=secure"])
-@every_system
-def test_what_cannot_be_recorded_is_refused(scenario: str, settings: Sequence[str], setting: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario(scenario, [*settings, setting]), record=True)
-    assert caught.value.field == "--record"
 
 
 RANKINGS = "{voter = 'ann', group = 'north', ranking = 'a > b'}, {voter = 'bob', group = 'south', ranking = 'b > a'}"
