@@ -115,7 +115,7 @@ _USERS: Final[dict[str, tuple[str, Sequence[Sequence[str]]]]] = {
             (
                 "reproduce",
                 "a paper's tables again, with fewer votes",
-                "reproduce dpwevote --trials 50 --out again",
+                "reproduce dpwevote --trials 100 --out again",
                 "again/report.html",
             ),
         ),
