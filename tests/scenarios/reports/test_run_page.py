@@ -318,7 +318,8 @@ def test_no_line_of_a_page_ends_between_a_number_and_its_sign(psephos: Psephos) 
     assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
     page = Path("out/report.html").read_text(encoding="utf-8")
     assert (
-        "at most 73.2\N{NO-BREAK SPACE}% sure of one person&#39;s vote (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1)." in page
+        "at most 73.2\N{NO-BREAK SPACE}% sure of one person&#39;s vote (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1)."
+        in page
     )
 
 

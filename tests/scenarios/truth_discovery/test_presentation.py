@@ -177,7 +177,7 @@ def test_what_has_not_converged_is_said_to() -> None:
 )
 def test_what_a_confidence_means_depends_on_the_estimator(estimator: str, meaning: str) -> None:
     text = shown(found(["cat"], estimator=estimator)).text
-    assert f"confidence: {meaning}" in text
+    assert f"Confidence: {meaning}" in " ".join(text.split())
     assert ("on published crowds, from the worst to the best" in " ".join(text.split())) == (estimator != "majority")
 
 
@@ -343,7 +343,7 @@ def test_a_task_or_a_label_of_any_name_is_drawn_as_it_is_written(tmp_path: Path)
 def test_a_verdict_on_a_few_tasks_says_each_label() -> None:
     two = found(["cat", None])
     assert verdict_of(two).startswith("t0 is cat; nobody answered the rest. ")
-    assert verdict_of(found([None])) == "No answer was found: nobody answered the task."
+    assert verdict_of(found([None])) == "No answer was found: nobody answered."
 
 
 def test_a_verdict_on_many_tasks_counts_labels_and_those_that_are_expected_to_be_right() -> None:
