@@ -256,7 +256,8 @@ def _sheet(outcome: Outcome, known: Known) -> Table:
         say("Margin"): lambda each: counted(each.margin, signed=True),
         P_WRONG: lambda each: Cell(percent(each.error_probability), each.error_probability),
     }
-    if (truth := known.truth) is not None:
+    truth = known.truth or {}
+    if {"quota", *(each.name for each in outcome.candidates)} <= truth.keys():
         columns[say("True support")] = lambda each: counted(Estimate(truth[each.name], 0.0))
         if any(each.quota is None or each.quota.standard_error for each in outcome.candidates):
             columns[say("True quota")] = lambda _: counted(Estimate(truth["quota"], 0.0))

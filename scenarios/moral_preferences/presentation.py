@@ -226,7 +226,9 @@ def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
         draw=functools.partial(_draw_rows, features=features, names=names, outcome=outcome),
         size=drawing.size_of_rows(names, row=0.17),
         setting=_source(outcome),
-        title="" if is_all else say(" (the strongest {few} of {all})", few=len(features), all=len(outcome.features)),
+        title=""
+        if is_all
+        else say(" (the strongest {few} of {all} features)", few=len(features), all=len(outcome.features)),
     )
 
 
@@ -316,7 +318,7 @@ def _conclude(outcome: Outcome) -> str:
         sentences.append(say("How far the noise moved them is not known."))
     if unsure:
         which = in_a_row(unsure) if len(unsure) <= _MOST_NAMED else some(len(unsure), "feature")
-        near = "Within {number} standard errors of 0, where the noise may have turned the sign: {which}."
+        near = "The noise may have turned the sign of {which}: within {number} standard errors of 0."
         sentences.append(say(near, number=_SURE_ERRORS, which=which))
     if outcome.is_direction:
         sentences.append(say("Only how features compare is released, not how strong preferences are."))

@@ -8,7 +8,7 @@ the reader's language.
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -19,12 +19,15 @@ from ...protocol.privacy.composition import count_of
 __all__ = ["PhaseFacts", "Priced", "Prices", "SessionFacts", "about", "prices_of"]
 
 
+Epsilon: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+
+
 class Prices(msgspec.Struct, frozen=True, kw_only=True):
     """What one person loses; each ε is None where nothing bounds it."""
 
-    replaced: float | None  # in all, for replace-one neighbors
-    participation: float | None = 0.0  # for whether it takes part; 0 where that is not private
-    finest: tuple[tuple[float | None, tuple[str, ...]], ...] = ()
+    replaced: Epsilon | None  # in all, for replace-one neighbors
+    participation: Epsilon | None = 0.0  # for whether it takes part; 0 where that is not private
+    finest: tuple[tuple[Epsilon | None, tuple[str, ...]], ...] = ()
     """The smallest units that are stated, those of one price together, dearest first; of each the dearest."""
 
 

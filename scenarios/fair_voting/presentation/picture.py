@@ -58,7 +58,7 @@ def draw(outcome: Outcome, known: Known) -> drawing.Picture | None:
         draw=functools.partial(_draw_rows, outcome=outcome, alternatives=shown, names=names, marks=marks),
         size=drawing.size_of_rows(names, row=0.27 + 0.18 * with_both, frame=1.25),
         setting=_source(outcome),
-        title="" if is_all else say(" (the first {few} of {all})", few=len(shown), all=len(alternatives)),
+        title="" if is_all else say(" (the first {few} of {all} alternatives)", few=len(shown), all=len(alternatives)),
     )
 
 

@@ -107,7 +107,7 @@ def test_a_third_party_s_role_learns_from_a_scenario_and_its_files_are_in_the_fo
     role = "eavesdropper"
     members = ["partner-1..2"]
     """
-    ended = psephos("run", write("ears.toml", text), "--out", "out")
+    ended = psephos("run", write("ears.toml", text), "--out", "out", "--verbose")
     assert (ended.status, ended.err) == (0, ""), elsewhere
     assert "Adversary: eavesdropper, 2 listeners" in ended.out
     (lesson,) = json.loads(Path("out/adversaries.json").read_bytes())

@@ -89,7 +89,8 @@ def test_runs_that_differ_in_who_left_differ_in_noisy_numbers_alone(
         adversary = [f"adversary=[{{role='leaver', members={members}}}]"] if members else []
         settings = (*SMALL, "mechanism=exponential", f"transport={transport}", *adversary)
         words = [word for setting in settings for word in ("--set", setting)]
-        ended = psephos("run", "two-societies", *words, "--seed", 3, "--no-pictures", "--out", f"run-{number}")
+        how = ("--seed", 3, "--no-pictures", "--verbose", "--out", f"run-{number}")
+        ended = psephos("run", "two-societies", *words, *how)
         assert (ended.status, ended.err) == (0, "")
         told = ended.out.partition("Adversary:")[0].partition("Everything")[0]
         shown.append(re.sub(r"\w+ wins", "somebody wins", told).strip())

@@ -281,7 +281,7 @@ def test_features_have_tables_of_their_own_and_the_worst_of_them_counts(psephos:
     ended = psephos("run", "two-features", "--transport", "array", "--out", "out", "--verbose")
     assert ended.status == 0
     picture = (tmp_path / "out" / "estimates.svg").read_text(encoding="utf-8")
-    assert "disparity 0.73 of diet" in picture
+    assert "disparity 0.73 (diet)" in picture
     assert "disparity of crossings" in picture
     assert re.search(r"Disparity of gender$", ended.out, re.MULTILINE)
     assert re.search(r"Disparity of diet$", ended.out, re.MULTILINE)

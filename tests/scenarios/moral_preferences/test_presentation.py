@@ -255,7 +255,7 @@ def test_no_note_needs_a_second_line_of_80_characters(mechanism: str, options: A
 def test_of_many_features_the_strongest_are_shown_and_the_file_has_the_rest() -> None:
     outcome = released([0.01 * place for place in range(-50, 0)] + [0.005])
     page = shown(outcome, table="outcome.json")
-    assert "… and 11 features nearer to 0 in outcome.json" in page.text
+    assert "and 11 features nearer to 0 in outcome.json" in page.text
     assert row_of(page, "f0")
     assert row_of(page, "f39")
     assert "\nf40 " not in page.text
@@ -358,11 +358,11 @@ def test_what_the_protocol_releases_is_shown_with_its_own_truth(tmp_path: Path) 
 
 def test_a_verdict_says_what_speaks_for_an_alternative_and_of_what_noise_may_have_turned_the_sign() -> None:
     assert verdict_of(THREE) == (
-        "lives speaks for an alternative; [pets] speaks against one. Of law the noise may have turned the sign: it is "
-        "within 2 standard errors of 0."
+        "lives speaks for an alternative; [pets] speaks against one. The noise may have turned the sign "
+        "of law: within 2 standard errors of 0."
     )
     assert verdict_of(released([0.1, -0.1])) == (
-        "Nothing stands out of the noise: all 2 features are within 2 standard errors of 0."
+        "Nothing stands out of the noise: all is within 2 standard errors of 0."
     )
     assert verdict_of(released([0.0, 0.0], is_direction=True)) == (
         "The reports cancel out: no feature speaks for or against an alternative."
@@ -374,7 +374,7 @@ def test_a_verdict_on_many_features_names_those_that_speak_most() -> None:
     assert said.startswith(
         "legality, passengers and intervention speak most for an alternative; Man, Woman and Pregnant"
     )
-    assert "Of 9 of 23 features the noise may have turned the sign" in said
+    assert "The noise may have turned the sign of 9 features: within 2 standard errors of 0." in said
 
 
 def test_a_verdict_says_where_errors_are_not_known_and_where_only_directions_are() -> None:

@@ -406,6 +406,19 @@ def test_an_audit_in_the_folder_is_shown_beside_the_ledger(psephos: Psephos) -> 
     assert psephos("report", "out").status == 2
 
 
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+def test_a_truth_of_other_names_is_left_out_and_a_price_below_0_is_refused(psephos: Psephos) -> None:
+    assert psephos("run", "eu-council", "--transport", "array", "--no-pictures", "--out", "out").status == 0
+    result, run = (json.loads(Path("out", name).read_bytes()) for name in ("result.json", "run.json"))
+    Path("out/result.json").write_text(json.dumps({**result, "truth": {"quota": 3.0}}), encoding="utf-8")
+    assert psephos("report", "out").status == 0
+    assert "True support" not in page_in(Path("out")).text
+    run["about"]["prices"]["replaced"] = -1e308
+    Path("out/run.json").write_text(json.dumps(run), encoding="utf-8")
+    ended = psephos("report", "out")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+
+
 def test_a_protocol_of_somebody_else_has_the_whole_page(approval: Path, psephos: Psephos) -> None:
     assert psephos("run", "tea.toml", "--out", str(approval / "out")).status == 0
     page = page_in(approval / "out")

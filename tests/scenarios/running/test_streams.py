@@ -247,7 +247,7 @@ def test_a_streamed_runs_scenario_runs_again_from_its_own_folder(
 def test_a_streamed_run_of_the_command_line_shows_the_outcome(psephos: Psephos, *, pictures: bool) -> None:
     words = [word for setting in (*SMALL, *STREAMED) for word in ("--set", setting)]
     more = () if pictures else ("--no-pictures",)
-    ended = psephos("run", "moral-synthetic", *words, *more, "--out", "out")
+    ended = psephos("run", "moral-synthetic", *words, *more, "--out", "out", "--verbose")
     assert (ended.status, ended.err) == (0, "")
     assert "preferences  23 reported" in ended.out
     assert "92 records of 23 voters, from 184 rows" in ended.out
