@@ -37,8 +37,6 @@ class CentralPhase(GuardedRelease, Phase):
     """
 
     model: ClassVar[TrustModel] = TrustModel.CENTRAL
-    num_noisy: int | None = None
-    """Where a phase sets it: so many of the tally's numbers, the first ones, have noise. The others are public."""
 
     def __init__(
         self,

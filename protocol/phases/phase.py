@@ -58,6 +58,9 @@ class Phase(Guarded):
     """
 
     model: ClassVar[TrustModel] = TrustModel.LOCAL
+    num_noisy: int | None = None
+    """Where a phase sets it: so many of the tally's numbers, the first ones, have a trusted server's noise. The others
+    are public."""
 
     def __init__(
         self,

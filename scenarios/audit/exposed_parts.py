@@ -15,7 +15,7 @@ import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism
-from ...protocol.phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
+from ...protocol.phases import Draw, Inputs, Phase, PhasedProtocol
 from ...protocol.population import draw_reports
 from ...protocol.randomness import NoiseSource, SimulatedNoise
 from ...protocol.tally import Tally
@@ -160,7 +160,7 @@ class OwnRelease(Released):
 
 def noisy_in(phase: Phase, tally: Tally) -> IntArray:
     """Return the numbers of a tally that a trusted server adds noise to: others are public."""
-    return tally.totals.reshape(-1)[: phase.num_noisy if isinstance(phase, CentralPhase) else None]
+    return tally.totals.reshape(-1)[: phase.num_noisy]
 
 
 def draw_releases(
