@@ -107,7 +107,7 @@ def _facts(left: RunLeft) -> Iterator[str]:
         number, came = some(num, *roles), None
         if left.result is not None and left.result.received and not hides:
             came = min(left.result.received.values())
-        if came is None or not num:
+        if came is None or not 0 <= came <= num or not num:
             yield number
         else:
             share = 100 * came / num
