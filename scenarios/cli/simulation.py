@@ -357,8 +357,8 @@ def _show_briefly(console: "Console", resolved: "Local", finished: "Finished", f
     protocol, outcome = resolved.protocol, finished.record.outcome
 
     def rest() -> None:
-        if finished.note:
-            show_note(console, finished.note)
+        for note in filter(None, (resolved.note, finished.note)):
+            show_note(console, note)
         if not protocol.hides_participation and (missing := len(finished.record.endings)):
             lost = say("{number:,} of {all:,} did not hear the outcome", number=missing, all=finished.num_parties)
             show_note(console, lost, style="yellow")
