@@ -12,16 +12,15 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Final
 
-__all__ = ["LANGUAGES", "choose_language", "in_words", "marked", "say", "say_number"]
+__all__ = ["choose_language", "in_words", "marked", "say", "say_number"]
 
-LANGUAGES: Final = ("en", "de", "fr")
 _VARIABLES: Final = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")  # in gettext's order
 _OURS: Final = ("en", "C", "POSIX")  # languages that need no catalogue
 _chosen: list[str] = []
 
 
 def choose_language(language: str | None) -> None:
-    """Have this process speak one of `LANGUAGES`; None for the one that the environment names, else English."""
+    """Have this process speak en, de or fr; None for the one that the environment names, else English."""
     _chosen[:] = [] if language is None else [language]
 
 

@@ -62,7 +62,18 @@ WORDS: Final = (
         "Society",
         "Standard error",
     ),
-    *("yes", "no", "truth", "; ", "simulated noise", "secure noise", "all of it on a page, for a browser"),
+    *(
+        "Report",
+        "Series of votes",
+        "One party's session",
+        "yes",
+        "no",
+        "truth",
+        "; ",
+        "simulated noise",
+        "secure noise",
+        "all of it on a page, for a browser",
+    ),
 )
 """What protocols are made of is said as it is called; a test finds which are missing."""
 NOUNS: Final = ("partner", "voter", "worker", "minute", "hour", "day", "week", "candidate", "feature", "task", "vote")
@@ -105,6 +116,14 @@ def _assigned(tree: ast.AST) -> Mapping[str, list[ast.expr]]:
     return found
 
 
+def _pairs(node: ast.expr, tree: ast.AST) -> Iterator[tuple[str, ...]]:
+    """Yield the pairs of texts in the module's own table that a subscript looks into."""
+    table = _assigned(tree).get(_name(node.value), []) if isinstance(node, ast.Subscript) else []
+    for value in table:
+        if isinstance(value, ast.Dict):
+            yield from (tuple(_constants(pair)) for pair in value.values)
+
+
 def _in_tree(tree: ast.AST, *, is_page: bool) -> Iterator[tuple[str, ...]]:
     """Yield the messages of a module: one text, or those for one thing and for several."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
@@ -124,6 +143,8 @@ def _in_tree(tree: ast.AST, *, is_page: bool) -> Iterator[tuple[str, ...]]:
                     match _name(func), rest:
                         case "say" | "marked", _:
                             yield from ((text,) for text in texts(first))
+                        case "say_number", _ if isinstance(first, ast.Starred):
+                            yield from _pairs(first.value, tree)
                         case "say_number", [second, *_]:
                             yield from zip(texts(first), texts(second), strict=True)
                         case "some", [second, *more]:
@@ -233,7 +254,9 @@ def main() -> None:
         )
         path.write_bytes(written(catalogue))
         again = read(language)
-        missing = sum(not each.string for each in again if each.id)
+        missing = sum(
+            not all([each.string] if isinstance(each.string, str) else each.string or [""]) for each in again if each.id
+        )
         print(f"{language}: {len(again)} messages, {missing} without a translation")
         (FOLDER / f"{language}.mo").write_bytes(compiled(again))
 

@@ -76,13 +76,8 @@ def run(
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
     if is_series(scenario, settings):
         all_settings = (*chosen, *settings)
-        how = {
-            "as_json": as_json,
-            "verbose": verbose,
-            "record": record,
-            "pictures": pictures,
-            "with_report": with_report,
-        }
+        said = {"as_json": as_json, "verbose": verbose, "with_report": with_report}
+        how = {**said, "record": record, "pictures": pictures}
         _run_series(scenario, all_settings, data, out, **how)
         return
     resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
@@ -382,12 +377,9 @@ def _show_briefly(
 
     protocol, outcome = resolved.protocol, finished.record.outcome
 
-    def table() -> None:
-        show_outcome(console, outcome, truth=finished.truth, gold=finished.gold, is_brief=True)
-
     def rest() -> None:
-        if finished.note:
-            show_note(console, finished.note)
+        for note in filter(None, (resolved.note, finished.note)):
+            show_note(console, note)
         if not protocol.hides_participation and (missing := len(finished.record.endings)):
             lost = say("{number:,} of {all:,} did not hear the outcome", number=missing, all=finished.num_parties)
             show_note(console, lost, style="yellow")
@@ -397,13 +389,12 @@ def _show_briefly(
             show_label(console, f"Adversary {lesson.role}", " ".join(lesson.sentences[:1]), is_apart=False)
         tell_folder(console, folder, is_brief=True)
 
-    def verdict() -> None:
-        show_verdict(console, outcome)
-
     facts = Text(" · ".join(_facts_of(resolved, verbose=False)), style="cyan")
     title = Text(resolved.scenario.title or resolved.scenario.name)
     above += len(lines_of(console, lambda: console.print(title, facts, "", sep="\n")))
-    lines, below, said = lines_of(console, table), lines_of(console, rest), lines_of(console, verdict)[:-1]
+    truth, gold = finished.truth, finished.gold
+    lines = lines_of(console, lambda: show_outcome(console, outcome, truth=truth, gold=gold, is_brief=True))
+    below, said = lines_of(console, rest), lines_of(console, lambda: show_verdict(console, outcome))[:-1]
     room = max(_MOST_LINES - above - len(below) - 2 * len(said), _FEWEST_LINES)
     shown = lines if len(lines) <= room else lines[: room - 1]
     for line in (*said, facts, "", *shown):

@@ -16,7 +16,7 @@ from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import estimate_text, percent, show_note, show_table, styled
 from ..tables import Cell, Entry, Rows, Table, listed
 from ..verdicts import cell_of_decision, decision_of
-from ..words import marked, say
+from ..words import marked, say, say_number
 
 __all__ = ["PRESENTERS"]
 
@@ -51,23 +51,20 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         show_table(console, Table(columns=("Weight", "Partners"), rows=counts))
     for note in _noise(outcome, most=1 if known.is_brief else _MOST_NOISE):
         show_note(console, note, style="yellow")
-    for candidate in outcome.candidates:
-        if candidate.bias:
-            note = f"{candidate.name}: the printed margin is off by {candidate.bias:+,.1f}, as far as the reports tell"
-            show_note(console, note, style="yellow")
+    for own in filter(lambda own: own.bias, outcome.candidates):
+        note = f"{own.name}: the printed margin is off by {own.bias:+,.1f}, as far as the reports tell"
+        show_note(console, note, style="yellow")
     if outcome.weight_bias_bound:
         bound = f"{outcome.weight_bias_bound:,.6g}"
         note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
         show_note(console, note, style="yellow")
-    notes = [say("± is one standard error of the randomization.")]
+    note = say("± is one standard error of the randomization.")
     if not known.is_brief:
-        notes = [
-            f"From the reports of {some(outcome.num_partners, 'partner')}.",
-            *notes,
-            f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is.",
-            _meaning_of_wrong(outcome),
-        ]
-    show_note(console, " ".join(notes))
+        wrong = f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is."
+        note = (
+            f"From the reports of {some(outcome.num_partners, 'partner')}. {note} {wrong} {_meaning_of_wrong(outcome)}"
+        )
+    show_note(console, note)
 
 
 P_WRONG: Final = marked("P(wrong)")
@@ -159,25 +156,19 @@ def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
     ordered = sorted(outcome.candidates, key=lambda candidate: (not candidate.passed, -candidate.margin.value))
     shown = ordered[: drawing.MOST_ROWS]
     names = [drawing.fold(candidate.name) for candidate in shown]
-    is_all = len(shown) == len(ordered)
+    title = "" if len(shown) == len(ordered) else " (the {few} of {all} with the greatest margins)"
+    title = say(title, few=len(shown), all=len(ordered))
     return drawing.Picture(
         draw=functools.partial(_draw_rows, candidates=shown, names=names, truth=known.truth),
         size=drawing.size_of_rows(names, row=0.36),
-        title=""
-        if is_all
-        else say(" (the {few} of {all} with the greatest margins)", few=len(shown), all=len(ordered)),
+        title=title,
     )
 
 
 def _marks(*, with_band: bool, with_truth: bool) -> drawing.Marks:
     """Return what the legend explains, in no candidate's color."""
     marks: dict[str, Mapping[str, Any]] = {
-        drawing.ESTIMATE: {
-            "color": drawing.RULE,
-            "marker": "o",
-            "markersize": 7,
-            "linewidth": 2,
-        }
+        drawing.ESTIMATE: {"color": drawing.RULE, "marker": "o", "markersize": 7, "linewidth": 2}
     }
     if with_band:
         band = {"color": drawing.RULE, "alpha": 0.3, "marker": "s", "markersize": 11, "linestyle": "none"}
@@ -200,9 +191,7 @@ def _draw_rows(
         said = f"{_decision(candidate).words}\n{say(P_WRONG)} {percent(candidate.error_probability)}"
         drawing.annotate_row(axes, row, said, color=mark["color"])
     is_margin = any(candidate.support is None for candidate in candidates)
-    meaning = (
-        marked("margin: weight of the yes votes less the quota") if is_margin else marked("weight of the yes votes")
-    )
+    meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"
     drawing.name_rows(axes, names, x=meaning)
     with_band = _draw_quotas(axes, [_shown(candidate)[1] for candidate in candidates], is_margin=is_margin)
     return _marks(with_band=with_band, with_truth=truth is not None)
@@ -313,13 +302,10 @@ def _conclude(outcome: Outcome) -> str:
 
 
 _VERBS: Final = {
-    "passes": (marked("{names} passes"), marked("{names} pass")),
-    "fails": (marked("{names} fails"), marked("{names} fail")),
-    "undecided, leaning yes": (
-        marked("{names} is undecided, leaning yes"),
-        marked("{names} are undecided, leaning yes"),
-    ),
-    "undecided, leaning no": (marked("{names} is undecided, leaning no"), marked("{names} are undecided, leaning no")),
+    "passes": ("{names} passes", "{names} pass"),
+    "fails": ("{names} fails", "{names} fail"),
+    "undecided, leaning yes": ("{names} is undecided, leaning yes", "{names} are undecided, leaning yes"),
+    "undecided, leaning no": ("{names} is undecided, leaning no", "{names} are undecided, leaning no"),
 }
 """Of one candidate, and of several."""
 _MOST_NAMED: Final = 6  # so many candidates of one verdict are named in a sentence
@@ -327,7 +313,7 @@ _MOST_NAMED: Final = 6  # so many candidates of one verdict are named in a sente
 
 def _clause(verdict: str, names: Sequence[str]) -> str:
     who = in_a_row(names) if len(names) <= _MOST_NAMED else some(len(names), "candidate")
-    return say(_VERBS[verdict][len(names) > 1], names=who)
+    return say_number(*_VERBS[verdict], len(names), names=who)
 
 
 VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude, sheet=_sheet)

@@ -1,6 +1,3 @@
-"""Message catalogues, one for each language: `psephos.scenarios.words` reads `<language>.mo`, people write the .po.
-
-`python tests/catalogues.py` takes new messages over from the code, and compiles.
-"""
+"""Message catalogues, which `scenarios.words` reads; `python tests/catalogues.py` takes new messages over."""
 
 __all__: list[str] = []

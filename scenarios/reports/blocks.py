@@ -3,6 +3,7 @@
 An estimate has its error, and as many digits as that deserves; a lower bound stands beside claim and proof.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from typing import Final
@@ -34,9 +35,10 @@ def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None
         return None, ""
     if not is_whole and left.outcome is not None:
         truth, gold = None if left.result is None else left.result.truth, _known_in(rows)
-        sheet = sheet_of(left.outcome, truth=truth, gold=gold)
-        if sheet is not None:
-            return dataclasses.replace(sheet, caption="What was estimated", name="estimates", full=rows), ""
+        # Of an outcome that somebody changed the rows of its file are shown as they are.
+        with contextlib.suppress(ArithmeticError, LookupError, TypeError, ValueError):
+            if (sheet := sheet_of(left.outcome, truth=truth, gold=gold)) is not None:
+                return dataclasses.replace(sheet, caption="What was estimated", name="estimates", full=rows), ""
     left_out: Mapping[str, Cell] = {} if is_whole else _same_in_all(rows)
     unknown = [key for key in rows[0] if all(row.get(key) is None for row in rows)]
     table = table_of_rows(rows, caption="What was estimated", name="estimates", left_out=[*left_out, *unknown])

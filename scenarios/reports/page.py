@@ -191,7 +191,6 @@ def _render(page: Page) -> str:
     return _template().render(
         page=page,
         say=say,
-        header=_header,
         in_words=in_words,
         most_rows=MOST_ROWS,
         download_of=download_of,
@@ -209,12 +208,6 @@ def _render(page: Page) -> str:
             )
         ),
     )
-
-
-def _header(column: str) -> str:
-    """Return a header, whose brackets hold somebody else's name."""
-    head, bracket, rest = column.partition(" (")
-    return f"{say(head)}{bracket}{rest}"
 
 
 def _digest(text: str) -> str:

@@ -17,7 +17,7 @@ from ..presentation.terminal import title_of
 from ..running.reader import Learnt, RunLeft
 from ..running.report import MODELS
 from ..running.session_facts import SessionFacts
-from ..running.statements import meaning_in, meaning_of, trust_of, warning_in, warning_of
+from ..running.statements import meaning_of, trust_of, warning_of
 from ..tables import Cell, Entry, Table, Tone, listed
 from ..words import marked, say
 from .blocks import audited_losses, estimates_in, exchange_of
@@ -41,13 +41,6 @@ _MOST_CHARACTERS: Final = 160  # of a setting
 _NOT_SETTINGS: Final = ("name", "title", "description", "trust")
 
 
-_KINDS: Final = {
-    "run": marked("Report"),
-    "series": marked("Series of votes"),
-    "party": marked("One party's session"),
-}
-
-
 def page_of_run(left: RunLeft, votes: Sequence[RunLeft | None], studies: Sequence[Section]) -> Page:
     """Return the page of a run, of a series with its votes, and with what is said of studies in its folder."""
     facts = list(_facts(left))
@@ -65,7 +58,7 @@ def page_of_run(left: RunLeft, votes: Sequence[RunLeft | None], studies: Sequenc
         Section(title="About this run", blocks=list(_about_run(left))),
     ]
     return Page(
-        kind=_KINDS[left.kind],
+        kind={"run": "Report", "series": "Series of votes", "party": "One party's session"}[left.kind],
         title=left.title,
         facts=facts,
         verdict=verdict,
@@ -114,7 +107,7 @@ def _facts(left: RunLeft) -> Iterator[str]:
         number, came = some(num, *roles), None
         if left.result is not None and left.result.received and not hides:
             came = min(left.result.received.values())
-        if came is None or not num:
+        if came is None or not 0 <= came <= num or not num:
             yield number
         else:
             share = 100 * came / num
@@ -170,7 +163,7 @@ def _cost(left: RunLeft) -> Iterator[Block]:
     about, entries = left.about, left.entries
     meaning, warning = ((), "") if about is None else (about.meaning, about.warning)
     if about is not None and about.prices is not None:
-        meaning, warning = meaning_in(about.prices, party=about.client_role), warning_in(about.prices)
+        meaning, warning = meaning_of(about.prices, party=about.client_role), warning_of(about.prices)
     if left.kind == "party" and entries:
         meaning, warning = meaning_of(entries), warning_of(entries)
     if left.kind == "series" and left.result is not None:
@@ -233,9 +226,7 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
         *(() if is_alike else ("Neighbors", "Model")),
         *(() if hides else ("Persons",)),
     )
-    caption = marked("The ledger: what you lost")
-    if left.kind != "party":
-        caption = marked("The ledger: what each person lost in a session")
+    caption = "The ledger: what you lost" if left.kind == "party" else "The ledger: what each person lost in a session"
     yield Table(caption=caption, name="ledger", columns=(*columns, "ε claimed", "ε proven"), rows=rows)
     if is_alike:
         relation, model = next(iter(kinds))[3:]

@@ -22,7 +22,6 @@ __all__ = [
     "certainty_of",
     "held_by",
     "little_of",
-    "meaning_in",
     "meaning_of",
     "model_of",
     "odds_of",
@@ -31,7 +30,6 @@ __all__ = [
     "trust_in",
     "trust_of",
     "up_to",
-    "warning_in",
     "warning_of",
 ]
 
@@ -153,13 +151,9 @@ def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
     return say("central model in {phases}: the {server} is trusted there", phases=phases, server=server)
 
 
-def meaning_of(losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str = "party") -> list[str]:
+def meaning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry], *, party: str = "party") -> list[str]:
     """Return what the ε of one person's losses means, in sentences: the greatest certainty that it allows."""
-    return meaning_in(prices_of(losses), party=party)
-
-
-def meaning_in(prices: Prices, *, party: str) -> list[str]:
-    """Return the same of losses whose prices are known."""
+    prices = losses if isinstance(losses, Prices) else prices_of(losses)
     sentences = [_certainty(prices.replaced, held_by(party))]
     if prices.participation != 0:
         sentences.append(_certainty(prices.participation, say("whether one person takes part")))
@@ -173,13 +167,9 @@ def meaning_in(prices: Prices, *, party: str) -> list[str]:
     return sentences
 
 
-def warning_of(losses: Sequence[PrivacyLoss | LedgerEntry]) -> str:
+def warning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry]) -> str:
     """Return a sentence where an ε of one person's losses allows more than `LITTLE` certainty; else nothing."""
-    return warning_in(prices_of(losses))
-
-
-def warning_in(prices: Prices) -> str:
-    """Return the same of losses whose prices are known."""
+    prices = losses if isinstance(losses, Prices) else prices_of(losses)
     replaced = math.inf if prices.replaced is None else prices.replaced
     large = [say("ε = {epsilon:g} in all", epsilon=replaced)] if certainty_of(replaced) > LITTLE else []
     for epsilon, units in prices.finest:

@@ -140,7 +140,8 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     if len(shown) < len(tasks):
         console.print(Text(say("The {number} that are least sure", number=len(shown)), style="bold"))
         console.print()
-    _show_tasks(console, shown, known)
+    drop = ("Clean answers", "Support", "True", "Confidence")
+    show_table(console, _table_of(shown, known), drop=drop, whole=known.table)
     if len(shown) < len(tasks):
         show_note(console, say("{table} has all {number:,}, in their order", table=known.table, number=len(tasks)))
     if known.is_brief:
@@ -172,18 +173,11 @@ def _meaning(outcome: Outcome) -> str:
         )
     if credit.average == 1:
         return say("Confidence: {what}.", what=what)
-    return say(
+    kept = (
         "Confidence: {what}; of the accuracy beyond guessing, {least:.0f} to {most:.0f} % was kept on published "
-        "crowds, from the worst to the best: it ranks the tasks, and of a new crowd nothing says where it is.",
-        what=what,
-        least=100 * credit.least,
-        most=100 * credit.most,
+        "crowds, from the worst to the best: it ranks the tasks, and of a new crowd nothing says where it is."
     )
-
-
-def _show_tasks(console: Console, tasks: Sequence[_Task], known: Known) -> None:
-    drop = (say("Clean answers"), say("Support"), say("True"), say("Confidence"))
-    show_table(console, _table_of(tasks, known), drop=drop, whole=known.table)
+    return say(kept, what=what, least=100 * credit.least, most=100 * credit.most)
 
 
 def _table_of(tasks: Sequence[_Task], known: Known) -> Table:

@@ -78,11 +78,8 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
     marks: dict[str, dict[str, Any]] = {}
     if _is_told_apart(outcome):
         for group, size, mark in zip(outcome.groups, outcome.group_sizes, _MARKS, strict=False):
-            marks[drawing.fold(say("to {group} ({size:,})", group=group, size=size))] = {
-                **mark,
-                **hollow,
-                "linestyle": "none",
-            }
+            label = drawing.fold(say("to {group} ({size:,})", group=group, size=size))
+            marks[label] = {**mark, **hollow, "linestyle": "none"}
     else:
         marks[say("to each of {number:,} groups", number=len(outcome.groups))] = {**_MARK_OF_MANY, "linestyle": "none"}
     between = marked("disparity of crossings") if outcome.features else marked("disparity between groups")
@@ -147,20 +144,13 @@ def _draw_rows(
             told = "more than {limit}, at a price" if has_a_price(outcome) else "more than the {limit} allowed"
             said += f"\n{say(told, limit=limit)}"
         elif outcome.objective == "welfare_constrained" and own.welfare.value < floor:
-            said += "\n" + (
-                say("less than the least welfare, at a price")
-                if has_a_price(outcome)
-                else say("less than the least welfare")
-            )
+            less = "less than the least welfare, at a price" if has_a_price(outcome) else "less than the least welfare"
+            said += f"\n{say(less)}"
         color = drawing.GOOD if alternative.is_winner else drawing.MUTED
         if alternative.is_winner:
             chance = outcome.assurance.probability
-            how_sure = (
-                say("how sure is not known")
-                if chance is None
-                else say("sure to {chance}", chance=written_chance(chance))
-            )
-            said = f"{say('wins')}, {how_sure}\n{said}"
+            sure = "how sure is not known" if chance is None else "sure to {chance}"
+            said = f"{say('wins')}, {say(sure, chance=written_chance(chance or 0.0))}\n{said}"
         drawing.annotate_row(axes, row, said, color=color)
         if alternative.is_winner:
             axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)

@@ -432,7 +432,7 @@ def test_a_folder_holds_outcome_ledger_and_events(session: Serving, tmp_path: Pa
     run, written = left_in(folder.path, ["run.json", "outcome.json"])
     how = {"party": "ann", "server": session.address, "transcript": session.result().transcript}
     assert how.items() <= run.items()
-    assert run.keys() - how.keys() == {"schema", "about", "seconds", "psephos", "numpy"}
+    assert run.keys() - how.keys() == {"schema", "about", "at", "seconds", "psephos", "numpy"}
     assert written == json.loads(msgspec.json.encode(heard.outcome))
     assert not (folder.path / "own_outcome.json").exists()  # this protocol has nothing for one alone
     lines = [json.loads(line) for line in (folder.path / "ledger.jsonl").read_bytes().splitlines()]

@@ -194,7 +194,7 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
         assert "three.csv" not in text, path
         assert "private_row" not in text, path
     for party in ("ann", "bob", "cid"):
-        ended = {"schema", "about", "party", "server", "transcript", "seconds", "psephos", "numpy"}
+        ended = {"schema", "about", "at", "party", "server", "transcript", "seconds", "psephos", "numpy"}
         assert read_json(folder / party / "run.json").keys() == ended
         keys = {key for event in lines_of(folder / party / "events.jsonl") for key in event}
         paid = {"mechanism", "relation", "unit", "model", "claimed", "proven", "total", "total_relation", "remaining"}

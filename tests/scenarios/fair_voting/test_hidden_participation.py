@@ -70,7 +70,7 @@ def published_of(folder: Path) -> dict[str, Any]:
     del result["tallies"]
     result["outcome"]["winner"] = "noisy"
     run = read_json(folder / "run.json")
-    del run["seconds"]
+    del run["seconds"], run["at"]
     server = [
         {key: value for key, value in json.loads(line).items() if key != "timestamp"}
         for line in (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
