@@ -231,6 +231,9 @@ class JointVariant(TwoReports):
             # A skewed law's error is often estimated far too small by few reports that happen to be alike.
             parts = self._parts(totals, weights)
             unbiased = Estimate(unbiased.value, math.sqrt(worst_variance_of(parts)))
+        else:
+            worst = math.sqrt(self._worst_variance(totals, sum(absent)))
+            unbiased = Estimate(unbiased.value, min(unbiased.standard_error, worst))
         if self.is_biased:
             margin = self._margin_of(self._printed_margin, totals, absent)
         return support, margin, unbiased
@@ -246,6 +249,13 @@ class JointVariant(TwoReports):
             total -= self._fraction * self._total_weight.total(absent)
             variance += square(self._parameters.fraction) * self._total_weight.total_variance(absent)
         return Estimate(float(total - self._fixed_quota), math.sqrt(variance))
+
+    def _worst_variance(self, totals: IntArray, num_absent: int) -> float:
+        """Return the greatest variance that the unbiased margin of so many reports has, over what partners hold."""
+        if isinstance(self._margin, _SumsByWeight):
+            return self._margin.worst_variance(totals)
+        worst = int(totals.sum()) * self._margin.worst_variance
+        return worst + num_absent * self._share_of_quota.worst_variance if num_absent else worst
 
     @functools.cached_property
     def _debiased(self) -> tuple[Fraction, ...]:
@@ -407,8 +417,11 @@ class _SumsByWeight:
         value = sum((own * self._weigh(of) for own, of in zip(self._each, columns, strict=True)), start=Fraction(0))
         numbers = totals.sum(axis=1)
         plug_in = (totals * self._of_reports).sum(axis=1)
-        kept = np.minimum(np.maximum(plug_in, numbers * self._least), numbers * self._most)
-        return value, math.fsum(kept.tolist())
+        return value, math.fsum(np.maximum(plug_in, numbers * self._least).tolist())
+
+    def worst_variance(self, totals: IntArray) -> float:
+        """Return the greatest variance that so many reports have by weight, over the opinions."""
+        return math.fsum((totals.sum(axis=1) * self._most).tolist())
 
     def reports(self, totals: IntArray) -> Alike:
         """Return the reports as parts of a sum, one for each weight that has any."""

@@ -201,9 +201,8 @@ class LaplaceVariant(TwoReports):
         """Return support and margin, twice, since it is unbiased."""
         if weights is None:
             support, margin = self._by_weight(totals, self.public_total(opinions))
-        else:
-            support, margin = self._by_products(totals, weights, opinions.num_reports)
-        return support, margin, margin
+            return support, margin, margin
+        return self._by_products(totals, weights, opinions.num_reports)
 
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
         number, level = opinions.num_reports, self._parameters.level
@@ -257,8 +256,8 @@ class LaplaceVariant(TwoReports):
             held = self._parameters.weights[0] + weights.astype(np.float64) * self._grids.weight_step
         return held * (yes - self._parameters.fraction)
 
-    def _by_products(self, sums: IntArray, weights: Tally, num_reports: int) -> tuple[Estimate, Estimate]:
-        """Return support and margin where weights are private."""
+    def _by_products(self, sums: IntArray, weights: Tally, num_reports: int) -> tuple[Estimate, Estimate, Estimate]:
+        """Return support and margin where weights are private, and the margin with an error that is possible."""
         steps: list[int] = sums.tolist()
         yes = self._opinion_step * steps[_OPINION]
         support = self._least * yes + self._weight_step * self._opinion_step * steps[_PRODUCT]
@@ -272,7 +271,15 @@ class LaplaceVariant(TwoReports):
         of_absent = square(self._parameters.fraction) * num_absent * self._weight_noise
         fractions = (0.0, self._parameters.fraction)
         own, held = (self._variance(num_reports, float(yes), float(squares), fraction=own) for own in fractions)
-        return Estimate(float(support), math.sqrt(own)), Estimate(float(margin), math.sqrt(held + of_absent))
+        error = math.sqrt(held + of_absent)
+        greatest, most = square(self._parameters.weights[-1]), max(fractions[1], 1 - fractions[1])
+        worst = self._variance_of(num_reports, num_reports * greatest, num_reports * square(most))
+        possible = min(error, math.sqrt(worst + of_absent))
+        return (
+            Estimate(float(support), math.sqrt(own)),
+            Estimate(float(margin), error),
+            Estimate(float(margin), possible),
+        )
 
     def _by_weight(self, sums: IntArray, total_weight: Fraction) -> tuple[Estimate, Estimate]:
         """Return support and margin where weights are public."""
@@ -288,17 +295,18 @@ class LaplaceVariant(TwoReports):
         return self._least * weights.num_reports + self._weight_step * int(weights.totals[0])
 
     def _variance(self, num_reports: int, yes: float, squared: float, *, fraction: float) -> float:
-        """Return Var[Σ w̃(φ̃ − τ)] = b·Σw² + a·Σ(φ − τ)² + n·a·b, noise variances a (weight) and b (opinion).
+        """Return Var[Σ w̃(φ̃ − τ)], which on average is not too small.
 
-        Σw² and Σφ are estimated without bias from their noisy sums and kept within what is possible.
+        Σw² and Σ(φ − τ)² are estimated without bias from noisy sums, and raised where these are below what is possible.
         """
-        weight_noise, opinion_noise = self._weight_noise, self._opinion_noise
-        least, greatest = self._parameters.weights[0], self._parameters.weights[-1]
-        squares = min(
-            max(squared - num_reports * weight_noise, num_reports * square(least)), num_reports * square(greatest)
-        )
-        yes = min(max(yes, 0.0), float(num_reports))
+        least = square(self._parameters.weights[0])
+        squares = max(squared - num_reports * self._weight_noise, num_reports * least)
         spread = yes * (1 - 2 * fraction) + num_reports * square(fraction)
+        return self._variance_of(num_reports, squares, max(spread, num_reports * square(min(fraction, 1 - fraction))))
+
+    def _variance_of(self, num_reports: int, squares: float, spread: float) -> float:
+        """Return b·Σw² + a·Σ(φ − τ)² + n·a·b, noise variances a (weight) and b (opinion)."""
+        weight_noise, opinion_noise = self._weight_noise, self._opinion_noise
         return opinion_noise * squares + weight_noise * spread + num_reports * weight_noise * opinion_noise
 
 

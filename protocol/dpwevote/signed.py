@@ -163,11 +163,13 @@ class SignedVariant(Variant):
         quota = self._parameters.quota
         margin = Estimate(float(total - Fraction(quota or 0)), error)
         number_of_all = tallies[0].num_reports
+        worst = math.sqrt(number_of_all * self._estimator.worst_variance)
+        plausible = Estimate(margin.value, min(error, worst))
         verdict = self._verdict_on(margin.value, counts, number_of_all)
         electorate = self.private_electorate(number_of_all, num_voting=number_of_all)
         if quota is None:
-            return Sums(None, None, margin, margin, verdict, electorate)
-        return Sums(Estimate(float(total), error), Estimate(quota, 0.0), margin, margin, verdict, electorate)
+            return Sums(None, None, margin, plausible, verdict, electorate)
+        return Sums(Estimate(float(total), error), Estimate(quota, 0.0), margin, plausible, verdict, electorate)
 
     def reach(self, numbers: Sequence[int]) -> float | None:
         return self.reach_of([self._estimator.reports(sum(numbers))], num_partners=sum(numbers))

@@ -52,7 +52,7 @@ class Sums:
         support: the weight of the yes votes; None where the reports tell the margin alone.
         quota: what the support is held against; None with it.
         margin: support minus quota, by the variant's own rule, which decides.
-        unbiased: the same, by an unbiased rule.
+        unbiased: the same, by an unbiased rule, and with an error that is no more than it can be.
         verdict: what a test says of it.
         electorate: which margins are possible.
         laplace_scale: of the margin's noise, where that is one draw of Laplace's law; 0 where it is a sum of many.

@@ -90,13 +90,13 @@ def _estimate_counts_of_k_rr(mechanism: GeneralizedRandomizedResponse, counts: S
     own_adds = _rounded_sum([(1, own * of_holder), (others, other * of_other)])
     other_adds = _rounded_sum([(1, other * of_holder), (1, own * of_other), (others - 1, other * of_other)])
     num_reports = sum(counts)
-    least, most = num_reports * min(of_holder, of_other), num_reports * max(of_holder, of_other)
+    least = num_reports * min(of_holder, of_other)
     constant, factor = num_reports * Fraction(other), Fraction(own) - Fraction(other)
     from_others = sum((Fraction(count * other_adds) for count in counts), start=Fraction(0))
 
     def estimate(count: int) -> Estimate:
         plug_in = float(from_others - Fraction(count * other_adds) + Fraction(count * own_adds))
-        return Estimate(float(constant + count * factor), math.sqrt(min(max(plug_in, least), most)))
+        return Estimate(float(constant + count * factor), math.sqrt(max(plug_in, least)))
 
     return tuple(map(estimate, counts))
 

@@ -67,14 +67,15 @@ class LinearEstimator:
     def total_variance(self, counts: Sequence[int]) -> float:
         """Return Σ_x n_x·Var[d(r) | x], the variance of `total`, with the n_x estimated from the same counts.
 
-        As the true n_x are not negative and sum to n, it is kept between n times the least and the greatest term; where
-        the n_x cannot be estimated, it is the latter.
+        It is unbiased, and raised to n times the least term where it is below: so on average it is not too small, which
+        a limit from above would make it where the truth is the worst. Where the n_x cannot be estimated, it is n times
+        the greatest term.
         """
         num_reports = sum(counts)
         if (of_report := self._variance_of_report) is None:
             return num_reports * max(self._variances)
         plug_in = math.fsum(count * weight for count, weight in zip(counts, of_report, strict=True))
-        return min(max(plug_in, num_reports * min(self._variances)), num_reports * max(self._variances))
+        return max(plug_in, num_reports * min(self._variances))
 
     @exact_arguments
     def estimate(self, counts: Sequence[int]) -> Estimate:

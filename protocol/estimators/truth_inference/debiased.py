@@ -83,9 +83,13 @@ def debiased_majority(
     squares = table.fill_absent(squares, 0.0)
     totals, square_totals = reported.sum(axis=0), squares.sum(axis=0)
     counts = (reported - lie * totals) / kept
-    truly = np.clip((squares - lie * square_totals) / kept, 0.0, square_totals)
+    estimated = (squares - lie * square_totals) / kept
+    truly = np.clip(estimated, 0.0, square_totals)
     flip = flips[table.kinds_of_tasks]
-    variances = (truly * flip * (1 - flip) + (square_totals - truly) * lie * (1 - lie)) / kept**2
+    own, others = flip * (1 - flip), lie * (1 - lie)
+    # Raised to what is possible, and not lowered: on average it is not too small then.
+    least = square_totals * np.minimum(own, others)
+    variances = np.maximum(estimated * own + (square_totals - estimated) * others, least) / kept**2
     confidences = 1 - _reversal_probabilities(
         table.fill_absent(counts.copy(), -np.inf), table.fill_absent(truly, 0.0), square_totals, lie=lie, kept=kept
     )

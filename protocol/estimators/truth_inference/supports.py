@@ -64,8 +64,8 @@ def estimate_support(reports: int, num_answers: int, *, flip_probability: float,
     if not num_answers or abs(kept) < _LEAST_SIGNAL:
         return None
     value = (reports - lie * num_answers) / kept
-    truly = min(max(value, 0.0), float(num_answers))
-    variance = truly * flip_probability * (1 - flip_probability) + (num_answers - truly) * lie * (1 - lie)
+    own, others = flip_probability * (1 - flip_probability), lie * (1 - lie)
+    variance = max(value * own + (num_answers - value) * others, num_answers * min(own, others))
     return Estimate(value, math.sqrt(variance) / abs(kept))
 
 
