@@ -645,6 +645,7 @@ NO_CALLS: Final[Mapping[str, str]] = {
         ),
         "a number",
     ),
+    "Estimates": "what is returned: its numbers are those of each `Estimate`",
     **dict.fromkeys(
         (
             "Below",
