@@ -25,6 +25,7 @@ from ..arrays import FloatArray, IntArray
 from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, Verdict, estimate_counts, project_to_simplex
 from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
+from ..estimators.linear import is_nearly_singular
 from ..estimators.sum_tests import Alike, worst_variance_of
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse
 from ..phases import Phase
@@ -410,6 +411,9 @@ class _SumsByWeight:
         variances = (self._channel * (off * off)).sum(axis=2)
         self._least, self._most = variances.min(axis=1), variances.max(axis=1)
         self._of_reports: FloatArray = (inverse.T * variances[:, None, :]).sum(axis=2)
+        if is_nearly_singular(inverse):
+            self._least = self._most
+            self._of_reports = np.zeros_like(self._of_reports)
 
     def add_up(self, totals: IntArray) -> tuple[Fraction, float]:
         """Return value and variance, from the numbers of reports by weight and opinion."""

@@ -14,7 +14,7 @@ from ..elementary import square
 from ..estimate import Estimate
 from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse
 from ..mechanisms.own_matrix import exact_inverse
-from .linear import LinearEstimator
+from .linear import GREATEST_ROW, LinearEstimator
 
 __all__ = ["Invertible", "debiased_values", "estimate_counts", "inverse_matrix", "project_to_simplex"]
 
@@ -91,6 +91,9 @@ def _estimate_counts_of_k_rr(mechanism: GeneralizedRandomizedResponse, counts: S
     other_adds = _rounded_sum([(1, other * of_holder), (1, own * of_other), (others - 1, other * of_other)])
     num_reports = sum(counts)
     least = num_reports * min(of_holder, of_other)
+    if abs(own) + others * abs(other) > GREATEST_ROW:
+        least = num_reports * max(of_holder, of_other)
+        own_adds = other_adds = 0.0
     constant, factor = num_reports * Fraction(other), Fraction(own) - Fraction(other)
     from_others = sum((Fraction(count * other_adds) for count in counts), start=Fraction(0))
 

@@ -11,6 +11,7 @@ import functools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from ..arrays import FloatArray
 from ..estimate import Estimate
 from .sum_tests import Alike
 
-__all__ = ["LinearEstimator"]
+__all__ = ["GREATEST_ROW", "LinearEstimator", "is_nearly_singular"]
+
+GREATEST_ROW: Final = 1e5
+"""Of an inverse, without signs: beyond, variances of values are so much alike that rounding would tell them apart."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,10 +121,18 @@ class LinearEstimator:
 
     @functools.cached_property
     def _variance_of_report(self) -> tuple[float, ...] | None:
-        """What each report adds to the estimated variance: Σ_x inverse[x][r]·Var[d | x]; None without an inverse."""
-        if self.inverse is None:
+        """What each report adds to the estimated variance: Σ_x inverse[x][r]·Var[d | x]; None without an inverse.
+
+        Also with one that is so great that rounding would show.
+        """
+        if self.inverse is None or is_nearly_singular(inverse := np.array(self.inverse)):
             return None
-        return tuple(_exact_sums(np.array(self.inverse).T * np.array(self._variances)).tolist())
+        return tuple(_exact_sums(inverse.T * np.array(self._variances)).tolist())
+
+
+def is_nearly_singular(inverse: FloatArray) -> bool:
+    """Return whether a row of an inverse sums up to more than `GREATEST_ROW`."""
+    return bool(np.abs(inverse).sum(axis=1).max() > GREATEST_ROW)
 
 
 def _exact_sums(terms: FloatArray) -> FloatArray:

@@ -37,8 +37,8 @@ LEAST_ENTRY: Final = Fraction(1, 10**9)
 GREATEST_INVERSE: Final = 1e6
 """The greatest that a row of the inverse may sum up to, signs left out.
 
-Standard errors are worked out in floating point, in which a sum with terms of the inverse is off by 2**-50 of their
-size at most. Two such matrices together: by a thousandth of the greatest variance.
+Estimates then are those of exact arithmetic to a few digits at least. Variances of values are so much alike that they
+are not told apart (`estimators.linear.is_nearly_singular`): standard errors are the greatest.
 """
 
 _ENTRY: Final = re.compile(r"\d{1,18}(\.\d{1,18})?(/\d{1,18})?", re.ASCII)

@@ -15,6 +15,7 @@ from psephos.protocol.arrays import FloatArray, IntArray
 
 @exact_arguments
 def told(whole: int, real: float = 0.5, *, name: str = "", wholes: Sequence[int] = ()) -> tuple[Any, ...]:
+    """Return what came in."""
     return whole, real, name, wholes
 
 

@@ -194,7 +194,7 @@ def _check_without_weights(read: PartiesTable, candidates: Collection[str], para
     refuse(1.0 not in weights, "weights", weights, allowed)
 
 
-def rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> RowFiles | None:
+def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> RowFiles | None:
     """Return the files that hold partners, by their path or a table of `VoteFile`, to be read in batches.
 
     Raises:
@@ -237,7 +237,7 @@ def rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str, 
 
 SOURCES: Final = PartySources(
     read=load_partners,
-    rows_of=rows_of_partners,
+    rows_of=_rows_of_partners,
     like=make_like,
     paths=("file",),
     published=frozenset({"file"}),

@@ -134,7 +134,7 @@ def _table_of(path: str) -> str | dict[str, Any]:
     return {_FILES[0]: path} if is_of_ballots(path) else path
 
 
-def rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> RowFiles | None:
+def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> RowFiles | None:
     """Return the files that hold voters, groups and rankings, by their path or a table, to be read in batches.
 
     Groups and their sizes are counted by a pass over them; alternatives are those of the first rankings.
@@ -182,7 +182,7 @@ def rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, An
 
 SOURCES: Final = PartySources(
     read=_read,
-    rows_of=rows_of_voters,
+    rows_of=_rows_of_voters,
     paths=("file", "groups_file"),
     path_tables=("group_files",),
     made_up=frozenset({_GENERATOR}),

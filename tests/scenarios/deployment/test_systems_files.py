@@ -314,7 +314,7 @@ def test_a_roster_says_again_who_takes_part_and_what_is_public_of_them(
                 ("voter,eps\nann,1\n", "eps (roster.csv line 1)", "left out: the columns are"),
                 ("voter,records\nann,1\n", "records (roster.csv line 1)", "left out"),
                 ("voter\n", "--roster", "at least one voter"),
-                ("name\nann\n", "roster.csv line 1", "'voter'"),
+                ("who\nann\n", "roster.csv line 1", "'voter'"),
             ]
         ),
         *(

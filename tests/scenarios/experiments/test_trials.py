@@ -233,7 +233,7 @@ def test_a_measure_with_a_value_in_one_trial_alone_has_no_summary() -> None:
         ("poisoning", [], "adversary", "--set 'adversary=\\[\\]'"),
         ("consortium", ["network.loss=0.1"], "network", "--set 'network={}'"),
         ("consortium", ["partners=people.csv"], "made_up", r"cost each partner its ε again.*\(trials --like\)"),
-        ("moral-machine", ["voters.stream=true", "voters.voters=50"], "stream", "nothing is kept"),
+        ("moral-machine", ["voters.stream=true", "voters.voters=50"], "voters", "nothing is kept"),
         ("consortium", ["epsilon=-1"], "parameters.epsilon", "epsilon"),
     ],
 )
