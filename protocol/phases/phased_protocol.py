@@ -350,7 +350,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         A protocol with public columns overrides this where it checks a roster and may have more parties than fit into
         memory: by default their rows are made.
         """
-        if type(self).check_roster is not PhasedProtocol.check_roster:
+        if type(self).check_roster is not PhasedProtocol.check_roster:  # pyright: ignore[reportUnknownMemberType]  of any parameters
             self.check_roster(np.repeat(rows, numbers, axis=0))
 
     @abc.abstractmethod
