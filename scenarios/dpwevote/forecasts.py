@@ -12,7 +12,7 @@ from ...protocol.dpwevote.parameters import VariantName
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..running.forecasts import AIM, Forecast
-from ..words import say
+from ..words import marked, say
 
 __all__ = ["forecasts_of"]
 
@@ -57,7 +57,7 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
     if protocol.trusts_server:
         return [own]
     price, by = _price(parameters, inputs, AIM * whole, variants=_TRUSTED, least=_LEAST)
-    return [own, dataclasses.replace(own, trust="a trusted tally", price=price, by=by)]
+    return [own, dataclasses.replace(own, trust=marked("a trusted tally"), price=price, by=by)]
 
 
 def _price(

@@ -41,7 +41,7 @@ Forecasts = Callable[[PhasedProtocol[Any, Any], Inputs], Sequence[Forecast]]
 def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bool = False) -> str:
     """Return what a session can tell, as a sentence, and what would tell more; empty where that is enough.
 
-    Briefly, it is without what becomes of closer votes, and by which variant.
+    Briefly, it is without what becomes of closer votes.
     """
     forecasts: Forecasts | None = part_of(type(protocol), "forecasts", Callable)
     found = () if forecasts is None else forecasts(protocol, inputs)
@@ -52,10 +52,16 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bo
     if own.share <= own.most:
         told = "{who} can only tell margins of {share} % and more {whole}"
         told = say(told, who=who, share=math.ceil(100 * own.share), whole=own.whole)
-        told = told if is_brief else f"{told}: of closer ones more than {100 * own.level:g} % may be decided wrongly"
+        if not is_brief:
+            level = f"{100 * own.level:g} %"
+            told = say("{told}: of closer ones more than {level} may be decided wrongly", told=told, level=level)
     else:
         told = say("{who} can tell no margin, not even if all agree: the decision may be a coin toss", who=who)
-    by = "" if is_brief else f", by {own.by}"
-    prices = [f"ε = {own.price:g} would tell {100 * AIM:.0f} %{by}"] if own.price else []
-    prices += [f"with {each.trust} ε = {each.price:.3g} does" for each in others if each.price]
+    aim = f"{100 * AIM:.0f} %"
+    prices = [say("ε = {price:g} would tell {aim}, by {by}", price=own.price, aim=aim, by=own.by)] if own.price else []
+    prices += [
+        say("with {trust} ε = {price:.3g} does", trust=say(each.trust), price=each.price)
+        for each in others
+        if each.price
+    ]
     return f"{'; '.join([told, *prices])}."
