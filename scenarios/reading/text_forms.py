@@ -48,6 +48,8 @@ _DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vert
 _WORKBOOKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _FOREIGN: Final = {
     b"%PDF": "a PDF",
+    b"PAR1": "Parquet",
+    b"ARROW1": "Arrow",
     b"\x1f\x8b": "packed, and its name does not end with .gz",
 }
 

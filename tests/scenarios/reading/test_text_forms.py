@@ -121,6 +121,7 @@ def test_every_systems_own_files_are_read_so(write: Write, protocol: str, conten
         ),
         (b"\xd0\xcf\x11\xe0....", "mine.csv", "a workbook that can be read ("),
         (b"%PDF-1.7", "mine.csv", "a PDF"),
+        (b"PAR1\x15\x04", "mine.csv", "Parquet"),
         (gzip.compress(b"partner,weight,m\n", mtime=0), "mine.csv", "its name does not end with .gz"),
         (b"partner,weight,m\nann\x00,1,1\n", "mine.csv line 2", "text without NUL bytes"),
         (b"partner,weight,m\nann,1,\x81\xff1\n", "mine.csv line 2", "UTF-8 text (byte 7 of the line is 0x81"),
