@@ -133,11 +133,31 @@ def test_the_commands_that_a_page_shows_exist(page: str, tmp_path: Path) -> None
             check_psephos(words, tmp_path)
 
 
+@pytest.mark.parametrize("page", [name_of(page) for page in PAGES])
+def test_the_options_that_a_sentence_names_exist(page: str) -> None:
+    """Of commands within sentences, which are seldom whole."""
+    sentences = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for command in re.findall(r"`(psephos [^`]+)`", sentences):
+        found, own = command_of(shlex.split(command)[1:])
+        known = {name for option in found.params for name in (*option.opts, *option.secondary_opts)}
+        assert {word for word in own if word.startswith("--")} <= known | {"--help", "--version"}, command
+
+
+def command_of(words: list[str]) -> tuple[click.Command, list[str]]:
+    """Return the command that words name, and the words behind its name."""
+    command: click.Command = cli
+    while (
+        isinstance(command, click.Group) and words and (below := command.get_command(click.Context(command), words[0]))
+    ):
+        command, words = below, words[1:]
+    return command, words
+
+
 def check_psephos(words: list[str], folder: Path) -> None:
     """Check that the command line takes these words, and that the scenario takes its settings."""
-    command = cli.commands.get(words[0], cli)
+    command, own = command_of(words)
     try:
-        context = command.make_context(words[0], words[1:] if command is not cli else words)
+        context = command.make_context(words[0], own)
     except click.exceptions.Exit as ending:  # --help, --version
         assert ending.exit_code == 0  # noqa: PT017  that it may end is no expectation
         return

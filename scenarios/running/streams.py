@@ -10,13 +10,14 @@ import contextlib
 import dataclasses
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
 
 from ...protocol.arrays import distinct_rows
+from ...protocol.columns import Observed
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.plugin_checks import checked_inputs
@@ -107,7 +108,6 @@ def _stream_of(rows: RowFiles, role: str) -> PartyStream:
     """Return the parties of files with a line for each of them."""
     files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, left_out=role)
     names = [name for name in files.names if not rows.only or name in rows.only]
-
     parameters = rows.parameters_of(files)
 
     def batches(folder: Path) -> Generator[Batch]:
@@ -128,26 +128,14 @@ def _stream_of(rows: RowFiles, role: str) -> PartyStream:
     )
 
 
-class _Unread(Mapping[str, Entries]):
+class _Unread(Observed):
     """Columns before parties come: nobody looks at the entries of any, unless it has codes, and then there are none."""
 
-    def __init__(self, table: Mapping[str, Entries]) -> None:
-        self._table = table
-
     def __getitem__(self, name: str) -> Entries:
-        if isinstance(entries := self._table[name], np.ndarray):
+        if isinstance(entries := super().__getitem__(name), np.ndarray):
             return entries
         allowed = "given, since parties come in batches, and parameters before them"
         raise ConfigurationError(field=f"parameters that follow from {name}", value="left out", allowed=allowed)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._table
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._table)
-
-    def __len__(self) -> int:
-        return len(self._table)
 
 
 class StreamedInputs:

@@ -13,7 +13,7 @@ from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_sessi
 from psephos.scenarios.reading import batches
 
 pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-parquet: Any = pytest.importorskip("pyarrow.parquet")
+parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
 
 Columns = dict[str, list[Any]]
 
