@@ -143,7 +143,7 @@ def columns_of(frame: Any, name: str) -> tuple[list[tuple[str, list[Any]]], Sequ
     """
     if hasattr(frame, "get_columns"):  # polars, in which nan is a number
         texts = ((str(each.name), each.to_list()) for each in frame.get_columns())
-        return [(own, [None if cell != cell else cell for cell in cells]) for own, cells in texts], range(len(frame))  # noqa: PLR0124
+        return [(own, [None if cell != cell else cell for cell in cells]) for own, cells in texts], range(len(frame))  # noqa: PLR0124  nan is not itself
     if not hasattr(frame, "iloc"):
         allowed = "a frame of pandas or polars that is in memory, or one that has to_pandas()"
         refuse(not hasattr(frame, "to_pandas"), name, type(frame).__name__, allowed)
