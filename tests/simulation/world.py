@@ -105,6 +105,7 @@ class Process:
     Attributes:
         step: how many of its steps it has done.
         is_alive: whether it does any more.
+        has_vanished: whether nobody hears that it has ended, since its machine is cut off.
     """
 
     world: "World"
@@ -112,6 +113,7 @@ class Process:
     run: int
     step: int = 0
     is_alive: bool = True
+    has_vanished: bool = False
     dies_at: dict[int, Crash] = dataclasses.field(default_factory=dict[int, Crash])
     scope: trio.CancelScope = dataclasses.field(default_factory=trio.CancelScope)
 
@@ -124,8 +126,7 @@ class Process:
         if crash is not None:
             self.is_alive = False
             self.world.crashes[self.name] = crash
-            if crash.is_silent:
-                self.world.vanish(self)
+            self.has_vanished = crash.is_silent
             raise Death
 
 
@@ -282,7 +283,6 @@ class World:
         self._commits = dict.fromkeys(plan.processes, 0)
         self._runs = dict.fromkeys(plan.processes, 0)
         self._networks: dict[int, _Network] = {}
-        self._vanished: set[int] = set()
         self._weather = seeded_weather(plan.faults, plan.seed)
         self._random = random.Random(plan.seed)
         self._partitions = [event for event in plan.events if isinstance(event, Partition)]
@@ -296,14 +296,10 @@ class World:
 
     # What goes wrong
 
-    def vanish(self, process: Process) -> None:
-        """Let nobody hear that a process has ended."""
-        self._vanished.add(id(process))
-
     def weather_of(self, link: _Link, connection: int, is_upstream: bool, number: int) -> Fate:  # noqa: FBT001  as `Weather`
         """Return the fate of a payload, or of a connection's end."""
         sender = link.person if is_upstream else link.server
-        if id(sender) in self._vanished:
+        if sender.has_vanished:
             return Fate(_DEAD_SECONDS, is_lost=True)
         fate = self._weather(connection, is_upstream, number)
         begun = self._cut_until(link.person.name) - trio.current_time()
