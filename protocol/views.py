@@ -78,13 +78,13 @@ def check_view(view: View | None, kind: SessionKind) -> None:
 def describe(message: Message) -> dict[str, object]:
     """Return a message as plain JSON-able data, its payload decoded, with its type's name first."""
     plain: dict[str, object] = {"type": type(message).__name__}
-    for field in message.__struct_fields__:
+    for field, name in zip(message.__struct_fields__, message.__struct_encode_fields__, strict=True):
         value: object = getattr(message, field)
         if isinstance(value, msgspec.Raw):
             value = _plain(value)
         elif isinstance(value, Charter):
             value = msgspec.structs.asdict(value)
-        plain[field] = value
+        plain[name] = value
     return plain
 
 

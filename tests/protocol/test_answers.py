@@ -54,7 +54,7 @@ def test_a_report_is_charged_then_drawn_then_sent() -> None:
     expected = SimulatedNoise(1, session=SESSION_NAME).randomize(
         VOTE.phases[1].mechanism, ROW[1:3], protocol="dpwevote", phase="opinions", place=0
     )
-    assert (report.phase, msgspec.msgpack.decode(report.payload)) == (1, expected)
+    assert (report.step, msgspec.msgpack.decode(report.payload)) == (1, expected)
 
 
 def test_the_same_request_again_gets_the_same_bytes_and_nothing_new_is_charged() -> None:
@@ -137,4 +137,4 @@ def test_a_request_that_carries_what_its_phase_does_not_announce_is_the_servers_
 
 def test_what_a_phase_announces_is_answered() -> None:
     client = client_in(State.REPORTED, ledger=Ledger("p0"), noise=SimulatedNoise(1, session=SESSION_NAME))
-    assert report_of(client.receive(SERVER, Request(1, published()))).phase == 1
+    assert report_of(client.receive(SERVER, Request(1, published()))).step == 1

@@ -50,12 +50,12 @@ MESSAGES: list[Message] = [
         kind="simulation",
         party="p0",
         num_reports=2,
-        shown=Acknowledgement(phase=1, receipt=bytes(range(32))),
+        shown=Acknowledgement(step=1, receipt=bytes(range(32))),
     ),
     Welcome(version=9, parameters=raw({"epsilon": 1.0})),
     Welcome(version=9, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1), charter=CHARTER),
-    Request(phase=1, payload=raw(None)),
-    Report(phase=0, payload=raw([1, 2])),
+    Request(step=1, payload=raw(None)),
+    Report(step=0, payload=raw([1, 2])),
     Release(payload=raw({"passed": True})),
     Release(payload=raw({"passed": True}), own=raw({"score": 7})),
     Release(payload=raw({"passed": True}), is_late=True),
@@ -73,8 +73,8 @@ MESSAGES: list[Message] = [
         public=(128,),
         charter=CHARTER,
     ),
-    Acknowledgement(phase=1),
-    Acknowledgement(phase=1, receipt=b"\x01\x02"),
+    Acknowledgement(step=1),
+    Acknowledgement(step=1, receipt=b"\x01\x02"),
 ]
 TYPES: list[type[Message]] = [Hello, Welcome, Request, Report, Release, Abort, Inquiry, Terms, Acknowledgement]
 ID = "d920" + "30313233343536373839616263646566" * 2
