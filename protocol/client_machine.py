@@ -345,7 +345,7 @@ class ClientMachine:
         problem = f"{SERVER}'s request of phase {request.step} carries what nobody announces"
         if decoder is not None:
             decode_payload(request.payload, decoder.decode, sender=SERVER, problem=problem)
-        elif request.payload != NIL:
+        if request.own != NIL or (decoder is None and request.payload != NIL):  # no step has anything for one alone yet
             raise MalformedMessageError(problem, sender=SERVER, role="client", message_type="Request")
 
     def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:

@@ -89,6 +89,7 @@ def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
     return msgspec.Raw(msgspec.msgpack.encode(msgspec.to_builtins(value, builtin_types=(bytes,))))
 
 
+_REQUEST: Final = 3
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that somebody made up: other types, other text, nesting without end."""
 
@@ -210,11 +211,15 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, for
         return cls(PROTOCOL_VERSION, protocol.encoded_parameters, tuple(public), charter)
 
 
-class Request(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False, forbid_unknown_fields=True):
-    """Server to client: step `step` (from 0) is open; `payload` is what the last one published, or nil."""
+class Request(msgspec.Struct, frozen=True, array_like=True, tag=_REQUEST, gc=False, forbid_unknown_fields=True):
+    """Server to client: step `step` (from 0) is open; `payload` is what the last one published, or nil.
+
+    `own` is what is for this client alone; without it, the message ends before.
+    """
 
     step: int = msgspec.field(name="phase")
     payload: msgspec.Raw
+    own: msgspec.Raw = NIL
 
 
 class Report(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False, forbid_unknown_fields=True):
@@ -319,7 +324,8 @@ can change."""
 
 def encode(message: Message) -> bytes:
     """Return the bytes of one message; ValueError for more than `MAX_MESSAGE_BYTES`."""
-    payload = _encoder.encode(message)
+    is_shorter = type(message) is Request and message.own == NIL
+    payload = _encoder.encode((_REQUEST, message.step, message.payload) if is_shorter else message)
     if len(payload) > MAX_MESSAGE_BYTES:
         name = type(message).__name__
         raise ValueError(f"a message may have {MAX_MESSAGE_BYTES} bytes, this {name} has {len(payload)}")

@@ -6,7 +6,8 @@ what it means to tell all, digests what was told. People who compare the digests
 anywhere but through that server) see whether they took part in one session or in several.
 
 What is digested: version, session, protocol, kind, parameters and charter (id, roster, expiry); step and payload of
-each request, in order; the release. Not what is for one client alone: its public row, and the release's `own`.
+each request, in order; the release. Not what is for one client alone: its public row, and what is `own` of a request
+or of the release.
 """
 
 import hashlib
@@ -64,8 +65,8 @@ def _for_all(message: Welcome | Request | Release) -> Welcome | Request | Releas
     match message:
         case Welcome(parameters=parameters, charter=charter):
             return Welcome(PROTOCOL_VERSION, parameters, charter=charter)
-        case Request():
-            return message
+        case Request(step, payload):
+            return Request(step, payload)
         case Release(payload=payload):
             return Release(payload)
 

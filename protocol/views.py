@@ -10,7 +10,7 @@ import enum
 import msgspec
 
 from .errors import require
-from .messages import Charter, Message
+from .messages import NIL, Charter, Message, Request
 from .roles import SessionKind, Side
 
 __all__ = ["Happening", "Observation", "View", "check_view", "describe"]
@@ -80,6 +80,8 @@ def describe(message: Message) -> dict[str, object]:
     plain: dict[str, object] = {"type": type(message).__name__}
     for field, name in zip(message.__struct_fields__, message.__struct_encode_fields__, strict=True):
         value: object = getattr(message, field)
+        if field == "own" and isinstance(message, Request) and value == NIL:
+            continue  # nor does it travel
         if isinstance(value, msgspec.Raw):
             value = _plain(value)
         elif isinstance(value, Charter):

@@ -53,7 +53,8 @@ def test_whatever_everybody_is_told_changes_the_digest(change: Callable[[], str]
 def test_what_is_for_one_client_alone_changes_nothing() -> None:
     alone = [
         Welcome(PROTOCOL_VERSION, raw({"epsilon": 1.0}), (7,)),
-        *TOLD[1:3],
+        Request(0, NIL, raw([1])),
+        Request(1, raw([1]), raw([2])),
         Release(raw({"x": 1}), raw({"own": 1})),
     ]
     assert digest_of(*alone) == digest_of(*TOLD)
