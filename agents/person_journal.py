@@ -75,7 +75,7 @@ class SessionRecords:
         expires = math.inf if self._reserved is None else float(self._reserved.expires or math.inf)
         heard = self._left if self._left is not None and not self._left.reason else None
         for drawn in self._drawn.values():
-            known = self._acknowledged.get(drawn.phase)
+            known = self._acknowledged.get(drawn.step)
             last = [float(each.at) for each in (known, heard) if each is not None]
             time = max(drawn.at, min(last)) if last and drawn.at and all(last) else expires
             for entry in drawn.entries:
@@ -131,16 +131,14 @@ class SessionRecords:
                     ours, theirs = getattr(self._reserved, field), getattr(record, field)
                     if ours != theirs:
                         return f"has {field} {ours!r} for session {self.session_id}, and not {theirs!r}"
-            case Drawn(phase=phase) if phase in self._drawn and _without_time(record) != _without_time(
-                self._drawn[phase]
-            ):
-                return f"has another report of phase {phase} of session {self.session_id}"
-            case Drawn(phase=phase) if phase > len(self._drawn):
-                return f"has {len(self._drawn)} reports of session {self.session_id}, and phase {phase} is not the next"
+            case Drawn(step=step) if step in self._drawn and _without_time(record) != _without_time(self._drawn[step]):
+                return f"has another report of phase {step} of session {self.session_id}"
+            case Drawn(step=step) if step > len(self._drawn):
+                return f"has {len(self._drawn)} reports of session {self.session_id}, and phase {step} is not the next"
             case Drawn() | Acknowledged() if self._reserved is None:
                 return f"has nothing reserved for session {self.session_id}"
-            case Acknowledged(phase) if phase not in self._drawn:
-                return f"has no report of phase {phase} of session {self.session_id}"
+            case Acknowledged(step) if step not in self._drawn:
+                return f"has no report of phase {step} of session {self.session_id}"
             case _:
                 pass
         return ""
@@ -148,10 +146,10 @@ class SessionRecords:
     def says_nothing_new(self, record: ClientRecord) -> bool:
         """Return whether the record is kept already."""
         match record:
-            case Drawn(phase=phase):
-                return phase in self._drawn
-            case Acknowledged(phase):
-                return phase in self._acknowledged
+            case Drawn(step=step):
+                return step in self._drawn
+            case Acknowledged(step):
+                return step in self._acknowledged
             case Reserved(entries=entries):
                 return self._reserved is not None and self._left is None and entries == self._held
             case Left():  # who left before anything was reserved leaves nothing behind
@@ -167,11 +165,11 @@ class SessionRecords:
                 self._reserved = self._reserved or record
                 self._held, self._left = record.entries, None
             case Drawn():
-                self._drawn[record.phase] = record
+                self._drawn[record.step] = record
                 names = {entry.phase for entry in record.entries}
                 self._held = tuple(entry for entry in self._held if entry.phase not in names)
             case Acknowledged():
-                self._acknowledged[record.phase] = record
+                self._acknowledged[record.step] = record
             case Left():
                 self._held, self._left = (), record
 
@@ -404,7 +402,7 @@ class PersonJournal(Closing):
                 continue
             phase.kept.check(kept.scope)
             try:
-                numbers = phase.decoder.decode(_payload_of(found[1]))
+                numbers = phase.codec.decode(_payload_of(found[1]))
             except (msgspec.DecodeError, JournalError) as error:
                 reason = f"has no report of phase {phase.name!r} where one of {phase.kept} is kept"
                 raise JournalError(reason, path=str(self.path)) from error
@@ -442,12 +440,12 @@ def sessions_of(rows: Sequence[Row], path: Path) -> dict[str, SessionRecords]:
 
 
 def row_of(session_id: str, record: ClientRecord) -> Row:
-    """Return a record as a row: a session has one report, and one acknowledgement, of a phase."""
+    """Return a record as a row: a session has one report, and one acknowledgement, of a step."""
     match record:
         case Drawn():
-            kind, key = "drawn", str(record.phase)
+            kind, key = "drawn", str(record.step)
         case Acknowledged():
-            kind, key = "acknowledged", str(record.phase)
+            kind, key = "acknowledged", str(record.step)
         case Reserved():
             kind, key = "reserved", None
         case Left():

@@ -1,6 +1,6 @@
 """A server's journal: what one session must not forget, in a file of its own.
 
-The rule that holds here: a phase is opened once and closed once, and a party's report of it counts once; what a party
+The rule that holds here: a step is opened once and closed once, and a party's report of it counts once; what a party
 chooses of its public row it chooses once; a journal is never gone on with under another configuration than it was begun
 with.
 """
@@ -101,14 +101,14 @@ def _check_configuration(ours: Mapping[str, str], theirs: Mapping[str, str], pat
 
 def _row_of(record: ServerRecord) -> Row:
     match record:
-        case Accepted(phase=phase, place=place):
-            kind, key = "accepted", f"{phase}:{place}"
+        case Accepted(step=step, place=place):
+            kind, key = "accepted", f"{step}:{place}"
         case Chosen(place=place):
             kind, key = "chosen", str(place)
-        case PhaseOpened(phase=phase):
-            kind, key = "opened", str(phase)
-        case PhaseClosed(phase=phase):
-            kind, key = "closed", str(phase)
+        case PhaseOpened(step=step):
+            kind, key = "opened", str(step)
+        case PhaseClosed(step=step):
+            kind, key = "closed", str(step)
         case Broken():
             kind, key = "broken", ""
     return Row("", kind, key, _encoder.encode(record))

@@ -69,7 +69,7 @@ def _client_writes(path: pathlib.Path, *, seconds: float) -> Row:
             sitting, step = journal.sitting(f"{number // 3:032x}"), number % 3
             record = (
                 Reserved(party="Germany", session="budget", protocol="dpwevote", expires=0, entries=(entry,)),
-                Drawn(phase=0, request=_REPORT, report=_REPORT, entries=(entry,)),
+                Drawn(step=0, request=_REPORT, report=_REPORT, entries=(entry,)),
                 Acknowledged(0),
             )[step]
             sitting.keep([record])

@@ -151,7 +151,7 @@ def record_transcript(session: Session) -> Transcript:
             case Welcome() as welcome:
                 welcomes[observation.peer] = encode(welcome)
             case Request() as request:
-                requests[request.phase] = encode(request)
+                requests[request.step] = encode(request)
             case Report() as report:
                 reports[observation.peer].append(encode(report))
             case Release() as release:

@@ -101,7 +101,7 @@ class Agreement:
         """Say where the server's parameters differ; they are public on both sides."""
         agreed = _PLAIN.decode(self._protocol.encoded_parameters)
         try:
-            other = decode_payload(offered, _PLAIN, sender=SERVER, problem="")
+            other = decode_payload(offered, _PLAIN.decode, sender=SERVER, problem="")
         except MalformedMessageError:
             return "they cannot be read"
         differing = [name for name in sorted(agreed.keys() | other.keys()) if agreed.get(name) != other.get(name)]

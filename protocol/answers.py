@@ -1,4 +1,4 @@
-"""A party's answers in one session: one report for each phase, and never a second one.
+"""A party's answers in one session: one report for each step, and never a second one.
 
 A report is drawn once, after its loss was charged. Or it repeats that of an earlier session (`kept_reports`), and is
 neither drawn nor charged. The same request again gets the same bytes again: a second draw would let an averaging attack
@@ -25,7 +25,7 @@ class Answers:
     """One party's answers.
 
     Attributes:
-        given: the requests that have their answer, phase by phase.
+        given: the requests that have their answer, step by step.
 
     Raises:
         ConfigurationError: the noise cannot sample a mechanism, or a kept report is of another scope, law or value.
@@ -54,37 +54,37 @@ class Answers:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every phase has its answer."""
-        return len(self.given) == len(self._protocol.phases)
+        """Whether every step has its answer."""
+        return len(self.given) == len(self._protocol.steps)
 
     @property
     def kept(self) -> Mapping[str, tuple[int, ...]]:
         """The reports that were given in phases which keep theirs, by phase."""
         return {
-            phase.name: phase.decoder.decode(bytes(report.payload))
-            for phase, (_, report) in zip(self._protocol.phases, self.given, strict=False)
-            if phase.kept is not None
+            step.phase.name: step.phase.codec.decode(report.payload)
+            for step, (_, report) in zip(self._protocol.steps, self.given, strict=False)
+            if step.phase.kept is not None
         }
 
     def repeats(self, number: int) -> bool:
-        """Return whether there is a report of a phase from an earlier session, by the phase's number."""
-        phases = self._protocol.phases
-        return number < len(phases) and phases[number].name in self._party.kept
+        """Return whether there is a report from an earlier session, by the number of its step."""
+        steps = self._protocol.steps
+        return number < len(steps) and steps[number].phase.name in self._party.kept
 
     def losses_to_come(self, public: Sequence[int]) -> list[tuple[Phase, PrivacyLoss]]:
         """Return what the session costs from here on: the losses of phases to be drawn, each with its phase."""
         return [
-            (phase, loss)
-            for phase in self._protocol.phases[len(self.given) :]
-            if phase.name not in self._party.kept
-            for loss in phase.losses_of(public)
+            (step.phase, loss)
+            for step in self._protocol.steps[len(self.given) :]
+            if step.phase.name not in self._party.kept
+            for loss in step.phase.losses_of(public)
         ]
 
     def answer(
         self, request: Request, public: Sequence[int], reservation: Reservation, *, session: str
     ) -> tuple[Report, list[Charge]]:
-        """Charge and draw the next phase's report, or repeat an earlier session's; return it with what was charged."""
-        phase = self._protocol.phases[request.phase]
+        """Charge and draw the next step's report, or repeat an earlier session's; return it with what was charged."""
+        phase = self._protocol.steps[request.step].phase
         charges: list[Charge] = []
         if phase.name not in self._party.kept:
             charges = [reservation.charge(loss, session=session, phase=phase.name) for loss in phase.losses_of(public)]
@@ -97,13 +97,13 @@ class Answers:
             )
         else:
             values = self._party.kept[phase.name].report
-        report = Report(request.phase, _encoded(phase, values))
+        report = Report(request.step, _encoded(phase, values))
         self.given.append((request, report))
         return report, charges
 
     def remembered(self, number: int) -> Remembered | None:
-        """Return what is kept beside the report of a phase, by its number; None where the phase keeps none."""
-        phase = self._protocol.phases[number]
+        """Return what is kept beside the report of a step, by its number; None where its phase keeps none."""
+        phase = self._protocol.steps[number].phase
         if phase.kept is None:
             return None
         return Remembered(phase=phase.name, scope=phase.kept, seal=self._seal_of(phase))
@@ -115,7 +115,7 @@ class Answers:
                 continue
             phase.kept.check(earlier.scope)
             check_values(phase.kept, is_changed=has_changed(earlier.seal, self._seal_of(phase)), party=self._party.name)
-            phase.decoder.decode(bytes(_encoded(phase, earlier.report)))
+            phase.codec.decode(_encoded(phase, earlier.report))
 
     def _seal_of(self, phase: Phase) -> str:
         values = self._party.row[phase.columns]
@@ -126,7 +126,7 @@ def _encoded(phase: Phase, report: Sequence[int]) -> msgspec.Raw:
     """Return a report as it travels; the TypeError for what is none says nothing of its numbers, the party's own."""
     try:
         if len(report) == phase.num_reported:
-            return phase.encode_report(report)
+            return phase.codec.encode(report)
     except (TypeError, ValueError, OverflowError, AttributeError):
         pass
     low, high = phase.mechanism.report_range

@@ -2,12 +2,12 @@
 
 It takes the server's messages and returns effects. It never waits and never draws by itself: a noise source is
 given to it, and it asks that source for each report once, after the loss was charged (`answers`). What was not agreed
-to is refused before anything is reserved (`agreement`). Another request for the same phase is a fault, and so is a
+to is refused before anything is reserved (`agreement`). Another request for the same step is a fault, and so is a
 release before the last request: nobody forges the end of a session that was not held. Only who was late is released
 earlier, is told so, and says so.
 
 A machine that is durable asks, before anything shows outside, to keep what it has reserved, drawn and charged. It is
-made again from these records after a restart or a lost connection (`replay`). Then it joins as if anew, and the phases
+made again from these records after a restart or a lost connection (`replay`). Then it joins as if anew, and the steps
 that it has answered stay answered.
 """
 
@@ -82,7 +82,7 @@ class ClientMachine:
     Privacy:
         Whatever the server sends, no more than the losses of `protocol` for the public row is ever charged or drawn,
         and nothing before the ledger has reserved room for all of it, or if what is stated is less than what is drawn.
-        With records this holds over restarts as well: a session has one report a phase, however often it is joined.
+        With records this holds over restarts as well: a session has one report a step, however often it is joined.
     """
 
     __slots__ = (
@@ -94,7 +94,7 @@ class ClientMachine:
         "_is_durable",
         "_late_phase",
         "_mode",
-        "_num_phases",
+        "_num_steps",
         "_party",
         "_position",
         "_protocol",
@@ -114,7 +114,7 @@ class ClientMachine:
         records: Sequence[ClientRecord] | None = None,
     ) -> None:
         self._protocol = protocol
-        self._num_phases = len(protocol.phases)
+        self._num_steps = len(protocol.steps)
         self._party = party
         self._mode = mode
         self._public = party.public
@@ -127,7 +127,7 @@ class ClientMachine:
         self._position = Position(_TABLE, State.NEW)
         self._late_phase: str | None = None
         self._transcript = Transcript(
-            session=mode.session, protocol=protocol.name, kind=kind._value_, num_phases=self._num_phases
+            session=mode.session, protocol=protocol.name, kind=kind._value_, num_steps=self._num_steps
         )
         self._answers = Answers(protocol, party, mode.noise)
         self._is_durable = records is not None
@@ -190,7 +190,7 @@ class ClientMachine:
 
     @property
     def late_phase(self) -> str | None:
-        """The phase for which the report came too late, as the release said; None where all of them counted."""
+        """The step for which the report came too late, as the release said; None where all of them counted."""
         return self._late_phase
 
     def start(self) -> list[Effect]:
@@ -309,13 +309,13 @@ class ClientMachine:
     def _on_request(self, message: Request) -> list[Effect]:
         position, given = self._position, self._answers.given
         moves, number = position.moves, len(given)
-        if 0 <= message.phase == number - 1 and Move.REPORT in moves:
-            request, report = given[message.phase]
+        if 0 <= message.step == number - 1 and Move.REPORT in moves:
+            request, report = given[message.step]
             if message != request:
                 return self._blame(self._unexpected(message, "another "))
             position.move(Move.REPORT)
             return [send((SERVER,), report, view=self._view)]
-        if Move.REQUEST not in moves or message.phase != number or number == self._num_phases:
+        if Move.REQUEST not in moves or message.step != number or number == self._num_steps:
             return self._blame(self._unexpected(message))
         if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")
@@ -330,29 +330,29 @@ class ClientMachine:
         effects: list[Effect] = [*map(Charged, charges), send((SERVER,), report, view=self._view)]
         if self._is_durable:
             drawn = Drawn(
-                phase=message.phase,
+                step=message.step,
                 request=encode(message),
                 report=encode(report),
                 entries=tuple(charge.entry for charge in charges),
-                kept=self._answers.remembered(message.phase),
+                kept=self._answers.remembered(message.step),
             )
             effects.insert(0, Keep(drawn))
         return effects
 
     def _check_payload(self, request: Request) -> None:
-        """Raise MalformedMessageError if a request carries anything but what the phase before it announces."""
-        decoder = None if not request.phase else self._protocol.phases[request.phase - 1].outcome_decoder
-        problem = f"{SERVER}'s request of phase {request.phase} carries what nobody announces"
+        """Raise MalformedMessageError if a request carries anything but what the step before it announces."""
+        decoder = None if not request.step else self._protocol.steps[request.step - 1].phase.outcome_decoder
+        problem = f"{SERVER}'s request of phase {request.step} carries what nobody announces"
         if decoder is not None:
-            decode_payload(request.payload, decoder, sender=SERVER, problem=problem)
-        elif request.payload != NIL:
+            decode_payload(request.payload, decoder.decode, sender=SERVER, problem=problem)
+        if request.own != NIL or (decoder is None and request.payload != NIL):  # no step has anything for one alone yet
             raise MalformedMessageError(problem, sender=SERVER, role="client", message_type="Request")
 
     def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:
-        is_new, moves = message.phase >= len(self._answers.given), self._position.moves
-        if is_new and Move.REQUEST in moves and self._answers.repeats(message.phase):
+        is_new, moves = message.step >= len(self._answers.given), self._position.moves
+        if is_new and Move.REQUEST in moves and self._answers.repeats(message.step):
             return []  # the server has the report too, from an earlier session
-        scope = None if message.phase >= len(self._protocol.phases) else self._protocol.phases[message.phase].kept
+        scope = None if message.step >= self._num_steps else self._protocol.steps[message.step].phase.kept
         if is_new and scope is not None and Move.WELCOME not in moves:
             # Somebody has reported in the party's name, and from here it could only draw again.
             where = f"{scope}, from this session or an earlier one"
@@ -360,7 +360,7 @@ class ClientMachine:
             return self._leave(JournalError(f"{reason}; nothing was drawn"), "the party's journal lacks its own report")
         if is_new and Move.WELCOME not in moves:
             # The Hello said how many reports there are: a server that has more lets nobody in.
-            reason = f"{SERVER} says that it has a report of phase {message.phase}, which was never sent"
+            reason = f"{SERVER} says that it has a report of phase {message.step}, which was never sent"
             state = self.state.value
             return self._blame(
                 UnexpectedMessageError(
@@ -370,15 +370,15 @@ class ClientMachine:
         if Move.ACKNOWLEDGE not in moves:
             return self._blame(self._unexpected(message))
         self._position.move(Move.ACKNOWLEDGE)
-        if message.phase in self._acknowledged:
+        if message.step in self._acknowledged:
             return []
-        self._acknowledged[message.phase] = message.receipt
-        return [Keep(Acknowledged(message.phase, receipt=message.receipt))] if self._is_durable else []
+        self._acknowledged[message.step] = message.receipt
+        return [Keep(Acknowledged(message.step, receipt=message.receipt))] if self._is_durable else []
 
     def _on_release(self, message: Release) -> list[Effect]:
         if Move.RELEASE not in self._position.moves:
             return self._blame(self._unexpected(message))
-        if len(self._answers.given) < self._num_phases and not message.is_late:
+        if len(self._answers.given) < self._num_steps and not message.is_late:
             return self._blame(self._unexpected(message, "too early a "))
         try:
             ending = self._read(message)
@@ -388,7 +388,7 @@ class ClientMachine:
         self._transcript.add(message)
         self._close(Move.RELEASE)
         # A server that keeps a journal stays until it knows that all have heard.
-        heard = [self._send(Acknowledgement(self._num_phases))] if self._acknowledged or self._is_durable else []
+        heard = [self._send(Acknowledgement(self._num_steps))] if self._acknowledged or self._is_durable else []
         left = Left(release=encode(message), transcript=self._transcript.digest or "") if self._is_durable else None
         return [*([] if left is None else [Keep(left)]), *heard, ending]
 
@@ -398,15 +398,15 @@ class ClientMachine:
         Raises:
             MalformedMessageError: it is not what the protocol declares.
         """
-        decoder, of_own = self._protocol.outcome_decoder, self._protocol.own_outcome_decoder
+        decode_all, decode_own = self._protocol.outcome_decoder.decode, self._protocol.own_outcome_decoder.decode
         problem = f"{SERVER}'s release is no {self._protocol.outcome_type.__name__}"
-        outcome = decode_payload(release.payload, decoder, sender=SERVER, problem=problem)
+        outcome = decode_payload(release.payload, decode_all, sender=SERVER, problem=problem)
         own: msgspec.Struct | None = None
         if release.own != NIL:
             problem = f"what {SERVER}'s release tells {self._party.name} alone is not what the protocol declares"
-            own = decode_payload(release.own, of_own, sender=SERVER, problem=problem)
+            own = decode_payload(release.own, decode_own, sender=SERVER, problem=problem)
         if release.is_late:
-            self._late_phase = self._protocol.phases[len(self._answers.given) - 1].name
+            self._late_phase = self._protocol.steps[len(self._answers.given) - 1].name
         return Finish(outcome, own)
 
     def _leaving(self, reason: str) -> list[Effect]:

@@ -13,8 +13,8 @@ from .states import State
 
 __all__ = ["conflicting_report", "unexpected_message"]
 
-# A server that is told an acknowledgement says nothing of its phase: only the server acknowledges phases.
-_OF_A_PHASE: Final = {Side.CLIENT: (Request, Report, Acknowledgement), Side.SERVER: (Request, Report)}
+# A server that is told an acknowledgement says nothing of its step: only the server acknowledges steps.
+_OF_A_STEP: Final = {Side.CLIENT: (Request, Report, Acknowledgement), Side.SERVER: (Request, Report)}
 
 
 def unexpected_message(
@@ -23,14 +23,14 @@ def unexpected_message(
     """Return the error for a message that is not allowed where the conversation of the side that it came to stands.
 
     Args:
-        phase: the open phase's name; empty where the side does not know it.
+        phase: the open step's name; empty where the side does not know it.
         which: what else to say of the message, in front of its name.
     """
     name = type(message).__name__
-    of_phase = f" of phase {message.phase}" if isinstance(message, _OF_A_PHASE[side]) else ""
+    of_step = f" of phase {message.step}" if isinstance(message, _OF_A_STEP[side]) else ""
     where = f" of phase {phase!r}" if phase else ""
     return UnexpectedMessageError(
-        f"{sender} sent {which}{name}{of_phase} in state {state.value!r}{where}",
+        f"{sender} sent {which}{name}{of_step} in state {state.value!r}{where}",
         sender=sender,
         role=side.value,
         state=state.value,
@@ -39,7 +39,7 @@ def unexpected_message(
 
 
 def conflicting_report(*, sender: str, phase: str, state: State, scope: Scope | None = None) -> ConflictingReportError:
-    """Return the error for a report that differs from an earlier one of the same phase.
+    """Return the error for a report that differs from an earlier one of the same step.
 
     The earlier one is kept in the scope; without one it is of this session.
     """

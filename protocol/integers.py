@@ -5,15 +5,15 @@ report, and in the central model of the value itself. Here each number of a row 
 range. Any MessagePack decoder reads such rows: which of its formats holds a number is the writer's choice.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Annotated, Final
 
 import msgspec
 import numpy as np
 
 from .arrays import IntArray
 
-__all__ = ["bytes_of", "encode_row", "width_of"]
+__all__ = ["RowCodec", "bytes_of", "encode_row", "width_of"]
 
 _WIDTHS: Final = np.array([1, 2, 3, 5, 9], dtype=np.int64)
 """Bytes that MessagePack has formats for: a number alone, or one byte that names the format and 1, 2, 4, 8 more."""
@@ -24,6 +24,35 @@ _FORMATS: Final = {2: (b"\xcc", b"\xd0"), 3: (b"\xcd", b"\xd1"), 5: (b"\xce", b"
 """By width, of numbers from 0 and of those below."""
 _SHORT_ROW: Final = 15
 _ROW: Final = 0xFFFF
+_WIDEST: Final = 9
+_ROWS: Final = msgspec.msgpack.Decoder(list[tuple[int, ...]])
+
+
+class RowCodec:
+    """Rows of so many integers from `low` to `high`, each row in as many bytes as any other.
+
+    Attributes:
+        decode: returns the row that a payload holds; msgspec.DecodeError if there is none.
+        number_bytes: how many bytes each number takes.
+        max_bytes: of a payload, whoever writes it.
+    """
+
+    def __init__(self, length: int, low: int, high: int) -> None:
+        number = Annotated[int, msgspec.Meta(ge=low, le=high)]
+        row = Annotated[tuple[number, ...], msgspec.Meta(min_length=length, max_length=length)]
+        self.decode: Callable[[bytes | msgspec.Raw], tuple[int, ...]] = msgspec.msgpack.Decoder(row).decode
+        self.number_bytes = width_of(low, high)
+        self.max_bytes = _WIDEST * length
+        self._length = length
+
+    def encode(self, row: Sequence[int], /) -> msgspec.Raw:
+        """Return a row as it travels; OverflowError for a number that takes more bytes than any of the range."""
+        return msgspec.Raw(encode_row(row, width=self.number_bytes))
+
+    def decode_all(self, payloads: Sequence[bytes]) -> IntArray:
+        """Return the rows of payloads that were decoded, and so checked, before: int64, shape (n, length)."""
+        rows = _ROWS.decode(b"\xdd" + len(payloads).to_bytes(4, "big") + b"".join(payloads))
+        return np.array(rows, dtype=np.int64).reshape(len(payloads), self._length)
 
 
 def bytes_of(numbers: IntArray) -> IntArray:

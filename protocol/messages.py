@@ -5,7 +5,7 @@ travels as raw msgpack and is decoded only by the side that knows the phase. `en
 only way to the wire: MessagePack arrays, tagged by message type, limited in size.
 
 Who reads sizes, times and order on the network, and no content, learns nothing of a report's numbers from its size:
-all reports of a phase have the same (`phases.Phase.encode_report`). What remains: who takes part (addresses, and the
+all reports of a phase have the same (`phases.Phase.codec`). What remains: who takes part (addresses, and the
 length of a name in `Hello`); how much is public of each (the public row in `Welcome`, what a party chooses of it in
 `Hello`, and whether the release has something for that client alone); who answers, and when, and how long that took,
 which with an exact sampler depends on what it draws; and who leaves. A client that leaves because its budget does not
@@ -14,7 +14,7 @@ allow the session, or because a public row does not fit its private one, shows t
 """
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -89,6 +89,7 @@ def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
     return msgspec.Raw(msgspec.msgpack.encode(msgspec.to_builtins(value, builtin_types=(bytes,))))
 
 
+_REQUEST: Final = 3
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that somebody made up: other types, other text, nesting without end."""
 
@@ -150,11 +151,11 @@ class Described(Protocol):
 class Acknowledgement(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False, forbid_unknown_fields=True):
     """What you said is in my journal. Who has none acknowledges nothing.
 
-    Of a server: your report of phase `phase`; by `receipt` it knows its own word again (`records.receipt_of`). Of a
-    client: your release; `phase` is then the number of phases.
+    Of a server: your report of step `step`; by `receipt` it knows its own word again (`records.receipt_of`). Of a
+    client: your release; `step` is then the number of steps.
     """
 
-    phase: Count
+    step: Count = msgspec.field(name="phase")
     receipt: Annotated[bytes, msgspec.Meta(max_length=MAX_RECEIPT_BYTES)] = b""
 
 
@@ -210,17 +211,21 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, for
         return cls(PROTOCOL_VERSION, protocol.encoded_parameters, tuple(public), charter)
 
 
-class Request(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False, forbid_unknown_fields=True):
-    """Server to client: phase `phase` (from 0) is open; `payload` is the last phase's outcome, or nil."""
+class Request(msgspec.Struct, frozen=True, array_like=True, tag=_REQUEST, gc=False, forbid_unknown_fields=True):
+    """Server to client: step `step` (from 0) is open; `payload` is what the last one published, or nil.
 
-    phase: int
+    `own` is what is for this client alone; without it, the message ends before.
+    """
+
+    step: int = msgspec.field(name="phase")
     payload: msgspec.Raw
+    own: msgspec.Raw = NIL
 
 
 class Report(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False, forbid_unknown_fields=True):
-    """Client to server: my randomized report for phase `phase`, as `phases.Phase.encode_report` writes it."""
+    """Client to server: my answer in step `step`, such as a randomized report, as `phases.Step.codec` writes it."""
 
-    phase: int
+    step: int = msgspec.field(name="phase")
     payload: msgspec.Raw
 
 
@@ -319,7 +324,8 @@ can change."""
 
 def encode(message: Message) -> bytes:
     """Return the bytes of one message; ValueError for more than `MAX_MESSAGE_BYTES`."""
-    payload = _encoder.encode(message)
+    is_shorter = type(message) is Request and message.own == NIL
+    payload = _encoder.encode((_REQUEST, message.step, message.payload) if is_shorter else message)
     if len(payload) > MAX_MESSAGE_BYTES:
         name = type(message).__name__
         raise ValueError(f"a message may have {MAX_MESSAGE_BYTES} bytes, this {name} has {len(payload)}")
@@ -393,11 +399,7 @@ def _is_immutable(info: Any, within: tuple[type, ...] = ()) -> bool:
 
 
 def decode_payload(
-    payload: msgspec.Raw,
-    decoder: msgspec.msgpack.Decoder[DecodedT] | PayloadDecoder[DecodedT],
-    *,
-    sender: str,
-    problem: str,
+    payload: msgspec.Raw, decode: Callable[[msgspec.Raw], DecodedT], *, sender: str, problem: str
 ) -> DecodedT:
     """Return what a message carries, of the type that is declared.
 
@@ -405,6 +407,6 @@ def decode_payload(
         MalformedMessageError: it is something else: `problem` says so, of this sender.
     """
     try:
-        return decoder.decode(payload)
+        return decode(payload)
     except _UNREADABLE as error:
         raise MalformedMessageError(f"{problem}: {error}", sender=sender) from None

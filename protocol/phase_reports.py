@@ -1,8 +1,8 @@
-"""Reports of a session's phases on its server: which phase is open, who reported what in it, what closing it leaves.
+"""Reports of a session's phases on its server: which step is open, who reported what in it, what closing it leaves.
 
-Nothing here sends, or decides when a phase closes (`session_flow`). A phase tallies the parties that have reported in
-it and in all phases before it, each once. All of this is made again from the server's records (`replay`): whatever
-these do not hold must not matter to the result.
+Nothing here sends, or decides when a step closes (`session_flow`). Reports stay as they came until their phase is
+settled. It tallies the parties that have reported in it and in all phases before it, each once. All of this is made
+again from the server's records (`replay`): whatever these do not hold must not matter to the result.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from .plugin_checks import checked_phase_outcome, checked_tally
 from .plugin_faults import blaming, reason_of
 from .population import draw_for_release, released_tally
 from .randomness import NoiseSource
-from .rules import JOIN
+from .rules import names_of
 from .seats import Seat, Seats
 from .states import SESSION, Move, Position, SessionMove, SessionState, State
 from .tally import Tally
@@ -47,9 +47,9 @@ class Attendance(msgspec.Struct, frozen=True):
     """Who takes part in a session so far.
 
     Args:
-        num_received: how many have joined (`JOIN`), and how many have reported in each phase, by its name.
-        present: who has reported in the open phase, or has joined before the first, in roster order.
-        awaited: for whom the open phase still waits, in roster order.
+        num_received: how many have joined (`JOIN`), and how many have reported in each step, by its name.
+        present: who has reported in the open step, or has joined before the first, in roster order.
+        awaited: for whom the open step still waits, in roster order.
     """
 
     num_received: Mapping[str, int]
@@ -69,26 +69,26 @@ class PhaseReports:
     Attributes:
         position: where the session stands.
         seats: the parties'.
-        phase: the number of the open phase; -1 while the parties join.
-        name: what the open phase is called.
+        step: the number of the open step; -1 while the parties join.
         request: what was asked as it opened.
-        reports: those that count, for each phase that was opened, by place.
+        payloads: those that count, as they came, for each step that was opened, by place.
+        closed: of each closed phase the places that count, in order, and their reports.
         tallies: what closed phases left.
     """
 
     __slots__ = (
-        "_closed",
         "_draws",
+        "_open",
         "_protocol",
         "_public",
         "_reads_rows",
-        "name",
+        "closed",
         "names",
-        "phase",
+        "payloads",
         "position",
-        "reports",
         "request",
         "seats",
+        "step",
         "tallies",
         "transcript",
     )
@@ -106,15 +106,15 @@ class PhaseReports:
         self.names = names
         self._public = public
         self._draws = draws
-        self._closed: list[tuple[IntArray, IntArray]] = []  # of each closed phase: places in order, and their reports
-        self._reads_rows = [type(phase).check_report is not Phase.check_report for phase in protocol.phases]
+        self._reads_rows = [type(step.phase).check_report is not Phase.check_report for step in protocol.steps]
         self.transcript = transcript
         self.position = Position(SESSION, SessionState.IDLE)
         self.seats = Seats(names)
-        self.phase = -1
-        self.name = JOIN
+        self.step = -1
+        self._open = protocol.steps[0]  # or it is the next to open
         self.request = Request(0, NIL)
-        self.reports: list[dict[int, tuple[int, ...]]] = []
+        self.payloads: list[dict[int, bytes]] = []
+        self.closed: list[tuple[IntArray, IntArray]] = []
         self.tallies: list[Tally] = []
 
     @property
@@ -124,13 +124,13 @@ class PhaseReports:
 
     @property
     def num_received(self) -> int:
-        """How many have reported in the open phase, or have joined before the first."""
-        return self.seats.num_joined if self.phase < 0 else len(self.reports[self.phase])
+        """How many have reported in the open step, or have joined before the first."""
+        return self.seats.num_joined if self.step < 0 else len(self.payloads[self.step])
 
     @property
     def present(self) -> set[int]:
-        """The places of those who have reported in the open phase, or have joined before the first."""
-        return self.seats.places_in(State.JOINED) if self.phase < 0 else set(self.reports[self.phase])
+        """The places of those who have reported in the open step, or have joined before the first."""
+        return self.seats.places_in(State.JOINED) if self.step < 0 else set(self.payloads[self.step])
 
     @property
     def num_told(self) -> int:
@@ -142,11 +142,11 @@ class PhaseReports:
         """Who takes part so far; None in a session with a phase where that is private."""
         if self._protocol.hides_participation:
             return None
-        phases = [phase.name for phase in self._protocol.phases]
-        counts = [self.seats.num_joined, *map(len, self.reports), *([0] * len(phases))]
+        names = names_of(self._protocol)
+        counts = [self.seats.num_joined, *map(len, self.payloads), *([0] * len(names))]
         present = self.present
         return Attendance(
-            num_received=dict(zip((JOIN, *phases), counts, strict=False)),
+            num_received=dict(zip(names, counts, strict=False)),
             present=tuple(seat.party for seat in self.seats if seat.place in present),
             awaited=tuple(seat.party for seat in self.seats if self.is_under_way and self.seats.awaits(seat)),
         )
@@ -155,33 +155,33 @@ class PhaseReports:
     def kept(self) -> ReceivedReports:
         """The reports of phases that keep theirs, by phase and party."""
         return {
-            phase.name: {self.names[place]: report for place, report in reports.items()}
-            for phase, reports in zip(self._protocol.phases, self.reports, strict=False)
-            if phase.kept is not None
+            step.phase.name: {self.names[place]: step.codec.decode(payload) for place, payload in payloads.items()}
+            for step, payloads in zip(self._protocol.steps, self.payloads, strict=False)
+            if step.phase.kept is not None
         }
 
-    def draws_noise(self, name: str) -> bool:
-        """Return whether the server draws a phase's noise, by the phase's name."""
-        return name in self._draws
+    @property
+    def draws_noise(self) -> bool:
+        """Whether the server draws the noise of the open step's phase."""
+        return self._open.phase.name in self._draws
 
-    def open_phase(self, payload: msgspec.Raw, asked: Collection[Seat]) -> None:
-        """Open the next phase, of these who are asked, with what the phase before it published."""
+    def open_step(self, payload: msgspec.Raw, asked: Collection[Seat]) -> None:
+        """Open the next step, of these who are asked, with what the step before it published."""
         self.position.move(SessionMove.OPEN_PHASE)
-        self.phase += 1
-        self.name = self._protocol.phases[self.phase].name
-        self.reports.append({})
+        self.step += 1
+        self._open = self._protocol.steps[self.step]
+        self.payloads.append({})
         self.seats.ask(asked)
-        self.request = Request(self.phase, payload)
+        self.request = Request(self.step, payload)
         self.transcript.add(self.request)
 
-    def read(self, seat: Seat, payload: msgspec.Raw) -> tuple[int, ...]:
-        """Return the open phase's report that a message of this seat's party carries; MalformedMessageError if none."""
-        phase = self._protocol.phases[self.phase]
-        problem = f"{seat.party}'s report in phase {phase.name!r} is not what the phase declares"
-        values = decode_payload(payload, phase.decoder, sender=seat.party, problem=problem)
-        if self._reads_rows[self.phase]:
+    def read(self, seat: Seat, payload: msgspec.Raw) -> Any:
+        """Return what a message of this seat's party answers in the open step; MalformedMessageError if nothing."""
+        problem = f"{seat.party}'s report in phase {self._open.name!r} is not what the phase declares"
+        values = decode_payload(payload, self._open.codec.decode, sender=seat.party, problem=problem)
+        if self._reads_rows[self.step]:
             try:
-                phase.check_report(values, tuple(self._public[seat.place].tolist()))
+                self._open.phase.check_report(values, tuple(self._public[seat.place].tolist()))
             except ValueError as error:
                 raise MalformedMessageError(f"{problem}: {error}", sender=seat.party) from None
             except Exception as error:
@@ -189,13 +189,13 @@ class PhaseReports:
                 raise MalformedMessageError(f"{problem}: {reason}", sender=seat.party) from error
         return values
 
-    def count(self, seat: Seat, payload: bytes, values: tuple[int, ...]) -> None:
-        """Count a report in the open phase: its payload as it came, and what was read in it."""
-        self.seats.take_report(seat, payload)
-        self.reports[self.phase][seat.place] = values
+    def count(self, seat: Seat, payload: bytes) -> None:
+        """Count a report in the open step: its payload as it came, in which something was read."""
+        self.seats.take_report(seat)
+        self.payloads[self.step][seat.place] = payload
 
     def settle(self, places: Sequence[int], drawn: Tally | None = None) -> msgspec.Struct | None:
-        """Tally the open phase, ask nobody in it any longer, and return what it publishes.
+        """Tally the open step's phase, ask nobody in it any longer, and return what it publishes.
 
         Args:
             places: of the reports that count, in order.
@@ -204,7 +204,7 @@ class PhaseReports:
         Raises:
             PluginError: the protocol's own code fails (`plugin_checks`).
         """
-        phase = self._protocol.phases[self.phase]
+        phase = self._open.phase
         self.seats.close()
         tally = self._tally(phase, places)
         if drawn is None:
@@ -228,9 +228,8 @@ class PhaseReports:
     def _tally(self, phase: Phase, places: Sequence[int]) -> Tally:
         """Tally the parties that have reported in every phase so far."""
         order = np.array(places, dtype=np.int64)
-        of_phase = self.reports[self.phase]
-        reports = np.array([of_phase[place] for place in places], dtype=np.int64)
-        reports = reports.reshape(len(places), phase.num_reported)
-        earlier = [theirs[np.searchsorted(known, order)] for known, theirs in self._closed]
-        self._closed.append((order, reports))
+        payloads = self.payloads[self.step]
+        reports = phase.codec.decode_all([payloads[place] for place in places])
+        earlier = [theirs[np.searchsorted(known, order)] for known, theirs in self.closed]
+        self.closed.append((order, reports))
         return checked_tally(self._protocol, phase, reports, earlier, self._public[order])

@@ -75,10 +75,10 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Client: a phase's report was drawn, and its losses are charged; it may have left, and leaves again as it is.
+    """Client: a step's answer was drawn, and its losses are charged; it may have left, and leaves again as it is.
 
     Args:
-        phase: from 0.
+        step: from 0.
         request: what the server asked by, encoded.
         report: the message that answers it, encoded.
         entries: the losses; none where the report is repeated from an earlier session.
@@ -87,7 +87,7 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unkno
             where nobody does.
     """
 
-    phase: Count
+    step: Count = msgspec.field(name="phase")
     request: bytes
     report: bytes
     entries: tuple[LedgerEntry, ...]
@@ -96,12 +96,12 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unkno
 
 
 class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unknown_fields=True, omit_defaults=True):
-    """Client: the server has said that a phase's report is kept on its side: until then it may have left, once more.
+    """Client: the server has said that a step's answer is kept on its side: until then it may have left, once more.
 
     `at` is when that was kept, as in `Drawn`; `receipt` is what the server knows its word by.
     """
 
-    phase: Count
+    step: Count = msgspec.field(name="phase")
     at: Count = 0
     receipt: bytes = b""
 
@@ -123,9 +123,9 @@ class Left(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True, 
 
 
 class PhaseOpened(msgspec.Struct, frozen=True, tag="opened", forbid_unknown_fields=True):
-    """Server: a phase began, and the parties at these places are asked."""
+    """Server: a step began, and the parties at these places are asked."""
 
-    phase: Count
+    step: Count = msgspec.field(name="phase")
     places: tuple[Count, ...]
 
 
@@ -139,7 +139,7 @@ class Chosen(msgspec.Struct, frozen=True, tag="chosen", forbid_unknown_fields=Tr
 class Accepted(msgspec.Struct, frozen=True, tag="accepted", forbid_unknown_fields=True):
     """Server: a report counts. `report` is its payload, as it came."""
 
-    phase: Count
+    step: Count = msgspec.field(name="phase")
     place: Count
     report: bytes
 
@@ -173,13 +173,13 @@ class KeptTally(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
 
 
 class PhaseClosed(msgspec.Struct, frozen=True, tag="closed", forbid_unknown_fields=True):
-    """Server: a phase ended, and the reports of these places count.
+    """Server: a step ended, and the reports of these places count.
 
     `tally` is the released one where the server drew noise for it, which is never drawn again; else it follows from the
     reports.
     """
 
-    phase: Count
+    step: Count = msgspec.field(name="phase")
     places: tuple[Count, ...]
     tally: KeptTally | None = None
 
@@ -194,18 +194,18 @@ class Broken(msgspec.Struct, frozen=True, tag="broken", kw_only=True, forbid_unk
     first_drop: str
 
 
-def receipt_of(secret: bytes, *, session_id: str, party: str, phase: int) -> bytes:
+def receipt_of(secret: bytes, *, session_id: str, party: str, step: int) -> bytes:
     """Return what a server knows its own acknowledgement by: a keyed digest (BLAKE2b), which nobody else can make.
 
     Args:
         secret: the server's; without one there is none.
         session_id: `Charter.id`.
         party: whose report it has.
-        phase: of which phase.
+        step: of which step.
     """
     if not secret:
         return b""
-    told = msgspec.msgpack.encode((session_id, party, phase))
+    told = msgspec.msgpack.encode((session_id, party, step))
     return hashlib.blake2b(told, key=hashlib.sha256(secret).digest(), digest_size=MAX_RECEIPT_BYTES).digest()
 
 

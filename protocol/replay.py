@@ -37,8 +37,8 @@ class ClientPast(msgspec.Struct, frozen=True):
     """What a party's earlier conversations of a session have left.
 
     Args:
-        answered: the requests, phase by phase, each with its report.
-        acknowledged: the phases whose report the server has said that it keeps, and by what it knows its word.
+        answered: the requests, step by step, each with its report.
+        acknowledged: the steps whose report the server has said that it keeps, and by what it knows its word.
         has_reserved: whether there is room on the ledger for the session.
         heard: how it ended, where the release was heard and is kept.
     """
@@ -79,15 +79,15 @@ def replay_client(
                 request, report = decode(record.request), decode(record.report)
                 if not isinstance(request, Request) or not isinstance(report, Report):
                     raise JournalError("holds something else where a request and its report were kept")
-                if not request.phase == report.phase == record.phase == len(answered):
-                    raise JournalError(f"has a report of phase {record.phase} where {len(answered)} is next")
+                if not request.step == report.step == record.step == len(answered):
+                    raise JournalError(f"has a report of phase {record.step} where {len(answered)} is next")
                 answered.append((request, report))
-            case Acknowledged(phase):
-                acknowledged[phase] = record.receipt
+            case Acknowledged(step):
+                acknowledged[step] = record.receipt
             case Left():
                 has_reserved = False  # whoever left may come back, and say again what it has said
                 heard = record if record.release else heard
-    if len(answered) > len(protocol.phases):
+    if len(answered) > len(protocol.steps):
         raise JournalError(f"has reports of {len(answered)} phases, and {protocol.name!r} fewer")
     return ClientPast(tuple(answered), acknowledged, has_reserved, heard)
 
@@ -98,7 +98,7 @@ def replay_server(
     """Run by a server that has started: take its session up where the records end; everybody's connection is lost.
 
     Returns:
-        What the phase published that was closed last; or the error by which the session has ended.
+        What the step published that was closed last; or the error by which the session has ended.
 
     Raises:
         JournalError: the records are none of this session.
@@ -124,22 +124,23 @@ def replay_server(
 
 
 def _reopen(record: PhaseOpened, phase_reports: PhaseReports, outcome: msgspec.Struct | None) -> None:
-    if record.phase != phase_reports.phase + 1:
-        raise ValueError(f"phase {record.phase} opens after phase {phase_reports.phase}")
+    if record.step != phase_reports.step + 1:
+        raise ValueError(f"phase {record.step} opens after phase {phase_reports.step}")
     asked = [phase_reports.seats.at(place) for place in record.places]
     for seat in phase_reports.seats:
-        seat.is_lost = True  # also who is not asked: it may have been let in later, while the first phase was open
+        seat.is_lost = True  # also who is not asked: it may have been let in later, while the first step was open
     for seat in asked:
         if seat.state is State.NEW:
             seat.move(Move.HELLO)
             seat.move(Move.WELCOME)
-    phase_reports.open_phase(encode_payload(outcome), asked)
+    phase_reports.open_step(encode_payload(outcome), asked)
 
 
 def _recount(record: Accepted, phase_reports: PhaseReports) -> None:
     seat = phase_reports.seats.at(record.place)
-    if not phase_reports.phase and seat.state is State.NEW:  # let in while the first phase was open
+    if not phase_reports.step and seat.state is State.NEW:  # let in while the first step was open
         phase_reports.seats.welcome(seat)
-    if record.phase != phase_reports.phase or seat.state is not State.ASKED:
-        raise ValueError(f"{seat.party} reports in phase {record.phase}, in state {seat.state.value!r}")
-    phase_reports.count(seat, record.report, phase_reports.read(seat, msgspec.Raw(record.report)))
+    if record.step != phase_reports.step or seat.state is not State.ASKED:
+        raise ValueError(f"{seat.party} reports in phase {record.step}, in state {seat.state.value!r}")
+    phase_reports.read(seat, msgspec.Raw(record.report))
+    phase_reports.count(seat, record.report)

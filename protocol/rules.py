@@ -1,6 +1,6 @@
-"""How long a phase waits, and for whom.
+"""How long a step waits, and for whom.
 
-Where it is private who reports in a phase, the phase waits for its deadline and for nobody: whether a quorum was met
+Where it is private who reports in a step, the step waits for its deadline and for nobody: whether a quorum was met
 would tell who came, and so would a phase that closes as soon as all have.
 """
 
@@ -13,10 +13,10 @@ import msgspec
 from .errors import one_of, refuse, require
 from .phases import PhasedProtocol
 
-__all__ = ["DEFAULT_RULES", "JOIN", "PhaseRules", "SessionRules", "hidden_phases"]
+__all__ = ["DEFAULT_RULES", "JOIN", "PhaseRules", "SessionRules", "Wait", "names_of"]
 
 JOIN: Final = "join"
-"""What the time before the first phase is called in rules, deadlines and quorum errors."""
+"""What the time before the first step is called in rules, deadlines and quorum errors."""
 
 
 class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,19 +68,35 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.quorum
 
 
-def hidden_phases(protocol: PhasedProtocol[Any, Any]) -> frozenset[str]:
-    """Return the names of the phases in which it is private who reports; with any of them, `JOIN` is one."""
-    names = [phase.name for phase in protocol.phases if phase.hides_participation]
-    return frozenset([JOIN, *names] if names else [])
+def names_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, bool]:
+    """Return all that a session waits in, `JOIN` and the steps by name, each with whether it is private who reports."""
+    hidden = {step.name: step.phase.hides_participation for step in protocol.steps}
+    return {JOIN: any(hidden.values()), **hidden}
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """How a session waits in one step, or before the first.
+
+    Args:
+        name: the step's, or `JOIN`.
+        deadline_seconds: after which it closes.
+        quorum: how many reports it needs; 0 where it is private who reports.
+        is_hidden: whether that is private.
+    """
+
+    name: str
+    deadline_seconds: float
+    quorum: int
+    is_hidden: bool
 
 
 class SessionRules(PhaseRules, frozen=True, kw_only=True):
-    """The rules of all phases of a session, and of the time before the first one (`JOIN`).
+    """The rules of all steps of a session, and of the time before the first one (`JOIN`).
 
     Args:
-        deadline_seconds: of each phase that `phases` does not name; as of `PhaseRules`.
+        deadline_seconds: of each step that `phases` does not name; as of `PhaseRules`.
         quorum: of each of those, too.
-        phases: the rules of single phases, by name.
+        phases: the rules of single steps, by name: of a phase that is one step, its own.
 
     Raises:
         ConfigurationError: as `PhaseRules`.
@@ -89,22 +105,25 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
     phases: Mapping[str, PhaseRules] = {}
 
     def of(self, name: str) -> PhaseRules:
-        """Return the rules of a phase, by its name."""
+        """Return the rules of a step, by its name."""
         return self.phases.get(name, self)
 
-    def required_by_phase(self, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> dict[str, int]:
-        """Return how many reports each phase needs, by name; 0 where it is private who reports.
+    def waits_of(self, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> tuple[Wait, ...]:
+        """Return how a session waits before the first step, and in each.
 
         Raises:
-            ConfigurationError: a phase has the name of the time before the first one, a rule names no phase, or it asks
+            ConfigurationError: a step has the name of the time before the first one, a rule names no step, or it asks
                 for more parties than there are, or for any where it is private who reports.
         """
-        names = (JOIN, *(phase.name for phase in protocol.phases))
-        refuse(JOIN in names[1:], "phase", JOIN, "named otherwise")
+        names = names_of(protocol)
+        refuse(len(names) == len(protocol.steps), "phase", JOIN, "named otherwise")
         for name in sorted(self.phases):
             require(name in names, "rules", name, one_of(names, name))
-        hidden = hidden_phases(protocol)
-        return {name: self.of(name).required(num_parties, hides_participation=name in hidden) for name in names}
+        return tuple(
+            Wait(name, rules.deadline_seconds, rules.required(num_parties, hides_participation=is_hidden), is_hidden)
+            for name, is_hidden in names.items()
+            for rules in [self.of(name)]
+        )
 
 
 DEFAULT_RULES: Final = SessionRules()

@@ -22,20 +22,18 @@ class Seat(Position[State, Move]):
 
     Attributes:
         num_reports: how many of its reports count.
-        payload: the last of them, to tell the same from another.
         is_lost: whether its connection was lost, so that it may come back: as long as it has reported nothing, or any
             time where the session is durable.
         has_heard: whether it has the release for good.
     """
 
-    __slots__ = ("has_heard", "is_lost", "num_reports", "party", "payload", "place")
+    __slots__ = ("has_heard", "is_lost", "num_reports", "party", "place")
 
     def __init__(self, party: str, place: int) -> None:
         super().__init__(_TABLE, State.NEW)
         self.party = party
         self.place = place
         self.num_reports = 0
-        self.payload = b""
         self.is_lost = False
         self.has_heard = False
 
@@ -45,8 +43,8 @@ class Seats:
 
     Attributes:
         by_party: the seats, in roster order.
-        num_awaited: how many parties can still report in the open phase, or join before the first.
-        num_joined: how many have joined, before the first phase.
+        num_awaited: how many parties can still report in the open step, or join before the first.
+        num_joined: how many have joined, before the first step.
     """
 
     __slots__ = ("_is_joining", "_names", "by_party", "num_awaited", "num_joined")
@@ -71,7 +69,7 @@ class Seats:
         return cleared
 
     def welcome(self, seat: Seat) -> None:
-        """Let a party in. While the first phase is open it is asked at once, though nobody waited for it any longer."""
+        """Let a party in. While the first step is open it is asked at once, though nobody waited for it any longer."""
         seat.move(Move.HELLO)
         seat.move(Move.WELCOME)
         if self._is_joining:
@@ -82,22 +80,21 @@ class Seats:
             self.num_awaited += 1
 
     def ask(self, seats: Iterable[Seat]) -> None:
-        """Open a phase: these are asked, and waited for."""
+        """Open a step: these are asked, and waited for."""
         self._is_joining = False
         self.num_awaited = 0
         for seat in seats:
             seat.move(Move.REQUEST)
             self.num_awaited += 1
 
-    def take_report(self, seat: Seat, payload: bytes) -> None:
+    def take_report(self, seat: Seat) -> None:
         """Take note that a party has reported."""
         seat.move(Move.REPORT)
         seat.num_reports += 1
-        seat.payload = payload
         self.num_awaited -= 1
 
     def close(self) -> None:
-        """Ask nobody in the open phase any longer."""
+        """Ask nobody in the open step any longer."""
         for seat in self:
             if seat.state is State.ASKED:
                 seat.move(Move.CLOSE)

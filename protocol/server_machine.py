@@ -5,16 +5,16 @@ for anything a peer can cause, but returns `Drop` with the error. A report that 
 does next. What clients say is answered here, one conversation at a time; when a phase closes, and what follows for all,
 is `session_flow`, and what was counted is `phase_reports`.
 
-If participation is private (`Phase.hides_participation`), a phase, and joining before it, closes at its deadline and
+If participation is private (`Phase.hides_participation`), a step, and joining before it, closes at its deadline and
 never earlier. It counts everybody who has reported, even if nobody has. `Opened`, `Closed` and the result do not say
 how many.
 
 What the protocol leaves a party to choose of its public row is taken from its Hello. The party is held to it for the
 whole session, whatever happens to its connection.
 
-A durable machine asks to keep each report before it acknowledges it, and each opening and closing of a phase before it
+A durable machine asks to keep each report before it acknowledges it, and each opening and closing of a step before it
 tells of it. It is made again from these records after a restart. In its sessions a lost connection is not a departure:
-the party is waited for until the deadline, may come back in any phase, and is told again what it has to know.
+the party is waited for until the deadline, may come back in any step, and is told again what it has to know.
 """
 
 import functools
@@ -64,8 +64,6 @@ from .views import Happening, View, check_view
 
 __all__ = ["Attendance", "ServerMachine", "SessionResult"]
 
-_WIDEST_NUMBER_BYTES: Final = 9
-"""Of an integer, whoever writes it."""
 _TO_BE_TAKEN_UP: Final = (State.JOINED, State.ASKED, State.REPORTED, State.LATE, State.FINISHED)
 
 
@@ -113,7 +111,7 @@ class ServerMachine:
         self._kept = {name: dict(reports) for name, reports in (kept or {}).items()}
         self._admission = Admission(protocol, roster, mode)
         transcript = Transcript(
-            session=mode.session, protocol=protocol.name, kind=mode.kind.value, num_phases=len(protocol.phases)
+            session=mode.session, protocol=protocol.name, kind=mode.kind.value, num_steps=len(protocol.steps)
         )
         transcript.add(self._admission.welcome)
         self._phase_reports = PhaseReports(
@@ -123,8 +121,8 @@ class ServerMachine:
         self._flow = SessionFlow(
             protocol, phase_reports=self._phase_reports, rules=rules, is_durable=self._is_durable, view=view
         )
-        widest = max((phase.num_reported for phase in protocol.phases), default=0)
-        self.max_received_bytes = min(MAX_MESSAGE_BYTES, MAX_GREETING_BYTES + _WIDEST_NUMBER_BYTES * widest)
+        longest = max(step.codec.max_bytes for step in protocol.steps)
+        self.max_received_bytes = min(MAX_MESSAGE_BYTES, MAX_GREETING_BYTES + longest)
         """The greatest message that a client has reason to send: a report, or an `Abort` with its reason."""
         protocol.check_loss_groups(roster.public)
         for public in {tuple(public): None for public in roster.public.tolist()}:
@@ -137,11 +135,11 @@ class ServerMachine:
 
     @property
     def progress(self) -> tuple[str, int | None, int | None]:
-        """The open phase, how many have reported in it, and how many it still waits for; None where that is private."""
-        name = self._phase_reports.name
-        if self._flow.hides(name):
-            return name, None, None
-        return name, self._phase_reports.num_received, self._seats.num_awaited
+        """The open step, how many have reported in it, and how many it still waits for; None where that is private."""
+        wait = self._flow.wait
+        if wait.is_hidden:
+            return wait.name, None, None
+        return wait.name, self._phase_reports.num_received, self._seats.num_awaited
 
     @property
     def attendance(self) -> Attendance | None:
@@ -150,11 +148,11 @@ class ServerMachine:
 
     @property
     def settled_phase(self) -> str | None:
-        """The open phase where nobody else can report in it, or join; None while somebody can.
+        """The open step where nobody else can report in it, or join; None while somebody can.
 
         For who runs all parties alike, and need not wait for a deadline: to others it may tell who takes part.
         """
-        return self._phase_reports.name if not self._seats.num_awaited and self._phase_reports.is_under_way else None
+        return self._flow.wait.name if not self._seats.num_awaited and self._phase_reports.is_under_way else None
 
     @property
     def kept(self) -> ReceivedReports:
@@ -212,9 +210,9 @@ class ServerMachine:
     def admit(self, hello: Hello, *, fingerprint: str = "") -> None:
         """Check whether a connection may speak for the party that it names; change nothing.
 
-        A party whose connection was lost before it reported anything may come back while the first phase is open. One
+        A party whose connection was lost before it reported anything may come back while the first step is open. One
         that has reported may not: it would have to draw again, which would tell more, and its first report stands.
-        Where the session is durable, a party may come back in any phase, also to hear the release, and one that comes
+        Where the session is durable, a party may come back in any step, also to hear the release, and one that comes
         by its certificate takes the place of a connection that seems to be there: it is told what it has reported, so
         that it draws nothing again.
 
@@ -236,7 +234,7 @@ class ServerMachine:
             reason = f"{hello.party!r} has reported; its first report stands, and nothing is drawn again"
         elif seat.state is not State.NEW and not seat.is_lost:
             reason = f"{hello.party!r} has joined before"
-        elif session is not SessionState.GATHERING and not (seat.is_lost and self._phase_reports.phase == 0):
+        elif session is not SessionState.GATHERING and not (seat.is_lost and self._phase_reports.step == 0):
             reason = f"session {self._session!r} no longer admits anybody"
         elif not SESSION[session]:
             reason = f"session {self._session!r} has ended"
@@ -252,8 +250,8 @@ class ServerMachine:
 
     def _is_outdated(self, seat: Seat, shown: Acknowledgement) -> bool:
         """Return whether this side has acknowledged a report that its records do not have."""
-        receipt = self._receipt_of(party=seat.party, phase=shown.phase)
-        is_missing = seat.num_reports <= shown.phase < len(self._protocol.phases)
+        receipt = self._receipt_of(party=seat.party, step=shown.step)
+        is_missing = seat.num_reports <= shown.step < len(self._protocol.steps)
         return is_missing and self._phase_reports.is_under_way and receipt != b"" and receipt == shown.receipt
 
     def _admits(self, hello: Hello) -> bool:
@@ -271,7 +269,7 @@ class ServerMachine:
         seat = self._seats.by_party[sender]
         moves = seat.moves
         if type(message) is Hello and message.shown is not None and self._is_outdated(seat, message.shown):
-            phase = self._protocol.phases[message.shown.phase].name
+            phase = self._protocol.steps[message.shown.step].name
             reason = (
                 f"is an older copy: a party shows this server's own word that it has a report of phase {phase!r}, and "
                 "there is none in it. Noise would be drawn a second time: put the newest copy back"
@@ -283,7 +281,7 @@ class ServerMachine:
         )
         if not moves and not comes_back:
             # Anything else was on its way when the conversation ended.
-            seat.has_heard |= seat.state is State.FINISHED and message == Acknowledgement(len(self._protocol.phases))
+            seat.has_heard |= seat.state is State.FINISHED and message == Acknowledgement(len(self._protocol.steps))
             return []
         if self._view is not None:
             self._view.record(Happening.RECEIVED, sender, message)
@@ -317,7 +315,7 @@ class ServerMachine:
         if self._view is not None:
             self._view.record(Happening.LOST, sender)
         seat.is_lost = True
-        if self._is_durable and self._phase_reports.phase >= 0:
+        if self._is_durable and self._phase_reports.step >= 0:
             return []  # it may come back
         return self._on_departure(seat)
 
@@ -335,8 +333,8 @@ class ServerMachine:
         return self._drop(seat, error)
 
     def receive_timeout(self, phase: str) -> list[Effect]:
-        """Take note that a phase's deadline has passed; nothing if the phase has closed before."""
-        if phase != self._phase_reports.name or not self._phase_reports.is_under_way:
+        """Take note that a step's deadline has passed, by the step's name; nothing if it has closed before."""
+        if phase != self._flow.wait.name or not self._phase_reports.is_under_way:
             return []
         if self._view is not None:
             self._view.record(Happening.TIMEOUT, phase)
@@ -376,42 +374,43 @@ class ServerMachine:
     def _tell_of_kept(self, seat: Seat) -> list[Effect]:
         if not self._kept:
             return []
-        numbers = [
-            number for number, phase in enumerate(self._protocol.phases) if seat.party in self._kept.get(phase.name, {})
+        return [
+            self._send(seat, Acknowledgement(number))
+            for number, step in enumerate(self._protocol.steps)
+            if seat.party in self._kept.get(step.phase.name, {})
         ]
-        return [self._send(seat, Acknowledgement(number)) for number in numbers]
 
     def _acknowledge(self, seat: Seat) -> list[Effect]:
         if not self._is_durable or not seat.num_reports:
             return []
-        phase = seat.num_reports - 1
-        return [self._send(seat, Acknowledgement(phase, self._receipt_of(party=seat.party, phase=phase)))]
+        step = seat.num_reports - 1
+        return [self._send(seat, Acknowledgement(step, self._receipt_of(party=seat.party, step=step)))]
 
     def _on_report(self, seat: Seat, message: Report) -> list[Effect]:
         if seat.state is State.LATE:
             return []
         phase_reports = self._phase_reports
         payload = bytes(message.payload)
-        if 0 <= message.phase == seat.num_reports - 1:  # the last one again: on its way twice, or asked for by nobody
-            if payload == seat.payload:
+        if 0 <= message.step == seat.num_reports - 1:  # the last one again: on its way twice, or asked for by nobody
+            if payload == phase_reports.payloads[message.step][seat.place]:
                 return self._acknowledge(seat)
-            name = self._protocol.phases[message.phase].name
+            name = self._protocol.steps[message.step].name
             return self._drop(seat, conflicting_report(sender=seat.party, phase=name, state=seat.state))
-        if seat.state is not State.ASKED or message.phase != phase_reports.phase:
+        if seat.state is not State.ASKED or message.step != phase_reports.step:
             return self._drop(seat, self._unexpected(seat, message))
         try:
             values = phase_reports.read(seat, message.payload)
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "server", seat.state.value, "Report"
             return self._drop(seat, error)
-        if self._kept and self._kept.get(phase_reports.name, {}).get(seat.party, values) != values:
-            scope = self._protocol.phases[phase_reports.phase].kept
-            name = phase_reports.name
-            return self._drop(seat, conflicting_report(sender=seat.party, phase=name, state=seat.state, scope=scope))
-        phase_reports.count(seat, payload, values)
+        phase = self._protocol.steps[message.step].phase
+        if self._kept and self._kept.get(phase.name, {}).get(seat.party, values) != values:
+            sender, scope = seat.party, phase.kept
+            return self._drop(seat, conflicting_report(sender=sender, phase=phase.name, state=seat.state, scope=scope))
+        phase_reports.count(seat, payload)
         effects: list[Effect] = []
         if self._is_durable:
-            effects = [Keep(Accepted(phase_reports.phase, seat.place, payload)), *self._acknowledge(seat)]
+            effects = [Keep(Accepted(message.step, seat.place, payload)), *self._acknowledge(seat)]
         return effects if self._seats.num_awaited else effects + self._flow.close_if_complete()
 
     def _on_departure(self, seat: Seat) -> list[Effect]:
@@ -428,6 +427,5 @@ class ServerMachine:
         return send((seat.party,), message, view=self._view)
 
     def _unexpected(self, seat: Seat, message: Message) -> UnexpectedMessageError:
-        return unexpected_message(
-            message, sender=seat.party, side=Side.SERVER, state=seat.state, phase=self._phase_reports.name
-        )
+        phase = self._flow.wait.name
+        return unexpected_message(message, sender=seat.party, side=Side.SERVER, state=seat.state, phase=phase)

@@ -1,7 +1,7 @@
-"""The flow of a session from phase to phase: when a phase closes, and what follows, on every side.
+"""The flow of a session from step to step: when a step closes, and what follows, on every side.
 
-A phase closes when every party that was asked has answered or left, or at its deadline. Without its quorum the session
-ends, and both sides name the missing parties. Where it is private who takes part, only the deadline closes a phase.
+A step closes when every party that was asked has answered or left, or at its deadline. Without its quorum the session
+ends, and both sides name the missing parties. Where it is private who takes part, only the deadline closes a step.
 What is decided is kept before anybody is told.
 """
 
@@ -17,7 +17,7 @@ from .phase_reports import PhaseReports
 from .phases import PhasedProtocol
 from .plugin_checks import checked_outcome, checked_own_outcomes
 from .records import Broken, KeptTally, PhaseClosed, PhaseOpened
-from .rules import SessionRules, hidden_phases
+from .rules import SessionRules, Wait
 from .seats import Seat
 from .states import Move, State
 from .tally import Tally
@@ -97,7 +97,7 @@ class Releases(msgspec.Struct, frozen=True):
 
 
 class SessionFlow:
-    """The flow of one session from phase to phase.
+    """The flow of one session from step to step.
 
     Args:
         is_durable: whether the server keeps records.
@@ -109,13 +109,11 @@ class SessionFlow:
 
     __slots__ = (
         "_first_drop",
-        "_hidden",
         "_is_durable",
         "_phase_reports",
         "_protocol",
-        "_required",
-        "_rules",
         "_view",
+        "_waits",
         "releases",
     )
 
@@ -130,23 +128,21 @@ class SessionFlow:
     ) -> None:
         self._protocol = protocol
         self._phase_reports = phase_reports
-        self._rules = rules
-        self._required = rules.required_by_phase(protocol, num_parties=len(phase_reports.names))
-        self._hidden = hidden_phases(protocol)
+        self._waits = rules.waits_of(protocol, num_parties=len(phase_reports.names))
         self._is_durable = is_durable
         self._view = view
         self._first_drop = ""  # why; unless it is private who takes part
         self.releases: Releases | None = None
 
     @property
-    def deadline(self) -> SetDeadline:
-        """The open phase's."""
-        name = self._phase_reports.name
-        return SetDeadline(name, self._rules.of(name).deadline_seconds)
+    def wait(self) -> Wait:
+        """How the open step waits, or the time before the first one."""
+        return self._waits[self._phase_reports.step + 1]
 
-    def hides(self, name: str) -> bool:
-        """Return whether it is private who reports in a phase, by its name."""
-        return name in self._hidden
+    @property
+    def deadline(self) -> SetDeadline:
+        """The open step's."""
+        return SetDeadline(self.wait.name, self.wait.deadline_seconds)
 
     def note_drop(self, error: RemoteProtocolError) -> None:
         """Take note of why a party is dropped: the first reason is in the server's error if a quorum is missed."""
@@ -154,42 +150,42 @@ class SessionFlow:
             self._first_drop = self._first_drop or str(error)
 
     def close_if_complete(self) -> list[Effect]:
-        """Close the phase as soon as nobody else can report, or as soon as its quorum is out of reach.
+        """Close the step as soon as nobody else can report, or as soon as its quorum is out of reach.
 
         Where it is private who reports, only its deadline closes it: earlier would tell that all have.
         """
         phase_reports, seats = self._phase_reports, self._phase_reports.seats
-        if not phase_reports.is_under_way or phase_reports.name in self._hidden:
+        if not phase_reports.is_under_way or self.wait.is_hidden:
             return []
         if not seats.num_awaited:
             return self.close()
-        if phase_reports.num_received + seats.num_awaited >= self._required[phase_reports.name]:
+        if phase_reports.num_received + seats.num_awaited >= self.wait.quorum:
             return []
-        still_there = phase_reports.present | seats.places_in(State.NEW if phase_reports.phase < 0 else State.ASKED)
+        still_there = phase_reports.present | seats.places_in(State.NEW if phase_reports.step < 0 else State.ASKED)
         return self._abort(phase_reports.num_received, still_there)
 
     def close(self) -> list[Effect]:
-        """Close the open phase with whoever has reported."""
-        phase_reports, name, present = self._phase_reports, self._phase_reports.name, self._phase_reports.present
-        if len(present) < self._required[name]:
+        """Close the open step with whoever has reported."""
+        phase_reports, wait, present = self._phase_reports, self.wait, self._phase_reports.present
+        if len(present) < wait.quorum:
             return self._abort(len(present), present)
-        counts = (None, None) if name in self._hidden else (len(present), len(phase_reports.names) - len(present))
-        if phase_reports.phase < 0:
-            return [Closed(name, *counts, None), *self._open_next(NIL)]
-        phase, places = phase_reports.phase, sorted(present)
+        counts = (None, None) if wait.is_hidden else (len(present), len(phase_reports.names) - len(present))
+        if phase_reports.step < 0:
+            return [Closed(wait.name, *counts, None), *self._open_next(NIL)]
+        step, places = phase_reports.step, sorted(present)
         try:
             outcome = phase_reports.settle(places)
         except PsephosError as error:
             return self.end(error)
-        effects: list[Effect] = [Closed(name, *counts, outcome), *self.follow(outcome)]
+        effects: list[Effect] = [Closed(wait.name, *counts, outcome)]
         if self._is_durable:
-            drawn = KeptTally.of(phase_reports.tallies[phase]) if phase_reports.draws_noise(name) else None
-            effects.insert(0, Keep(PhaseClosed(phase, tuple(places), drawn)))
-        return effects
+            drawn = KeptTally.of(phase_reports.tallies[-1]) if phase_reports.draws_noise else None
+            effects.insert(0, Keep(PhaseClosed(step, tuple(places), drawn)))
+        return [*effects, *self.follow(outcome)]
 
     def follow(self, outcome: msgspec.Struct | None) -> list[Effect]:
-        """Open the next phase, or release after the last; `outcome` is what the phase published that has closed."""
-        if self._phase_reports.phase + 1 == len(self._protocol.phases):
+        """Open the next step, or release after the last; `outcome` is what the step published that has closed."""
+        if self._phase_reports.step + 1 == len(self._protocol.steps):
             return self._release()
         return self._open_next(encode_payload(outcome))
 
@@ -198,17 +194,17 @@ class SessionFlow:
         return [self._send(self._phase_reports.abort(), Abort.because(told or error)), Fail(error)]
 
     def _open_next(self, payload: msgspec.Raw) -> list[Effect]:
-        phase_reports, before = self._phase_reports, self._phase_reports.name
+        phase_reports, before = self._phase_reports, self.wait
         asked = phase_reports.seats.able_to(Move.REQUEST)
-        phase_reports.open_phase(payload, asked)
-        places = tuple([seat.place for seat in asked])
-        if len(asked) < self._required[phase_reports.name]:  # nobody shall pay for a phase that cannot reach its quorum
+        phase_reports.open_step(payload, asked)
+        wait, places = self.wait, tuple([seat.place for seat in asked])
+        if len(asked) < wait.quorum:  # nobody shall pay for a step that cannot reach its quorum
             return self._abort(0, set(places))
-        # Whoever is asked has reported in the phase before.
-        num_asked = None if {phase_reports.name, before} & self._hidden else len(asked)
+        # Whoever is asked has reported in the step before.
+        num_asked = None if wait.is_hidden or before.is_hidden else len(asked)
         return [
-            *([Keep(PhaseOpened(phase_reports.phase, places))] if self._is_durable else []),
-            Opened(phase_reports.name, num_asked),
+            *([Keep(PhaseOpened(phase_reports.step, places))] if self._is_durable else []),
+            Opened(wait.name, num_asked),
             self.deadline,
             self._send([seat.party for seat in asked], phase_reports.request),
         ]
@@ -227,8 +223,8 @@ class SessionFlow:
             outcome,
             tuple(phase_reports.tallies),
             tuple(
-                None if phase.name in self._hidden else len(reports)
-                for phase, reports in zip(self._protocol.phases, phase_reports.reports, strict=True)
+                None if phase.hides_participation else len(places)
+                for phase, (places, _) in zip(self._protocol.phases, phase_reports.closed, strict=True)
             ),
             own_outcomes,
             phase_reports.transcript.digest or "",
@@ -239,14 +235,13 @@ class SessionFlow:
         return [self._send(others, releases.to_all), *to_some, Finish(result)]
 
     def _abort(self, num_received: int, not_missing: set[int]) -> list[Effect]:
-        """End the session without the open phase's quorum, on every side.
+        """End the session without the open step's quorum, on every side.
 
         Missing are those who did not report until the deadline, or, where the quorum was out of reach before, those who
         had gone by then.
         """
-        name = self._phase_reports.name
         missing = [party for place, party in enumerate(self._phase_reports.names) if place not in not_missing]
-        given: dict[str, Any] = {"phase": name, "received": num_received, "required": self._required[name]}
+        given: dict[str, Any] = {"phase": self.wait.name, "received": num_received, "required": self.wait.quorum}
         error = QuorumError(**given, missing=missing, first_drop=self._first_drop)
         # Why a party was dropped may quote its report, which is for nobody but the server.
         effects = self.end(error, told=QuorumError(**given, missing=missing))

@@ -7,7 +7,8 @@ A conversation joins one client with the server. Both ends see the same moves, s
 alphabet (`Move`); the server keeps one state per client, and a client's fault ends that client's row alone.
 `SESSION` is the server's second table: where the session as a whole stands.
 
-A *phase* (weights, opinions) is a step that users know; a *state* is where one end of a conversation stands.
+A *phase* (weights, opinions) is a part of a protocol that users know, and takes one *step* (a request and its answers)
+or several; a *state* is where one end of a conversation stands.
 """
 
 import enum
@@ -32,7 +33,7 @@ class State(enum.Enum):
     GREETED = "greeted"
     """Hello was said, Welcome was not."""
     JOINED = "joined"
-    """Welcome was said; no phase has been asked yet."""
+    """Welcome was said; nothing has been asked yet."""
     ASKED = "asked"
     """A request is open."""
     REPORTED = "reported"

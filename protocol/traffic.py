@@ -1,4 +1,4 @@
-"""How much a session says: messages and bytes of each phase, from the parties to the server and back.
+"""How much a session says: messages and bytes of each step, from the parties to the server and back.
 
 Bytes are those of encoded messages (`messages.encode`). On a socket each has a frame's header besides, and whatever
 encrypts adds its own.
@@ -33,13 +33,13 @@ from .messages import (
 from .phases import PhasedProtocol
 from .plugin_checks import checked_phase_outcome
 from .roles import SessionKind
-from .rules import JOIN
+from .rules import names_of
 from .tally import Tally
 
 __all__ = ["RELEASE", "ExpectedTraffic", "PhaseTraffic", "TrafficMeter"]
 
 RELEASE: Final = "release"
-"""What follows the last phase: the release, and whatever ends a conversation."""
+"""What follows the last step: the release, and whatever ends a conversation."""
 
 # From so many bytes, or elements, on MessagePack's header of a text, or of an array, takes so many bytes more.
 _LONGER_TEXTS: Final = (1 << 5, 1 << 8, 1 << 16)
@@ -47,7 +47,7 @@ _LONGER_ARRAYS: Final = ((1 << 4, 2), (1 << 16, 2))
 
 
 class PhaseTraffic(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said in one phase, by all parties together.
+    """What was said in one step, by all parties together.
 
     Args:
         phase: its name; `rules.JOIN` before the first, and `RELEASE` after the last.
@@ -70,13 +70,13 @@ class TrafficMeter:
     def __init__(self, protocol: PhasedProtocol[Any, Any]) -> None:
         self._names = _rows_of(protocol)
         self._counts = [[0, 0, 0, 0] for _ in self._names]
-        self._num_phases = len(protocol.phases)
+        self._num_steps = len(protocol.steps)
 
     def note(self, message: Message, num_bytes: int, *, times: int | None = None) -> None:
         """Count a message of a party, of so many encoded bytes; or one that the server sends to `times` parties."""
         match message:
-            case Request(phase=phase) | Report(phase=phase) | Acknowledgement(phase=phase):
-                counts = self._counts[1 + phase if 0 <= phase < self._num_phases else -1]
+            case Request(step=step) | Report(step=step) | Acknowledgement(step=step):
+                counts = self._counts[1 + step if 0 <= step < self._num_steps else -1]
             case Hello() | Welcome() | Inquiry() | Terms():
                 counts = self._counts[0]
             case _:
@@ -130,8 +130,8 @@ class ExpectedTraffic:
             self._number * (welcome + header) + int(bytes_of(public).sum()),
         ]
         self._reports = [
-            len(encode(Report(number, phase.encode_report([phase.mechanism.report_range[0]] * phase.num_reported))))
-            for number, phase in enumerate(protocol.phases)
+            len(encode(Report(number, step.codec.encode(step.phase.least_report))))
+            for number, step in enumerate(protocol.steps)
         ]
 
     def of(
@@ -141,11 +141,11 @@ class ExpectedTraffic:
         number, protocol = self._number, self._protocol
         counts = [self._join]
         payload = NIL
-        for place, (phase, report) in enumerate(zip(protocol.phases, self._reports, strict=True)):
+        for place, (step, report) in enumerate(zip(protocol.steps, self._reports, strict=True)):
             request = len(encode(Request(place, payload)))
             counts.append([number, number * report, number, number * request])
-            if place + 1 < len(protocol.phases):
-                published = checked_phase_outcome(protocol, phase, tallies[: place + 1])
+            if place + 1 < len(protocol.steps):
+                published = checked_phase_outcome(protocol, step.phase, tallies[: place + 1])
                 payload = encode_payload(published)
         release = len(encode(Release(encode_payload(outcome))))
         own = sum(len(bytes(encode_payload(each))) - len(bytes(NIL)) for each in own_outcomes.values())
@@ -154,7 +154,7 @@ class ExpectedTraffic:
 
 
 def _rows_of(protocol: PhasedProtocol[Any, Any]) -> tuple[str, ...]:
-    return (JOIN, *(phase.name for phase in protocol.phases), RELEASE)
+    return (*names_of(protocol), RELEASE)
 
 
 def _made(phase: str, counts: Sequence[int]) -> PhaseTraffic:

@@ -5,8 +5,9 @@ Each client sees a session that is right by itself, so that no check of its own 
 what it means to tell all, digests what was told. People who compare the digests (by telephone, on a notice board,
 anywhere but through that server) see whether they took part in one session or in several.
 
-What is digested: version, session, protocol, kind, parameters and charter (id, roster, expiry); phase and payload of
-each request, in order; the release. Not what is for one client alone: its public row, and the release's `own`.
+What is digested: version, session, protocol, kind, parameters and charter (id, roster, expiry); step and payload of
+each request, in order; the release. Not what is for one client alone: its public row, and what is `own` of a request
+or of the release.
 """
 
 import hashlib
@@ -28,18 +29,18 @@ class Transcript:
 
     Args:
         kind: deployment or simulation.
-        num_phases: how many requests there are in all.
+        num_steps: how many requests there are in all.
 
     Attributes:
         add: takes note of the next message; of a request that is repeated, once. Nothing is digested before somebody
             asks.
     """
 
-    __slots__ = ("_num_phases", "_told", "_words", "add")
+    __slots__ = ("_num_steps", "_told", "_words", "add")
 
-    def __init__(self, *, session: str, protocol: str, kind: str, num_phases: int) -> None:
+    def __init__(self, *, session: str, protocol: str, kind: str, num_steps: int) -> None:
         self._words = (session, protocol, kind)
-        self._num_phases = num_phases
+        self._num_steps = num_steps
         self._told: list[Welcome | Request | Release] = []
         self.add: Callable[[Welcome | Request | Release], None] = self._told.append
 
@@ -47,7 +48,7 @@ class Transcript:
     def digest(self) -> str | None:
         """SHA-256 in hexadecimal; None before the release, and for a client that has not heard every request."""
         is_released = bool(self._told) and isinstance(self._told[-1], Release)
-        if not is_released or sum(isinstance(message, Request) for message in self._told) != self._num_phases:
+        if not is_released or sum(isinstance(message, Request) for message in self._told) != self._num_steps:
             return None
         # Each part ends where MessagePack says that it ends: no two sessions have the same bytes.
         digest = hashlib.sha256()
@@ -64,8 +65,8 @@ def _for_all(message: Welcome | Request | Release) -> Welcome | Request | Releas
     match message:
         case Welcome(parameters=parameters, charter=charter):
             return Welcome(PROTOCOL_VERSION, parameters, charter=charter)
-        case Request():
-            return message
+        case Request(step, payload):
+            return Request(step, payload)
         case Release(payload=payload):
             return Release(payload)
 

@@ -10,7 +10,7 @@ import enum
 import msgspec
 
 from .errors import require
-from .messages import Charter, Message
+from .messages import NIL, Charter, Message, Request
 from .roles import SessionKind, Side
 
 __all__ = ["Happening", "Observation", "View", "check_view", "describe"]
@@ -78,13 +78,15 @@ def check_view(view: View | None, kind: SessionKind) -> None:
 def describe(message: Message) -> dict[str, object]:
     """Return a message as plain JSON-able data, its payload decoded, with its type's name first."""
     plain: dict[str, object] = {"type": type(message).__name__}
-    for field in message.__struct_fields__:
+    for field, name in zip(message.__struct_fields__, message.__struct_encode_fields__, strict=True):
         value: object = getattr(message, field)
+        if field == "own" and isinstance(message, Request) and value == NIL:
+            continue  # nor does it travel
         if isinstance(value, msgspec.Raw):
             value = _plain(value)
         elif isinstance(value, Charter):
             value = msgspec.structs.asdict(value)
-        plain[field] = value
+        plain[name] = value
     return plain
 
 

@@ -147,9 +147,7 @@ class Vote:
         """Return the reports of a phase that the server's journal holds."""
         names = list(self.entries)
         records = self.server_records()
-        return {
-            names[each.place]: each.report for each in records if isinstance(each, Accepted) and each.phase == phase
-        }
+        return {names[each.place]: each.report for each in records if isinstance(each, Accepted) and each.step == phase}
 
     def accepted_of(self, party: str) -> list[bytes]:
         """Return the reports of a party that the server's journal holds."""
@@ -207,7 +205,7 @@ class Vote:
         drawn = [record for record in session.records if isinstance(record, Drawn)]
         assert session.num_drawn == len(drawn) == session.num_acknowledged == num_phases
         for phase in range(num_phases):
-            (record,) = [each for each in drawn if each.phase == phase]
+            (record,) = [each for each in drawn if each.step == phase]
             report = decode(record.report)
             assert isinstance(report, Report)
             assert bytes(report.payload) == self.accepted(phase)[party]
@@ -223,10 +221,10 @@ class Vote:
         tallies: list[Any] = []
         earlier: list[Any] = []
         for number, phase in enumerate(protocol.phases):
-            (opened,) = [each for each in records if isinstance(each, PhaseOpened) and each.phase == number]
-            (closed,) = [each for each in records if isinstance(each, PhaseClosed) and each.phase == number]
+            (opened,) = [each for each in records if isinstance(each, PhaseOpened) and each.step == number]
+            (closed,) = [each for each in records if isinstance(each, PhaseClosed) and each.step == number]
             accepted = {
-                each.place: each.report for each in records if isinstance(each, Accepted) and each.phase == number
+                each.place: each.report for each in records if isinstance(each, Accepted) and each.step == number
             }
             assert set(closed.places) == set(accepted) <= set(opened.places)
             reports = np.zeros((len(side.names), phase.num_reported), dtype=np.int64)

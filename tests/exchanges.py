@@ -73,7 +73,7 @@ def encoded_values(payload: bytes) -> tuple[int, list[int]]:
     """Return phase and values of an encoded report."""
     message = decode(payload)
     assert isinstance(message, Report)
-    return message.phase, msgspec.msgpack.decode(message.payload, type=list[int])
+    return message.step, msgspec.msgpack.decode(message.payload, type=list[int])
 
 
 def receive_at_server(server: ServerMachine, sender: str, message: Message, *, fingerprint: str = "") -> list[Effect]:

@@ -38,7 +38,7 @@ def session_of(
     ]
     report = REPORT + session.encode()
     for phase, own in enumerate(entries[:num_drawn]):
-        records += [Drawn(phase=phase, request=b"r", report=report, entries=(own,))]
+        records += [Drawn(step=phase, request=b"r", report=report, entries=(own,))]
     return [*records, Acknowledged(0)] if num_drawn else records
 
 

@@ -313,9 +313,9 @@ class Wire:
                     payload = encode(message)
                     self.up[party].append(payload)
                     if isinstance(message, Report):
-                        sent = self.reports.setdefault((party, message.phase), [])
+                        sent = self.reports.setdefault((party, message.step), [])
                         sent.append(payload)
-                        assert len(set(sent)) == 1, f"{party} drew twice for phase {message.phase}"
+                        assert len(set(sent)) == 1, f"{party} drew twice for phase {message.step}"
                 case Finish(result, own):
                     assert party not in self.outcomes
                     self.outcomes[party] = result

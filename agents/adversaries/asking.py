@@ -1,4 +1,4 @@
-"""Averaging: a server that asks the same phase again and again, to average the noise away."""
+"""Averaging: a server that asks the same step again and again, to average the noise away."""
 
 import dataclasses
 
@@ -14,8 +14,8 @@ class Asker(Deviation):
 
     Corrupt: the server.
 
-    The honest side: a client draws once for each phase, and answers the same request by the same bytes, without another
-    charge; an average of equal numbers says no more than one of them. A request for a phase that is over ends the
+    The honest side: a client draws once for each step, and answers the same request by the same bytes, without another
+    charge; an average of equal numbers says no more than one of them. A request for a step that is over ends the
     session. A new session draws anew and is charged anew: there the ledger's budget, over all sessions of one person,
     is what bounds the average, as long as the ledger outlives the sessions.
 
@@ -23,7 +23,7 @@ class Asker(Deviation):
         times: how often each request is sent again.
 
     Attributes:
-        answers: by client and phase, the payload of every report that came.
+        answers: by client and step, the payload of every report that came.
     """
 
     times: int
@@ -40,6 +40,6 @@ class Asker(Deviation):
         """Keep every answer, and show the agent the first. See `Deviation.incoming`."""
         if not isinstance(message, Report):
             return Passage(inward=(message,))
-        of_phase = self.answers.setdefault((peer, message.phase), [])
-        of_phase.append(bytes(message.payload))
-        return Passage(inward=(message,) if len(of_phase) == 1 else ())
+        of_step = self.answers.setdefault((peer, message.step), [])
+        of_step.append(bytes(message.payload))
+        return Passage(inward=(message,) if len(of_step) == 1 else ())

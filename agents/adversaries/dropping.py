@@ -15,7 +15,7 @@ class Dropper(Deviation):
 
     Corrupt: the server, or the network between it and the others.
 
-    The honest side: a quorum. The server's own code does not close a phase without it, and ends the session with the
+    The honest side: a quorum. The server's own code does not close a step without it, and ends the session with the
     names of the missing, so that a network that drops clients cannot isolate one. A server that is corrupt all through
     would ignore its quorum, and no client can check who else was there; so clients rely on local privacy alone: an
     isolated client's report costs it what any report costs, the ledger's proven ε against a server that sees this one
@@ -25,26 +25,26 @@ class Dropper(Deviation):
 
     Args:
         keeps: the names of those who are served.
-        phase: from 0, the first one in which the others are dropped.
-        hangs_up: on the others as the phase opens, so that they are not asked; else they are asked, and their reports
+        step: from 0, the first one in which the others are dropped.
+        hangs_up: on the others as the step opens, so that they are not asked; else they are asked, and their reports
             are thrown away.
     """
 
     keeps: Collection[str]
-    phase: int = 0
+    step: int = 0
     hangs_up: bool = True
 
     def outgoing(self, peer: str, message: Message) -> Passage:
         """Hang up on the others instead of asking them. See `Deviation.outgoing`."""
-        if self.hangs_up and isinstance(message, Request) and self._drops(peer, message.phase):
+        if self.hangs_up and isinstance(message, Request) and self._drops(peer, message.step):
             return Passage(hangs_up=True)
         return Passage(outward=(message,))
 
     def incoming(self, peer: str, message: Message) -> Passage:
         """Throw away the others' reports. See `Deviation.incoming`."""
-        if isinstance(message, Report) and self._drops(peer, message.phase):
+        if isinstance(message, Report) and self._drops(peer, message.step):
             return Passage()
         return Passage(inward=(message,))
 
-    def _drops(self, peer: str, phase: int) -> bool:
-        return peer not in self.keeps and phase >= self.phase
+    def _drops(self, peer: str, step: int) -> bool:
+        return peer not in self.keeps and step >= self.step

@@ -18,13 +18,13 @@ class Equivocator(Deviation):
     Corrupt: the server.
 
     The honest side: each client digests what it was told (`protocol.transcript`), and people who compare the digests
-    see that they differ; a client cannot notice by itself. It does notice a second request for a phase that differs
+    see that they differ; a client cannot notice by itself. It does notice a second request for a step that differs
     from the first, and ends the session. No report depends on what a request publishes, so that nobody pays more or
     draws otherwise: the harm is that people believe different outcomes.
 
     Args:
         misled: the names of those who are told otherwise.
-        request: given a phase (from 0) and what its request publishes, as plain data, what to say instead.
+        request: given a step (from 0) and what its request publishes, as plain data, what to say instead.
         release: given the outcome as plain data, what to say instead.
     """
 
@@ -36,8 +36,8 @@ class Equivocator(Deviation):
         """Say something else to those who are misled. See `Deviation.outgoing`."""
         if peer in self.misled:
             if isinstance(message, Request) and self.request is not None:
-                changed = self.request(message.phase, msgspec.msgpack.decode(message.payload))
-                message = Request(message.phase, msgspec.Raw(msgspec.msgpack.encode(changed)))
+                changed = self.request(message.step, msgspec.msgpack.decode(message.payload))
+                message = Request(message.step, msgspec.Raw(msgspec.msgpack.encode(changed)))
             elif isinstance(message, Release) and self.release is not None:
                 changed = self.release(msgspec.msgpack.decode(message.payload))
                 payload = msgspec.Raw(msgspec.msgpack.encode(changed))

@@ -24,7 +24,7 @@ class Poisoner(Deviation):
     most between two reports, where a false value that is honestly randomized moves its expectation by 1.
 
     Args:
-        reports: for each phase (from 0) that it poisons, the numbers that it reports; in the other phases it reports
+        reports: for each step (from 0) that it poisons, the numbers that it reports; in the other steps it reports
             what its agent drew.
 
     Source:
@@ -38,7 +38,7 @@ class Poisoner(Deviation):
     def outgoing(self, peer: str, message: Message) -> Passage:
         """Put the chosen report in the place of the drawn one. See `Deviation.outgoing`."""
         del peer
-        if isinstance(message, Report) and message.phase in self.reports:
-            numbers = list(self.reports[message.phase])
-            message = Report(message.phase, msgspec.Raw(msgspec.msgpack.encode(numbers)))
+        if isinstance(message, Report) and message.step in self.reports:
+            numbers = list(self.reports[message.step])
+            message = Report(message.step, msgspec.Raw(msgspec.msgpack.encode(numbers)))
         return Passage(outward=(message,))

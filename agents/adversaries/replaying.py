@@ -28,8 +28,8 @@ class Replayer(Deviation):
 
     Args:
         times: how often its own report is sent again.
-        altered: by phase (from 0), the numbers of a second, different report.
-        captured: by phase, other parties' messages, which follow.
+        altered: by step (from 0), the numbers of a second, different report.
+        captured: by step, other parties' messages, which follow.
     """
 
     times: int = 1
@@ -44,7 +44,7 @@ class Replayer(Deviation):
         if not isinstance(message, Report):
             return Passage(outward=(message,))
         outward: list[Message] = [message] * (1 + self.times)
-        if message.phase in self.altered:
-            numbers = list(self.altered[message.phase])
-            outward.append(Report(message.phase, msgspec.Raw(msgspec.msgpack.encode(numbers))))
-        return Passage(outward=[*outward, *self.captured.get(message.phase, ())])
+        if message.step in self.altered:
+            numbers = list(self.altered[message.step])
+            outward.append(Report(message.step, msgspec.Raw(msgspec.msgpack.encode(numbers))))
+        return Passage(outward=[*outward, *self.captured.get(message.step, ())])

@@ -2,8 +2,8 @@
 
 In each phase the server opens with a request, every client answers with one report (the phase's local
 randomizer applied to columns of its private row), the server tallies the reports, and closing the phase yields
-an outcome that the next request carries. Machines, agents, arrays and replays are all driven by these two
-classes, so a protocol is one module that defines them.
+an outcome that the next request carries. That is one step; a phase that takes several has a request for each.
+Machines, agents, arrays and replays are all driven by these two classes, so a protocol is one module that defines them.
 
 A party's private input is a *row* of integers: indices into public sets, or multiples of a public grid.
 `PhasedProtocol.encode` makes rows from a table as users know it, and each phase names its columns.
@@ -11,12 +11,13 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 
 from ..columns import Column, Entries, missing_column
 from .central_phase import CentralPhase
-from .phase import MAX_VALUES_IN_REPORT, Draw, MechanismGroups, Phase
+from .phase import MAX_VALUES_IN_REPORT, Codec, Draw, MechanismGroups, Phase, Step
 from .phased_protocol import Inputs, OnePhaseProtocol, PhasedProtocol, Truth
 
 __all__ = [
     "MAX_VALUES_IN_REPORT",
     "CentralPhase",
+    "Codec",
     "Column",
     "Draw",
     "Entries",
@@ -25,6 +26,7 @@ __all__ = [
     "OnePhaseProtocol",
     "Phase",
     "PhasedProtocol",
+    "Step",
     "Truth",
     "missing_column",
 ]

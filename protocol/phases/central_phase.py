@@ -1,6 +1,6 @@
-"""The central model: a step whose server sees the values, and draws the noise as the step closes.
+"""The central model: a phase whose server sees the values, and draws the noise as the phase closes.
 
-Whatever is published after such a step is computed from the noisy tally. The clear one is dropped.
+Whatever is published after such a phase is computed from the noisy tally. The clear one is dropped.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ __all__ = ["CentralPhase"]
 
 
 class CentralPhase(GuardedRelease, Phase):
-    """A step in which the server is trusted with the values, and draws the noise itself (the central model).
+    """A phase in which the server is trusted with the values, and draws the noise itself (the central model).
 
     Clients disclose their values, and the server's view has them as they are. When the phase closes, the server
     randomizes the tally once. Everything that is published is computed from the noisy tally, and the clear one is

@@ -1,28 +1,29 @@
-"""One step of a protocol: columns of a private row, a randomizer, a tally, and what closing the step publishes.
+"""One phase of a protocol: columns of a private row, a randomizer, a tally, and what closing the phase publishes.
 
 Clients and server hold the same phase, and each method says which of them runs it. When a phase is made, what it states
 that it costs is held against what it draws (`guard`).
 """
 
 import abc
+import dataclasses
 import functools
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar, Final, TypeAlias, get_type_hints
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, get_type_hints
 
 import msgspec
 
 from ..arrays import IntArray
 from ..errors import require
 from ..guard import Guarded
-from ..integers import encode_row, width_of
+from ..integers import RowCodec
 from ..kept_reports import Scope
 from ..mechanisms import FiniteMechanism, RowMechanism
 from ..messages import MAX_MESSAGE_BYTES, PayloadDecoder
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 
-__all__ = ["MAX_VALUES_IN_REPORT", "Draw", "MechanismGroups", "Phase"]
+__all__ = ["MAX_VALUES_IN_REPORT", "Codec", "Draw", "MechanismGroups", "Phase", "Step"]
 
 Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
 """Applies a mechanism to a row, with randomness of its owner's."""
@@ -34,8 +35,40 @@ MechanismGroups: TypeAlias = Sequence[tuple[RowMechanism, IntArray | slice]]
 MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
 
 
+class Codec(Protocol):
+    """How the answers of a step travel: each as a payload, of a size that says nothing."""
+
+    max_bytes: int
+    """Of a payload, whoever writes it."""
+
+    def encode(self, answer: Any, /) -> msgspec.Raw:
+        """Run by a client: return an answer as it travels."""
+        ...
+
+    def decode(self, payload: bytes | msgspec.Raw, /) -> Any:
+        """Return what a payload holds; msgspec.DecodeError where that is no answer."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """A question to all parties, and the answer of each. What travels, is kept, waits or is measured counts steps.
+
+    How long it waits, and for whom, its name's rules say (`rules.SessionRules`).
+
+    Args:
+        name: unique in its protocol.
+        phase: of which it is a step.
+        codec: of its answers.
+    """
+
+    name: str
+    phase: "Phase"
+    codec: Codec
+
+
 class Phase(Guarded):
-    """One step of a protocol, for clients and server alike.
+    """One phase of a protocol, for clients and server alike.
 
     Where a method takes `public`, that is a person's public row, or the rows of many, shape (n, public columns).
 
@@ -105,15 +138,14 @@ class Phase(Guarded):
         require(is_kept, "kept", f"phase {self.name!r}", allowed)
 
     @functools.cached_property
-    def decoder(self) -> msgspec.msgpack.Decoder[tuple[int, ...]]:
-        """Decodes and checks the payload type that this phase declares.
+    def codec(self) -> RowCodec:
+        """How a report travels: `num_reported` integers in the mechanism's report range, as many bytes as any other."""
+        return RowCodec(self.num_reported, *self.mechanism.report_range)
 
-        A report is an array of `num_reported` integers in the mechanism's report range.
-        """
-        low, high = self.mechanism.report_range
-        number = Annotated[int, msgspec.Meta(ge=low, le=high)]
-        length = msgspec.Meta(min_length=self.num_reported, max_length=self.num_reported)
-        return msgspec.msgpack.Decoder(Annotated[tuple[number, ...], length])
+    @functools.cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that the phase takes, in order: one, whose answer is the report."""
+        return (Step(self.name, self, self.codec),)
 
     @functools.cached_property
     def outcome_decoder(self) -> PayloadDecoder[Any] | None:
@@ -124,15 +156,6 @@ class Phase(Guarded):
             return PayloadDecoder(get_type_hints(type(self).outcome)["return"] | None)
         except (KeyError, NameError, TypeError):  # it declares none, or one that nobody else can read
             return PayloadDecoder(dict[str, Any] | None)
-
-    @functools.cached_property
-    def number_bytes(self) -> int:
-        """How many bytes each number of a report takes: as many as the widest that anybody's can have."""
-        return width_of(*self.mechanism.report_range)
-
-    def encode_report(self, report: Sequence[int]) -> msgspec.Raw:
-        """Run by a client: return a report as it travels, in as many bytes as any other of this phase."""
-        return msgspec.Raw(encode_row(report, width=self.number_bytes))
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
         """Return the local randomizer of one person: `mechanism`, unless overridden.

@@ -23,7 +23,7 @@ from ..messages import MAX_CHOSEN, PayloadDecoder, encode_payload
 from ..privacy import PrivacyLoss, TrustModel
 from ..shown import exact_line
 from ..tally import Tally
-from .phase import Phase
+from .phase import Phase, Step
 
 __all__ = ["Inputs", "OnePhaseProtocol", "PhasedProtocol", "Truth"]
 
@@ -122,6 +122,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             is_hidden = following.hides_participation or not phase.hides_participation
             require(is_hidden, "phases", following.name, allowed)
         return phases
+
+    @functools.cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of all phases, in order; messages, records and rules count these."""
+        return tuple(step for phase in self.phases for step in phase.steps)
 
     @functools.cached_property
     def kept_scopes(self) -> Mapping[str, Scope | None]:

@@ -225,9 +225,9 @@ def count_answers(views: Sequence[View]) -> AnswerCount:
             match observation.happening, observation.message:
                 case Happening.RECEIVED, Request():
                     requests += 1
-                case Happening.SENT, Report(phase, payload):
+                case Happening.SENT, Report(step, payload):
                     reports += 1
-                    payloads.add((view.party, phase, bytes(payload)))
+                    payloads.add((view.party, step, bytes(payload)))
                 case _:
                     pass
     return AnswerCount(requests, reports, len(payloads))

@@ -64,7 +64,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
 def _digest(scene: Scene, view: View) -> str | None:
     """Return what a party's transcript digests to, from its view."""
     transcript = Transcript(
-        session=view.session, protocol=scene.protocol.name, kind=view.kind.value, num_phases=len(scene.protocol.phases)
+        session=view.session, protocol=scene.protocol.name, kind=view.kind.value, num_steps=len(scene.protocol.steps)
     )
     for observation in view.observations:
         message = observation.message

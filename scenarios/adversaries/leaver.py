@@ -25,7 +25,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
 
     def check(self, scene: Scene) -> None:
         self.check_parties_alone(scene)
-        names = [phase.name for phase in scene.protocol.phases]
+        names = [step.name for step in scene.protocol.steps]
         if self.phase and self.phase not in names:
             raise ConfigurationError(field="phase", value=self.phase, allowed=one_of(names, self.phase))
         has_limit = self.above is not None or self.below is not None
@@ -38,7 +38,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return whether the vote went on without them, and what the leavers paid."""
         place = self._place(scene)
-        phase = scene.protocol.phases[place].name
+        phase = scene.protocol.steps[place].name
         left = [name for name in self.members if name in happened.endings or happened.failure is not None]
         failure = happened.failure
         if isinstance(failure, QuorumError):
@@ -76,7 +76,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
         )
 
     def _place(self, scene: Scene) -> int:
-        names = [phase.name for phase in scene.protocol.phases]
+        names = [step.name for step in scene.protocol.steps]
         return names.index(self.phase) if self.phase else len(names) - 1
 
     def _leaves_if(self, outcome: object) -> bool:

@@ -53,7 +53,7 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
             rows.append(
                 {
                     "phase": phase.name,
-                    "bytes a number": phase.number_bytes,
+                    "bytes a number": phase.codec.number_bytes,
                     "bits as sent": as_sent.information,
                     "bits if compact": as_needed.information,
                     "right if compact": as_needed.success,
@@ -97,7 +97,7 @@ def _told_by_sizes(scene: Scene, phase: Phase, attack: Attack, secret: str) -> t
     candidates = _candidates(scene, attack, secret)
     reports, law = _reports_of(scene, phase, candidates.rows[:, phase.columns])
     prior = np.full(len(candidates.labels), 1 / len(candidates.labels))
-    sizes_as_sent = np.array([len(phase.encode_report(report)) for report in reports.tolist()], dtype=np.int64)
+    sizes_as_sent = np.array([len(phase.codec.encode(report)) for report in reports.tolist()], dtype=np.int64)
     as_sent, as_needed = (
         evaluate_channel(_by_size(law, sizes), places=candidates.places, prior=prior)
         for sizes in (sizes_as_sent, bytes_of(reports).sum(axis=1))

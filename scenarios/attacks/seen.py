@@ -244,7 +244,7 @@ class _Gathered:
                 if observation.happening is expected and not self.told[number][place]:
                     phase = self._protocol.phases[number]
                     try:
-                        report = phase.decoder.decode(payload)
+                        report = phase.codec.decode(payload)
                         phase.check_report(report, self._public[place])
                     except Exception:  # noqa: BLE001  whatever somebody's code raises, the server drops the sender
                         return  # a report that was refused tells nothing: no honest party sends one

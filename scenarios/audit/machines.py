@@ -394,8 +394,8 @@ def _others_of(protocol: PhasedProtocol[Any, Any], sent: Sequence[Sequence[Messa
             said = encode(message).replace(msgspec.msgpack.encode(session), b"")
             if isinstance(message, Report):
                 payload = bytes(message.payload)
-                usual = bytes(protocol.phases[message.phase].encode_report(_NUMBERS.decode(payload)))
-                said = repr((message.phase, len(said), usual == payload)).encode()
+                usual = bytes(protocol.steps[message.step].codec.encode(_NUMBERS.decode(payload)))
+                said = repr((message.step, len(said), usual == payload)).encode()
             told.update(repr((place, number, said)).encode())
     return int.from_bytes(told.digest()[:7])
 

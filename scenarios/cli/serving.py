@@ -230,8 +230,7 @@ def _show_session(console: "Console", side: "Served", *, kind: str) -> None:
 
 def _waiting_of(side: "Served") -> list[str]:
     """Return how long phases last whose end does not depend on who comes, since that is private."""
-    from ...protocol.rules import JOIN, hidden_phases
+    from ...protocol.rules import names_of
 
-    hidden = hidden_phases(side.protocol)
-    names = [name for name in (JOIN, *(phase.name for phase in side.protocol.phases)) if name in hidden]
+    names = [name for name, is_hidden in names_of(side.protocol).items() if is_hidden]
     return [f"{name} closes after {side.rules.of(name).deadline_seconds:g} s" for name in names]

@@ -56,13 +56,13 @@ def read_kept(side: Served, folders: Sequence[Path], *, kind: SessionKind) -> Re
     kept: dict[str, dict[str, tuple[int, ...]]] = {name: {} for name in phases}
     for folder in folders:
         earlier = _protocol_of(side, folder)
-        for number, theirs in enumerate(earlier.phases):
+        for number, theirs in enumerate(step.phase for step in earlier.steps):
             if theirs.kept is None or (ours := phases.get(theirs.name)) is None or ours.kept is None:
                 continue
             ours.kept.check(theirs.kept)
             for (name, certificate), payload in _reports(folder, earlier, number):
                 party = by_certificate.get(certificate, name)
-                report = theirs.decoder.decode(payload)
+                report = theirs.codec.decode(payload)
                 if party in roster.names and kept[theirs.name].setdefault(party, report) != report:
                     allowed = f"sessions in which {party} reported the same in phase {theirs.name!r}"
                     raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed)
@@ -90,8 +90,8 @@ def _protocol_of(side: Served, folder: Path) -> PhasedProtocol[Any, Any]:
     return earlier
 
 
-def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], phase: int) -> Iterator[tuple[tuple[str, str], bytes]]:
-    """Yield who has reported in a phase, by name and certificate, and what.
+def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], step: int) -> Iterator[tuple[tuple[str, str], bytes]]:
+    """Yield who has reported in a step, by name and certificate, and what.
 
     Raises:
         ConfigurationError: the folder has no journal, or another roster than the session that its journal is of: its
@@ -115,5 +115,5 @@ def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], phase: int) -> It
     fingerprints = told or [""] * len(names)
     for row in journal.rows:
         record = decode_record(row.body, _decoder, path)
-        if isinstance(record, Accepted) and record.phase == phase:
+        if isinstance(record, Accepted) and record.step == step:
             yield (names[record.place], fingerprints[record.place]), record.report

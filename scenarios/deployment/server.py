@@ -23,7 +23,7 @@ from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
 from ...protocol.records import Accepted, PhaseClosed
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
-from ...protocol.rules import JOIN, hidden_phases
+from ...protocol.rules import names_of
 from ...protocol.server_machine import SessionResult
 from ...protocol.traffic import TrafficMeter
 from ..plugins import find_server_role
@@ -182,8 +182,8 @@ def open_sitting(
         return
     required = {
         f"quorum of {name}": str(side.rules.of(name).required(len(side.names)))
-        for name in (JOIN, *(phase.name for phase in side.protocol.phases))
-        if name not in hidden_phases(side.protocol)
+        for name, is_hidden in names_of(side.protocol).items()
+        if not is_hidden
     }
     configuration = {
         "version of the wire": str(PROTOCOL_VERSION),

@@ -21,7 +21,7 @@ from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.plugin_checks import check_completed, check_own_columns, checked_inputs
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, TrustModel, total_of
 from ...protocol.roster import Roster
-from ...protocol.rules import JOIN, PhaseRules, SessionRules, hidden_phases
+from ...protocol.rules import PhaseRules, SessionRules, names_of
 from ...transports.tap import check_tapped
 from ..adversaries.reading import find_adversary, read_adversaries
 from ..adversaries.role import Role, Scene
@@ -480,23 +480,22 @@ def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:
 
 
 def _check_rules(protocol: PhasedProtocol[Any, Any], rules: SessionRules, *, num_parties: int) -> None:
-    """Raise ConfigurationError unless each rule is a phase's, can be kept by so many parties, and written down.
+    """Raise ConfigurationError unless each rule is a step's, can be kept by so many parties, and written down.
 
     Where it is private who reports, a rule has no quorum.
     """
-    names = (JOIN, *(phase.name for phase in protocol.phases))
-    hidden = hidden_phases(protocol)
+    names = names_of(protocol)
     for name in rules.phases:
         if name not in names:
             raise ConfigurationError(
                 field="phases", value=name, allowed=f"rules for {', '.join(names)}{did_you_mean(name, names)}"
             )
-    for name in names:
+    for name, is_hidden in names.items():
         rule = rules.of(name)
         try:
-            rule.required(num_parties, hides_participation=name in hidden)
+            rule.required(num_parties, hides_participation=is_hidden)
         except ConfigurationError as error:
-            if not (name in hidden and name in rules.phases and rule.quorum != rules.quorum):
+            if not (is_hidden and name in rules.phases and rule.quorum != rules.quorum):
                 raise
             field = f"phases.{name}.{error.field}"
             raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None

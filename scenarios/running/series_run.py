@@ -22,7 +22,7 @@ from ...protocol.kept_reports import Kept, KeptReports, check_values
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, common_relation, total_of
 from ...protocol.roles import SessionKind
-from ...protocol.rules import JOIN, hidden_phases
+from ...protocol.rules import names_of
 from ..adversaries.role import Lesson, Role, Voted
 from ..plugins import ARRAY
 from ..presentation.numbers import some
@@ -297,19 +297,17 @@ def _without(side: Local, vote: Vote, refused: Mapping[str, BudgetExceededError]
         ConfigurationError: the others cannot hold it.
     """
     scenario, protocol = side.scenario, side.protocol
-    hidden = hidden_phases(protocol)
+    names = names_of(protocol)
     remaining = len(side.names) - len(refused)
     required: dict[str, int] = {}
-    for name in (JOIN, *(phase.name for phase in protocol.phases)):
-        if name in hidden:
-            continue
+    for name in (name for name, is_hidden in names.items() if not is_hidden):
         required[name] = side.rules.of(name).required(len(side.names))
         if remaining < required[name]:
             raise QuorumError(
                 phase=name, received=remaining, required=required[name], missing=tuple(refused), first_drop=_NO_ROOM
             )
     changes: dict[str, Any] = {}
-    if not hidden:
+    if not any(names.values()):
         changes["quorum"] = side.rules.required(len(side.names))
     changes["phases"] = {
         name: {**own, "quorum": required[name]} if "quorum" in own and name in required else own

@@ -62,7 +62,7 @@ def _check_wire(case: ProtocolCase) -> None:
     for phase, drawn in zip(case.protocol.phases, case.reports(), strict=True):
         reports: list[list[int]] = drawn.tolist()
         for report, own in zip(reports, public, strict=True):
-            told = list(phase.decoder.decode(phase.encode_report(report)))
+            told = list(phase.codec.decode(phase.codec.encode(report)))
             require(told == report, f"in phase {phase.name!r} {report[:12]} arrives as {told[:12]}")
             phase.check_report(report, own)
 

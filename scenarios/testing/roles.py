@@ -144,7 +144,7 @@ def _check_honest(case: _RoleCase) -> None:
             reports: dict[int, set[bytes]] = collections.defaultdict(set)
             for message in sent:
                 if isinstance(message, Report):
-                    reports[message.phase].add(bytes(message.payload))
+                    reports[message.step].add(bytes(message.payload))
             drawn = {phase: len(own) for phase, own in reports.items() if len(own) > 1}
             require(not drawn, f"{view.party!r} drew more than one report in phases {sorted(drawn)}")
 

@@ -339,7 +339,7 @@ async def test_a_second_connection_with_a_taken_name_is_refused_and_the_first_go
         assert isinstance(abort, Abort)
         assert abort.reason == "'carol' has joined before"
         await carol.send([report(0, 1)])
-        assert (await next_request(carol)).phase == 1
+        assert (await next_request(carol)).step == 1
         await carol.send([report(1, 0, 1)])
         assert [type(message) for message in await messages_until_the_end_or_release(carol)] == [Release]
     session.assert_two_have_decided(3, 3)

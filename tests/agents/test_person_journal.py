@@ -50,7 +50,7 @@ def reserved(
 
 def drawn(phase: int, epsilon: float, *, report: bytes = b"report", session: str = "spring") -> Drawn:
     return Drawn(
-        phase=phase,
+        step=phase,
         request=b"request",
         report=report + b" %d" % phase,
         entries=(entry_of(epsilon, PHASES[phase], session=session),),

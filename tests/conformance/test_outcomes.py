@@ -45,7 +45,7 @@ def test_an_outcome_whose_parts_do_not_fit_is_refused_or_can_be_shown(scenario: 
     for spoiled in shorter(whole):
         payload = msgspec.Raw(msgspec.msgpack.encode(spoiled))
         try:
-            outcome = decode_payload(payload, decoder, sender="server", problem="no outcome")
+            outcome = decode_payload(payload, decoder.decode, sender="server", problem="no outcome")
         except MalformedMessageError:
             num_refused += 1
             continue

@@ -20,9 +20,7 @@ from psephos.protocol import (
 )
 from psephos.protocol.effects import Charged, Send
 from psephos.protocol.errors import MalformedMessageError
-from psephos.protocol.messages import (
-    Request,
-)
+from psephos.protocol.messages import NIL, Request
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.states import State
 
@@ -54,7 +52,7 @@ def test_a_report_is_charged_then_drawn_then_sent() -> None:
     expected = SimulatedNoise(1, session=SESSION_NAME).randomize(
         VOTE.phases[1].mechanism, ROW[1:3], protocol="dpwevote", phase="opinions", place=0
     )
-    assert (report.phase, msgspec.msgpack.decode(report.payload)) == (1, expected)
+    assert (report.step, msgspec.msgpack.decode(report.payload)) == (1, expected)
 
 
 def test_the_same_request_again_gets_the_same_bytes_and_nothing_new_is_charged() -> None:
@@ -135,6 +133,15 @@ def test_a_request_that_carries_what_its_phase_does_not_announce_is_the_servers_
     assert noise.draws == [("weights", 0)]
 
 
+def test_a_request_with_something_for_one_party_alone_is_the_servers_fault() -> None:
+    noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
+    client = client_in(State.JOINED, ledger=Ledger("p0"), noise=noise)
+    error = failure_of(client.receive(SERVER, Request(0, NIL, raw([1]))))
+    assert isinstance(error, MalformedMessageError)
+    assert str(error) == "server's request of phase 0 carries what nobody announces"
+    assert noise.draws == []
+
+
 def test_what_a_phase_announces_is_answered() -> None:
     client = client_in(State.REPORTED, ledger=Ledger("p0"), noise=SimulatedNoise(1, session=SESSION_NAME))
-    assert report_of(client.receive(SERVER, Request(1, published()))).phase == 1
+    assert report_of(client.receive(SERVER, Request(1, published()))).step == 1

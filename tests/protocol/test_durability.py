@@ -208,19 +208,19 @@ class World:
 
     def _note(self, sender: str, recipient: str, message: Message) -> None:
         if isinstance(message, Report):
-            self.sent[sender, message.phase].add(encode(message))
+            self.sent[sender, message.step].add(encode(message))
             drawn = [each for each in self.kept_by_client[sender] if isinstance(each, Drawn)]
             assert encode(message) in {each.report for each in drawn}, "a report left before it was kept"
         elif isinstance(message, Acknowledgement) and sender == SERVER:
             place = self.session.names.index(recipient)
-            kept = {(each.phase, each.place) for each in self.kept_by_server if isinstance(each, Accepted)}
-            assert (message.phase, place) in kept, "a report was acknowledged before it was kept"
+            kept = {(each.step, each.place) for each in self.kept_by_server if isinstance(each, Accepted)}
+            assert (message.step, place) in kept, "a report was acknowledged before it was kept"
         elif isinstance(message, Request):
-            opened = {each.phase for each in self.kept_by_server if isinstance(each, PhaseOpened)}
-            assert message.phase in opened, "a phase was told before its opening was kept"
-            self.told["request", message.phase].add(encode(message))
+            opened = {each.step for each in self.kept_by_server if isinstance(each, PhaseOpened)}
+            assert message.step in opened, "a phase was told before its opening was kept"
+            self.told["request", message.step].add(encode(message))
         elif isinstance(message, Release):
-            closed = {each.phase for each in self.kept_by_server if isinstance(each, PhaseClosed)}
+            closed = {each.step for each in self.kept_by_server if isinstance(each, PhaseClosed)}
             assert len(closed) == len(self.session.protocol.phases), "a release was told before it was kept"
             self.told["release", 0].add(bytes(message.payload))
 
@@ -272,7 +272,7 @@ def test_a_crash_at_any_record_costs_nothing_and_draws_nothing_again(
         assert set(result.num_received) <= {3, None}
         assert all(world.results[name] == result.outcome for name in world.session.names)
         for name, records in world.kept_by_client.items():
-            drawn = [record.phase for record in records if isinstance(record, Drawn)]
+            drawn = [record.step for record in records if isinstance(record, Drawn)]
             assert drawn == list(range(len(world.session.protocol.phases))), name
             self_told = records[-1]
             assert isinstance(self_told, Left)
@@ -422,7 +422,7 @@ ALTERED: list[tuple[Alteration, str]] = [
         "has this session's id for 'p1'",
     ),
     (
-        lambda reserved, drawn: [reserved, msgspec.structs.replace(drawn, phase=1)],
+        lambda reserved, drawn: [reserved, msgspec.structs.replace(drawn, step=1)],
         "has a report of phase 1 where 0 is next",
     ),
     (lambda reserved, drawn: [reserved, drawn, drawn], "has a report of phase 0 where 1 is next"),
@@ -572,7 +572,7 @@ def test_a_party_that_lacks_a_report_of_its_own_is_not_let_in(num_known: int, *,
 
 
 def receipt(phase: int, party: str = "p0", *, secret: bytes = SECRET, session_id: str = CHARTER.id) -> Acknowledgement:
-    return Acknowledgement(phase, receipt_of(secret, session_id=session_id, party=party, phase=phase))
+    return Acknowledgement(phase, receipt_of(secret, session_id=session_id, party=party, step=phase))
 
 
 def test_a_server_whose_records_lack_what_it_has_acknowledged_goes_on_with_nothing() -> None:
@@ -588,8 +588,8 @@ def test_a_server_whose_records_lack_what_it_has_acknowledged_goes_on_with_nothi
         outdated = [kept[place] for place in acknowledged if place >= length]
         (first, *_) = [each for each in outdated if isinstance(each, Accepted)]
         party = world.session.names[first.place]
-        shown = [each for each in world.kept_by_client[party] if isinstance(each, Acknowledged)][first.phase]
-        back = greeting(party, num_reports=first.phase + 1, shown=Acknowledgement(shown.phase, shown.receipt))
+        shown = [each for each in world.kept_by_client[party] if isinstance(each, Acknowledged)][first.step]
+        back = greeting(party, num_reports=first.step + 1, shown=Acknowledgement(shown.step, shown.receipt))
         again.admit(back, fingerprint=world.session.roster.fingerprint_of(party))
         effects = again.receive(party, back)
         error = failure_of(effects)
@@ -625,7 +625,7 @@ def test_nobody_ends_a_session_by_a_word_that_is_not_the_servers(shown: Acknowle
 
 def test_a_server_without_a_secret_knows_no_word_of_its_own() -> None:
     server = opened(make_session())
-    back = greeting("p0", num_reports=1, shown=Acknowledgement(0, receipt_of(b"", session_id="", party="p0", phase=0)))
+    back = greeting("p0", num_reports=1, shown=Acknowledgement(0, receipt_of(b"", session_id="", party="p0", step=0)))
     assert [type(message) for _, message in messages_of(server.receive("p0", back))] == [Welcome, Request]
 
 
@@ -687,6 +687,12 @@ def test_each_side_keeps_what_its_table_says_and_the_server_waits_for_all_who_ha
     again = world.session.server(noise=noise_of_life(9), records=world.kept_by_server, secret=SECRET)
     again.start()
     assert again.awaits_listeners
+
+
+def test_a_record_names_its_step_as_journals_do_that_were_written_before() -> None:
+    records = [Drawn(step=1, request=b"", report=b"", entries=()), Acknowledged(1), PhaseOpened(1, ())]
+    records += [Accepted(1, 0, b""), PhaseClosed(1, ())]
+    assert [msgspec.to_builtins(record)["phase"] for record in records] == [1] * 5
 
 
 def test_a_word_of_the_release_before_there_is_one_is_unexpected() -> None:

@@ -31,7 +31,7 @@ from psephos.protocol.messages import Message, Release
 from psephos.protocol.phases import CentralPhase, Column, PhasedProtocol
 from psephos.protocol.population import released_tally
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
-from psephos.protocol.rules import JOIN, hidden_phases
+from psephos.protocol.rules import JOIN, names_of
 from psephos.protocol.server_machine import SessionResult
 from psephos.protocol.states import SESSION, SessionState
 from psephos.protocol.views import Happening
@@ -250,8 +250,8 @@ def test_a_phase_that_waits_for_its_deadline_must_have_one() -> None:
 def test_no_quorum_named_is_everybody_where_participation_is_public() -> None:
     assert PhaseRules().required(7) == 7
     assert PhaseRules().required(7, hides_participation=True) == 0
-    assert hidden_phases(make_fair_vote(3, 2)) == frozenset()
-    assert hidden_phases(make_fair_vote(3, 2, relation=ADD)) == {JOIN, "rankings"}
+    assert names_of(make_fair_vote(3, 2)) == {JOIN: False, "rankings": False}
+    assert names_of(make_fair_vote(3, 2, relation=ADD)) == {JOIN: True, "rankings": True}
 
 
 # Phases of both kinds.

@@ -8,7 +8,7 @@ import pytest
 from helpers import make_fair_vote, make_preferences, make_vote
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol.integers import bytes_of, encode_row, width_of
+from psephos.protocol.integers import RowCodec, bytes_of, encode_row, width_of
 from psephos.protocol.messages import MAX_MESSAGE_BYTES, Report, encode
 from psephos.protocol.moral_preferences import Paradigm
 from psephos.protocol.phases import MAX_VALUES_IN_REPORT, Phase, PhasedProtocol
@@ -82,9 +82,14 @@ def test_all_reports_of_a_phase_have_one_size(phase: Phase, data: st.DataObject)
         low, high
     )
     report = data.draw(st.lists(numbers, min_size=phase.num_reported, max_size=phase.num_reported))
-    payload = phase.encode_report(report)
-    assert phase.decoder.decode(payload) == tuple(report)
-    assert len(bytes(payload)) == len(bytes(phase.encode_report([low] * phase.num_reported)))
+    payload = phase.codec.encode(report)
+    assert phase.codec.decode(payload) == tuple(report)
+    assert phase.codec.decode_all([bytes(payload), msgspec.msgpack.encode(report)]).tolist() == [report, report]
+    assert len(bytes(payload)) == len(bytes(phase.codec.encode([low] * phase.num_reported)))
+
+
+def test_no_payloads_are_no_rows() -> None:
+    assert RowCodec(3, 0, 1).decode_all([]).shape == (0, 3)
 
 
 def test_the_largest_report_fits_into_a_message() -> None:

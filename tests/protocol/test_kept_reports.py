@@ -81,7 +81,7 @@ def test_kept_report_is_repeated_and_neither_drawn_nor_charged() -> None:
     client = make_client(session, kept_report(2))
     welcomed(session, client)
     effects = client.receive(SERVER, Request(0, NIL))
-    assert reports_of(effects) == [Report(0, VOTE.phases[0].encode_report((2,)))]
+    assert reports_of(effects) == [Report(0, VOTE.phases[0].codec.encode((2,)))]
     assert not [effect for effect in effects if isinstance(effect, Charged)]
     client.receive(SERVER, Request(1, NIL))
     assert session.noise.draws == [("opinions", 0)]
@@ -107,7 +107,7 @@ def test_first_session_leaves_what_it_drew() -> None:
     client = make_client(session)
     welcomed(session, client)
     (report,) = reports_of(client.receive(SERVER, Request(0, NIL)))
-    drawn = VOTE.phases[0].decoder.decode(bytes(report.payload))
+    drawn = VOTE.phases[0].codec.decode(report.payload)
     assert client.kept == {"weights": drawn}
     client.receive(SERVER, Request(1, NIL))
     assert client.kept == {"weights": drawn}

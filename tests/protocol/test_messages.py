@@ -50,12 +50,13 @@ MESSAGES: list[Message] = [
         kind="simulation",
         party="p0",
         num_reports=2,
-        shown=Acknowledgement(phase=1, receipt=bytes(range(32))),
+        shown=Acknowledgement(step=1, receipt=bytes(range(32))),
     ),
     Welcome(version=9, parameters=raw({"epsilon": 1.0})),
     Welcome(version=9, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1), charter=CHARTER),
-    Request(phase=1, payload=raw(None)),
-    Report(phase=0, payload=raw([1, 2])),
+    Request(step=1, payload=raw(None)),
+    Request(step=1, payload=raw(None), own=raw([7])),
+    Report(step=0, payload=raw([1, 2])),
     Release(payload=raw({"passed": True})),
     Release(payload=raw({"passed": True}), own=raw({"score": 7})),
     Release(payload=raw({"passed": True}), is_late=True),
@@ -73,8 +74,8 @@ MESSAGES: list[Message] = [
         public=(128,),
         charter=CHARTER,
     ),
-    Acknowledgement(phase=1),
-    Acknowledgement(phase=1, receipt=b"\x01\x02"),
+    Acknowledgement(step=1),
+    Acknowledgement(step=1, receipt=b"\x01\x02"),
 ]
 TYPES: list[type[Message]] = [Hello, Welcome, Request, Report, Release, Abort, Inquiry, Terms, Acknowledgement]
 ID = "d920" + "30313233343536373839616263646566" * 2
@@ -87,6 +88,7 @@ WIRE = [
     "950209 81a7657073696c6f6ecb3ff0000000000000 90" + NO_CHARTER,
     "950209 81a7657073696c6f6ecb3ff0000000000000 9304cd012cff" + ALL_OF_IT,
     "930301c0",
+    "940301c0 9107",
     "930400920102",
     "940581a6706173736564c3 c0 c2",
     "940581a6706173736564c3 81a573636f726507 c2",
@@ -126,6 +128,8 @@ def test_any_bytes_are_a_message_or_malformed(payload: bytes) -> None:
 def test_a_truncation_bytes_after_a_message_and_a_field_too_many_are_malformed(message: Message) -> None:
     payload = encode(message)
     fields: list[object] = msgspec.msgpack.decode(payload, type=list[object])
+    if isinstance(message, Request) and message.own == NIL:
+        fields.append(None)
     truncations = [payload[:length] for length in range(len(payload))]
     for malformed in (*truncations, payload + b"\x00", msgspec.msgpack.encode([*fields, 0])):
         with pytest.raises(MalformedMessageError):

@@ -5,6 +5,7 @@ import math
 import pytest
 from helpers import make_vote
 from psephos.protocol import JOIN, ConfigurationError, PhaseRules, SessionRules
+from psephos.protocol.rules import Wait
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan])
@@ -52,5 +53,8 @@ def test_a_phase_that_is_not_named_has_the_sessions_rules() -> None:
     rules = SessionRules(deadline_seconds=9.0, quorum=0.5, phases={"weights": of_weights})
     assert rules.of("weights") == of_weights
     assert (rules.of("opinions").deadline_seconds, rules.of("opinions").quorum) == (9.0, 0.5)
-    required = rules.required_by_phase(make_vote(), num_parties=5)
-    assert required == {JOIN: 3, "weights": 5, "opinions": 3}
+    assert rules.waits_of(make_vote(), num_parties=5) == (
+        Wait(JOIN, 9.0, 3, is_hidden=False),
+        Wait("weights", 7.0, 5, is_hidden=False),
+        Wait("opinions", 9.0, 3, is_hidden=False),
+    )

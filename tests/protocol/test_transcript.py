@@ -15,7 +15,7 @@ TOLD: list[Welcome | Request | Release] = [WELCOME, Request(0, NIL), Request(1, 
 def digest_of(
     *told: Welcome | Request | Release, session: str = "s", protocol: str = "p", kind: str = "simulation"
 ) -> str:
-    transcript = Transcript(session=session, protocol=protocol, kind=kind, num_phases=2)
+    transcript = Transcript(session=session, protocol=protocol, kind=kind, num_steps=2)
     for message in told:
         assert transcript.digest is None
         transcript.add(message)
@@ -53,14 +53,15 @@ def test_whatever_everybody_is_told_changes_the_digest(change: Callable[[], str]
 def test_what_is_for_one_client_alone_changes_nothing() -> None:
     alone = [
         Welcome(PROTOCOL_VERSION, raw({"epsilon": 1.0}), (7,)),
-        *TOLD[1:3],
+        Request(0, NIL, raw([1])),
+        Request(1, raw([1]), raw([2])),
         Release(raw({"x": 1}), raw({"own": 1})),
     ]
     assert digest_of(*alone) == digest_of(*TOLD)
 
 
 def test_who_has_not_heard_every_request_has_no_digest() -> None:
-    transcript = Transcript(session="s", protocol="p", kind="simulation", num_phases=2)
+    transcript = Transcript(session="s", protocol="p", kind="simulation", num_steps=2)
     for message in (TOLD[0], TOLD[1], TOLD[3]):
         transcript.add(message)
         assert transcript.digest is None

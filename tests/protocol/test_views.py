@@ -51,6 +51,7 @@ def test_views_share_nothing() -> None:
     ("message", "plain"),
     [
         (Request(1, raw({"quota": 2.5})), {"type": "Request", "phase": 1, "payload": {"quota": 2.5}}),
+        (Request(1, raw(None), raw(3)), {"type": "Request", "phase": 1, "payload": None, "own": 3}),
         (Report(0, raw([1, 2])), {"type": "Report", "phase": 0, "payload": [1, 2]}),
         (Release(raw(None)), {"type": "Release", "payload": None, "own": None, "is_late": False}),
         (

@@ -128,7 +128,7 @@ class Observer:
             number = self._number_of[row.session]
             self._check_time(name, _of_person.decode(row.body))
             match record := _of_person.decode(row.body):
-                case Drawn(phase=phase):
+                case Drawn(step=phase):
                     self._drawn[number, name, phase] = record
                     paid = sum(entry.proven for entry in record.entries)
                     is_repeated = self._note_kept(name, record)
@@ -170,7 +170,7 @@ class Observer:
         for (number, phase, place), report in self._accepted.items():
             other, step = self._held[number], self._held[number].protocol.phases[phase]
             if step.kept is not None and other is not held and other.protocol is held.protocol:
-                kept.setdefault(step.name, {})[other.roster.names[place]] = step.decoder.decode(report)
+                kept.setdefault(step.name, {})[other.roster.names[place]] = step.codec.decode(report)
         return kept
 
     def _note_of_server(self, number: int, record: ServerRecord) -> None:
@@ -196,13 +196,13 @@ class Observer:
     def note_left(self, held: "Held", party: str, message: Message, payload: bytes) -> None:
         if not isinstance(message, Report):
             return
-        address = (held.number, party, message.phase)
+        address = (held.number, party, message.step)
         before = self._left.setdefault(address, payload)
         if before != payload:
-            self.broke("no phase is drawn twice", f"{party} sent two reports of phase {message.phase}")
+            self.broke("no phase is drawn twice", f"{party} sent two reports of phase {message.step}")
         drawn = self._drawn.get(address)
         if drawn is None or drawn.report != payload:
-            self.broke("the ledger covers what was sent", f"{party}'s report of phase {message.phase} is not durable")
+            self.broke("the ledger covers what was sent", f"{party}'s report of phase {message.step} is not durable")
 
     def note_told(self, held: "Held", party: str, message: Message) -> None:
         """Take note of what leaves a server."""

@@ -148,10 +148,11 @@ def a_report_is_counted_twice_after_a_reconnection() -> Patches:
         def take_up(self: Any, seat: Seat) -> list[Effect]:
             effects: list[Effect] = method(self, seat)
             phase_reports: PhaseReports = getattr(self, "_phase_reports")  # noqa: B009  a fault may reach inside
-            if seat.state is State.REPORTED and phase_reports.reports:
-                counted = phase_reports.reports[-1].get(seat.place)
+            if seat.state is State.REPORTED and phase_reports.payloads:
+                counted = phase_reports.payloads[-1].get(seat.place)
                 if counted is not None:
-                    phase_reports.reports[-1][seat.place] = tuple(2 * value for value in counted)
+                    doubled = [2 * value for value in msgspec.msgpack.decode(counted)]
+                    phase_reports.payloads[-1][seat.place] = msgspec.msgpack.encode(doubled)
             return effects
 
         return take_up
@@ -163,7 +164,7 @@ def a_reconnection_asks_for_a_second_report() -> Patches:
     def make(method: Any) -> Any:
         def take_up(self: Any, seat: Seat) -> list[Effect]:
             phase_reports: PhaseReports = getattr(self, "_phase_reports")  # noqa: B009  a fault may reach inside
-            if seat.state is State.REPORTED and phase_reports.phase >= 0:
+            if seat.state is State.REPORTED and phase_reports.step >= 0:
                 seat.state = State.ASKED
                 seat.num_reports -= 1
                 phase_reports.seats.num_awaited += 1
@@ -202,8 +203,8 @@ def a_late_report_is_counted() -> Patches:
     def make(method: Any) -> Any:
         def on_report(self: Any, seat: Seat, message: Any) -> list[Effect]:
             if seat.state is State.LATE:
-                kept = Keep(Accepted(message.phase, seat.place, bytes(message.payload)))
-                return [kept, Send((seat.party,), Acknowledgement(message.phase))]
+                kept = Keep(Accepted(message.step, seat.place, bytes(message.payload)))
+                return [kept, Send((seat.party,), Acknowledgement(message.step))]
             effects: list[Effect] = method(self, seat, message)
             return effects
 

@@ -86,11 +86,11 @@ class _RawMachine(ClientMachine):
         return [self._raw(effect) for effect in super().receive(sender, message)]
 
     def _raw(self, effect: Effect) -> Effect:
-        if not isinstance(effect, Send) or not isinstance(effect.message, Report) or not effect.message.phase:
+        if not isinstance(effect, Send) or not isinstance(effect.message, Report) or not effect.message.step:
             return effect
-        number = effect.message.phase
-        phase = self._protocol.phases[number]
-        return Send(effect.recipients, Report(number, phase.encode_report(self._party.row[phase.columns])))
+        number = effect.message.step
+        phase = self._protocol.steps[number].phase
+        return Send(effect.recipients, Report(number, phase.codec.encode(self._party.row[phase.columns])))
 
 
 class _RawPartner(Client):

@@ -121,7 +121,7 @@ class _WideMachine(ClientMachine):
         if self._party.row[0] // len(self._party.row) != 1:
             return effect
         numbers = msgspec.msgpack.decode(effect.message.payload)
-        return Send(effect.recipients, Report(effect.message.phase, msgspec.Raw(encode_row(numbers, width=3))))
+        return Send(effect.recipients, Report(effect.message.step, msgspec.Raw(encode_row(numbers, width=3))))
 
 
 def _nothing_in_clear(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:

@@ -11,7 +11,7 @@ async def test_a_phase_that_is_over_is_not_answered_again() -> None:
         """Asks for the first phase again when the second is open."""
 
         def outgoing(self, peer: str, message: Message) -> Passage:
-            goes_back = isinstance(message, Request) and message.phase == 1
+            goes_back = isinstance(message, Request) and message.step == 1
             return Passage(outward=(message, Request(0, NIL)) if goes_back else (message,))
 
     meeting = await meet(TRANSPORTS[0](), {SERVER: Rewinder()})

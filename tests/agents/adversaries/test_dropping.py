@@ -28,6 +28,6 @@ async def test_without_a_quorum_one_is_isolated_at_the_price_that_was_agreed_to(
 
 
 async def test_a_phase_before_is_tallied_of_all(clock: trio.testing.MockClock) -> None:
-    meeting = await meet(TRANSPORTS[0](), {SERVER: Dropper(["ann"], phase=1)}, quorum=1)
+    meeting = await meet(TRANSPORTS[0](), {SERVER: Dropper(["ann"], step=1)}, quorum=1)
     assert meeting.result is not None
     assert meeting.result.num_received == (len(NAMES), 1)

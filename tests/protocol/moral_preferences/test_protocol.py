@@ -418,7 +418,7 @@ def test_a_report_of_another_width_or_out_of_range_does_not_decode(given: dict[s
     width = 2 if given["mechanism"] != "pooled" else 5
     assert phase.num_reported == width
     low, high = phase.mechanism.report_range
-    assert phase.decoder.decode(msgspec.msgpack.encode([low] + [high] * (width - 1)))
+    assert phase.codec.decode(msgspec.msgpack.encode([low] + [high] * (width - 1)))
     bad: list[list[Any]] = [
         [0] * (width - 1),
         [0] * (width + 1),
@@ -429,7 +429,7 @@ def test_a_report_of_another_width_or_out_of_range_does_not_decode(given: dict[s
     ]
     for report in bad:
         with pytest.raises(msgspec.DecodeError):
-            phase.decoder.decode(msgspec.msgpack.encode(report))
+            phase.codec.decode(msgspec.msgpack.encode(report))
 
 
 @pytest.mark.parametrize("given", [given for given in kinds() if given["paradigm"].value.endswith("CP")], ids=name_of)

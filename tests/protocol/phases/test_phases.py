@@ -162,10 +162,10 @@ def test_rows_of_a_range_of_parties_are_theirs() -> None:
 def test_a_report_may_have_another_number_of_numbers_than_values() -> None:
     phase = Echoes(3)
     assert (phase.num_values, phase.num_reported) == (2, 3)
-    assert phase.decoder.decode(msgspec.msgpack.encode([30, 0, 6])) == (30, 0, 6)
+    assert phase.codec.decode(msgspec.msgpack.encode([30, 0, 6])) == (30, 0, 6)
     for report in ([1, 2], [1, 2, 3, 4], [31, 0, 0]):
         with pytest.raises(msgspec.DecodeError):
-            phase.decoder.decode(msgspec.msgpack.encode(report))
+            phase.codec.decode(msgspec.msgpack.encode(report))
 
 
 def test_what_is_computed_from_noisy_values_costs_and_takes_what_the_noise_does() -> None:
@@ -210,7 +210,7 @@ def test_a_phase_publishes_nothing_unless_it_says_so() -> None:
 
 @pytest.mark.parametrize("values", [[0, 3], [3, 0], [0, 0]])
 def test_a_report_in_range_is_decoded(values: list[int]) -> None:
-    assert Sums("sums").decoder.decode(msgspec.msgpack.encode(values)) == tuple(values)
+    assert Sums("sums").codec.decode(msgspec.msgpack.encode(values)) == tuple(values)
 
 
 @pytest.mark.parametrize(
@@ -235,13 +235,20 @@ def test_a_report_in_range_is_decoded(values: list[int]) -> None:
 )
 def test_a_report_that_the_phase_did_not_declare_is_refused(values: object) -> None:
     with pytest.raises(msgspec.DecodeError):
-        Sums("sums").decoder.decode(msgspec.msgpack.encode(values))
+        Sums("sums").codec.decode(msgspec.msgpack.encode(values))
 
 
 def test_phases_come_in_order_and_are_made_once() -> None:
     survey = Survey(Sums("first"), Sums("second"))
     assert [phase.name for phase in survey.phases] == ["first", "second"]
     assert survey.phases is survey.phases
+
+
+def test_a_phase_is_one_step_whose_answer_is_its_report() -> None:
+    survey = Survey(Sums("first"), Sums("second"))
+    assert [(step.name, step.phase, step.codec) for step in survey.steps] == [
+        (phase.name, phase, phase.codec) for phase in survey.phases
+    ]
 
 
 def test_a_one_phase_protocol_has_that_phase_by_itself() -> None:

@@ -130,7 +130,7 @@ def test_bytes_that_are_not_those_of_the_numbers_are_told() -> None:
                 return effect
             numbers = msgspec.msgpack.decode(effect.message.payload)
             short = msgspec.Raw(msgspec.msgpack.encode(numbers))
-            return Send(effect.recipients, Report(effect.message.phase, short))
+            return Send(effect.recipients, Report(effect.message.step, short))
 
     vote, inputs = vote_case()
     noise = SimulatedNoise(1, session="s")

@@ -109,7 +109,7 @@ def begin(session: Serving) -> tuple[Peer, list[Any]]:
     cid = session.connect()
     cid.hello("cid")
     heard = [session.join(name) for name in ("ann", "bob")]
-    assert cid.next_request().phase == 0
+    assert cid.next_request().step == 0
     return cid, heard
 
 

@@ -88,7 +88,7 @@ class HostileServer:
                             stream.sendall(_frames(Abort("that was all")))
                         else:
                             stream.sendall(_frames(self._question(number)))
-                    case Report(phase=answered, payload=payload):
+                    case Report(step=answered, payload=payload):
                         self.heard[answered].append(bytes(payload))
                         if number % 2:
                             stream.sendall(_frames(Acknowledgement(answered)))
@@ -127,7 +127,7 @@ def test_who_joins_many_times_draws_once_whatever_the_server_asks(tmp_path: Path
     # Of eight connections two are asked for what is drawn already, by the same words or by others.
     assert sum(map(len, server.heard.values())) >= num_joins // 4
     assert [len(set(heard)) for heard in server.heard.values()] == [1, 1]
-    assert [record.phase for record in drawn] == [0, 1]
+    assert [record.step for record in drawn] == [0, 1]
     shown = psephos("ledger", vote.journal_of("ann"), "--json")
     assert (shown.status, shown.out.count("\n")) == (0, 2)
     assert [entry.proven for entry in vote.records_of("ann").entries] == [0.5, 0.5]

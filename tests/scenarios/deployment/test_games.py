@@ -136,7 +136,7 @@ class Game:
         """Return the weight reports that a vote's server keeps, by place."""
         rows = read_journal(self.folder / name / JOURNAL_FILE, kind=SESSION).rows
         records = [DECODER.decode(row.body) for row in rows]
-        return {each.place: each.report for each in records if isinstance(each, Accepted) and not each.phase}
+        return {each.place: each.report for each in records if isinstance(each, Accepted) and not each.step}
 
     def paid(self, party: str) -> float:
         """Return what all votes together cost a person, by its journal."""
@@ -331,7 +331,7 @@ def test_two_sessions_at_once_keep_one_report(tmp_path: Path) -> None:
         payload = msgspec.Raw(msgspec.msgpack.encode([report]))
         kept = Remembered(phase="weights", scope=scope, seal="")
         encoded = encode(Request(0, NIL)), encode(Report(0, payload))
-        return Drawn(phase=0, request=encoded[0], report=encoded[1], entries=(), kept=kept)
+        return Drawn(step=0, request=encoded[0], report=encoded[1], entries=(), kept=kept)
 
     with PersonJournal.open(tmp_path / "ann.sqlite", now=0.0) as journal:
         first, second = journal.sitting("1" * 32), journal.sitting("2" * 32)

@@ -115,7 +115,7 @@ def decide(address: str) -> None:
             peer.hello(name)
         for phase in range(2):
             for peer in peers:
-                assert peer.next_request().phase == phase
+                assert peer.next_request().step == phase
             for peer in peers:
                 peer.send(report(phase, 1))
         for peer in peers:

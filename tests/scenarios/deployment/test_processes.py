@@ -267,9 +267,9 @@ def test_a_client_that_is_told_to_end_leaves_what_it_paid_and_the_vote_goes_on(
             bob.hello("bob")
             cid.hello("cid")
             for peer in (bob, cid):
-                assert peer.next_request().phase == 0
+                assert peer.next_request().step == 0
                 peer.send(report(0, 1))
-            assert bob.next_request().phase == 1  # so that all three have reported a weight
+            assert bob.next_request().step == 1  # so that all three have reported a weight
             client.send(number)
             check_failed(client.ending(), "interrupted", status=status)
             bob.send(report(1, 1))

@@ -120,10 +120,10 @@ def decide(address: str, folder: Path, server: Process) -> None:
         for name, peer in peers.items():
             peer.hello(name)
         for number, peer in enumerate(peers.values()):
-            assert peer.next_request().phase == 0
+            assert peer.next_request().step == 0
             peer.send(report(0, number % 3))
         for peer in peers.values():
-            assert peer.next_request().phase == 1
+            assert peer.next_request().step == 1
         for peer in peers.values():
             peer.send(report(1, 1))
         for peer in peers.values():

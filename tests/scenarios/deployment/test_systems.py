@@ -241,7 +241,7 @@ def test_a_report_of_another_form_ends_its_sender_alone(tmp_path: Path, system: 
         with session.connect() as peer:
             peer.hello(last, session=system.name, protocol=system.protocol)
             heard = [start(party, trusts_server=True) for party in others]
-            assert peer.next_request().phase == 0
+            assert peer.next_request().step == 0
             peer.send(report(0, *values))
             assert not isinstance(peer.last_message(), Release)
         outcomes = [each.result(PATIENCE).outcome for each in heard]

@@ -39,11 +39,11 @@ class Forge(Deviation):
         self._payload = payload
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        return Passage(outward=(Report(message.phase, self._payload) if isinstance(message, Report) else message,))
+        return Passage(outward=(Report(message.step, self._payload) if isinstance(message, Report) else message,))
 
 
 def forging(scene: Scene, drink: int) -> Deviation:
-    return Forge(scene.protocol.phases[0].encode_report([drink]))
+    return Forge(scene.protocol.phases[0].codec.encode([drink]))
 
 
 class Forger(Role, frozen=True, kw_only=True):
