@@ -29,6 +29,7 @@ from .journal_format import (
     Head,
     Row,
     as_journal_error,
+    beginning_of,
     beside,
     check_header,
     check_kind,
@@ -147,7 +148,7 @@ class JournalFile(Closing):
         with self._committing():
             chain = self._insert(rows, after=self._num_rows, chain=self._chain)
         if not self._num_rows and rows:
-            self._first = link(BEGINNING, 1, rows[0]).hex()
+            self._first = beginning_of(self.about, link(BEGINNING, 1, rows[0]))
         self._num_rows, self._chain = self._num_rows + len(rows), chain
         self._tell_head()
 
@@ -175,7 +176,7 @@ class JournalFile(Closing):
             chain = self._insert(rows, after=0, chain=BEGINNING)
             _write_about(self._connection, about)
         self.about, self._num_rows, self._chain = about, len(rows), chain
-        self._first = link(BEGINNING, 1, rows[0]).hex() if rows else ""
+        self._first = beginning_of(about, link(BEGINNING, 1, rows[0])) if rows else ""
         self._tell_head()
         with naming_journal(self.path):
             self._connection.execute("VACUUM")

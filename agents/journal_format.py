@@ -38,6 +38,7 @@ __all__ = [
     "Head",
     "Row",
     "as_journal_error",
+    "beginning_of",
     "beside",
     "check_header",
     "check_kind",
@@ -157,7 +158,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         generation: the journal's.
         length: how many rows there were.
         chain: after the last of them.
-        first: after the first one.
+        first: what it begins with as no other one does (`beginning_of`).
     """
 
     process: int
@@ -177,7 +178,7 @@ class Contents(NamedTuple):
     @property
     def first(self) -> str:
         """What this journal, wherever it is, begins with as no other one does; empty where it is."""
-        return self.chains[1].hex() if self.rows else ""
+        return beginning_of(self.about, self.chains[1]) if self.rows else ""
 
     def check(self, head: Head, path: Path, *, file: Path | None = None) -> None:
         """Raise JournalError if a journal is not the one, or not all of the one, of which a head tells, from a file."""
@@ -388,6 +389,16 @@ def link(chain: bytes, sequence: int, row: Row) -> bytes:
     key = b"" if row.key is None else b"=" + row.key.encode()
     parts = (sequence.to_bytes(8, "big"), row.session.encode(), row.kind.encode(), key, row.body)
     return hashlib.sha256(chain + b"".join(len(part).to_bytes(8, "big") + part for part in parts)).digest()
+
+
+def beginning_of(about: About, chain: bytes) -> str:
+    """Return what a journal begins with as no other one does, from the chain after its first row.
+
+    A server's first row says which step begins, as that of another session does: so it counts whose it is.
+    """
+    if not about.configuration:
+        return chain.hex()
+    return hashlib.sha256(msgspec.json.encode(about.configuration, order="sorted") + chain).hexdigest()
 
 
 def decode_record(body: bytes, decoder: msgspec.msgpack.Decoder[RecordT], path: Path) -> RecordT:

@@ -80,11 +80,13 @@ def tails_of_sums(parts: Sequence[Alike], reach: float) -> FloatArray:
     if not reach > 0 or not sums.laws:
         return np.full(sums.number, 0.5)
     reaches_so_far = sums.spans >= reach
-    if not reaches_so_far.any():
-        return np.full(sums.number, GRID)
-    best = reach / np.where(reaches_so_far, sums.variances, np.inf)
-    exponents = sums.least(best, lambda bounds, slope: bounds - slope * reach)
-    tails = np.where(reaches_so_far, np.exp(np.minimum(exponents, 0.0)), 0.0)
+    # What rounding alone has left of equal numbers may have a span, and no variance: nothing is said of it.
+    varies = reaches_so_far & (sums.variances > _LEAST_VARIANCE)
+    tails = np.where(reaches_so_far, 0.5, 0.0)
+    if varies.any():
+        best = reach / np.where(varies, sums.variances, np.inf)
+        exponents = sums.least(best, lambda bounds, slope: bounds - slope * reach)
+        tails = np.where(varies, np.exp(np.minimum(exponents, 0.0)), tails)
     return np.clip(np.ceil(tails * (1 + _RAISED) / GRID), 1, 0.5 / GRID) * GRID
 
 

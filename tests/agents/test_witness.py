@@ -129,6 +129,17 @@ def test_a_key_knows_a_journal_wherever_it_is_and_one_process_has_it(path: Path,
     add(path, 1, Witness(witness.folder, "session 2"))  # another one in the same place
 
 
+def test_sessions_that_begin_alike_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    """Of two servers that ask the same parties, the first rows are equal, and each may be started again."""
+    for number, (session, count) in enumerate((("1", 4), ("2", 1), ("1", 1), ("2", 2))):
+        witness = Witness(tmp_path / "witness", f"session {session}")
+        about = About(kind="session", configuration={"session id": session})
+        journal, rows = JournalFile.open(tmp_path / session / NAME, about, witness=witness)
+        with journal:
+            assert len(rows) == (0, 0, 4, 1)[number]
+            journal.append([row(len(rows) + place) for place in range(count)])
+
+
 def test_a_copy_from_before_the_journal_moved_away_or_was_pruned_is_refused(
     path: Path, witness: Witness, tmp_path: Path
 ) -> None:

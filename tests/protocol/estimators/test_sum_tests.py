@@ -178,6 +178,16 @@ def test_nothing_decides_where_nothing_was_reported_and_noise_that_is_none_decid
         decisive_reach([fair], 0.5)
 
 
+def test_nothing_is_said_of_sums_whose_variance_is_too_small_for_a_float() -> None:
+    """As of what rounding leaves of numbers that are equal; other sums have their own tails beside them."""
+    channel = ((0.7, 0.3), (0.3, 0.7))
+    dust, signs = np.array([0.0, 1e-170]), np.array([-1.0, 1.0])
+    assert tails_of_sums([Alike(dust, channel, 12)], 1e-171).tolist() == [0.5]
+    both = tails_of_sums([Alike(np.stack([dust, signs]), channel, 12, np.array([0, 1]))], 1e-171)
+    assert both.tolist() == [0.5, 0.5]
+    assert tails_of_sums([Alike(np.stack([dust, signs]), channel, 12, np.array([0, 1]))], 9.0)[0] == 2.0**-20
+
+
 @pytest.mark.parametrize("number", [1, 3, 30, 1_000])
 def test_sums_whose_moments_are_known_reach_no_farther(number: int) -> None:
     """Normal reports and Laplace ones, by their exact laws: the first at every level, by no more than six tenths."""
