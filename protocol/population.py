@@ -27,10 +27,12 @@ __all__ = [
     "PopulationResult",
     "draw_for_release",
     "draw_reports",
+    "release_tallies",
     "released_tally",
     "run_batches",
     "run_population",
     "tally_batch",
+    "tally_places",
 ]
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -116,7 +118,7 @@ def run_population(
         is_asked_for = phase.kept is not None or number < len(protocol.phases)
         drawn = np.empty((len(inputs) if is_asked_for else 0, phase.num_reported), dtype=np.int64)
         places, earlier = _kept_arrays(phase, (kept or {}).get(phase.name, {}))
-        tally: Tally | None = None
+        tally = Merged()
         for start in range(0, max(len(inputs), 1), batch_rows):
             batch = slice(start, min(start + batch_rows, len(inputs)))
             rows = inputs.of_range(batch.start, batch.stop)
@@ -127,13 +129,11 @@ def run_population(
             if is_asked_for:
                 drawn[batch] = own
             before = [each[batch] for each in reports]
-            part = checked_tally(protocol, phase, own, before, rows.public, is_first=not start)
-            tally = part if tally is None else tally.merge(part)
-        assert tally is not None  # noqa: S101  there is at least one batch
+            tally.add(checked_tally(protocol, phase, own, before, rows.public, is_first=not start))
         reports.append(drawn)
         draw = draw_for_release(noise, protocol=protocol.name, phase=phase)
         with blaming(protocol, f"release of phase {phase.name!r}"):
-            tallies.append(released_tally(phase, tally, draw))
+            tallies.append(released_tally(phase, tally.all(), draw))
         if on_phase is not None:
             on_phase(phase, tallies[-1], checked_phase_outcome(protocol, phase, tallies))
     return PopulationResult(
@@ -176,38 +176,85 @@ def run_batches(
         ConfigurationError: as `run_population`, or a phase keeps its reports.
         PluginError: as `run_population`.
     """
-    for phase in protocol.phases:
-        if phase.kept is not None:
-            allowed = f"one that keeps no reports (this one does, in {phase.kept}): of batches nothing is kept"
-            raise ConfigurationError(field="phase", value=phase.name, allowed=allowed)
-    tallies = [Merged() for _ in protocol.phases]
+    _check_nothing_kept(protocol)
+    merged = [Merged() for _ in protocol.phases]
     num_parties = 0
     for inputs in batches:
         if not len(inputs):
             continue
-        protocol.check_inputs(inputs)
-        protocol.check_loss_groups(inputs.public)
-        reports: list[IntArray] = []
-        for phase, tally in zip(protocol.phases, tallies, strict=True):
-            drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=num_parties)
-            check_reports(protocol, phase, drawn, inputs.public)
-            tally.add(checked_tally(protocol, phase, drawn, reports, inputs.public, is_first=not num_parties))
-            reports.append(drawn)
+        for own, tally in zip(merged, tally_places(protocol, inputs, noise=noise, start=num_parties), strict=True):
+            own.add(tally)
         num_parties += len(inputs)
         if on_batch is not None:
             on_batch(num_parties)
     if not num_parties:
         raise ValueError("a session needs at least one party")
+    return release_tallies(protocol, [tally.all() for tally in merged], noise=noise, on_phase=on_phase)
+
+
+def tally_places(
+    protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise: SimulatedNoise, start: int
+) -> tuple[Tally, ...]:
+    """Return each phase's tally of the parties at places from `start` on, whose rows these are, at least one.
+
+    Nothing that a phase releases enters what another one draws. So tallies of ranges of places, drawn in any order, by
+    any process and again after a failure, merge (`Tally.merge`, or many by `Merged`) into those of all parties, and
+    `release_tallies` makes the outcome of these.
+
+    Raises:
+        ValueError: there is no row, or a value is out of its mechanism's range.
+        ConfigurationError: as `run_batches`.
+        PluginError: as `run_population`.
+
+    Privacy:
+        Before `release_tallies`, a tally of a phase of the central model has the values themselves, without noise.
+    """
+    _check_nothing_kept(protocol)
+    if not len(inputs):
+        raise ValueError("a tally needs at least one party")
+    protocol.check_inputs(inputs)
+    protocol.check_loss_groups(inputs.public)
+    reports: list[IntArray] = []
+    tallies: list[Tally] = []
+    for phase in protocol.phases:
+        drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=start)
+        check_reports(protocol, phase, drawn, inputs.public)
+        tallies.append(checked_tally(protocol, phase, drawn, reports, inputs.public, is_first=not start))
+        reports.append(drawn)
+    return tuple(tallies)
+
+
+def release_tallies(
+    protocol: PhasedProtocol[Any, OutcomeT],
+    tallies: Sequence[Tally],
+    *,
+    noise: SimulatedNoise,
+    on_phase: Callable[[Phase, Tally, msgspec.Struct | None], None] | None = None,
+) -> PopulationResult[OutcomeT]:
+    """Return what a session leaves, of each phase's tally of all parties' reports (`tally_places`, merged).
+
+    Raises:
+        ValueError: there is not one tally for each phase.
+        PluginError: as `run_population`.
+    """
     released: list[Tally] = []
     for phase, tally in zip(protocol.phases, tallies, strict=True):
         with blaming(protocol, f"release of phase {phase.name!r}"):
             draw = draw_for_release(noise, protocol=protocol.name, phase=phase)
-            released.append(released_tally(phase, tally.all(), draw))
+            released.append(released_tally(phase, tally, draw))
         if on_phase is not None:
             on_phase(phase, released[-1], checked_phase_outcome(protocol, phase, released))
     return PopulationResult(
         checked_outcome(protocol, released), tuple(released), checked_own_outcomes(protocol, released)
     )
+
+
+def _check_nothing_kept(protocol: PhasedProtocol[Any, Any]) -> None:
+    """Raise ConfigurationError if a phase keeps its reports."""
+    for phase in protocol.phases:
+        if phase.kept is not None:
+            allowed = f"one that keeps no reports (this one does, in {phase.kept}): of batches nothing is kept"
+            raise ConfigurationError(field="phase", value=phase.name, allowed=allowed)
 
 
 def tally_batch(

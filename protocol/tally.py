@@ -4,7 +4,8 @@ Most are sums. Where an estimator needs the reports apart, a tally keeps them as
 """
 
 import dataclasses
-import functools
+import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Tally:
             raise ValueError(f"tallies of shapes {shapes[0]} and {shapes[1]} do not merge")
         both = np.stack([self.totals.reshape(-1), other.totals.reshape(-1)])
         totals = exact_column_sums(both).reshape(self.totals.shape)
-        return Tally(self.num_reports + other.num_reports, totals, _union(self.rows, other.rows))
+        return Tally(self.num_reports + other.num_reports, totals, _union([self.rows, other.rows]))
 
     def without_count(self) -> "Tally":
         """Return the tally as it is left where it is private how many reported."""
@@ -74,33 +75,39 @@ class Tally:
 
 
 class Merged:
-    """The tally of many, which come one after another.
-
-    Each waits for another of as many, so that rows are copied a few times and not with each that comes.
-    """
+    """The tally of many, in any order: totals are added as they come, and rows are copied once, at the end."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[int, Tally]] = []  # of how many each is: powers of two, descending
+        self._without_rows: Tally | None = None
+        self._rows: list[IntArray] = []
 
     def add(self, tally: Tally) -> None:
-        """Take up one more."""
-        number = 1
-        while self._waiting and self._waiting[-1][0] == number:
-            tally = self._waiting.pop()[1].merge(tally)
-            number *= 2
-        self._waiting.append((number, tally))
+        """Take up one more.
+
+        Raises:
+            ValueError, OverflowError: as `Tally.merge`.
+        """
+        bare = dataclasses.replace(tally, rows=tally.rows[:0])
+        self._without_rows = bare if self._without_rows is None else self._without_rows.merge(bare)
+        self._rows.append(tally.rows)
 
     def all(self) -> Tally:
-        """Return the tally of all so far, of which there is at least one."""
-        tallies = [tally for _, tally in reversed(self._waiting)]
-        return functools.reduce(lambda later, earlier: earlier.merge(later), tallies)
+        """Return the tally of all so far.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if self._without_rows is None:
+            raise ValueError("there is no tally to merge")
+        return dataclasses.replace(self._without_rows, rows=_union(self._rows))
 
 
-def _union(first: IntArray, second: IntArray) -> IntArray:
-    """Return the rows of both, in ascending order, where each has its own in that order."""
-    if not len(first) or not len(second):
-        return first if len(first) else second
-    rows = np.concatenate([first, second])
-    if first[-1].tolist() < second[0].tolist():  # batches come one after another
-        return rows
+def _union(parts: Sequence[IntArray]) -> IntArray:
+    """Return the rows of all, at least one, in ascending order, where each has its own in that order."""
+    filled = sorted((part for part in parts if len(part)), key=lambda part: part[0].tolist())
+    if len(filled) < 2:  # noqa: PLR2004  nothing to join
+        return filled[0] if filled else parts[0]
+    rows = np.concatenate(filled)
+    if all(before[-1].tolist() <= after[0].tolist() for before, after in itertools.pairwise(filled)):
+        return rows  # each is of a range of places
     return rows[np.lexsort(rows.T[::-1])]

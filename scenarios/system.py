@@ -51,7 +51,6 @@ class System:
         own_entries: a `deployment.own_entries.OwnEntries`: how one party's own entries are read, written
             and asked for.
         data_sets: by the names of their folders, each a `datasets.DataSet`.
-        stream: opens a `running.streams.PartyStream` of a table of parties that asks for one (`stream = true`).
         beginning: a `running.drafts.Beginning`: how `psephos new` makes a scenario of somebody's own file; a module
             that imports nothing heavy.
         presenters: by the types of what they show, each a `presentation.Presenter`.
@@ -81,7 +80,6 @@ class System:
     sources: str = ""
     own_entries: str = ""
     data_sets: str = ""
-    stream: str = ""
     beginning: str = ""
     presenters: str = ""
     attack: str = ""

@@ -292,6 +292,14 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         require(all(column.private for column in self.columns()), "protocol", self.name, allowed)
         return np.empty((num_parties, 0), dtype=np.int64)
 
+    def placed(self, public: IntArray, *, start: int) -> IntArray:
+        """Return the public rows of parties whose table was encoded by itself, and who have places from `start` on.
+
+        A protocol whose public rows hold places overrides this; else a population that comes in batches has them twice.
+        """
+        del start
+        return public
+
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
         """Run by a client, before it says anything: return what it chooses, the end of its public row.
 

@@ -299,6 +299,9 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         refuse(len(tasks) != num_parties, "tasks", f"{len(tasks)} entries", f"{num_parties} entries")
         return _numbered(tasks)
 
+    def placed(self, public: IntArray, *, start: int) -> IntArray:
+        return np.concatenate([public[:, :1] + start, public[:, 1:]], axis=1)
+
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
         """Return the tasks' names. See `PhasedProtocol.write_public`."""
         return {"tasks": [self.codes.write_tasks(tasks) for tasks in public[:, 1:].tolist()]}

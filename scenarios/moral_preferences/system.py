@@ -14,7 +14,6 @@ SYSTEM: Final = System(
     sources=f"{_HERE}.data.parties:SOURCES",
     own_entries=f"{_HERE}.data.own_records:OWN_RECORDS",
     data_sets=f"{_HERE}.data.published_choices:DATA_SETS",
-    stream=f"{_HERE}.data.streams:stream_voters",
     beginning=f"{_HERE}.draft:BEGINNING",
     presenters=f"{_HERE}.presentation:PRESENTERS",
     attack=f"{_HERE}.attack.inference:MoralAttack",

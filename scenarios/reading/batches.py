@@ -86,6 +86,7 @@ class TableFiles:
         left_out: a column that nobody asks for.
 
     Attributes:
+        first: the first file.
         names: the columns of every file; further ones that only some have do not count.
         num_rows: how many rows there are in all; None where only reading them tells.
 
@@ -105,6 +106,7 @@ class TableFiles:
                 raise ConfigurationError(field=f"{field}.columns.{column}", value=name, allowed=allowed)
         called = {name: column for column, name in columns.items()}
         self._own_names = {called.get(name, name): name for name in own if called.get(name, name) != left_out}
+        self.first = self._files[0].path
         self.names = [name for name in self._own_names if all(self._own_names[name] in f.kinds for f in self._files)]
         numbers = [file.num_rows for file in self._files]
         self.num_rows = None if None in numbers else sum(number for number in numbers if number is not None)

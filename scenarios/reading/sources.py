@@ -7,14 +7,16 @@ import contextlib
 import dataclasses
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias
 
 from ...protocol.errors import ConfigurationError
-from ...protocol.phases import Entries, Inputs
+from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from .batches import TableFiles
 
-__all__ = ["PartiesTable", "PartySources", "ReadParties", "RowFiles", "located"]
+__all__ = ["Batch", "OpenStream", "PartiesTable", "PartySources", "PartyStream", "ReadParties", "RowFiles", "located"]
 
+_MOST_PARTIES: Final = 1 << 40
 _ROW: Final = re.compile(r"(.*) in row (\d+)(: .*)?$")
 
 
@@ -56,6 +58,63 @@ class RowFiles:
     only: Sequence[str] = ()
     prepared: Callable[[Mapping[str, Entries]], dict[str, Entries]] = _as_they_are
     parameters_of: Callable[[TableFiles], Mapping[str, Any]] = _of_nothing
+
+
+OpenStream: TypeAlias = Callable[[], "PartyStream"]
+"""Opens parties who come in batches; it may take a pass over them.
+
+Raises:
+    ConfigurationError: an option is not allowed, or a file cannot be read or is not what it should be.
+"""
+
+
+def _any_parameters(protocol: PhasedProtocol[Any, Any]) -> None:
+    """Allow all parameters."""
+    del protocol
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Batch:
+    """Parties that follow each other.
+
+    Args:
+        table: the protocol's columns.
+        num_parties: how many.
+        note: what became of all rows that have been read, as a line for people.
+        where: of a party's number in it, from 1, where that stands in a file; None where there is none.
+    """
+
+    table: Mapping[str, Entries]
+    num_parties: int
+    note: str
+    where: Callable[[int], str] | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PartyStream:
+    """Parties in batches.
+
+    Args:
+        parameters: what they say of the protocol's parameters, where the scenario does not.
+        num_parties: how many there are, where that is known beforehand.
+        open: makes the batches anew; its argument is a folder for temporary files.
+        fixed: which of the parameters cannot be set otherwise.
+        check: raises ConfigurationError unless the parameters are those of the parties who will come.
+        most_parties: as many as there can be.
+        pays_alike: whether every party pays the same; None where that follows from having no public columns.
+        columns: those of files, of whose names alone a protocol may complete its parameters; None of other streams.
+        gold: what is true, where somebody knows: a name's true value.
+    """
+
+    parameters: Mapping[str, Any]
+    num_parties: int | None
+    open: Callable[[Path], Generator[Batch]]
+    fixed: frozenset[str] = frozenset()
+    check: Callable[[PhasedProtocol[Any, Any]], None] = _any_parameters
+    most_parties: int = _MOST_PARTIES
+    pays_alike: bool | None = None
+    columns: Mapping[str, Entries] | None = None
+    gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,8 +222,9 @@ class PartySources:
         like: makes up parties in place of those of a session, as many and with the same public values, of whom a
             share says yes: protocol, their rows, that share → the parties, and the parameters that go with them.
         alternatives: sets of parameters of which one is given: who sets another one means that in place of it.
-        rows_of: which files of any size hold a line for each party; None where a path or table names no such files.
-            Without it and `read`, a path does.
+        stream: what opens the parties of a path or a table that come in batches, or files of any size with a line for
+            each of them, who do so where these cannot be read at once; None of all others. Without it and `read`, a
+            path is such files.
         words: what files and frames of parties are called beside what the parties are: by the word the key of a table
             of parties that each is, or nothing where it is all that is said of them.
         unpack: what an object of the system's own, as one of these words may be given, stands for: settings by their
@@ -183,7 +243,7 @@ class PartySources:
     implied_parameters: frozenset[str] = frozenset()
     like: Callable[[Any, Inputs, float], tuple[list[dict[str, Any]], dict[str, Any]]] | None = None
     alternatives: tuple[frozenset[str], ...] = ()
-    rows_of: Callable[[str | Mapping[str, Any], Mapping[str, Any]], RowFiles | None] | None = None
+    stream: Callable[[str | Mapping[str, Any], Mapping[str, Any]], OpenStream | RowFiles | None] | None = None
     words: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     unpack: Callable[[Any], Mapping[str, object] | None] | None = None
 

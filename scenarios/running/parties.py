@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from ...protocol.errors import ConfigurationError, did_you_mean, require
+from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries, PhasedProtocol
 from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
@@ -51,13 +51,10 @@ def read_parties(
     allowed = f"a file, a generator, or at least one {role} ({kept})"
     require(parties, f"{role}s", "none", allowed)
     sources = sources_of(protocol)
-    own = parties if isinstance(parties, str) else parties.get("file") if isinstance(parties, Mapping) else None
-    if isinstance(own, str) and is_columnar(own):
-        allowed = (
-            "one file of text, read at once: many files, Parquet and Arrow are for `psephos run` of a protocol whose "
-            "parties have a line each, as dpwevote's"
-        )
-        raise ConfigurationError(field=f"{role}s", value=own, allowed=allowed)
+    keys = (key for key in sources.paths if key in parties) if isinstance(parties, Mapping) else ()
+    for own in (parties,) if isinstance(parties, str) else (parties[key] for key in keys):
+        allowed = "one file of text, read at once: many files, Parquet and Arrow are for `psephos run`"
+        refuse(isinstance(own, str) and is_columnar(own), f"{role}s", own, allowed)
     match parties:
         case Mapping() if "data" in parties:
             loaded = load_data_set(parties, folder=data, parameters=parameters, protocol=protocol)

@@ -29,7 +29,7 @@ from ..datasets import DATA_VARIABLE
 from ..plugins import ARRAY, AUTO, check_transport, find_client_role, find_server_role, make_transport
 from ..reading.conversion import convert
 from ..reading.frames import naming_rows
-from ..reading.sources import PartiesTable
+from ..reading.sources import OpenStream, PartiesTable, PartyStream
 from ..system import find_protocol, part_of
 from ..words import say_number
 from .config import Scenario
@@ -37,7 +37,7 @@ from .limits import check_descriptors
 from .parties import read_parties, sources_of
 from .plugin_errors import Plugin, blaming, blaming_plugins, parts_of
 from .rosters import FINGERPRINT_COLUMN, check_columns, described_by, fingerprints_in, left_to_parties, read_roster
-from .streams import PartyStream, is_streamed, open_stream
+from .streams import stream_of
 from .turnout import Turnout
 
 __all__ = [
@@ -172,8 +172,8 @@ def resolve(
 def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads_adversaries: bool) -> Local:
     kind = find_protocol(scenario.protocol)
     scenario = _trusting(scenario, kind)
-    if is_streamed(kind, scenario.parties, scenario.parameters):
-        return _resolve_streamed(scenario, kind, scenario.parties, record=record, turnout=turnout)
+    if (opened := stream_of(kind, scenario.parties, scenario.parameters)) is not None:
+        return _resolve_streamed(scenario, kind, opened, record=record, turnout=turnout)
     parties = _own_parties(scenario, kind)
     parties = parties if turnout is None else turnout.applied(parties, role=kind.client_role)
     scenario = _in_folder(scenario, parties)
@@ -214,7 +214,7 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
 def _resolve_streamed(
     scenario: Scenario,
     kind: type[PhasedProtocol[Any, Any]],
-    table: Any,
+    opened: OpenStream,
     *,
     record: bool,
     turnout: Turnout | None,
@@ -225,7 +225,7 @@ def _resolve_streamed(
     scenario = msgspec.structs.replace(scenario, transport=ARRAY)
     allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
     refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
-    stream = open_stream(kind, table, scenario.parameters)
+    stream = opened()
     allowed = f"read at once: a series has to know its {kind.client_role}s by their names"
     refuse(turnout is not None, f"{kind.client_role}s", "streamed", allowed)
     source = f"the streamed {kind.client_role}s"
@@ -248,6 +248,7 @@ def _resolve_streamed(
         names=(),
         inputs=inputs,
         parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
+        gold=stream.gold,
         stream=stream,
     )
 

@@ -7,12 +7,12 @@ ledger's one line says what each pays at most: who pays what is not kept.
 """
 
 import contextlib
-import dataclasses
+import functools
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,88 +23,37 @@ from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.plugin_checks import checked_inputs
 from ...protocol.privacy import LedgerEntry
 from ..reading.batches import TableFiles, is_in_batches
-from ..reading.sources import PartySources, RowFiles, located
+from ..reading.sources import Batch, PartySources, PartyStream, RowFiles, located
 from ..system import part_of
 from .plugin_errors import blaming
 
-__all__ = ["Batch", "PartyStream", "StreamedInputs", "is_streamed", "open_stream"]
-
-_MOST_PARTIES: Final = 1 << 40
+__all__ = ["StreamedInputs", "stream_of"]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Batch:
-    """Parties that follow each other.
+def stream_of(
+    kind: type[PhasedProtocol[Any, Any]], parties: object, parameters: Mapping[str, Any]
+) -> Callable[[], PartyStream] | None:
+    """Return what opens the parties of a path or a table as batches; None where they are read at once.
 
-    Args:
-        table: the protocol's columns.
-        num_parties: how many.
-        note: what became of all rows that have been read, as a line for people.
-        where: of a party's number in it, from 1, where that stands in a file; None where there is none.
-    """
-
-    table: Mapping[str, Entries]
-    num_parties: int
-    note: str
-    where: Callable[[int], str] | None = None
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class PartyStream:
-    """Parties in batches.
-
-    Args:
-        parameters: what they say of the protocol's parameters, where the scenario does not.
-        fixed: which of these cannot be set otherwise.
-        check: raises ConfigurationError unless the parameters are those of the parties who will come.
-        num_parties: how many there are, where that is known beforehand.
-        most_parties: as many as there can be.
-        open: makes the batches anew; its argument is a folder for temporary files.
-        pays_alike: whether every party pays the same; None where that follows from having no public columns.
-        columns: those of files, of whose names alone a protocol may complete its parameters; None of other streams.
-    """
-
-    parameters: Mapping[str, Any]
-    fixed: frozenset[str]
-    check: Callable[[PhasedProtocol[Any, Any]], None]
-    num_parties: int | None
-    most_parties: int
-    open: Callable[[Path], Generator[Batch]]
-    pays_alike: bool | None = None
-    columns: Mapping[str, Entries] | None = None
-
-
-def is_streamed(kind: type[PhasedProtocol[Any, Any]], parties: object, parameters: Mapping[str, Any]) -> bool:
-    """Return whether a path or a table of parties asks for a stream, and the protocol's parties can come so."""
-    asks = isinstance(parties, Mapping) and bool(parties.get("stream"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  of any keys
-    if asks and part_of(kind, "stream", Callable) is not None:
-        return True
-    return _rows_of(kind, parties, parameters) is not None
-
-
-def open_stream(kind: type[PhasedProtocol[Any, Any]], parties: Any, parameters: Mapping[str, Any]) -> PartyStream:
-    """Return the parties of a path or table that asks for a stream (`is_streamed`); none of them is read yet.
+    None of them is read yet; opening may take a pass over them.
 
     Raises:
-        ConfigurationError: an option is not allowed, or a file cannot be read or has another header.
+        ConfigurationError: an option is not allowed. Opened, a file cannot be read or has another header.
     """
-    if (rows := _rows_of(kind, parties, parameters)) is not None:
-        return _stream_of(rows, kind.client_role)
-    return part_of(kind, "stream", Callable)(parties)
-
-
-def _rows_of(kind: type[PhasedProtocol[Any, Any]], parties: Any, parameters: Mapping[str, Any]) -> RowFiles | None:
-    """Return the files with a line for each party that cannot be read at once; None where there are none such."""
+    if not isinstance(parties, str | Mapping):
+        return None
     sources = part_of(kind, "sources", PartySources) or PartySources()
-    if sources.rows_of is not None:
-        is_named = isinstance(parties, str | Mapping)
-        rows = sources.rows_of(cast("str | Mapping[str, Any]", parties), parameters) if is_named else None
-    else:
-        rows = RowFiles(path=parties) if isinstance(parties, str) and sources.read is None else None
-    return rows if rows is not None and is_in_batches(rows.path) else None
+    found: Callable[[], PartyStream] | RowFiles | None = None
+    if sources.stream is not None:
+        found = sources.stream(cast("str | Mapping[str, Any]", parties), parameters)
+    elif isinstance(parties, str) and sources.read is None:
+        found = RowFiles(path=parties)
+    if not isinstance(found, RowFiles):
+        return found
+    return functools.partial(_stream_of_rows, found, kind.client_role) if is_in_batches(found.path) else None
 
 
-def _stream_of(rows: RowFiles, role: str) -> PartyStream:
+def _stream_of_rows(rows: RowFiles, role: str) -> PartyStream:
     """Return the parties of files with a line for each of them."""
     files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, left_out=role)
     names = [name for name in files.names if not rows.only or name in rows.only]
@@ -119,10 +68,7 @@ def _stream_of(rows: RowFiles, role: str) -> PartyStream:
 
     return PartyStream(
         parameters=parameters,
-        fixed=frozenset(),
-        check=lambda _: None,
         num_parties=files.num_rows,
-        most_parties=_MOST_PARTIES,
         open=batches,
         columns=_Unread(rows.prepared(dict.fromkeys(names, ()))),
     )
@@ -172,6 +118,7 @@ class StreamedInputs:
                     inputs = checked_inputs(
                         self._protocol, self._protocol.encode(batch.table), num_parties=batch.num_parties
                     )
+                inputs = Inputs(inputs.private, self._protocol.placed(inputs.public, start=self.num_parties))
                 yield inputs
                 rows, of_each = distinct_rows(inputs.public)
                 for row, number in zip(rows.tolist(), of_each.tolist(), strict=True):

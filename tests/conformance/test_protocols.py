@@ -19,7 +19,8 @@ from psephos.protocol.dpwevote import reference_run
 from psephos.protocol.effects import Drop, Effect, Fail
 from psephos.protocol.fair_voting import reference_run as fair_voting_reference_run
 from psephos.protocol.moral_preferences import reference_run as moral_preferences_reference_run
-from psephos.protocol.population import run_batches
+from psephos.protocol.population import release_tallies, run_batches, tally_places
+from psephos.protocol.tally import Merged, Tally
 from psephos.protocol.truth_discovery.reference import reference_run as truth_discovery_reference_run
 from psephos.scenarios.system import find_protocol, protocol_names
 from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
@@ -99,6 +100,40 @@ def test_batches_have_the_bits_of_all_parties_at_once_in_every_phase(case: Case,
         found = run_batches(session.protocol, [session.inputs], noise=session.fresh_noise())
     assert found.tallies == at_once.tallies
     assert found.outcome == at_once.outcome
+
+
+@every_case
+@settings(CHECKED, max_examples=3)
+@given(st.data())
+def test_ranges_of_places_in_any_order_and_counted_again_have_the_bits_of_all_parties(
+    case: Case, data: st.DataObject
+) -> None:
+    session = data.draw(case.sessions)
+    number = len(session.inputs)
+    cuts = sorted(data.draw(st.sets(st.integers(1, number), max_size=3)) | {0, number})
+    ranges = data.draw(st.permutations(list(itertools.pairwise(cuts))))
+    at_once = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
+    merged = [Merged() for _ in session.protocol.phases]
+
+    def tallied(start: int, stop: int) -> tuple[Tally, ...]:
+        rows, noise = session.inputs.of_range(start, stop), session.fresh_noise()
+        return tally_places(session.protocol, rows, noise=noise, start=start)
+
+    for start, stop in ranges:
+        try:
+            tallies = tallied(start, stop)
+        except ConfigurationError:  # of parties that are there in part: sizes of groups, societies
+            assert len(ranges) > 1
+            return
+        assert tallied(start, stop) == tallies
+        for own, tally in zip(merged, tallies, strict=True):
+            own.add(tally)
+    found = release_tallies(session.protocol, [own.all() for own in merged], noise=session.fresh_noise())
+    assert (found.tallies, found.outcome, found.own_outcomes) == (
+        at_once.tallies,
+        at_once.outcome,
+        at_once.own_outcomes,
+    )
 
 
 @every_case

@@ -34,7 +34,6 @@ KINDS: Final[Mapping[str, Any]] = {
     "sources": PartySources,
     "own_entries": OwnEntries,
     "data_sets": Mapping,
-    "stream": Callable,
     "beginning": Beginning,
     "presenters": Mapping,
     "asking": AskedAnew,

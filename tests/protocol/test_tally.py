@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,24 +102,38 @@ def test_rows_merge_by_union_in_ascending_order(
     assert (merged.num_reports, merged.totals.tolist()) == (2, [2])
 
 
+@pytest.mark.parametrize("order", [1, -1, 5])
 @pytest.mark.parametrize("number", [1, 2, 3, 7, 8, 21])
-def test_tallies_that_come_one_after_another_are_copied_a_few_times(
-    number: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parts = [Tally(1, np.array([place]), np.array([[number - place, place]])) for place in range(number)]
-    copied: list[int] = []
-    merge = Tally.merge
+def test_rows_of_many_tallies_are_copied_once(number: int, order: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [Tally(1, np.array([place]), np.array([[place, -place], [place, 0]])) for place in range(number)]
+    parts.sort(key=lambda part: order * int(part.totals[0]) % 7)
+    expected = functools.reduce(Tally.merge, parts)
+    joined: list[int] = []
+    concatenate = np.concatenate
 
-    def counted(own: Tally, other: Tally) -> Tally:
-        copied.append(len(other.rows))
-        return merge(own, other)
+    def counted(arrays: Any, *args: Any, **more: Any) -> Any:
+        joined.append(sum(map(len, arrays)))
+        return concatenate(arrays, *args, **more)
 
-    monkeypatch.setattr(Tally, "merge", counted)
     merged = Merged()
+    monkeypatch.setattr(np, "concatenate", counted)
     for part in parts:
         merged.add(part)
-    assert merged.all() == functools.reduce(merge, parts)
-    assert sum(copied) <= number * number.bit_length()
+    assert merged.all() == expected
+    assert joined == ([2 * number] if number > 1 else [])
+
+
+def test_no_tallies_have_no_merged_one() -> None:
+    with pytest.raises(ValueError, match="no tally"):
+        Merged().all()
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
+def test_tallies_of_other_shapes_do_not_come_together(shape: tuple[int, int]) -> None:
+    merged = Merged()
+    merged.add(kept([1, 2]))
+    with pytest.raises(ValueError, match="do not merge"):
+        merged.add(Tally(1, np.zeros(shape[0] - 1, dtype=np.int64), np.zeros((1, shape[1]), dtype=np.int64)))
 
 
 def test_merging_changes_no_rows() -> None:

@@ -237,7 +237,7 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
 
 SOURCES: Final = PartySources(
     read=load_partners,
-    rows_of=_rows_of_partners,
+    stream=_rows_of_partners,
     like=make_like,
     paths=("file",),
     published=frozenset({"file"}),

@@ -182,7 +182,7 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
 
 SOURCES: Final = PartySources(
     read=_read,
-    rows_of=_rows_of_voters,
+    stream=_rows_of_voters,
     paths=("file", "groups_file"),
     path_tables=("group_files",),
     made_up=frozenset({_GENERATOR}),

@@ -8,7 +8,7 @@
 are numbered by their first line, and each voter's records likewise. One person's own file has no column `voter`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,14 +18,14 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
-from .csv_numbers import Choose, NumberTable, codes_of, line_fault, read_numbers
+from .csv_numbers import Choose, codes_of, read_numbers
 from .survey import Reading, Survey
 
-__all__ = ["VOTER", "read_own_records", "read_survey"]
+__all__ = ["CHOICE", "RECORD", "VOTER", "read_own_records", "read_survey", "reading_of", "records_of"]
 
 VOTER: Final = "voter"  # the column that names voters
-_RECORD: Final = "record"
-_CHOICE: Final = "choice"
+RECORD: Final = "record"
+CHOICE: Final = "choice"
 _LINES_OF_A_RECORD: Final = 2
 
 
@@ -35,32 +35,54 @@ def read_survey(path: Path, *, field: str = "file", society: str = "") -> Survey
     `society` is a column that is no feature, since it names voters' societies.
     """
     features: list[str] = []
-    table = read_numbers(path, _chooser((VOTER, _RECORD, _CHOICE), features, society), field=field)
+    table = read_numbers(path, _chooser((VOTER, RECORD, CHOICE), features, society), field=field)
     voter_of_row, voters = codes_of(table.names[VOTER])
     first_lines = table.lines[_first_appearances(voter_of_row)[1]]
     for name, line in zip(voters, first_lines.tolist(), strict=True):
         check_party_name(name, field=f"voter ({path.name} line {line})")
-    record_of_row, record_names = codes_of(table.names[_RECORD])
-    # A record's number: that of its first line among all records' first lines.
-    keys, key_rows, key_of_row = _first_appearances(voter_of_row * len(record_names) + record_of_row)
-    chosen_rows, rejected_rows = _pair(table, key_of_row, len(keys))
-    voter_of_record = voter_of_row[key_rows]
-    order = np.argsort(voter_of_record, kind="stable")
-    values = table.numbers[:, 1:]
-    counts = np.bincount(voter_of_record, minlength=len(voters))
+    records = records_of(table.numbers, table.where, voter_of_row, len(voters), codes_of(table.names[RECORD])[0])
     return Survey(
         voters=voters,
         features=tuple(features),
-        records=Records(
-            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            values[chosen_rows[order]],
-            values[rejected_rows[order]],
-        ),
+        records=records,
         source=path.name,
-        reading=Reading(
-            num_rows=len(table.lines), num_responses=len(keys), num_voters=len(voters), num_records=len(keys)
-        ),
+        reading=reading_of(records),
         lines=first_lines.tolist(),
+    )
+
+
+def records_of(
+    numbers: FloatArray, where: Callable[[int], str], voter_of_row: IntArray, num_voters: int, record_of_row: IntArray
+) -> Records:
+    """Return voters' records, each in the order of its first row.
+
+    Args:
+        numbers: of each row, the choice and the features.
+        where: of a row's number, where that stands, for errors.
+        voter_of_row: whose it is, in [0, num_voters).
+        num_voters: how many there are.
+        record_of_row: of one voter, equal for the rows of one record.
+
+    Raises:
+        ConfigurationError: a choice is none, or a record is not two rows, one of them chosen.
+    """
+    codes, distinct = codes_of(record_of_row)
+    # A record's number: that of its first row among all records' first rows.
+    keys, key_rows, key_of_row = _first_appearances(voter_of_row * len(distinct) + codes)
+    chosen_rows, rejected_rows = _pair(numbers, where, key_of_row, len(keys))
+    voter_of_record = voter_of_row[key_rows]
+    order = np.argsort(voter_of_record, kind="stable")
+    values = numbers[:, 1:]
+    counts = np.bincount(voter_of_record, minlength=num_voters)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Records(starts, values[chosen_rows[order]], values[rejected_rows[order]])
+
+
+def reading_of(records: Records) -> Reading:
+    """Return what became of the rows of these records: each has two."""
+    number = len(records.chosen)
+    return Reading(
+        num_rows=_LINES_OF_A_RECORD * number, num_responses=number, num_voters=len(records), num_records=number
     )
 
 
@@ -71,9 +93,9 @@ def read_own_records(path: Path, *, field: str = "file") -> tuple[FloatArray, tu
         float64, shape (records, 2, d): the chosen alternative, then the rejected one; and the features' names.
     """
     features: list[str] = []
-    table = read_numbers(path, _chooser((_RECORD, _CHOICE), features), field=field)
-    key_of_row, names = codes_of(table.names[_RECORD])
-    chosen_rows, rejected_rows = _pair(table, key_of_row, len(names))
+    table = read_numbers(path, _chooser((RECORD, CHOICE), features), field=field)
+    key_of_row, names = codes_of(table.names[RECORD])
+    chosen_rows, rejected_rows = _pair(table.numbers, table.where, key_of_row, len(names))
     values = table.numbers[:, 1:]
     return np.stack([values[chosen_rows], values[rejected_rows]], axis=1), tuple(features)
 
@@ -91,7 +113,7 @@ def _chooser(required: Sequence[str], features: list[str], other: str = "") -> C
         allowed = f"the columns {', '.join(required)} and at least one feature, each with a name"
         refuse(not found or not all(name.strip() == name and name for name in found), "header", list(header), allowed)
         features.extend(found)
-        return [name for name in required if name != _CHOICE], [_CHOICE, *found]
+        return [name for name in required if name != CHOICE], [CHOICE, *found]
 
     return choose
 
@@ -105,13 +127,15 @@ def _first_appearances(keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     return distinct[order], first[order].astype(np.int64), ranks[inverse].astype(np.int64)
 
 
-def _pair(table: NumberTable, key_of_row: IntArray, num_keys: int) -> tuple[IntArray, IntArray]:
+def _pair(
+    numbers: FloatArray, where: Callable[[int], str], key_of_row: IntArray, num_keys: int
+) -> tuple[IntArray, IntArray]:
     """Return the rows of each record's chosen and rejected alternative."""
-    choices = table.numbers[:, 0]
+    choices = numbers[:, 0]
     is_fault = (choices != 0) & (choices != 1)
     if np.any(is_fault):
         row = int(np.argmax(is_fault))
-        field = f"{_CHOICE} ({table.where(row)})"
+        field = f"{CHOICE} ({where(row)})"
         raise ConfigurationError(field=field, value=f"{choices[row]:g}", allowed="1 for the chosen one, or 0")
     order = np.argsort(key_of_row, kind="stable")
     counts = np.bincount(key_of_row, minlength=num_keys)
@@ -120,11 +144,13 @@ def _pair(table: NumberTable, key_of_row: IntArray, num_keys: int) -> tuple[IntA
     is_fault = (counts != _LINES_OF_A_RECORD) | (totals != 1)
     if np.any(is_fault):
         key = int(np.argmin(np.where(is_fault, order[starts], len(order))))
-        rows = order[starts[key] : starts[key] + counts[key]]
-        others = ", ".join(str(line) for line in table.lines[rows[1:9]].tolist())
-        what = f"{counts[key]} lines, {totals[key]:g} of them chosen" + (f" (also line {others})" if others else "")
+        first, *others = map(where, order[starts[key] : starts[key] + counts[key]][:9].tolist())
+        file, _, _ = first.rpartition(" ")
+        numbered = ", ".join(other.removeprefix(f"{file} ") for other in others)
+        what = f"{counts[key]} lines, {totals[key]:g} of them chosen"
+        what += f" (also {file.rpartition(' ')[2]} {numbered})" if others else ""
         allowed = "a record of two lines, one with choice 1 and one with choice 0"
-        raise line_fault(table.path, int(table.lines[rows[0]]), what, allowed)
-    first, second = order[starts], order[starts + 1]
-    is_first = choices[first] == 1
-    return np.where(is_first, first, second), np.where(is_first, second, first)
+        raise ConfigurationError(field=first, value=what, allowed=allowed)
+    first_rows, second_rows = order[starts], order[starts + 1]
+    is_first = choices[first_rows] == 1
+    return np.where(is_first, first_rows, second_rows), np.where(is_first, second_rows, first_rows)

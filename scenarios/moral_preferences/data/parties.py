@@ -11,7 +11,7 @@ from ....protocol.errors import ConfigurationError, one_of, refuse
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
 from ...reading.frames import path_of
-from ...reading.sources import PartiesTable, PartySources
+from ...reading.sources import OpenStream, PartiesTable, PartySources, RowFiles
 from ...reading.text_forms import form_of, header_of
 from .cultures import CultureVoters, make_cultures
 from .fairness import FairnessJudgements, make_fairness
@@ -171,10 +171,18 @@ def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) ->
     return load_voters(parties)
 
 
+def _streamed(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> OpenStream | RowFiles | None:
+    del parameters
+    from .streams import stream_voters  # noqa: PLC0415  which imports this module
+
+    return stream_voters(parties)
+
+
 _PRICES: Final = frozenset({"epsilon", "epsilons"})
 
 SOURCES: Final = PartySources(
     read=_read,
+    stream=_streamed,
     paths=("choices", "responses", "epsilons"),
     made_up=frozenset({"generator"}),
     published=frozenset({"choices", "responses"}),

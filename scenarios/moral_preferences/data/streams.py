@@ -1,33 +1,37 @@
-"""Surveys too large for memory, as batches of voters: from a file of responses, or from a generator.
+"""Surveys too large for memory, as batches of voters: from files of choices or of responses, or from a generator.
 
-A scenario asks for it by `stream = true` in its table of voters; such a session runs by arrays.
+A scenario asks for it by `stream = true` in its table of voters, or names files that cannot be read at once; such a
+session runs by arrays.
 """
 
 import contextlib
-import dataclasses
-from collections.abc import Callable, Generator, Mapping
+import functools
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from ....protocol.errors import ConfigurationError, did_you_mean, refuse
 from ....protocol.phases import PhasedProtocol
+from ...reading.batches import TableFiles, is_columnar, is_in_batches
 from ...reading.conversion import convert
 from ...reading.frames import Frame
-from ...running.streams import Batch, PartyStream
+from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
 from . import made_up
+from .choices_stream import BATCH_VOTERS, SurveyStream, stream_choices
 from .csv_numbers import header_of
 from .dilemmas import FEATURES
+from .files import RECORD, VOTER
 from .moral_machine_stream import check_outofcore, stream_moral_machine
 from .options import MAX_VOTERS
-from .parties import GENERATORS, ResponsesFile
+from .parties import GENERATORS, ChoicesFile, ResponsesFile
 from .privacy_groups import PrivacyGroups, draw_epsilons
-from .responses import Limits, check_header
+from .responses import RESPONSE, Limits, check_header
 from .survey import Reading, Survey
 
-__all__ = ["StreamedResponses", "SurveyStream", "open_stream", "stream_voters"]
+__all__ = ["StreamedResponses", "open_stream", "stream_voters"]
 
 _FIELD: Final = "voters"
-_BATCH_VOTERS: Final = 10_000
+
 _GENERATORS: Final = ("normal", "moral_machine")
 
 
@@ -37,33 +41,26 @@ class StreamedResponses(ResponsesFile, frozen=True, kw_only=True, forbid_unknown
     max_records: int = 13  # of each voter's complete responses the first ones count; it bounds what a voter pays
 
 
-@dataclasses.dataclass(frozen=True)
-class SurveyStream:
-    """A survey in batches."""
-
-    features: tuple[str, ...]  # of every alternative
-    max_records: int  # the most of one voter
-    groups: PrivacyGroups | None  # by which voters have an ε of their own; None where everybody has the session's
-    num_voters: int | None  # how many there are, where that is known beforehand
-    open: Callable[[Path], Generator[Survey]]  # makes the batches anew; its argument is a folder for temporary files
-
-
 def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
-    """Return a table of voters with `stream = true` as a stream; of a file only the header is read yet.
+    """Return a table of voters as a stream; of a file of responses only the header is read yet.
 
-    It is one of `StreamedResponses`, or of a generator's options beside its name, and maybe groups of privacy concern.
+    It is one of `ChoicesFile`, of which a pass finds the voter with most records, of `StreamedResponses`, or of a
+    generator's options beside its name; and maybe groups of privacy concern.
     """
     options = {name: value for name, value in parties.items() if name != "stream"}
-    convert(parties["stream"], bool, f"{_FIELD}.stream")
-    for name in ("data", "choices", "epsilons", *(("generator",) if "responses" in options else ())):
+    convert(parties.get("stream", True), bool, f"{_FIELD}.stream")
+    sources = [name for name in ("choices", "responses", "generator") if name in options]
+    for name in ("data", "epsilons", *sources[1:]):
         if name in options:
-            allowed = "left out: streamed voters come from responses or from a generator"
+            allowed = "left out: streamed voters come from choices, responses or a generator"
             raise ConfigurationError(field=f"{_FIELD}.{name}", value=options[name], allowed=allowed)
     if options.get("society"):
         allowed = "left out: societies are known once all voters are"
         raise ConfigurationError(field=f"{_FIELD}.society", value=options["society"], allowed=allowed)
     given = options.pop("groups", None)
     groups: PrivacyGroups | None = None if given is None else convert(given, PrivacyGroups, f"{_FIELD}.groups")
+    if "choices" in options:
+        return stream_choices(convert(options, ChoicesFile, _FIELD).choices, groups)
     if "responses" in options:
         return _of_responses(convert(options, StreamedResponses, _FIELD), groups)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
@@ -86,7 +83,7 @@ def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> Surv
         return stream_moral_machine(
             path,
             folder=folder,
-            batch_voters=_BATCH_VOTERS,
+            batch_voters=BATCH_VOTERS,
             min_records=file.min_records,
             max_records=file.max_records,
             field=f"{_FIELD}.responses",
@@ -102,13 +99,33 @@ def _of_generator(
 
     def make(folder: Path) -> Generator[Survey]:
         del folder
-        yield from made_up.in_batches(generator.make, spec, batch_voters=_BATCH_VOTERS)
+        yield from made_up.in_batches(generator.make, spec, batch_voters=BATCH_VOTERS)
 
     return SurveyStream(tuple(spec.feature_names), spec.records, groups, spec.voters, open=make)
 
 
-def stream_voters(parties: Mapping[str, Any]) -> PartyStream:
-    """Return the voters of a table that asks to be streamed, as the parties of a session; as `open_stream`."""
+def stream_voters(parties: str | Mapping[str, Any]) -> OpenStream | RowFiles | None:
+    """Return what opens the voters of files that cannot be read at once, or of a table that asks to be streamed.
+
+    It is None for all others. A table is as `open_stream` has it.
+    """
+    if isinstance(parties, str):
+        if not is_in_batches(parties):
+            return None
+        names = TableFiles(parties, field=_FIELD, columns={}).names
+        if VOTER in names and RECORD not in names:
+            return RowFiles(path=parties)  # a line for each voter
+        parties = {"responses" if RESPONSE in names else "choices": parties}
+        return functools.partial(_party_stream, parties)
+    choices, responses = parties.get("choices"), parties.get("responses")
+    is_large = (isinstance(choices, str) and is_in_batches(choices)) or (
+        isinstance(responses, str) and is_columnar(responses)
+    )
+    return functools.partial(_party_stream, parties) if is_large or parties.get("stream") else None
+
+
+def _party_stream(parties: Mapping[str, Any]) -> PartyStream:
+    """Return a stream of voters as the parties of a session."""
     stream = open_stream(parties)
     said: dict[str, Any] = {"max_records": stream.max_records, "features": list(stream.features)}
     if stream.groups is not None:

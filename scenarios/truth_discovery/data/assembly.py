@@ -17,7 +17,7 @@ from ....protocol.errors import ConfigurationError, quote
 from ....protocol.estimators.truth_inference import Answers
 from .crowd import Crowd
 
-__all__ = ["SEPARATOR", "AnswerSets", "Repeats", "Rows", "assemble", "in_order"]
+__all__ = ["SEPARATOR", "AnswerSets", "Repeats", "Rows", "assemble", "in_order", "rows_that_count"]
 
 Repeats: TypeAlias = Literal["error", "first", "last"]
 """What becomes of several answers of one worker to one task: one of them counts, or labels that differ are an error."""
@@ -100,7 +100,7 @@ def assemble(
         for part, codes in zip(parts, tasks, strict=True)
     ]
     workers = answers.workers.recoded(_index(worker_names))
-    kept = _reduce(answers, tasks[0], workers, labels[0], num_tasks=len(task_names), repeats=repeats)
+    kept = rows_that_count(answers, tasks[0], workers, labels[0], num_tasks=len(task_names), repeats=repeats)
     truth = np.full(len(task_names), -1, dtype=np.int64)
     if truths is not None:
         truth[tasks[1][::-1]] = labels[1][::-1]  # the first row of a task is written last
@@ -238,10 +238,14 @@ def _spelled(labels: Sequence[str]) -> str:
     return ", ".join(map(quote, labels[:_MAX_SHOWN])) + more
 
 
-def _reduce(
+def rows_that_count(
     rows: Rows, tasks: IntArray, workers: IntArray, labels: IntArray, *, num_tasks: int, repeats: Repeats
 ) -> IntArray:
-    """Return the rows that count, sorted by worker and then by task."""
+    """Return the rows that count, sorted by worker and then by task, all of which are given as codes.
+
+    Raises:
+        ConfigurationError: a worker answers a task twice with different labels and `repeats` is "error".
+    """
     pairs = workers * num_tasks + tasks
     order = np.argsort(pairs, kind="stable")  # so that the rows of a pair stay in their order
     is_first = np.diff(pairs[order], prepend=-1) != 0

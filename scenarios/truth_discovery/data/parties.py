@@ -8,14 +8,16 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from ....protocol.arrays import IntArray
 from ....protocol.errors import ConfigurationError, one_of
 from ....protocol.mechanisms import NO_ANSWER
+from ....protocol.phases import Entries
 from ....protocol.truth_discovery import NO_TASK
 from ....protocol.truth_discovery.parameters import PRICES
 from ...datasets.loading import DataSet
 from ...reading.conversion import convert
 from ...reading.frames import Frame, path_of
-from ...reading.sources import PartiesTable, PartySources
+from ...reading.sources import OpenStream, PartiesTable, PartySources, RowFiles
 from ...reading.text_forms import form_of, header_of
 from .assembly import Repeats
 from .crowd import Crowd
@@ -23,7 +25,7 @@ from .files import ANSWER_COLUMNS, read_crowd
 from .published import CROWDS, PublishedCrowd
 from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading
 
-__all__ = ["DATA_SETS", "SOURCES", "CrowdFile", "as_parties", "load_workers"]
+__all__ = ["DATA_SETS", "SOURCES", "CrowdFile", "as_parties", "load_workers", "table_of"]
 
 _FIELD = "workers"
 _PEER_GRADING = "peer_grading"
@@ -118,18 +120,13 @@ def as_parties(
     """
     answers = crowd.answers
     counts = np.bincount(answers.workers, minlength=answers.num_workers)
-    shape = answers.num_workers, int(counts.max(initial=0))
-    starts = np.cumsum(counts) - counts
-    places = np.arange(len(answers)) - starts[answers.workers]
     sizes = [len(labels) for labels in crowd.answer_sets]
     offsets = np.cumsum([0, *sizes])[crowd.answer_set_of_task]
-    tasks, codes = np.full(shape, NO_TASK, dtype=np.int64), np.full(shape, NO_ANSWER, dtype=np.int64)
-    tasks[answers.workers, places] = answers.tasks
-    codes[answers.workers, places] = offsets[answers.tasks] + answers.labels
+    width = int(counts.max(initial=0))
     parameters: dict[str, Any] = {
         "tasks": list(crowd.tasks),
         "answer_sets": [list(labels) for labels in crowd.answer_sets],
-        "max_answers": shape[1],
+        "max_answers": width,
         "answer_set_of_task": crowd.answer_set_of_task.tolist() if len(sizes) > 1 else [],
     }
     gold = {
@@ -138,7 +135,7 @@ def as_parties(
     }
     return PartiesTable(
         names=list(crowd.workers),
-        table={"tasks": tasks, "answers": codes},
+        table=table_of(answers.workers, answers.tasks, offsets[answers.tasks] + answers.labels, counts, width=width),
         lines=(),
         source=source,
         parameters=parameters,
@@ -149,11 +146,27 @@ def as_parties(
     )
 
 
+def table_of(
+    workers: IntArray, tasks: IntArray, labels: IntArray, counts: IntArray, *, width: int
+) -> dict[str, Entries]:
+    """Return the columns of workers with so many answers each, which are given as codes, by worker and then by task."""
+    places = np.arange(len(workers)) - (np.cumsum(counts) - counts)[workers]
+    found = [np.full((len(counts), width), empty, dtype=np.int64) for empty in (NO_TASK, NO_ANSWER)]
+    found[0][workers, places], found[1][workers, places] = tasks, labels
+    return {"tasks": found[0], "answers": found[1]}
+
+
 def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
     """Return the workers, unless a file has a line for each of them rather than for each answer."""
     if isinstance(parties, str) and {"worker", "tasks"} <= set(header_of(parties)):
         return None
     return load_workers(parties, parameters=parameters)
+
+
+def _streamed(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> OpenStream | RowFiles | None:
+    from .streams import stream_workers  # noqa: PLC0415  which imports this module
+
+    return stream_workers(parties, parameters)
 
 
 def _unpack(crowd: Any) -> Mapping[str, object] | None:
@@ -173,6 +186,7 @@ def _unpack(crowd: Any) -> Mapping[str, object] | None:
 
 SOURCES: Final = PartySources(
     read=_read,
+    stream=_streamed,
     paths=("answers", "truth"),
     made_up=frozenset({"stand_in"}),
     published=frozenset({"answers"}),

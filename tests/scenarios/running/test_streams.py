@@ -22,8 +22,9 @@ from psephos.scenarios import (
     run_session,
 )
 from psephos.scenarios.moral_preferences.data import streams
+from psephos.scenarios.reading.sources import Batch
 from psephos.scenarios.running.record import Told
-from psephos.scenarios.running.streams import Batch, is_streamed
+from psephos.scenarios.running.streams import stream_of
 from psephos.scenarios.system import find_protocol
 
 Psephos = Callable[..., Any]
@@ -51,7 +52,7 @@ PARADIGMS = (
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "_BATCH_VOTERS", 7)
+    monkeypatch.setattr(streams, "BATCH_VOTERS", 7)
 
 
 @pytest.fixture
@@ -272,7 +273,8 @@ def test_a_streamed_run_of_the_command_line_shows_the_outcome(psephos: Psephos, 
 )
 def test_only_a_survey_is_streamed(scenario: str, settings: tuple[str, ...], *, expected: bool) -> None:
     loaded = load_scenario(scenario, settings)
-    assert is_streamed(find_protocol(loaded.protocol), loaded.parties, loaded.parameters) is expected
+    found = stream_of(find_protocol(loaded.protocol), loaded.parties, loaded.parameters)
+    assert (found is not None) is expected
 
 
 @pytest.mark.parametrize(
@@ -286,7 +288,7 @@ def test_only_a_survey_is_streamed(scenario: str, settings: tuple[str, ...], *, 
     ],
 )
 def test_only_a_table_asks_to_be_streamed(parties: object, *, is_one: bool) -> None:
-    assert is_streamed(find_protocol("moral-preferences"), parties, {}) is is_one
+    assert (stream_of(find_protocol("moral-preferences"), parties, {}) is not None) is is_one
 
 
 def test_adversaries_do_not_watch_a_stream() -> None:
@@ -320,7 +322,7 @@ def test_agents_are_not_streamed(transport: str) -> None:
         (("deadline_seconds=0",), "deadline_seconds", "positive"),
         (("phases.weights.quorum=1",), "phases", "rules for join, preferences"),
         (("voters.voters=0",), "voters", "in [1,"),
-        (("voters.choices=a.csv", "voters.stream=true"), "voters.choices", "left out: streamed voters come from"),
+        (("voters.choices=a.csv", "voters.stream=true"), "voters.choices", "a file, a folder or a pattern"),
         (("voters.responses=none.csv", "voters.stream=true"), "voters.responses", "a readable file"),
     ],
 )

@@ -25,7 +25,7 @@ def table(**options: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "_BATCH_VOTERS", 7)
+    monkeypatch.setattr(streams, "BATCH_VOTERS", 7)
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,15 @@ def test_levels_are_all_hundredths_between_the_least_and_the_greatest() -> None:
     ("options", "field", "value", "allowed"),
     [
         ({"stream": "yes"}, "voters.stream", "yes", "true or false"),
-        ({"choices": "a.csv"}, "voters.choices", "a.csv", "left out: streamed voters come from"),
+        ({"choices": "a.csv"}, "voters", None, "without the unknown key 'voters'"),
         ({"data": "moral_trolley"}, "voters.data", "moral_trolley", "left out: streamed voters come from"),
         ({"epsilons": "e.csv"}, "voters.epsilons", "e.csv", "left out: streamed voters come from"),
-        ({"responses": "a.csv", "generator": "normal"}, "voters.generator", "normal", "come from responses or"),
+        (
+            {"responses": "a.csv", "generator": "normal"},
+            "voters.generator",
+            "normal",
+            "come from choices, responses or",
+        ),
         ({"generator": "fairness"}, "voters.generator", "fairness", "one of normal, moral_machine"),
         ({"generator": "moral-machine"}, "voters.generator", None, "(did you mean 'moral_machine'?)"),
         ({"generator": 1}, "voters.generator", 1, "text"),

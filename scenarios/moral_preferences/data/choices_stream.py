@@ -1,0 +1,133 @@
+"""Surveys with two rows for each record, in files of any size, as batches of voters.
+
+A voter's rows may stand anywhere: they are brought together on disk, and memory holds the voters' names. One pass finds
+the most records of one voter, which bound what each pays; another yields the voters.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import importlib
+import tempfile
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.columns import CodedColumn
+from ....protocol.errors import ConfigurationError, did_you_mean, refuse, require
+from ....protocol.moral_preferences.records import GREATEST_FEATURE
+from ....protocol.roles import check_party_name
+from ...reading.batches import RowBatch, TableFiles
+from ...reading.cells import number_in
+from ...reading.grouping import Names, RowPlaces, RowsOnDisk, coded
+from .files import CHOICE, RECORD, VOTER, reading_of, records_of
+from .privacy_groups import PrivacyGroups
+from .survey import Survey
+
+__all__ = ["BATCH_VOTERS", "SurveyStream", "stream_choices"]
+
+BATCH_VOTERS: Final = 10_000
+_FIELD: Final = "voters.choices"
+_CODES: Final = 3  # before the numbers of a row: voter, number of the row, record
+
+
+@dataclasses.dataclass(frozen=True)
+class SurveyStream:
+    """A survey in batches."""
+
+    features: tuple[str, ...]  # of every alternative
+    max_records: int  # the most of one voter
+    groups: PrivacyGroups | None  # by which voters have an ε of their own; None where everybody has the session's
+    num_voters: int | None  # how many there are, where that is known beforehand
+    open: Callable[[Path], Generator[Survey]]  # makes the batches anew; its argument is a folder for temporary files
+
+
+def stream_choices(path: str, groups: PrivacyGroups | None) -> SurveyStream:
+    """Return the voters of a file, a folder or a pattern with the columns voter, record, choice and the features.
+
+    Voters are numbered by their first row, and each voter's records likewise, as `read_survey` has them.
+
+    Raises:
+        ConfigurationError: a file cannot be read or is not what it should be; the field names file and row.
+    """
+    files = TableFiles(path, field=_FIELD, columns={})
+    for name in (VOTER, RECORD, CHOICE):
+        allowed = f"a column of each file{did_you_mean(name, files.names)}"
+        require(name in files.names, f"column {name!r} of {files.first.name}", "missing", allowed)
+    features = tuple(name for name in files.names if name not in {VOTER, RECORD, CHOICE})
+    require(features, f"features of {files.first.name}", "none", "at least one column of numbers")
+    most = number = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for survey in _surveys(Path(folder), files=files, features=features):
+            most = max(most, int(survey.records.num_records.max()))
+            number += len(survey.voters)
+    read = functools.partial(_surveys, files=files, features=features, most=most)
+    return SurveyStream(features, most, groups, number, open=read)
+
+
+def _surveys(
+    folder: Path, *, files: TableFiles, features: tuple[str, ...], most: int | None = None
+) -> Generator[Survey]:
+    """Yield the voters by their places."""
+    voters, places = Names(VOTER), RowPlaces()
+    columns = [VOTER, RECORD, CHOICE, *features]
+    with contextlib.ExitStack() as stack:
+        rows_on_disk = stack.enter_context(RowsOnDisk(folder, width=len(columns) + 1))
+        batches = stack.enter_context(contextlib.closing(files.batches(columns)))
+        for batch in batches:
+            start = places.add(batch)
+            rows = np.empty((batch.num_rows, len(columns) + 1), dtype=np.int64)
+            rows[:, 0] = voters.codes_in(batch, start)
+            rows[:, 1] = np.arange(start, start + batch.num_rows)
+            rows[:, 2] = _hashed(coded(batch.table[RECORD]))
+            for column, name in enumerate((CHOICE, *features), start=_CODES):
+                rows[:, column] = _numbers_in(batch, name).view(np.int64)
+            rows_on_disk.add(rows)
+        names = list(voters)
+        for name, row in zip(names, voters.first_rows, strict=True):
+            check_party_name(name, field=f"{VOTER} ({places.where(row)})")
+        for rows in rows_on_disk.in_order(np.arange(len(names))):
+            first, last = int(rows[0, 0]), int(rows[-1, 0])
+            for place in range(first, last + 1, BATCH_VOTERS):
+                number = min(BATCH_VOTERS, last + 1 - place)
+                own = rows[slice(*np.searchsorted(rows[:, 0], [place, place + number]))]
+                records = records_of(
+                    own[:, _CODES:].copy().view(np.float64),
+                    lambda row, own=own: places.where(int(own[row, 1])),
+                    own[:, 0] - place,
+                    number,
+                    own[:, 2],
+                )
+                allowed = "as they were in the first pass: files are not to change while they are read"
+                largest = int(records.num_records.max())
+                refuse(most is not None and largest > most, "records of one voter", largest, allowed)
+                yield Survey(names[place : place + number], features, records, files.first.name, reading_of(records))
+
+
+def _hashed(entries: CodedColumn) -> IntArray:
+    """Return a number for each entry, which two of one voter share with a chance of 2**-64."""
+    pandas: Any = importlib.import_module("pandas.util")  # by name: half a second that most commands save
+    hashes = pandas.hash_array(np.array(list(entries.names), dtype=object), categorize=False)
+    return hashes.view(np.int64)[entries.codes]
+
+
+def _numbers_in(batch: RowBatch, name: str) -> FloatArray:
+    """Return a column of numbers in the range of features.
+
+    Raises:
+        ConfigurationError: an entry is none.
+    """
+    entries = batch.table[name]
+    if isinstance(entries, CodedColumn):
+        numbers = np.array([number_in(entry) for entry in entries.names], dtype=np.float64)[entries.codes]
+    else:
+        numbers = np.asarray(entries, dtype=np.float64)
+    is_fault = ~(np.abs(numbers) <= GREATEST_FEATURE)
+    if np.any(is_fault):
+        row = int(np.argmax(is_fault))
+        allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
+        raise ConfigurationError(field=f"{name} ({batch.where(row + 1)})", value=str(entries[row]), allowed=allowed)
+    return numbers

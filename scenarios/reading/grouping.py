@@ -1,0 +1,166 @@
+"""Rows of any number, brought together by whose they are: on disk, so that memory holds some of them at a time.
+
+Names of whoever they belong to are in memory, and so is where each batch of rows stands; rows are not.
+"""
+
+import bisect
+import dataclasses
+import importlib
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from ...protocol.arrays import IntArray
+from ...protocol.columns import CodedColumn
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import Entries
+from .batches import RowBatch
+from .files import readable
+
+__all__ = ["Names", "RowPlaces", "RowsOnDisk", "coded"]
+
+_PART_BYTES: Final = 1 << 25
+_NUMBER_BYTES: Final = 8
+
+
+class Names:
+    """The distinct entries of a column of batches, in the order of their first rows."""
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+        self._codes: dict[str, int] = {}
+        self.first_rows: list[int] = []
+        """The first row of each, counted over all batches from 0."""
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._codes)
+
+    def codes_in(self, batch: RowBatch, start: int) -> IntArray:
+        """Return the codes of a batch's entries, blanks around which do not count; its first row is number `start`.
+
+        Raises:
+            ConfigurationError: an entry is empty.
+        """
+        entries = coded(batch.table[self._column])
+        pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
+        codes, distinct = pandas.factorize(entries.codes)
+        used: list[int] = distinct.tolist()
+        own = np.empty(len(used), dtype=np.int64)
+        firsts = np.empty(len(used), dtype=np.int64)
+        firsts[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the first row of a code is written last
+        for place, code in enumerate(used):
+            name = entries.names[code].strip()
+            if not name:
+                where = batch.where(int(firsts[place]) + 1)
+                raise ConfigurationError(field=f"{self._column} ({where})", value="", allowed="given")
+            own[place] = self._codes.setdefault(name, len(self._codes))
+            if own[place] == len(self.first_rows):
+                self.first_rows.append(start + int(firsts[place]))
+        return own[codes]
+
+
+def coded(entries: Entries) -> CodedColumn:
+    """Return a column with codes; numbers are text as a CSV would have them."""
+    if isinstance(entries, np.ndarray):
+        distinct, codes = np.unique(entries, return_inverse=True)
+        return CodedColumn([str(entry) for entry in distinct.tolist()], codes)
+    return CodedColumn.of(entries)
+
+
+class RowPlaces:
+    """Where the rows of batches stand, by their numbers over all batches from 0."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._batches: list[RowBatch] = []
+        self.num_rows = 0
+
+    def add(self, batch: RowBatch) -> int:
+        """Take note of one more, and return the number of its first row."""
+        start = self.num_rows
+        self._starts.append(start)
+        self._batches.append(dataclasses.replace(batch, table={}))
+        self.num_rows += batch.num_rows
+        return start
+
+    def where(self, row: int) -> str:
+        """Return the file and the line or row."""
+        place = bisect.bisect_right(self._starts, row) - 1
+        return self._batches[place].where(row - self._starts[place] + 1)
+
+
+class RowsOnDisk:
+    """Rows of integers in temporary files; closed, these are gone.
+
+    Args:
+        folder: below it they are kept.
+        width: how many integers a row has; the first is the code of whose it is.
+    """
+
+    def __init__(self, folder: Path, width: int) -> None:
+        self._folder = folder
+        self._width = width
+        self._counts = np.zeros(0, dtype=np.int64)
+        with self._writing():
+            self._temporary = tempfile.TemporaryDirectory(dir=folder)
+        self._all = Path(self._temporary.name, "all")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._temporary.cleanup()
+
+    def _writing(self) -> Any:
+        return readable(self._folder, field="temporary files", what="a folder with room for them")
+
+    def add(self, rows: IntArray) -> None:
+        """Take up rows, shape (n, width)."""
+        counts = np.bincount(rows[:, 0], minlength=len(self._counts))
+        counts[: len(self._counts)] += self._counts
+        self._counts = counts
+        with self._writing(), self._all.open("ab") as file:
+            file.write(rows.tobytes())
+
+    def counts(self) -> IntArray:
+        """Return how many rows each code has."""
+        return self._counts
+
+    def in_order(self, place_of_code: IntArray) -> Generator[IntArray]:
+        """Yield all rows with places instead of codes, by place and then as they came; of one place all together.
+
+        Args:
+            place_of_code: the place of each code; each place in [0, len(place_of_code)) is one's.
+        """
+        most = max(1, _PART_BYTES // (_NUMBER_BYTES * self._width))
+        counts = np.empty_like(self._counts)
+        counts[place_of_code] = self._counts
+        part_of_place = (np.cumsum(counts) - counts) // most
+        for rows in self._read(self._all, most):
+            rows[:, 0] = place_of_code[rows[:, 0]]
+            parts = part_of_place[rows[:, 0]]
+            order = np.argsort(parts, kind="stable")
+            distinct, starts = np.unique(parts[order], return_index=True)
+            for part, own in zip(distinct.tolist(), np.split(rows[order], starts[1:]), strict=True):
+                with self._writing(), self._part(part).open("ab") as file:
+                    file.write(own.tobytes())
+        self._all.unlink(missing_ok=True)
+        for part in np.unique(part_of_place).tolist():
+            (rows,) = self._read(self._part(part), -1)
+            self._part(part).unlink()
+            yield rows[np.argsort(rows[:, 0], kind="stable")]
+
+    def _part(self, number: int) -> Path:
+        return self._all.with_name(f"{number}")
+
+    def _read(self, path: Path, most: int) -> Generator[IntArray]:
+        """Yield so many rows of a file at a time; -1 for all."""
+        with readable(path, field="temporary files"), path.open("rb") as file:
+            while len(numbers := np.fromfile(file, dtype=np.int64, count=most if most < 0 else most * self._width)):
+                yield numbers.reshape(-1, self._width)

@@ -1,0 +1,180 @@
+"""Crowds too large for memory, as batches of workers: from files with a line for each answer, wherever these stand.
+
+One pass finds what the session's parameters say of the crowd: its tasks, its labels, and the most tasks of one worker.
+Another brings each worker's answers together. The result is that of one file that is read at once, bit for bit.
+Memory holds the names of tasks and workers, and what the mechanism's tally keeps: counts in the central model, else
+every report.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ....protocol.arrays import IntArray
+from ....protocol.columns import CodedColumn
+from ....protocol.errors import did_you_mean, refuse, require
+from ...reading.batches import TableFiles, is_in_batches
+from ...reading.conversion import convert
+from ...reading.files import readable
+from ...reading.frames import path_of
+from ...reading.grouping import Names, RowPlaces, RowsOnDisk
+from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
+from .assembly import Repeats, Rows, assemble, in_order, rows_that_count
+from .crowd import Crowd
+from .files import rows_of
+from .parties import CrowdFile, as_parties, table_of
+
+__all__ = ["stream_workers"]
+
+_FIELD: Final = "workers"
+_WORKER, _LABEL, _SET = "worker", "label", "answer_set"
+_BATCH_WORKERS: Final = 10_000
+_BATCH_ENTRIES: Final = 1 << 21  # of the tables of one batch, tasks that nobody is asked among them
+_CHANGED: Final = "as they were in the first pass: files are not to change while they are read"
+
+
+def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> OpenStream | RowFiles | None:
+    """Return what opens the workers of files of answers that cannot be read at once; None for all others.
+
+    Raises:
+        ConfigurationError: an option is not allowed.
+    """
+    options = {"answers": parties} if isinstance(parties, str) else dict(parties)
+    path = options.get("answers")
+    if not isinstance(path, str) or not is_in_batches(path):
+        return None
+    if isinstance(parties, str) and {_WORKER, "tasks"} <= set(TableFiles(path, field=_FIELD, columns={}).names):
+        return RowFiles(path=path)  # a line for each worker
+    file: CrowdFile = convert(options, CrowdFile, _FIELD)
+    return functools.partial(_opened, file, parameters)
+
+
+def _opened(file: CrowdFile, parameters: Mapping[str, Any]) -> PartyStream:
+    answers = _Answers(file)
+    given: list[list[str]] = convert(parameters.get("answer_sets", []), list[list[str]], "answer_sets")
+    crowd, most, number = answers.looked_at(file, given[0] if len(given) == 1 else None)
+    found = as_parties(crowd)
+    said = {**found.parameters, "max_answers": most}
+    return PartyStream(
+        parameters=said,
+        fixed=frozenset(said),
+        num_parties=number,
+        open=functools.partial(answers.batches, crowd=crowd, width=most),
+        gold=found.gold,
+    )
+
+
+class _Answers:
+    """Answers in files of any number."""
+
+    def __init__(self, file: CrowdFile) -> None:
+        self._repeats: Repeats = file.repeats
+        self._files = files = TableFiles(file.answers, field=_FIELD, columns=file.columns)
+        task = "item" if "item" in files.names and "task" not in files.names else "task"  # as some published files say
+        self._columns = (_WORKER, task, _LABEL)
+        for name in self._columns:
+            allowed = f"a column of each file, or named by {_FIELD}.columns{did_you_mean(name, files.names)}"
+            require(name in files.names, f"column {name!r} of {files.first.name}", "missing", allowed)
+        allowed = "left out where answers come in batches: one answer set for all tasks"
+        refuse(_SET in files.names, f"column {_SET!r} of {files.first.name}", "given", allowed)
+
+    def looked_at(self, file: CrowdFile, answer_set: Sequence[str] | None) -> tuple[Crowd, int, int]:
+        """Return a crowd of the same tasks and labels, the most tasks of one worker, and the number of workers."""
+        with tempfile.TemporaryDirectory() as folder, self._read(Path(folder)) as found:
+            most = max(int(np.bincount(rows[:, 0]).max()) for rows in found.in_order())
+            truths = None
+            if file.truth:
+                with readable(path_of(file.truth), field=f"{_FIELD}.truth"):
+                    truths = rows_of(path_of(file.truth), are_truths=True)
+            crowd = assemble(found.each_once(), truths=truths, repeats="first", answer_sets=answer_set)
+            return crowd, most, len(found.workers)
+
+    def batches(self, folder: Path, *, crowd: Crowd, width: int) -> Generator[Batch]:
+        """Yield the workers by their places."""
+        task_of = {name: code for code, name in enumerate(crowd.tasks)}
+        label_of = {name: code for code, name in enumerate(crowd.answer_sets[0])}
+        most = max(1, min(_BATCH_WORKERS, _BATCH_ENTRIES // width))
+        with self._read(folder) as found:
+            tasks, labels = (
+                np.array([index.get(name, -1) for name in names], dtype=np.int64)
+                for index, names in ((task_of, found.tasks), (label_of, found.labels))
+            )
+            refuse(min(tasks.min(), labels.min()) < 0, "tasks and labels", "others", _CHANGED)
+            for rows in found.in_order():
+                first = int(rows[0, 0])
+                starts = np.searchsorted(rows[:, 0], np.arange(first, int(rows[-1, 0]) + 2))
+                for place in range(0, len(starts) - 1, most):
+                    own = rows[starts[place] : starts[min(place + most, len(starts) - 1)]]
+                    number = min(most, len(starts) - 1 - place)
+                    workers = own[:, 0] - (first + place)
+                    counts = np.bincount(workers, minlength=number)
+                    refuse(counts.max() > width, "tasks of one worker", int(counts.max()), _CHANGED)
+                    order = np.lexsort((tasks[own[:, 2]], workers))
+                    own_tasks, own_labels = tasks[own[order, 2]], labels[own[order, 3]]
+                    table = table_of(workers[order], own_tasks, own_labels, counts, width=width)
+                    yield Batch(table, number, "")
+
+    @contextlib.contextmanager
+    def _read(self, folder: Path) -> Generator["_Found"]:
+        """Yield all answers, read once."""
+        with RowsOnDisk(folder, width=4) as rows, contextlib.closing(self._files.batches(self._columns)) as batches:
+            workers, tasks, labels = map(Names, self._columns)
+            found = _Found(workers, tasks, labels, RowPlaces(), rows, self._repeats)
+            for batch in batches:
+                start = found.places.add(batch)
+                codes = [names.codes_in(batch, start) for names in (found.workers, found.tasks, found.labels)]
+                numbers = np.arange(start, start + batch.num_rows)
+                rows.add(np.stack([codes[0], numbers, *codes[1:]], axis=1))
+            yield found
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Found:
+    """Answers on disk: rows of worker, number of the row, task and label, as codes."""
+
+    workers: Names
+    tasks: Names
+    labels: Names
+    places: RowPlaces
+    rows: RowsOnDisk
+    repeats: Repeats
+
+    def each_once(self) -> Rows:
+        """Return rows in which each task and each label stands, in as few as can be; nobody answered two."""
+        number = max(len(self.tasks), len(self.labels))
+        tasks, labels = (CodedColumn(list(own), np.arange(number) % len(own)) for own in (self.tasks, self.labels))
+        workers = CodedColumn([str(row) for row in range(number)], np.arange(number))
+        firsts = self.labels.first_rows
+        return Rows(tasks, labels, lambda row: self.places.where(firsts[row % len(firsts)]), workers=workers)
+
+    def in_order(self) -> Generator[IntArray]:
+        """Yield the rows that count, by the worker's place; a worker's are together.
+
+        Raises:
+            ConfigurationError: a worker answers a task twice with different labels, and that is not allowed.
+        """
+        names = in_order(self.workers)
+        place = {name: number for number, name in enumerate(names)}
+        places = np.array([place[name] for name in self.workers], dtype=np.int64)
+        tasks, labels = list(self.tasks), list(self.labels)
+        for rows in self.rows.in_order(places):
+            named = Rows(
+                CodedColumn(tasks, rows[:, 2]),
+                CodedColumn(labels, rows[:, 3]),
+                functools.partial(self._where, rows),
+                workers=CodedColumn(names, rows[:, 0]),
+            )
+            kept = rows_that_count(
+                named, rows[:, 2], rows[:, 0], rows[:, 3], num_tasks=len(tasks), repeats=self.repeats
+            )
+            yield rows[kept]
+
+    def _where(self, rows: IntArray, row: int) -> str:
+        """Return where one of some rows stands."""
+        return self.places.where(int(rows[row, 1]))
