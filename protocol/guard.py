@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 
 from .arrays import FloatArray, IntArray
 from .errors import ConfigurationError
-from .mechanisms import RowMechanism
+from .mechanisms import PolyaShare, RowMechanism
 from .mechanisms.realized import greatest_gap, realized_loss, reports_to_try, rows_to_try
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
 from .tally import Tally
 
-__all__ = ["Guarded", "GuardedRelease", "Values"]
+__all__ = ["Guarded", "GuardedRelease", "GuardedShare", "Values"]
 
 Values: TypeAlias = Sequence[Sequence[int]]
 """For each column of a row all that it may hold."""
@@ -402,6 +402,47 @@ class GuardedRelease(Guarded):
     @functools.cached_property
     def _known_releases(self) -> dict[tuple[int, ...], "_Releases"]:
         return {}
+
+
+class GuardedShare(Guarded):
+    """What states the losses of shares: a masked phase, whose server sees one sum of all rows and nothing else.
+
+    Attributes:
+        share: what each person adds noise by; `planned` is of it.
+        honest: how many shares are certain to be in the sum that neither the server nor a colluder knows.
+    """
+
+    model: ClassVar[TrustModel] = TrustModel.DISTRIBUTED
+    share: PolyaShare
+    honest: int
+
+    @property
+    def event(self) -> PrivacyEvent:
+        """What whoever sees the sum sees of one person's data: with fewer honest shares than planned, more."""
+        return self.of_all_parts(self.share.event_of_sum(self.num_values, honest=self.honest))
+
+    def check_largest(self) -> None:
+        self._refuse_shares((), [self.losses])
+
+    def check_losses(self, public: Sequence[int]) -> None:
+        self._refuse_shares(public, [self.losses_of(public), self.losses])
+        if self.num_parts > 1:
+            return
+        rows = self.rows_of(public)
+        rows = rows_to_try(self.protected_values_of(public)) if rows is None else rows
+        if strangers := _strangers(self.name, self.share, rows, np.ones((len(rows),) * 2, dtype=np.bool_)):
+            raise strangers
+
+    def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
+        for places in self.kinds_of(public):
+            alike = public[places]
+            if len(alike):
+                self.check_losses(alike[0].tolist())
+                self._refuse_shares(alike[0].tolist(), [losses for _, _, losses in self.loss_groups(alike)])
+
+    def _refuse_shares(self, public: Sequence[int], stated: Sequence[Sequence[PrivacyLoss]]) -> None:
+        for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
+            self.refuse_below(PureAccountant.epsilon_of(self.event, relation), relation, stated, public)
 
 
 class _Realized(NamedTuple):

@@ -40,6 +40,7 @@ from .joint_law import (
 )
 from .joint_rankings import MAX_JOINT_GROUPS, JointPair, JointPosition, JointRanking, JointScores
 from .mechanism import FiniteMechanism, Mechanism, OnArrays, PostProcessed, Prepared, RowMechanism
+from .polya import PolyaShare, share_log_law, wrapped
 from .randomized_response import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
 from .rankings import (
     MAX_ALTERNATIVES,
@@ -102,6 +103,7 @@ __all__ = [
     "OneLayer",
     "Piecewise",
     "PointMass",
+    "PolyaShare",
     "PostProcessed",
     "Prepared",
     "RowMechanism",
@@ -135,7 +137,9 @@ __all__ = [
     "optimal",
     "randomized_response",
     "rankings_of_codes",
+    "share_log_law",
     "two_point",
     "uniform_for",
     "uniform_of_loss",
+    "wrapped",
 ]

@@ -26,7 +26,7 @@ from ..estimate import Estimate
 from ..privacy import events
 from .mechanism import Mechanism, check_batch, sums_of
 
-__all__ = ["CLAMP_IN_SCALES", "DiscreteLaplace", "VectorLaplace", "laplace_grid"]
+__all__ = ["CLAMP_IN_SCALES", "DiscreteLaplace", "VectorLaplace", "are_within", "laplace_grid"]
 
 # Grid steps per scale: the variance then differs from the continuous law's by a factor of 1 - 1/(12 * 128**2).
 _STEPS_PER_SCALE: Final = 128
@@ -218,9 +218,14 @@ class VectorLaplace(_Laplace):
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
         """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
-        distances = np.zeros((len(values), len(others)), dtype=np.int64)
-        for column, of_others in zip(values.T, others.T, strict=True):
-            # Beyond the sensitivity it does not matter by how much, and sums stay within 64 bits.
-            distances += np.minimum(np.abs(column[:, None] - of_others), self.sensitivity + 1)
-            np.minimum(distances, self.sensitivity + 1, out=distances)
-        return distances <= self.sensitivity
+        return are_within(self.sensitivity, values, others)
+
+
+def are_within(most: int, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+    """Return which of c, d rows have an l1 distance of at most so much, shape (c, d)."""
+    distances = np.zeros((len(values), len(others)), dtype=np.int64)
+    for column, of_others in zip(values.T, others.T, strict=True):
+        # Beyond the most it does not matter by how much, and sums stay within 64 bits.
+        distances += np.minimum(np.abs(column[:, None] - of_others), most + 1)
+        np.minimum(distances, most + 1, out=distances)
+    return distances <= most

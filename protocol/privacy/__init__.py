@@ -12,6 +12,7 @@ from .events import (
     PureMechanism,
     RandomizedResponse,
     SelfComposed,
+    SharedDiscreteLaplace,
 )
 from .ledger import (
     Budget,
@@ -26,6 +27,7 @@ from .ledger import (
     local_loss,
 )
 from .relations import NeighboringRelation, TrustModel
+from .shared_noise import shared_laplace_loss
 
 __all__ = [
     "Accountant",
@@ -49,11 +51,13 @@ __all__ = [
     "RandomizedResponse",
     "Reservation",
     "SelfComposed",
+    "SharedDiscreteLaplace",
     "Total",
     "TrustModel",
     "approximate_epsilon",
     "common_relation",
     "compose_parallel",
     "local_loss",
+    "shared_laplace_loss",
     "total_of",
 ]

@@ -24,8 +24,10 @@ from .events import (
     PureMechanism,
     RandomizedResponse,
     SelfComposed,
+    SharedDiscreteLaplace,
 )
 from .relations import NeighboringRelation
+from .shared_noise import shared_laplace_loss
 
 __all__ = [
     "Accountant",
@@ -36,7 +38,9 @@ __all__ = [
     "rho_of_epsilon",
 ]
 
-_Private: TypeAlias = RandomizedResponse | LocalRandomizer | DiscreteLaplaceNoise | PureMechanism
+_Private: TypeAlias = (
+    RandomizedResponse | LocalRandomizer | DiscreteLaplaceNoise | PureMechanism | SharedDiscreteLaplace
+)
 _Primitive: TypeAlias = NonPrivate | _Private
 
 # Losses for which a distribution on dp_accounting's grid of 1e-4 says something, and no exponential overflows.
@@ -80,6 +84,12 @@ class Accountant(abc.ABC):
             case DiscreteLaplaceNoise():
                 if not event.scale > 0 or event.sensitivity < 0:
                     raise self._refusal(event, "scale must be > 0 and sensitivity >= 0")
+            case SharedDiscreteLaplace():
+                if self._relation is not NeighboringRelation.REPLACE_ONE:
+                    raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
+                if not event.scale > 0 or min(event.sensitivity, event.honest, event.planned - 1, event.width - 1) < 0:
+                    reason = "scale must be > 0, sensitivity and honest >= 0, planned and width >= 1"
+                    raise self._refusal(event, reason)
             case NoRelease() | NonPrivate():
                 pass
             case _:  # pyright: ignore[reportUnnecessaryComparison]  a third party's class is not in the union
@@ -105,11 +115,9 @@ class Accountant(abc.ABC):
                 self._charge(part, count * repeats)
             case NoRelease():
                 pass
-            case NonPrivate() | RandomizedResponse() | LocalRandomizer() | DiscreteLaplaceNoise() | PureMechanism():
+            case _:
                 if count:
                     self._charge_primitive(event, count)
-            case _:
-                assert_never(event)
 
     @abc.abstractmethod
     def _charge_primitive(self, event: _Primitive, count: int) -> None:
@@ -157,6 +165,10 @@ def _own_epsilon(event: _Primitive) -> float:
             return event.epsilon
         case DiscreteLaplaceNoise():
             return event.sensitivity / event.scale
+        case SharedDiscreteLaplace(scale, sensitivity, planned, honest, width):
+            return shared_laplace_loss(
+                scale=scale, sensitivity=sensitivity, planned=planned, honest=honest, width=width
+            )
         case _:
             assert_never(event)
 
@@ -282,9 +294,9 @@ def _loss_distribution(event: _Private) -> _LossDistribution:
             # dp_accounting's parameter is the chance that the report is drawn uniformly: k times the lie probability.
             lie = 1 / (math.exp(event.epsilon) + event.num_choices - 1)
             return pld.from_randomized_response(event.num_choices * lie, event.num_choices)  # pyright: ignore[reportReturnType]  untyped
-        case LocalRandomizer() | PureMechanism():
+        case LocalRandomizer() | PureMechanism() | SharedDiscreteLaplace():
             # Binary randomized response dominates all that has its ε (Kairouz, Oh and Viswanath, 2015).
-            return pld.from_randomized_response(2 / (math.exp(event.epsilon) + 1), 2)  # pyright: ignore[reportReturnType]  untyped
+            return pld.from_randomized_response(2 / (math.exp(_own_epsilon(event)) + 1), 2)  # pyright: ignore[reportReturnType]  untyped
         case DiscreteLaplaceNoise():
             return pld.from_discrete_laplace_mechanism(1 / event.scale, sensitivity=event.sensitivity)  # pyright: ignore[reportReturnType]  untyped
         case _:

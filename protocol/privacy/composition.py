@@ -4,7 +4,7 @@ A replacement is a removal and an addition. So a loss that is stated for adding 
 for replacing one (group privacy of two). The other way round nothing is counted: a loss that is stated for replacements
 says nothing about whether a person took part.
 
-Losses of both trust models add, since somebody who sees the releases may see the reports too. Their total is bounded
+Losses of all trust models add, since somebody who sees the releases may see the reports too. Their total is bounded
 against everybody who does not see a trusted server's view.
 
 Source: Dwork and Roth (2014), Theorem 2.2 for groups and Theorem 3.16 for sums of pure losses.

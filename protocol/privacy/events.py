@@ -20,6 +20,7 @@ __all__ = [
     "PureMechanism",
     "RandomizedResponse",
     "SelfComposed",
+    "SharedDiscreteLaplace",
 ]
 
 
@@ -73,6 +74,27 @@ class PureMechanism(msgspec.Struct, frozen=True, tag=True):
         make_fields_exact(self)
 
 
+class SharedDiscreteLaplace(msgspec.Struct, frozen=True, tag=True):
+    """A sum of integer vectors of which nothing else is seen, with noise shares that its owners have drawn.
+
+    Args:
+        scale: of the discrete Laplace noise that `planned` shares add up to, in grid steps.
+        sensitivity: by which a neighbor changes the vector, in l1 distance, at most.
+        planned: for how many shares each is drawn.
+        honest: how many are in the sum, at least, that whoever sees it does not know.
+        width: coordinates of the vector.
+    """
+
+    scale: float
+    sensitivity: int
+    planned: int
+    honest: int
+    width: int
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+
+
 class Composed(msgspec.Struct, frozen=True, tag=True):
     """Several events on the same data, each with randomness of its own; later ones may depend on earlier outcomes."""
 
@@ -96,6 +118,7 @@ PrivacyEvent: TypeAlias = (
     | LocalRandomizer
     | DiscreteLaplaceNoise
     | PureMechanism
+    | SharedDiscreteLaplace
     | Composed
     | SelfComposed
 )

@@ -88,8 +88,9 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if not self.model.bounds_release and self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
-            raise PrivacyError("in the local model a report shows that its owner took part: state replace-one")
+        if self.model.shows_participation and self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
+            shown = f"in the {self.model.value} model a report shows that its owner took part: state replace-one"
+            raise PrivacyError(shown)
         bound = PureAccountant.epsilon_of(self.event, self.relation)
         if math.isnan(self.proven):
             msgspec.structs.force_setattr(self, "proven", bound)
@@ -156,7 +157,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
 class Charge(msgspec.Struct, frozen=True):
     """An entry as it was charged, with the person's totals after it.
 
-    `total` is the person's proven loss so far in `relation`, the ledger's, over both models; `remaining` is what of
+    `total` is the person's proven loss so far in `relation`, the ledger's, over all models; `remaining` is what of
     the budget is not spent (infinity without one).
     """
 
@@ -321,7 +322,7 @@ class Ledger(Shown):
 
     @property
     def spent(self) -> float:
-        """The proven loss so far over both models, which is what a budget is held against: ε at the budget's δ."""
+        """The proven loss so far over all models, which is what a budget is held against: ε at the budget's δ."""
         return self._spent.epsilon if self._budget is None else self._budget.epsilon_of(self._spent)
 
     @property

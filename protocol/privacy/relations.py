@@ -29,6 +29,8 @@ class TrustModel(enum.Enum):
 
     LOCAL = "local"
     """Everybody else, all colluding: each report is private by itself."""
+    DISTRIBUTED = "distributed"
+    """The server and as many parties with it as the session states; it sees one noisy sum and nothing else."""
     CENTRAL = "central"
     """Everybody who sees only the release; the aggregator is trusted with the values."""
 
@@ -46,12 +48,17 @@ class TrustModel(enum.Enum):
     @property
     def bounds_release(self) -> bool:
         """Whether losses bound what is released, made of many; else each report by itself."""
-        return self is TrustModel.CENTRAL
+        return self is not TrustModel.LOCAL
+
+    @property
+    def shows_participation(self) -> bool:
+        """Whether a server sees who took part, so that neighbors cannot differ by a person who is there or not."""
+        return not self.trusts_server
 
     @property
     def seen(self) -> str:
         """Return what a server sees of each person, as a phrase."""
-        return "the values" if self.trusts_server else "reports alone"
+        return _SEEN[self]
 
     @property
     def against(self) -> str:
@@ -65,5 +72,11 @@ class TrustModel(enum.Enum):
 
 _AGAINST: Final = {
     TrustModel.LOCAL: "everyone else, even if all of them collude",
+    TrustModel.DISTRIBUTED: "the server, and as many parties with it as the session states",
     TrustModel.CENTRAL: "whoever sees the releases, and no view of a trusted server",
+}
+_SEEN: Final = {
+    TrustModel.LOCAL: "reports alone",
+    TrustModel.DISTRIBUTED: "one noisy sum of all",
+    TrustModel.CENTRAL: "the values",
 }

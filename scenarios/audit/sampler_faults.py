@@ -18,6 +18,7 @@ from ...protocol.mechanisms import (
     Beta,
     DiscreteLaplace,
     GeneralizedRandomizedResponse,
+    PolyaShare,
     RowMechanism,
     TwoLayer,
     VectorLaplace,
@@ -28,6 +29,7 @@ from .case import LawCheck, Pair, Source
 from .fault import Drawing, Fault, WrongDraw, WrongNoise, fault_of
 from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
+from .mechanisms.shares import sum_of
 
 __all__ = ["at_half_the_scale", "sampler_fault", "sampler_faults"]
 
@@ -46,6 +48,7 @@ def sampler_faults() -> Iterator[Fault]:
     yield _shared_draw()
     yield _wrong_order_statistic()
     yield _halved_release()
+    yield from _lost_shares()
 
 
 def sampler_fault(
@@ -201,6 +204,29 @@ def _halved_release() -> Fault:
         wrong=at_half_the_scale,
         model=TrustModel.CENTRAL,
     )
+
+
+def _lost_shares() -> Iterator[Fault]:
+    """Yield ways in which a sum has less noise than a loss is stated for, with shares that are right by themselves."""
+    sensitivity, number, honest = 6, 8, 4
+    right, too_many = (PolyaShare(sensitivity / _EPSILON, sensitivity, sensitivity, each) for each in (honest, number))
+
+    def sides(wrong: PolyaShare, num_shares: int, is_faulty: bool) -> dict[str, Any]:  # noqa: FBT001  as `fault_of` calls it
+        mechanism, num_shares = (wrong, num_shares) if is_faulty else (right, honest)
+        draws = tuple(sum_of(mechanism, [value], num_shares=num_shares) for value in (0, sensitivity))
+        return {"pairs": lambda: [Pair("the two", draws=(draws[0], draws[1]))]}
+
+    stated: dict[str, Any] = {"unit": "row", "proven": _EPSILON, "model": TrustModel.DISTRIBUTED}
+    for name, what, wrong, num_shares in (
+        (
+            "shares for n instead of h",
+            "Noise is shared by all eight parties, four of whom may collude.",
+            too_many,
+            honest,
+        ),
+        ("noise forgotten by one party", "One of the four honest parties adds its value alone.", right, honest - 1),
+    ):
+        yield fault_of((name, "shares for h"), what, functools.partial(sides, wrong, num_shares), **stated)
 
 
 def at_half_the_scale(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:

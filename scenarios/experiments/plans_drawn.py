@@ -17,7 +17,7 @@ _BELOW: Final = 30.0
 """So many times less than the wanted error is drawn, at most; upwards it ends where an error is as large as all."""
 _MARGIN: Final = 1.3
 _TICKS: Final = tuple(float(f"{digit}e{power}") for power in range(-9, 5) for digit in (1, 2, 5))
-_STYLES: Final = dict(zip(TrustModel, ("-", "--"), strict=True))
+_STYLES: Final = dict(zip(TrustModel, ("-", "-.", "--"), strict=True))
 
 
 def picture_of(plan: Plan, *, error: str) -> Picture:

@@ -22,6 +22,7 @@ from psephos.protocol.privacy import (
     PureMechanism,
     RandomizedResponse,
     SelfComposed,
+    SharedDiscreteLaplace,
 )
 
 RELATIONS = list(NeighboringRelation)
@@ -30,6 +31,7 @@ HALF = RandomizedResponse(0.5, 3)
 LAPLACE = DiscreteLaplaceNoise(8.0, 2)
 LOCAL = LocalRandomizer(0.4)
 PURE = PureMechanism(0.3)
+SHARED = SharedDiscreteLaplace(8.0, 2, 5, 4, 3)
 
 SUPPORTED: list[PrivacyEvent] = [
     NoRelease(),
@@ -37,9 +39,11 @@ SUPPORTED: list[PrivacyEvent] = [
     LAPLACE,
     LOCAL,
     PURE,
+    SHARED,
     Composed((HALF, LAPLACE, HALF)),
     Composed((LOCAL, SelfComposed(LOCAL, 2), HALF)),
     Composed((PURE, SelfComposed(PURE, 2), LAPLACE)),
+    Composed((SHARED, SelfComposed(SHARED, 2), LAPLACE)),
     SelfComposed(HALF, 4),
     SelfComposed(Composed((LAPLACE, SelfComposed(HALF, 2))), 3),
 ]
@@ -63,6 +67,12 @@ UNSUPPORTED: list[PrivacyEvent] = [
     DiscreteLaplaceNoise(-2.0, 1),
     DiscreteLaplaceNoise(math.nan, 1),
     DiscreteLaplaceNoise(2.0, -1),
+    SharedDiscreteLaplace(0.0, 2, 5, 4, 3),
+    SharedDiscreteLaplace(math.nan, 2, 5, 4, 3),
+    SharedDiscreteLaplace(8.0, -2, 5, 4, 3),
+    SharedDiscreteLaplace(8.0, 2, 0, 4, 3),
+    SharedDiscreteLaplace(8.0, 2, 5, -1, 3),
+    SharedDiscreteLaplace(8.0, 2, 5, 4, 0),
     SelfComposed(HALF, -1),
 ]
 

@@ -38,6 +38,7 @@ from psephos.protocol.mechanisms import (
     OneLayer,
     Piecewise,
     PointMass,
+    PolyaShare,
     Prepared,
     RowMechanism,
     SampledPair,
@@ -49,6 +50,7 @@ from psephos.protocol.mechanisms import (
     VectorLaplace,
     WholeRanking,
     optimal,
+    share_log_law,
     two_point,
 )
 from psephos.protocol.privacy import NeighboringRelation, PureAccountant
@@ -99,6 +101,8 @@ CASES = [
     Case(AVERAGED, 4),
     Case(VectorLaplace(1.7, 6, 3), -1),
     Case(VectorLaplace(150.0, 40, 20), 20),
+    Case(PolyaShare(1.7, 6, 3, 3), -1),
+    Case(PolyaShare(20.0, 40, 20, 1), 20),
     Case(HadamardResponse(0.3, 5), 4),
     Case(HadamardResponse(1.0, 5), 0),
     Case(HadamardResponse(3.0, 9), 8),
@@ -133,6 +137,9 @@ def law_of(mechanism: Mechanism, value: int) -> Mapping[int, float]:
             return dict(enumerate(mechanism.channel_matrix()[value - mechanism.value_range[0]]))
         case DiscreteLaplace() | VectorLaplace():
             one_side = noise_law(mechanism)
+            return {value + noise: one_side[abs(noise)] for noise in range(1 - len(one_side), len(one_side))}
+        case PolyaShare():
+            one_side: list[float] = np.exp(share_log_law(scale=mechanism.scale, planned=mechanism.planned)).tolist()
             return {value + noise: one_side[abs(noise)] for noise in range(1 - len(one_side), len(one_side))}
         case HadamardResponse() | LocalHashing():
             reports = np.arange(mechanism.report_range[1] + 1)
@@ -183,7 +190,7 @@ def test_reports_are_integers_in_range_and_follow_the_exact_law(source: NoiseSou
 def test_the_battery_would_notice_another_law(case: Case) -> None:
     """The same draws, held against the law of another value or of noise a fifth as wide again, are refused."""
     mechanism = case.mechanism
-    if isinstance(mechanism, DiscreteLaplace | VectorLaplace):
+    if isinstance(mechanism, DiscreteLaplace | VectorLaplace | PolyaShare):
         other = law_of(dataclasses.replace(mechanism, scale=1.2 * mechanism.scale), case.value)
     else:
         low, high = mechanism.value_range
@@ -287,10 +294,13 @@ def test_a_row_is_its_values_one_after_another(case: Case) -> None:
 
 
 def test_a_row_costs_its_values_events() -> None:
-    """Except for a vector, whose loss is stated for the row."""
+    """Except for a vector, whose loss is stated for the row, and for shares, whose loss grows as a change is spread."""
     for mechanism, number in itertools.product([case.mechanism for case in CASES], (1, 3)):
         one = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
         cost = PureAccountant.epsilon_of(mechanism.event_of(number), NeighboringRelation.REPLACE_ONE)
+        if isinstance(mechanism, PolyaShare):
+            assert one <= cost <= number * one
+            continue
         assert cost == pytest.approx(one if isinstance(mechanism, VectorLaplace) else number * one, rel=1e-12)
 
 

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from ..case import Case
 from .noise import noise_cases
 from .responses import response_cases
+from .shares import share_cases
 
 __all__ = ["shared_cases"]
 
 
 def shared_cases() -> Iterator[Case]:
-    """Yield the cases of randomized response and of Laplace noise."""
+    """Yield the cases of randomized response, of Laplace noise and of shares of it."""
     yield from response_cases()
     yield from noise_cases()
+    yield from share_cases()

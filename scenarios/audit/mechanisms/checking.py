@@ -18,16 +18,28 @@ from ....protocol.mechanisms import (
     CLAMP_IN_SCALES,
     DiscreteLaplace,
     Mechanism,
+    PolyaShare,
     PostProcessed,
     Prepared,
     RowMechanism,
     SphericalLaplace,
     VectorLaplace,
+    share_log_law,
 )
 from ..case import NO_PLACE, LawCheck, View
 from .sampling import PrivateRow, numbering, secure_draw, simulated_draw
 
-__all__ = ["MOST_ROWS", "WITH_MARGINS", "Noise", "checks_of", "noise_of_laplace", "noise_of_sphere", "some_rows"]
+__all__ = [
+    "MOST_ROWS",
+    "WITH_MARGINS",
+    "Noise",
+    "checks_of",
+    "noise_of_laplace",
+    "noise_of_shares",
+    "noise_of_sphere",
+    "some_rows",
+    "views_of_noise",
+]
 
 MOST_ROWS: Final = 32  # rows of a mechanism that are drawn
 _MOST_OUTPUTS: Final = 1 << 14  # reports whose law is written down whole
@@ -80,10 +92,12 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
         return _views_of(mechanism.noise, mechanism.prepare_row(row))
     if isinstance(mechanism, (DiscreteLaplace, VectorLaplace)):
         noise = noise_of_laplace(mechanism.scale)
-        views = _numbers(row, noise, mechanism.report_range)
+        views = views_of_noise(row, noise, mechanism.report_range)
         if noise.each > 1:
             views += [_low_bits(mechanism.scale, value, place) for place, value in enumerate(row)]
-        return [*views, _together(row, noise)] if len(row) > 1 else views
+        return views
+    if isinstance(mechanism, PolyaShare):
+        return views_of_noise(row, noise_of_shares(mechanism.scale, mechanism.planned, 1), mechanism.report_range)
     if isinstance(mechanism, SphericalLaplace) and mechanism.dimension in WITH_MARGINS:
         return _numbers(row, noise_of_sphere(mechanism.scale, mechanism.dimension), mechanism.report_range)
     if isinstance(mechanism, Mechanism) and high - low < _MOST_OUTPUTS:
@@ -165,6 +179,14 @@ def noise_of_sphere(scale: float, dimension: int) -> Noise:
     return _noise(scale, CLAMP_IN_SCALES, beyond)
 
 
+@functools.lru_cache(maxsize=64)
+def noise_of_shares(scale: float, planned: int, num_shares: int) -> Noise:
+    """Return the noise of a sum of shares of discrete Laplace noise."""
+    law = np.exp(share_log_law(scale=scale, planned=planned, num_shares=num_shares))
+    tails = np.cumsum(law[::-1])[::-1]
+    return _noise(scale, CLAMP_IN_SCALES, lambda ends: tails[(ends + 0.5).astype(np.int64)])
+
+
 def _noise(scale: float, num_scales: int, beyond: Callable[[FloatArray], FloatArray]) -> Noise:
     """Return symmetric noise of a scale in integers, so many scales from 0 to either tail.
 
@@ -178,6 +200,12 @@ def _noise(scale: float, num_scales: int, beyond: Callable[[FloatArray], FloatAr
     center = int(np.count_nonzero(ends < 0)) - 1  # the cell that has both signs
     inner[center] = 1 - chances[center] - chances[center + 1]
     return Noise(reach, each, np.concatenate([chances[:1], inner, chances[-1:]]))
+
+
+def views_of_noise(row: PrivateRow, noise: Noise, report_range: tuple[int, int]) -> list[View]:
+    """Return each number with its noise by itself, and, where there are more, ranges of all together."""
+    views = _numbers(row, noise, report_range)
+    return [*views, _together(row, noise)] if len(row) > 1 else views
 
 
 def _numbers(row: PrivateRow, noise: Noise, report_range: tuple[int, int]) -> list[View]:

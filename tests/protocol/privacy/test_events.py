@@ -12,6 +12,7 @@ from psephos.protocol.privacy import (
     PureMechanism,
     RandomizedResponse,
     SelfComposed,
+    SharedDiscreteLaplace,
 )
 
 EVENTS: list[PrivacyEvent] = [
@@ -21,6 +22,7 @@ EVENTS: list[PrivacyEvent] = [
     DiscreteLaplaceNoise(4.0, 2),
     LocalRandomizer(0.5),
     PureMechanism(0.5),
+    SharedDiscreteLaplace(4.0, 2, 5, 4, 1),
     Composed((NoRelease(), NonPrivate())),
     SelfComposed(NonPrivate(), 2),
 ]

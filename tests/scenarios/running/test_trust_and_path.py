@@ -35,7 +35,7 @@ def vote_of(number: int, **given: Any) -> Scenario:
 
 
 @pytest.mark.parametrize(("name", "central", "local"), BOTH)
-@pytest.mark.parametrize("model", list(TrustModel))
+@pytest.mark.parametrize("model", [TrustModel.LOCAL, TrustModel.CENTRAL])
 def test_parameters_follow_the_trust_that_is_asked_for(
     name: str, central: dict[str, str], local: dict[str, str], model: TrustModel
 ) -> None:

@@ -1,0 +1,302 @@
+"""Noise that nobody draws alone: shares of discrete Laplace noise, each the difference of two Pólya numbers.
+
+Of h parties each adds X − Y to its values. Both are negative binomial with a = e^(−1/scale),
+P[X = k] = Γ(k + 1/h)/(k!·Γ(1/h))·(1 − a)^(1/h)·a^k. Sums of h shares have the law of `DiscreteLaplace`; whoever knows
+all shares but H sees what `psephos.protocol.privacy.shared_noise` bounds. Values and shares are added modulo 2⁶⁴, which
+loses no privacy: the residue of a sum is a function of the sum.
+
+A deployment's shares are exact. X is a sum of logarithmic numbers, P[L = k] ∝ a^k/k, of which there are Poisson many;
+their rate, −ln(1 − a)/h, is rounded up by less than 2⁻⁷⁹, which adds independent noise. Logarithmic numbers are drawn
+by blocks [2^j, 2^(j+1)): each step rejects less than half or so, at any scale.
+
+Source: Goryczka and Xiong (2017), for the shares; Canonne, Kamath and Steinke (2020), for decisions of probability
+e^(−x); reading S1 of the proofs of the distributed model.
+"""
+
+import dataclasses
+import decimal
+import functools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+import scipy as sp
+from numpy.typing import NDArray
+
+from ..arguments import exact_arguments, make_fields_exact, unconverted
+from ..arrays import FloatArray, IntArray
+from ..elementary import exp, expm1, square
+from ..errors import require
+from ..estimate import Estimate
+from ..privacy.events import SharedDiscreteLaplace
+from ..privacy.shared_noise import shared_laplace_loss
+from .discrete_laplace import are_within
+from .exact import Below, ExactMechanism, has_happened, has_happened_exp
+from .logarithms import log_of
+from .mechanism import Mechanism, check_batch, sums_of
+
+__all__ = ["REACH_IN_SCALES", "PolyaShare", "share_log_law", "wrapped"]
+
+REACH_IN_SCALES: Final = 64
+"""Of the table of the law; noise beyond has probability below e^(−64)."""
+
+_LEAST_SCALE: Final = 2.0**-4
+_MOST_OF_LAW: Final = 2.0**14  # scales whose law is worked out, in a second
+_MOST_OF_TABLE: Final = 1 << 12  # tails that are kept
+_SCALES_OF_UNIFORMS: Final = 38  # e^(−38) < 2^(−54), below every uniform
+_START_IN_SCALES: Final = REACH_IN_SCALES + 24  # where the recurrence begins: what is wrong there fades as e^(−2·24)
+_TOO_LARGE: Final = 2**62
+_WORD: Final = 2**64
+_RATE_BITS: Final = 80
+_DIGITS: Final = 60
+
+_happens = unconverted(has_happened)
+_happens_exp = unconverted(has_happened_exp)
+
+
+def wrapped(total: int) -> int:
+    """Return the residue of an integer modulo 2⁶⁴ that lies in [−2⁶³, 2⁶³)."""
+    return (total + _WORD // 2) % _WORD - _WORD // 2
+
+
+@exact_arguments
+def share_log_law(*, scale: float, planned: int, num_shares: int = 1) -> FloatArray:
+    """Return ln P[noise = x] of a sum of shares for x = 0, 1, …, ⌈64·scale⌉; the law is symmetric.
+
+    For F(z) = (1 − az)^(−r)·(1 − a/z)^(−r), r = num_shares/planned, whose coefficients are in proportion to the law,
+    (1 − az)(1 − a/z)·z·F' = r·a·(z − 1/z)·F, so that
+
+        a·(x − 1 + r)·q(x − 1) = (1 + a²)·x·q(x) − a·(x + 1 − r)·q(x + 1),
+
+    of which the law is the solution that falls. Taken downwards from far beyond, all others fade.
+
+    Raises:
+        NotImplementedError: the scale is above 2¹⁴: it takes too long.
+    """
+    if scale > _MOST_OF_LAW:
+        raise NotImplementedError(f"the law of noise shares is worked out for scales up to 2**14, got {scale:g}")
+    return _log_law(scale, num_shares / planned)
+
+
+@functools.lru_cache(maxsize=32)
+def _log_law(scale: float, shape: float) -> FloatArray:
+    decay, reach = exp(-1 / scale), math.ceil(REACH_IN_SCALES * scale)
+    both, masses = 1 + decay * decay, [0.0, 2.0**-900]
+    for place in range(math.ceil(_START_IN_SCALES * scale) + 2, 0, -1):
+        above, here = masses[-2:]
+        masses.append((both * place * here - decay * (place + 1 - shape) * above) / (decay * (place - 1 + shape)))
+    law = np.array(masses[: -reach - 2 : -1])
+    logs = log_of(law / (2 * math.fsum(masses) - masses[-1]))
+    logs.flags.writeable = False
+    return logs
+
+
+@dataclasses.dataclass(frozen=True)
+class PolyaShare(Mechanism, ExactMechanism):
+    """Add to each coordinate of a row one share of discrete Laplace noise, modulo 2⁶⁴.
+
+    Args:
+        scale: in [1/16, 2**24) grid steps, of the noise that `planned` shares add up to.
+        sensitivity: 1 ≤ sensitivity < 2**62, in grid steps: the l1 distance of neighboring rows at most.
+        bound: ≥ 1: the greatest value of a coordinate, in grid steps, and the least with its sign changed.
+        planned: h ≥ 1: how many honest shares are certain to be in the sum.
+
+    Privacy:
+        Of the sum of all rows, against whoever sees nothing but it and knows all shares but `honest` ones: ε-DP with
+        ε = sensitivity/scale where these are `planned` or more, exactly, and a proven larger loss where they are fewer
+        (`privacy`). Relation: replace-one, rows that differ by `sensitivity` at most; unit: the row. A report that is
+        seen by itself has one honest share, and that loss is what `event` states. With simulated noise there is none,
+        since the seed is known.
+
+    Source:
+        Goryczka and Xiong (2017), Section 4.
+    """
+
+    is_drawn_ahead = True
+    slots = 2
+    scale: float
+    sensitivity: int
+    bound: int
+    planned: int
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        require(_LEAST_SCALE <= self.scale < 2**24, "scale", self.scale, "in [1/16, 2**24) grid steps")
+        require(1 <= self.sensitivity < _TOO_LARGE, "sensitivity", self.sensitivity, "in [1, 2**62) grid steps")
+        require(1 <= self.bound < _TOO_LARGE, "bound", self.bound, "in [1, 2**62) grid steps")
+        require(1 <= self.planned < 2**31, "planned", self.planned, "in [1, 2**31)")
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """[−bound, bound]."""
+        return -self.bound, self.bound
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """All residues modulo 2⁶⁴."""
+        return -_WORD // 2, _WORD // 2 - 1
+
+    @property
+    def noise_variance(self) -> float:
+        """2a/(1 − a)²/planned of a value, in squared grid steps: n shares have n/planned times Laplace noise's."""
+        return 2 * exp(-1 / self.scale) / square(expm1(-1 / self.scale)) / self.planned
+
+    @property
+    def event(self) -> SharedDiscreteLaplace:
+        """What a single value's report costs, seen by itself."""
+        return self.event_of(1)
+
+    def event_of(self, num_values: int) -> SharedDiscreteLaplace:
+        """What a row's report costs, seen by itself: of its sum with others `event_of_sum` says it."""
+        return self.event_of_sum(num_values, honest=1)
+
+    def event_of_sum(self, num_values: int, *, honest: int) -> SharedDiscreteLaplace:
+        """Return what a sum of rows of so many values costs each row, with so many honest shares in it."""
+        return SharedDiscreteLaplace(self.scale, self.sensitivity, self.planned, honest, max(num_values, 1))
+
+    @exact_arguments
+    def privacy(self, num_values: int = 1, *, honest: int | None = None) -> float:
+        """Return the proven loss of the sum (ε, nats), with as many honest shares as planned unless given."""
+        given = self.planned if honest is None else honest
+        return shared_laplace_loss(
+            scale=self.scale, sensitivity=self.sensitivity, planned=self.planned, honest=given, width=num_values
+        )
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
+        return are_within(self.sensitivity, values, others)
+
+    def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
+        """Return the sum of each column's values. See `RowMechanism.estimate_rows`."""
+        return sums_of(reports, self.noise_variance)
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Add X − Y, each of which passes its uniform by its distribution function. See `Mechanism.randomize`."""
+        check_batch(self, values, uniforms)
+        up, down = (self._polya(uniforms[:, place]) for place in range(2))
+        return values + (up - down)
+
+    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
+        (report,) = self.randomize(np.array([value], dtype=np.int64), np.array([uniforms])).tolist()
+        return report
+
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        """Add exact shares. See `ExactMechanism.randomize_exactly`."""
+        if not all(-self.bound <= value <= self.bound for value in values):
+            raise ValueError(f"values must be in [{-self.bound}, {self.bound}]")
+        return [wrapped(value + _draw_share(self.scale, self.planned, below)) for value in values]
+
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Return the law of one share. See `Mechanism.log_probabilities`.
+
+        Beyond the table of `share_log_law` a^x·x^(r − 1) goes on from its last entry, within 1 % of the exact law.
+        """
+        logs = share_log_law(scale=self.scale, planned=self.planned)
+        # Residues wrap around as the reports do, and are no integers of 64 bits once their sign is gone.
+        noise = np.abs((reports[:, None] - values).astype(np.float64))
+        last = len(logs) - 1
+        beyond = np.maximum(noise / last, 1.0)
+        falling = log_of(beyond) * (1 / self.planned - 1) - (beyond - 1) * (last / self.scale)
+        return logs[np.minimum(noise, last).astype(np.int64)] + falling
+
+    def _polya(self, uniforms: FloatArray) -> IntArray:
+        """Return the least k ≥ 0 with P[X > k] < 1 − u: how many tails are at least 1 − u."""
+        tails = _tails(self.scale, self.planned)
+        wanted = 1 - uniforms
+        counts = len(tails) - np.searchsorted(tails[::-1], wanted)
+        (farther,) = np.nonzero(counts == len(tails))
+        if len(farther):
+            low = np.full(len(farther), len(tails) - 1, dtype=np.int64)
+            high = np.full_like(low, math.ceil(_SCALES_OF_UNIFORMS * self.scale) + len(tails))
+            while (is_open := high - low > 1).any():
+                middle = (low + high) // 2
+                is_above = _tails_at(middle, self.scale, self.planned) >= wanted[farther]
+                low, high = np.where(is_open & is_above, middle, low), np.where(is_open & ~is_above, middle, high)
+            counts[farther] = high
+        return counts
+
+
+def _tails_at(counts: IntArray, scale: float, planned: int) -> FloatArray:
+    """Return P[X > k]: a regularized incomplete beta function."""
+    tails: FloatArray = sp.special.betaincc(1 / planned, counts + 1.0, -expm1(-1 / scale)).astype(
+        np.float64, copy=False
+    )
+    return tails
+
+
+@functools.lru_cache(maxsize=16)
+def _tails(scale: float, planned: int) -> FloatArray:
+    """Return P[X > k] from k = 0 on, of as many as are kept."""
+    number = min(math.ceil(_SCALES_OF_UNIFORMS * scale) + 1, _MOST_OF_TABLE)
+    return np.minimum.accumulate(_tails_at(np.arange(number), scale, planned))
+
+
+def _draw_share(scale: float, planned: int, below: Below) -> int:
+    decay = 1 / Fraction(scale)
+    sizes = (_draw_logarithmic(decay, below) for _ in range(_draw_poisson(_rate(scale, planned), below)))
+    return sum(size if below(2) else -size for size in sizes)
+
+
+@functools.lru_cache(maxsize=64)
+def _rate(scale: float, planned: int) -> Fraction:
+    """Return how many logarithmic numbers a share has on average, of both signs, rounded up."""
+    context = decimal.Context(prec=_DIGITS)
+    gap = context.subtract(1, context.exp(context.divide(-1, decimal.Decimal(scale))))
+    rate = context.divide(context.multiply(-2, context.ln(gap)), planned)
+    return Fraction(math.floor(context.multiply(rate, 2**_RATE_BITS)) + 2, 2**_RATE_BITS)
+
+
+def _draw_poisson(rate: Fraction, below: Below) -> int:
+    """Draw in parts of rate f ≤ 1/2 each: n of probability 2^(−n−1), accepted with (2f)^n/n!."""
+    parts = math.ceil(2 * rate)
+    doubled = 2 * rate / parts
+    total = 0
+    for _ in range(parts):
+        while True:
+            number = _draw_heads(below)
+            if all(_happens(doubled / place, below) for place in range(1, number + 1)):
+                break
+        total += number
+    return total
+
+
+def _draw_logarithmic(decay: Fraction, below: Below) -> int:
+    """Draw L with P[L = k] ∝ e^(−k·decay)/k.
+
+    A block [2^j, 2^(j+1)) has weight e^(−2^j·decay): the first J, up to the scale, are proposed alike, and the others
+    by heads, 2^(−m−1), which (2/e)^(m+1)·e^(−(2^j·decay − m − 1)) corrects. In its block a number is uniform, and
+    accepted with (2^j/k)·e^(−(k − 2^j)·decay). Where J = 0 all weights are divided by the first, e^(−decay)/2.
+    """
+    num_small = max(0, (math.ceil(1 / decay) - 1).bit_length())
+    while True:
+        block = below(num_small + 1)
+        is_small, heads = block < num_small, 0
+        if not is_small:
+            heads = _draw_heads(below)
+            block += heads
+        least = 1 << block
+        heads += not is_small and num_small > 0
+        rest = (least - (not num_small)) * decay - heads
+        if not all(_happens_two_over_e(below) for _ in range(heads)) or not _happens_exp(rest, below):
+            continue
+        more = below(least)
+        if below(least + more) < least and _happens_exp(more * decay, below):
+            return least + more
+
+
+def _draw_heads(below: Below) -> int:
+    """Return how many heads come before the first tail."""
+    number = 0
+    while below(2) < 1:
+        number += 1
+    return number
+
+
+def _happens_two_over_e(below: Below) -> bool:
+    """Return whether an event of probability 2/e = 1 − 1/3 + 1/12 − … has happened."""
+    number = 3
+    while below(number) < 1:
+        number += 1
+    return number % 2 == 1
