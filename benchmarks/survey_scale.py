@@ -2,8 +2,8 @@
 
 `survey_scale.py --voters 10000 100000 1000000 4000000 --folder FOLDER` makes for each number of voters a file in the
 Moral Machine's format, ten dilemmas a voter, rows scattered; one that is in the folder already is used again, and with
-`--resume` so is its measurement. Each file is read once: DuckDB groups it by voter, and every batch of voters goes to
-one of two worker processes, which encodes, perturbs and tallies it by all four algorithms. `make bench-survey` runs
+`--resume` so is its measurement. Each file is read once: it is grouped by voter on disk, and every batch of voters goes
+to one of two worker processes, which encodes, perturbs and tallies it by all four algorithms. `make bench-survey` runs
 this and keeps the table in `docs/survey-scale.md`; 4,000,000 voters take 7 GB of disk for the file, and about as much
 again for a while.
 
@@ -21,7 +21,6 @@ import argparse
 import concurrent.futures
 import contextlib
 import functools
-import importlib.util
 import itertools
 import math
 import multiprocessing
@@ -50,7 +49,7 @@ from psephos.scenarios.moral_preferences.agreement import agreement_of
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.moral_preferences.data.moral_machine_stream import stream_moral_machine
 from psephos.scenarios.moral_preferences.data.survey import Survey
-from table import NOTHING, Row, at_most, rewrite_between_marks, skipped, to_markdown, to_text
+from table import NOTHING, Row, at_most, rewrite_between_marks, to_markdown, to_text
 from trials import timed
 
 __all__ = ["measure"]
@@ -136,9 +135,6 @@ def measure(*, quick: bool) -> Iterator[Row]:
 def _measure(
     sizes: Sequence[int], folder: pathlib.Path, *, has_target: bool, is_resumed: bool = False
 ) -> Iterator[Row]:
-    if importlib.util.find_spec("duckdb") is None:
-        yield skipped("moral preferences from file to result", "needs the extra outofcore")
-        return
     found: list[_Child] = []
     for num_voters in sizes:
         path = folder / f"responses-{num_voters}.csv"

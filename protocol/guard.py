@@ -324,10 +324,14 @@ class GuardedRelease(Guarded):
                 continue
             row: list[int] = alike[0].tolist()
             stated = [self.losses_of(row), self.losses, *(losses for _, _, losses in self.loss_groups(alike))]
-            known = self._realized_in_release(row, earlier)
+            known = self._realized_in_release(self.usual_of(row), earlier)
             self._refuse_release(row, stated, known.realized)
             if known.strangers is not None:
                 raise known.strangers
+
+    def usual_of(self, public: Sequence[int]) -> Sequence[int]:
+        """Return a public row of whose releases the law is the same: that of one for many is worked out once."""
+        return public
 
     def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
         """Return ln P[release | tally] of the releases, or of some where they are many: shape (releases, tallies).

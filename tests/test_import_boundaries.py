@@ -43,7 +43,7 @@ PURE = frozenset(PURE_NAMES.split())
 # Global randomness, a second event loop, threads beside trio's, and bytes that run as code.
 NOWHERE = frozenset({"asyncio", "concurrent", "marshal", "multiprocessing", "pickle", "random", "shelve", "threading"})
 SCENARIOS_NAMES = (
-    "click duckdb matplotlib msgspec numpy pabutools pandas platformdirs pref_voting pyarrow python_calamine rich "
+    "click matplotlib msgspec numpy pabutools pandas platformdirs pref_voting pyarrow python_calamine rich "
     "scipy structlog trio"
 )
 

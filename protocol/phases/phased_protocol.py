@@ -357,8 +357,15 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         """Run by the maker of a session: raise ConfigurationError if the parameters cannot serve these parties."""
         del public
 
+    def counted_of(self, public: IntArray) -> IntArray:
+        """Return what `check_numbers` looks at in public rows, shape (n, any): of batches that alone is kept.
+
+        A protocol overrides this together with that, where most of its public rows are one party's.
+        """
+        return public
+
     def check_numbers(self, rows: IntArray, numbers: IntArray) -> None:
-        """Do the same of parties who come in batches, so many of each of these distinct public rows.
+        """Check a roster of parties who come in batches, so many of each of these distinct rows of `counted_of`.
 
         A protocol with public columns overrides this where it checks a roster and may have more parties than fit into
         memory: by default their rows are made.

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, distinct_rows
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import WEIGHT_FUNCTIONS, Answers, Inference, check_weight_function
 from ..guard import Values
@@ -153,6 +153,12 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         self.is_told = (2 - np.array(self._distances)[:, None] <= labels) & (labels < sizes)
         self.num_noisy = int(self.is_told.sum())
         AnswersPhase.__init__(self, parameters, codes, noise)
+
+    def usual_of(self, public: Sequence[int]) -> Sequence[int]:
+        """Return a worker who is asked the first tasks of each answer set. See `GuardedRelease.usual_of`."""
+        (counts,) = self._counts_of(np.array([public], dtype=np.int64)).tolist()
+        own = [np.flatnonzero(self._codes.set_of_task == place)[:count] for place, count in enumerate(counts)]
+        return [0, *np.concatenate(own).tolist(), *[NO_TASK] * (self.num_values - sum(counts))]
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
         """Return what the counts tell of all answers of a worker. See `GuardedRelease.release_event_of`."""
@@ -344,7 +350,14 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse a session in which nobody is asked anything. See `PhasedProtocol.check_roster`."""
-        require(np.any(public[:, 1:] != NO_TASK), "tasks", "none", "at least one task for one worker")
+        self.check_numbers(*distinct_rows(self.counted_of(public)))
+
+    def counted_of(self, public: IntArray) -> IntArray:
+        return np.any(public[:, 1:] != NO_TASK, axis=1)[:, None].astype(np.int64)
+
+    def check_numbers(self, rows: IntArray, numbers: IntArray) -> None:
+        del numbers
+        require(np.any(rows), "tasks", "none", "at least one task for one worker")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the truths."""

@@ -3,6 +3,7 @@
 Names of whoever they belong to are in memory, and so is where each batch of rows stands; rows are not.
 """
 
+import array
 import bisect
 import dataclasses
 import importlib
@@ -13,26 +14,33 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from ...protocol.arrays import IntArray
+from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.columns import CodedColumn
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries
 from .batches import RowBatch
+from .cells import number_in
 from .files import readable
 
-__all__ = ["Names", "RowPlaces", "RowsOnDisk", "coded"]
+__all__ = ["Names", "RowPlaces", "RowsOnDisk", "hashed", "numbers_in"]
 
 _PART_BYTES: Final = 1 << 25
 _NUMBER_BYTES: Final = 8
 
 
 class Names:
-    """The distinct entries of a column of batches, in the order of their first rows."""
+    """The distinct entries of a column of batches, in the order of their first rows.
 
-    def __init__(self, column: str) -> None:
+    Args:
+        column: its name.
+        as_they_are: whether entries may be empty, and blanks around them count.
+    """
+
+    def __init__(self, column: str, *, as_they_are: bool = False) -> None:
         self._column = column
+        self._as_they_are = as_they_are
         self._codes: dict[str, int] = {}
-        self.first_rows: list[int] = []
+        self.first_rows = array.array("q")
         """The first row of each, counted over all batches from 0."""
 
     def __len__(self) -> int:
@@ -42,12 +50,12 @@ class Names:
         return iter(self._codes)
 
     def codes_in(self, batch: RowBatch, start: int) -> IntArray:
-        """Return the codes of a batch's entries, blanks around which do not count; its first row is number `start`.
+        """Return the codes of a batch's entries; its first row is number `start`.
 
         Raises:
             ConfigurationError: an entry is empty.
         """
-        entries = coded(batch.table[self._column])
+        entries = _coded(batch.table[self._column])
         pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
         codes, distinct = pandas.factorize(entries.codes)
         used: list[int] = distinct.tolist()
@@ -55,8 +63,8 @@ class Names:
         firsts = np.empty(len(used), dtype=np.int64)
         firsts[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the first row of a code is written last
         for place, code in enumerate(used):
-            name = entries.names[code].strip()
-            if not name:
+            name = entries.names[code] if self._as_they_are else entries.names[code].strip()
+            if not (name or self._as_they_are):
                 where = batch.where(int(firsts[place]) + 1)
                 raise ConfigurationError(field=f"{self._column} ({where})", value="", allowed="given")
             own[place] = self._codes.setdefault(name, len(self._codes))
@@ -65,12 +73,27 @@ class Names:
         return own[codes]
 
 
-def coded(entries: Entries) -> CodedColumn:
+def _coded(entries: Entries) -> CodedColumn:
     """Return a column with codes; numbers are text as a CSV would have them."""
     if isinstance(entries, np.ndarray):
         distinct, codes = np.unique(entries, return_inverse=True)
         return CodedColumn([str(entry) for entry in distinct.tolist()], codes)
     return CodedColumn.of(entries)
+
+
+def hashed(entries: Entries) -> IntArray:
+    """Return a number for each entry, which two of one person share with a chance of 2**-64."""
+    column = _coded(entries)
+    pandas: Any = importlib.import_module("pandas.util")  # by name: half a second that most commands save
+    hashes = pandas.hash_array(np.array(list(column.names), dtype=object), categorize=False)
+    return hashes.view(np.int64)[column.codes]
+
+
+def numbers_in(entries: Entries) -> FloatArray:
+    """Return entries as numbers; nan for what is none."""
+    if isinstance(entries, CodedColumn):
+        return np.array([number_in(entry) for entry in entries.names], dtype=np.float64)[entries.codes]
+    return np.asarray(entries, dtype=np.float64)
 
 
 class RowPlaces:

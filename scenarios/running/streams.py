@@ -120,7 +120,7 @@ class StreamedInputs:
                     )
                 inputs = Inputs(inputs.private, self._protocol.placed(inputs.public, start=self.num_parties))
                 yield inputs
-                rows, of_each = distinct_rows(inputs.public)
+                rows, of_each = distinct_rows(self._protocol.counted_of(inputs.public))
                 for row, number in zip(rows.tolist(), of_each.tolist(), strict=True):
                     numbers[tuple(row)] += number
                 self.num_parties += batch.num_parties

@@ -7,22 +7,19 @@ the most records of one voter, which bound what each pays; another yields the vo
 import contextlib
 import dataclasses
 import functools
-import importlib
 import tempfile
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.columns import CodedColumn
+from ....protocol.arrays import FloatArray
 from ....protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ....protocol.moral_preferences.records import GREATEST_FEATURE
 from ....protocol.roles import check_party_name
 from ...reading.batches import RowBatch, TableFiles
-from ...reading.cells import number_in
-from ...reading.grouping import Names, RowPlaces, RowsOnDisk, coded
+from ...reading.grouping import Names, RowPlaces, RowsOnDisk, hashed, numbers_in
 from .files import CHOICE, RECORD, VOTER, reading_of, records_of
 from .privacy_groups import PrivacyGroups
 from .survey import Survey
@@ -72,7 +69,7 @@ def _surveys(
     folder: Path, *, files: TableFiles, features: tuple[str, ...], most: int | None = None
 ) -> Generator[Survey]:
     """Yield the voters by their places."""
-    voters, places = Names(VOTER), RowPlaces()
+    voters, places = Names(VOTER, as_they_are=True), RowPlaces()
     columns = [VOTER, RECORD, CHOICE, *features]
     with contextlib.ExitStack() as stack:
         rows_on_disk = stack.enter_context(RowsOnDisk(folder, width=len(columns) + 1))
@@ -82,7 +79,7 @@ def _surveys(
             rows = np.empty((batch.num_rows, len(columns) + 1), dtype=np.int64)
             rows[:, 0] = voters.codes_in(batch, start)
             rows[:, 1] = np.arange(start, start + batch.num_rows)
-            rows[:, 2] = _hashed(coded(batch.table[RECORD]))
+            rows[:, 2] = hashed(batch.table[RECORD])
             for column, name in enumerate((CHOICE, *features), start=_CODES):
                 rows[:, column] = _numbers_in(batch, name).view(np.int64)
             rows_on_disk.add(rows)
@@ -107,13 +104,6 @@ def _surveys(
                 yield Survey(names[place : place + number], features, records, files.first.name, reading_of(records))
 
 
-def _hashed(entries: CodedColumn) -> IntArray:
-    """Return a number for each entry, which two of one voter share with a chance of 2**-64."""
-    pandas: Any = importlib.import_module("pandas.util")  # by name: half a second that most commands save
-    hashes = pandas.hash_array(np.array(list(entries.names), dtype=object), categorize=False)
-    return hashes.view(np.int64)[entries.codes]
-
-
 def _numbers_in(batch: RowBatch, name: str) -> FloatArray:
     """Return a column of numbers in the range of features.
 
@@ -121,10 +111,7 @@ def _numbers_in(batch: RowBatch, name: str) -> FloatArray:
         ConfigurationError: an entry is none.
     """
     entries = batch.table[name]
-    if isinstance(entries, CodedColumn):
-        numbers = np.array([number_in(entry) for entry in entries.names], dtype=np.float64)[entries.codes]
-    else:
-        numbers = np.asarray(entries, dtype=np.float64)
+    numbers = numbers_in(entries)
     is_fault = ~(np.abs(numbers) <= GREATEST_FEATURE)
     if np.any(is_fault):
         row = int(np.argmax(is_fault))

@@ -18,14 +18,13 @@ from ...reading.frames import Frame
 from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
 from . import made_up
 from .choices_stream import BATCH_VOTERS, SurveyStream, stream_choices
-from .csv_numbers import header_of
 from .dilemmas import FEATURES
 from .files import RECORD, VOTER
-from .moral_machine_stream import check_outofcore, stream_moral_machine
+from .moral_machine_stream import check_responses, stream_moral_machine
 from .options import MAX_VOTERS
 from .parties import GENERATORS, ChoicesFile, ResponsesFile
 from .privacy_groups import PrivacyGroups, draw_epsilons
-from .responses import RESPONSE, Limits, check_header
+from .responses import RESPONSE, Limits
 from .survey import Reading, Survey
 
 __all__ = ["StreamedResponses", "open_stream", "stream_voters"]
@@ -75,9 +74,8 @@ def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> Surv
     refuse(isinstance(file.responses, Frame), f"{_FIELD}.responses", file.responses, allowed)
     path = Path(file.responses)
     # What can be said before the file is grouped, which takes long, is said now.
-    check_outofcore()
     Limits(file.min_records, file.max_records)
-    header_of(path, check_header, field=f"{_FIELD}.responses")
+    check_responses(path, field=f"{_FIELD}.responses")
 
     def read(folder: Path) -> Generator[Survey]:
         return stream_moral_machine(

@@ -125,8 +125,6 @@ RESPONSES: dict[str, tuple[Callable[[list[str]], str], list[str]]] = {
 @pytest.mark.parametrize("stream", [False, True], ids=["at once", "streamed"])
 @pytest.mark.parametrize("case", list(RESPONSES))
 def test_wrong_responses_get_one_sentence_and_status_2(psephos: Psephos, case: str, *, stream: bool) -> None:
-    if stream:
-        pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
     change, words = RESPONSES[case]
     ended = responses_of(psephos, change, stream=stream)
     assert (ended.status, ended.err.count("\n")) == (2, 1)
@@ -140,8 +138,6 @@ def test_wrong_responses_get_one_sentence_and_status_2(psephos: Psephos, case: s
 @pytest.mark.parametrize("stream", [False, True], ids=["at once", "streamed"])
 def test_what_is_read_is_a_record_or_counted(psephos: Psephos, *, stream: bool) -> None:
     """Of sixteen rows one is missing: its response is dropped and counted, and the other seven are records."""
-    if stream:
-        pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
     ended = responses_of(psephos, lambda lines: "".join([*lines[:3], *lines[4:]]), stream=stream)
     assert (ended.status, ended.err) == (0, "")
     note = "7 records of 4 voters, from 15 rows; responses dropped: 1 without a second row"

@@ -58,7 +58,6 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def responses(tmp_path: Path) -> Path:
     """A Moral Machine file of twenty voters with three dilemmas each, one row of which lacks its second."""
-    pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
     path = tmp_path / "responses.csv"
     write_moral_machine_like(path, voters=20, records=3)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -224,7 +223,6 @@ def test_a_streamed_runs_scenario_runs_again_from_its_own_folder(
 ) -> None:
     setting = "voters={voters=9, records=2, features=2, groups={}}"
     if source == "a file":
-        pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
         (tmp_path / "mine").mkdir()
         write_moral_machine_like(tmp_path / "mine" / "r.csv", voters=9, records=2)
         setting = "voters={responses='mine/r.csv', groups={}}"

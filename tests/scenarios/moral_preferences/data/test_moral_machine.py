@@ -4,9 +4,9 @@ import csv
 import dataclasses
 import importlib
 import io
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +71,6 @@ def read(request: pytest.FixtureRequest, tmp_path: Path) -> Read:
     """Return what reads a file, in memory or as the batches of a stream put together."""
     if request.param == "memory":
         return read_moral_machine
-    pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
 
     def read_stream(path: Path, **options: object) -> Survey:
         return joined(list(stream_moral_machine(path, folder=tmp_path, **options)))  # pyright: ignore[reportArgumentType]  options of any kind, on purpose
@@ -284,19 +283,13 @@ def test_limit_that_is_not_allowed_is_refused(put: Put, read: Read, options: dic
     assert caught.value.field == field
 
 
-@pytest.mark.parametrize(("batch_voters", "memory_bytes"), [(0, 1 << 28), (10, 1 << 20)])
-def test_stream_option_that_is_not_allowed_is_refused(
-    put: Put, tmp_path: Path, batch_voters: int, memory_bytes: int
-) -> None:
-    path = put(text_of(SEVERAL))
-    stream = stream_moral_machine(path, folder=tmp_path, batch_voters=batch_voters, memory_bytes=memory_bytes)
-    with pytest.raises(ConfigurationError, match="at least"):
-        next(stream)
+def test_batches_of_nobody_are_refused(put: Put, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="batch_voters must be at least 1"):
+        next(stream_moral_machine(put(text_of(SEVERAL)), folder=tmp_path, batch_voters=0))
 
 
 @pytest.mark.parametrize("batch_voters", [1, 2, 3, 1000])
 def test_batches_are_the_whole_survey(tmp_path: Path, batch_voters: int) -> None:
-    pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
     path = tmp_path / "like.csv"
     write_moral_machine_like(path, voters=7, records=3, seed=4)
     lines = path.read_text().splitlines()
@@ -315,7 +308,6 @@ def test_batches_are_the_whole_survey(tmp_path: Path, batch_voters: int) -> None
 
 
 def test_stream_leaves_no_temporary_files(tmp_path: Path) -> None:
-    pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
     path = tmp_path / "like.csv"
     write_moral_machine_like(path, voters=50, records=3)
     folder = tmp_path / "temporary"
@@ -328,22 +320,30 @@ def test_stream_leaves_no_temporary_files(tmp_path: Path) -> None:
 
 
 def test_stream_without_a_temporary_folder_is_refused(put: Put, tmp_path: Path) -> None:
-    pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
     with pytest.raises(ConfigurationError) as caught:
         next(stream_moral_machine(put(text_of(SEVERAL)), folder=tmp_path / "none"))
-    assert caught.value.field == "folder"
+    assert caught.value.field == "temporary files"
 
 
-def test_stream_without_the_extra_names_it(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(ConfigurationError, match="outofcore"):
-        next(stream_moral_machine(put(text_of(SEVERAL)), folder=tmp_path))
+def test_responses_in_parquet_are_those_of_a_csv(put: Put, tmp_path: Path) -> None:
+    parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    parts = tmp_path / "parts"
+    parts.mkdir()
 
+    def write(number: int, rows: Sequence[dict[str, object]]) -> None:
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        parquet.write_table(importlib.import_module("pyarrow").table(columns), parts / f"{number}.parquet")
 
-def test_reader_needs_no_extra(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    importlib.import_module("psephos.scenarios.moral_preferences.data.moral_machine_stream")
-    assert len(read_moral_machine(put(text_of(SEVERAL))).voters) == 2
+    for number, (start, stop) in enumerate([(0, 4), (4, 5), (5, len(SEVERAL))]):
+        write(number, SEVERAL[start:stop])
+    ours = joined(list(stream_moral_machine(parts, folder=tmp_path, batch_voters=1)))
+    theirs = read_moral_machine(put(text_of(SEVERAL)))
+    assert (list(ours.voters), ours.reading) == (list(theirs.voters), theirs.reading)
+    assert np.array_equal(ours.records.differences, theirs.records.differences)
+    write(2, [*SEVERAL[5:8], SEVERAL[8] | {"Dog": 101}, *SEVERAL[9:]])
+    with pytest.raises(ConfigurationError) as caught:
+        list(stream_moral_machine(parts, folder=tmp_path))
+    assert (caught.value.field, caught.value.value) == ("Dog (2.parquet row 4)", "101")
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

@@ -62,7 +62,6 @@ def machine_file(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("max_records", [None, 2])
 def test_a_files_batches_are_its_voters(tmp_path: Path, machine_file: Path, max_records: int | None) -> None:
-    pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
     options = {} if max_records is None else {"max_records": max_records}
     stream = open_stream(table(responses=str(machine_file), **options))
     assert (stream.features, stream.max_records) == (tuple(FEATURES), max_records or 13)
@@ -81,7 +80,6 @@ def test_a_files_batches_are_its_voters(tmp_path: Path, machine_file: Path, max_
 
 
 def test_temporary_files_go_with_a_stream_that_is_left_early(tmp_path: Path, machine_file: Path) -> None:
-    pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
     surveys = open_stream(table(responses=str(machine_file))).open(tmp_path)
     next(surveys)
     surveys.close()
