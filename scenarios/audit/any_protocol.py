@@ -199,7 +199,7 @@ class _Audited:
                 AGENT_SHARES,
             ),
         ]
-        for name, number, make, shares in makers if local[1] and not protocol.trusts_server else ():
+        for name, number, make, shares in makers if local[1] and not protocol.model.bounds_release else ():
             yield from self._case(
                 name,
                 make,

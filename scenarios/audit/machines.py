@@ -172,10 +172,10 @@ def by_arrays(
     noise: NoiseSource,
     kept: KeptReports | None = None,
 ) -> HeldSession:
-    """Hold the clients' part of a session by arrays, with simulated noise; all of it where the server is trusted."""
+    """Hold the clients' part of a session by arrays, with simulated noise; all of it where losses bound releases."""
     del session
     assert isinstance(noise, SimulatedNoise)  # noqa: S101  arrays have no other
-    if protocol.trusts_server:
+    if protocol.model.bounds_release:
         return HeldSession([], run_population(protocol, inputs, noise=noise).outcome)
     keeping = EarlierReports(protocol, _names(len(inputs)), inputs, kept)
     reports = {
@@ -267,7 +267,7 @@ def session_sampler(
         return make_noise()
 
     keeps = any(phase.kept is not None for phase in protocol.phases)
-    held = protocol if protocol.trusts_server else _telling_once(protocol)
+    held = protocol if protocol.model.bounds_release else _telling_once(protocol)
 
     def draw(number: int, stream: int) -> IntArray:
         outputs: list[Sequence[int]] = []
