@@ -27,7 +27,7 @@ from .errors import (
 from .kept_reports import Kept, KeptReport, KeptReports, Scope
 from .messages import Charter
 from .phases import CentralPhase, Column, Inputs, OnePhaseProtocol, Phase, PhasedProtocol
-from .population import PopulationResult, run_batches, run_population
+from .population import PopulationResult, outcome_of_tallies, run_batches, run_population, tally_batches
 from .randomness import NoiseSource, SimulatedNoise
 from .roles import SessionKind, Side
 from .roster import Roster
@@ -84,6 +84,8 @@ __all__ = [
     "UnsupportedEventError",
     "UnusablePluginError",
     "View",
+    "outcome_of_tallies",
     "run_batches",
     "run_population",
+    "tally_batches",
 ]

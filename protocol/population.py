@@ -27,10 +27,12 @@ __all__ = [
     "PopulationResult",
     "draw_for_release",
     "draw_reports",
+    "outcome_of_tallies",
     "released_tally",
     "run_batches",
     "run_population",
     "tally_batch",
+    "tally_batches",
 ]
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -176,12 +178,36 @@ def run_batches(
         ConfigurationError: as `run_population`, or a phase keeps its reports.
         PluginError: as `run_population`.
     """
+    tallies = tally_batches(protocol, batches, noise=noise, on_batch=on_batch)
+    return outcome_of_tallies(protocol, tallies, noise=noise, on_phase=on_phase)
+
+
+def tally_batches(
+    protocol: PhasedProtocol[Any, Any],
+    batches: Iterable[Inputs],
+    *,
+    noise: SimulatedNoise,
+    first: int = 0,
+    on_batch: Callable[[int], None] | None = None,
+) -> list[Tally]:
+    """Return each phase's tally of parties whose places follow each other: of all, or of a shard.
+
+    It depends on parameters, rows, places and noise alone; those of shards merge, in any order, to that of all.
+
+    Args:
+        batches: the parties' rows in roster order, any number at a time; at least one in all.
+        first: the first one's place.
+        on_batch: called after each batch with the number of parties up to there, those before `first` too.
+
+    Raises:
+        ValueError, ConfigurationError, PluginError: as `run_batches`.
+    """
     for phase in protocol.phases:
         if phase.kept is not None:
             allowed = f"one that keeps no reports (this one does, in {phase.kept}): of batches nothing is kept"
             raise ConfigurationError(field="phase", value=phase.name, allowed=allowed)
     tallies = [Merged() for _ in protocol.phases]
-    num_parties = 0
+    num_parties = first
     for inputs in batches:
         if not len(inputs):
             continue
@@ -191,18 +217,34 @@ def run_batches(
         for phase, tally in zip(protocol.phases, tallies, strict=True):
             drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=num_parties)
             check_reports(protocol, phase, drawn, inputs.public)
-            tally.add(checked_tally(protocol, phase, drawn, reports, inputs.public, is_first=not num_parties))
+            tally.add(checked_tally(protocol, phase, drawn, reports, inputs.public, is_first=num_parties == first))
             reports.append(drawn)
         num_parties += len(inputs)
         if on_batch is not None:
             on_batch(num_parties)
-    if not num_parties:
+    if num_parties == first:
         raise ValueError("a session needs at least one party")
+    return [tally.all() for tally in tallies]
+
+
+def outcome_of_tallies(
+    protocol: PhasedProtocol[Any, OutcomeT],
+    tallies: Sequence[Tally],
+    *,
+    noise: SimulatedNoise,
+    on_phase: Callable[[Phase, Tally, msgspec.Struct | None], None] | None = None,
+) -> PopulationResult[OutcomeT]:
+    """Run by the server of a simulation, once all parties are in: return what a session releases of its tallies.
+
+    Args:
+        tallies: each phase's, of all parties, before the server's own noise.
+        on_phase: as for `run_batches`.
+    """
     released: list[Tally] = []
     for phase, tally in zip(protocol.phases, tallies, strict=True):
         with blaming(protocol, f"release of phase {phase.name!r}"):
             draw = draw_for_release(noise, protocol=protocol.name, phase=phase)
-            released.append(released_tally(phase, tally.all(), draw))
+            released.append(released_tally(phase, tally, draw))
         if on_phase is not None:
             on_phase(phase, released[-1], checked_phase_outcome(protocol, phase, released))
     return PopulationResult(

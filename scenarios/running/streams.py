@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -27,7 +27,7 @@ from ..reading.sources import PartySources, RowFiles, located
 from ..system import part_of
 from .plugin_errors import blaming
 
-__all__ = ["Batch", "PartyStream", "StreamedInputs", "is_streamed", "open_stream"]
+__all__ = ["Batch", "PartyStream", "StreamedInputs", "batches_of", "is_streamed", "open_stream", "row_files_of"]
 
 _MOST_PARTIES: Final = 1 << 40
 
@@ -62,6 +62,8 @@ class PartyStream:
         open: makes the batches anew; its argument is a folder for temporary files.
         pays_alike: whether every party pays the same; None where that follows from having no public columns.
         columns: those of files, of whose names alone a protocol may complete its parameters; None of other streams.
+        files: these files, of which any piece can be read by itself; None of other streams.
+        names: the columns of them that are read.
     """
 
     parameters: Mapping[str, Any]
@@ -72,6 +74,8 @@ class PartyStream:
     open: Callable[[Path], Generator[Batch]]
     pays_alike: bool | None = None
     columns: Mapping[str, Entries] | None = None
+    files: TableFiles | None = None
+    names: Sequence[str] = ()
 
 
 def is_streamed(kind: type[PhasedProtocol[Any, Any]], parties: object, parameters: Mapping[str, Any]) -> bool:
@@ -95,13 +99,19 @@ def open_stream(kind: type[PhasedProtocol[Any, Any]], parties: Any, parameters: 
 
 def _rows_of(kind: type[PhasedProtocol[Any, Any]], parties: Any, parameters: Mapping[str, Any]) -> RowFiles | None:
     """Return the files with a line for each party that cannot be read at once; None where there are none such."""
+    rows = row_files_of(kind, parties, parameters)
+    return rows if rows is not None and is_in_batches(rows.path) else None
+
+
+def row_files_of(kind: type[PhasedProtocol[Any, Any]], parties: Any, parameters: Mapping[str, Any]) -> RowFiles | None:
+    """Return the files with a line for each party that a path or a table names; None where it names none."""
     sources = part_of(kind, "sources", PartySources) or PartySources()
     if sources.rows_of is not None:
         is_named = isinstance(parties, str | Mapping)
         rows = sources.rows_of(cast("str | Mapping[str, Any]", parties), parameters) if is_named else None
     else:
         rows = RowFiles(path=parties) if isinstance(parties, str) and sources.read is None else None
-    return rows if rows is not None and is_in_batches(rows.path) else None
+    return rows
 
 
 def _stream_of(rows: RowFiles, role: str) -> PartyStream:
@@ -110,22 +120,27 @@ def _stream_of(rows: RowFiles, role: str) -> PartyStream:
     names = [name for name in files.names if not rows.only or name in rows.only]
     parameters = rows.parameters_of(files)
 
-    def batches(folder: Path) -> Generator[Batch]:
-        del folder
-        for batch in files.batches(names):
-            with _naming(batch.where):
-                table = rows.prepared(batch.table)
-            yield Batch(table, batch.num_rows, "", batch.where)
-
     return PartyStream(
         parameters=parameters,
         fixed=frozenset(),
         check=lambda _: None,
         num_parties=files.num_rows,
         most_parties=_MOST_PARTIES,
-        open=batches,
+        open=lambda _: batches_of(rows, files, names),
         columns=_Unread(rows.prepared(dict.fromkeys(names, ()))),
+        files=files,
+        names=names,
     )
+
+
+def batches_of(
+    rows: RowFiles, files: TableFiles, names: Sequence[str], *, pieces: range | None = None
+) -> Generator[Batch]:
+    """Yield the parties of files with a line for each of them; of some pieces, where these are named."""
+    for batch in files.batches(names, pieces=pieces):
+        with _naming(batch.where):
+            table = rows.prepared(batch.table)
+        yield Batch(table, batch.num_rows, "", batch.where)
 
 
 class _Unread(Observed):
@@ -145,14 +160,25 @@ class StreamedInputs:
         protocol: with its parameters.
         stream: the parties.
         folder: below it temporary files are kept; by default where the system has them.
+        first: the place of the first one; None of all parties, of whom it is known in the end how many there are.
     """
 
-    def __init__(self, protocol: PhasedProtocol[Any, Any], stream: PartyStream, *, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        stream: PartyStream,
+        *,
+        folder: Path | None = None,
+        first: int | None = None,
+    ) -> None:
         self._protocol = protocol
         self._stream = stream
         self._folder = folder
-        self.num_parties = 0
-        """Those whose reports were drawn."""
+        self._is_whole = first is None
+        self.num_parties = first or 0
+        """Those whose reports were drawn, and those in places before the first."""
+        self.numbers = Counter[tuple[int, ...]]()
+        """How many have each public row."""
         self.note = ""
         """What became of their rows, as a line for people."""
 
@@ -163,7 +189,6 @@ class StreamedInputs:
             ConfigurationError: a file cannot be read or is not what it should be; or, after the last batch, the
                 parameters cannot serve so many.
         """
-        numbers = Counter[tuple[int, ...]]()
         with contextlib.ExitStack() as stack:
             folder = self._folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             batches = stack.enter_context(contextlib.closing(self._stream.open(folder)))
@@ -175,12 +200,17 @@ class StreamedInputs:
                 yield inputs
                 rows, of_each = distinct_rows(inputs.public)
                 for row, number in zip(rows.tolist(), of_each.tolist(), strict=True):
-                    numbers[tuple(row)] += number
+                    self.numbers[tuple(row)] += number
                 self.num_parties += batch.num_parties
                 self.note = batch.note
+        if self._is_whole:
+            self.check_numbers()
+
+    def check_numbers(self) -> None:
+        """Raise ConfigurationError unless the parameters can serve so many with these public rows."""
         with blaming(type(self._protocol)):
-            rows = np.array(list(numbers), dtype=np.int64).reshape(len(numbers), -1)
-            self._protocol.check_numbers(rows, np.array(list(numbers.values()), dtype=np.int64))
+            rows = np.array(list(self.numbers), dtype=np.int64).reshape(len(self.numbers), -1)
+            self._protocol.check_numbers(rows, np.array(list(self.numbers.values()), dtype=np.int64))
 
     def entries(self, session: str) -> list[LedgerEntry]:
         """Return one line of each loss for all parties whose reports were drawn: none pays more."""
