@@ -112,7 +112,7 @@ clean:
 	@echo 'Setting up .venv: about a minute, once.'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'setuptools>=77' wheel
-	@$(BIN)/pip install --quiet '.[columnar,composition,deployment,pictures,spreadsheets]' --group dev
+	@$(BIN)/pip install --quiet '.[cluster,columnar,composition,deployment,pictures,spreadsheets]' --group dev
 	@touch $@
 
 # Rewritten only when the list of files has changed, or the links are gone.

@@ -32,6 +32,7 @@ __all__ = [
     "run_batches",
     "run_population",
     "tally_batch",
+    "tally_batches",
     "tally_places",
 ]
 
@@ -176,9 +177,30 @@ def run_batches(
         ConfigurationError: as `run_population`, or a phase keeps its reports.
         PluginError: as `run_population`.
     """
+    tallies = tally_batches(protocol, batches, noise=noise, on_batch=on_batch)
+    return release_tallies(protocol, tallies, noise=noise, on_phase=on_phase)
+
+
+def tally_batches(
+    protocol: PhasedProtocol[Any, Any],
+    batches: Iterable[Inputs],
+    *,
+    noise: SimulatedNoise,
+    first: int = 0,
+    on_batch: Callable[[int], None] | None = None,
+) -> list[Tally]:
+    """Return each phase's tally of parties whose places follow each other, merged: of all, or of a shard.
+
+    Args:
+        first: the first one's place.
+        on_batch: called after each batch with the number of parties up to there, those before `first` too.
+
+    Raises:
+        ValueError, ConfigurationError, PluginError: as `run_batches`.
+    """
     _check_nothing_kept(protocol)
     merged = [Merged() for _ in protocol.phases]
-    num_parties = 0
+    num_parties = first
     for inputs in batches:
         if not len(inputs):
             continue
@@ -187,9 +209,9 @@ def run_batches(
         num_parties += len(inputs)
         if on_batch is not None:
             on_batch(num_parties)
-    if not num_parties:
+    if num_parties == first:
         raise ValueError("a session needs at least one party")
-    return release_tallies(protocol, [tally.all() for tally in merged], noise=noise, on_phase=on_phase)
+    return [tally.all() for tally in merged]
 
 
 def tally_places(

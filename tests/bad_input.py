@@ -110,6 +110,10 @@ ITEMS: Final = (
     "a confidence outside (0, 1)",
     "too few samples for any statement",
     "trials that are too few, or of what cannot be tried; a grid of no key",
+    "a wanted error of nothing that is measured, or of none",
+    "a cluster that is not there, or of another version",
+    "a run to go on with that is another one, or none",
+    "files that change while a cluster reads them, or that are there twice",
     "an error that is no error; a session without variants",
     "a plan that no ε can meet, or no number of people; an aim that is none",
 )

@@ -58,9 +58,10 @@ RULES = {
 }
 
 # Of single files, what else they may import: the plugin is pytest's, which alone imports it; one page speaks HTTP; one
-# writes HTML.
+# writes HTML; one speaks with a cluster.
 ALSO = {
     "scenarios/pytest_plugin.py": frozenset({"pytest"}),
+    "scenarios/running/cluster.py": frozenset({"dask", "distributed"}),
     "scenarios/deployment/status.py": frozenset({"h11", "prometheus_client"}),
     "scenarios/reports/page.py": frozenset({"jinja2"}),
 }

@@ -17,7 +17,7 @@ import msgspec
 from ...agents.noise import check_opendp
 from ...protocol.errors import ConfigurationError, did_you_mean
 from ..running.config import shipped_scenarios
-from ..running.processes import answer_task, num_cores, open_workers
+from ..running.processes import num_cores, open_workers, working
 from ..running.progress import OnStep
 from ..system import load_each, protocol_names
 from ..verdicts import AuditVerdict
@@ -260,15 +260,14 @@ class _Task(msgspec.Struct, frozen=True):
     job: Job
 
 
-def work() -> None:
-    """Run by another process: audit what standard input asks for, and write the rows to standard output."""
+def _rows_of(task: _Task) -> list[AuditRow]:
+    known = [*_all_cases(), *([] if task.job.ladder is None else ladder_cases(task.job.ladder))]
+    cases = {(case.group, case.name): case for case in known}
+    return [_audit_case(cases[name], task.job) for name in task.names]
 
-    def rows_of(task: _Task) -> list[AuditRow]:
-        known = [*_all_cases(), *([] if task.job.ladder is None else ladder_cases(task.job.ladder))]
-        cases = {(case.group, case.name): case for case in known}
-        return [_audit_case(cases[name], task.job) for name in task.names]
 
-    answer_task(_Task, rows_of)
+work: Final = working(_Task, _rows_of)
+"""Run by other processes, which make their cases themselves."""
 
 
 def _audit_case(case: Case, job: Job) -> AuditRow:

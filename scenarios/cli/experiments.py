@@ -5,7 +5,17 @@ from pathlib import Path
 import click
 
 from .group import cli
-from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
+from .options import (
+    cluster_option,
+    load,
+    make_folder,
+    opened_pool,
+    out_option,
+    print_json,
+    resume_option,
+    scenario_options,
+    tell_folder,
+)
 from .reports import given_command, report_option, reporting
 
 __all__ = ["plan", "trials", "variants"]
@@ -13,7 +23,13 @@ __all__ = ["plan", "trials", "variants"]
 
 @cli.command(short_help="Run a scenario many times, and say how good its outcomes are.")
 @scenario_options
-@click.option("--trials", "number", type=int, default=500, show_default=True, help="Of the scenario, or of each cell.")
+@click.option("--trials", "number", type=int, help="Of the scenario, or of each cell (default: 500).")
+@click.option(
+    "--error",
+    metavar="[MEASURE=]E",
+    help="Run as many as it takes, at most --trials (default: 100000), until the mean of the verdict's measure, or of "
+    "another one, is known within ±E (95 %).",
+)
 @click.option("--grid", metavar="KEY=A,B,...", multiple=True, help="Try each of these values; may be repeated.")
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the simulated noise.")
 @click.option(
@@ -24,7 +40,17 @@ __all__ = ["plan", "trials", "variants"]
     help="Try made-up voters in place of yours, as many and with the same weights, of whom so many say yes (60%).",
 )
 @click.option("--workers", type=int, default=0, help="How many processes (default: as many as pay).")
+@cluster_option
 @out_option
+@resume_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "parquet"]),
+    default="csv",
+    show_default=True,
+    help="Of the table with a row for each trial.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json and nothing else.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the measures (default: yes).")
 @report_option
@@ -32,12 +58,16 @@ def trials(
     scenario: str,
     settings: tuple[str, ...],
     data: str | None,
-    number: int,
+    number: int | None,
+    error: str | None,
     grid: tuple[str, ...],
     seed: int | None,
     like: str | None,
     workers: int,
+    cluster: str | None,
     out: Path | None,
+    resume: Path | None,
+    form: str,
     *,
     as_json: bool,
     pictures: bool,
@@ -49,24 +79,42 @@ def trials(
     psephos trials consortium
     psephos trials consortium --grid epsilon=0.5,1,2 --grid variant=joint,laplace
     psephos trials two-societies --trials 2000 --grid mechanism=laplace,exponential
+    psephos trials consortium --error 0.5% --cluster local
     psephos trials committee.toml --like 55%
 
     The parties stay the same; each trial is one session, the same that `psephos run` would hold. Each would cost real
     parties their ε again, so that nobody real may stand behind them: --like makes some up. A grid runs every
-    combination of its values. A result depends on the seed alone, and not on the number of processes.
+    combination of its values. A result depends on the seed alone, and not on the number of processes, or on a cluster.
+    What was interrupted goes on by the same command with --resume FOLDER in place of --out.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import contextlib
     import secrets
 
     from ..experiments.grids import load_cells
-    from ..experiments.trials import Cell, check_trials, made_up_like, prepare, run_trials
-    from ..experiments.trials_shown import show_trials, summary_in_json, write_trials
+    from ..experiments.trials import (
+        DEFAULT_TRIALS,
+        MOST_TRIALS,
+        Cell,
+        check_trials,
+        made_up_like,
+        open_journal,
+        prepare,
+        run_trials,
+        wanted_of,
+    )
+    from ..experiments.trials_shown import check_form, number_of_trials, show_trials, summary_in_json, write_trials
     from ..presentation import make_console
+    from ..running.journaling import seed_in
     from ..running.plugin_errors import blaming_plugins
     from ..running.progress import steps
     from ..running.report import show_heading
     from ..running.statements import setting_of
 
+    number = (DEFAULT_TRIALS if error is None else MOST_TRIALS) if number is None else number
     check_trials(number, workers)
+    check_form(form)
+    if resume is not None and seed is None:
+        seed = seed_in(resume)
     drawn = secrets.randbits(128)
     loaded = load_cells(scenario, settings, grid=grid, data=data, seed=seed)
     if like is not None:
@@ -78,33 +126,45 @@ def trials(
     console = make_console()
     plugins = [plugin for _, _, resolved in prepared for plugin in resolved.plugins]
     with blaming_plugins(plugins, is_private=False, is_last=True):
-        folder = make_folder(out, f"trials-{name}")
+        own = [Cell(settings=own, scenario=each) for own, each, _ in prepared]
+        locals_ = [resolved for _, _, resolved in prepared]
+        wanted = None if error is None else wanted_of(*_measure_and_error(error), locals_)
+        folder = make_folder(out, f"trials-{name}", resume=resume)
         cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
         facts = [
             f"{len(first.names):,} {first.protocol.client_role}s",
             f"protocol {first.protocol.name}",
-            f"{cells}{number:,} trials",
+            f"{cells}{'' if wanted is None else 'at most '}{number:,} trials",
             *([f"made up: {like} say yes"] if like is not None else []),
         ]
         if not as_json:
             show_heading(console, title=title, facts=facts, description="", trust="")
         errors = make_console(stderr=True)
-        with steps(errors) as tell:
+        with (
+            contextlib.closing(open_journal(folder.path, own, locals_, resumes=resume is not None)) as journal,
+            opened_pool(cluster, workers) as pool,
+            steps(errors) as tell,
+        ):
             measured = run_trials(
-                [Cell(settings=own, scenario=each) for own, each, _ in prepared],
+                own,
                 trials=number,
                 workers=workers,
                 resolved={own: resolved for own, _, resolved in prepared},
+                wanted=wanted,
+                pool=pool,
+                journal=journal,
                 on_progress=tell if len(prepared) > 1 or errors.is_terminal else None,
             )
         of_each = setting_of(first.protocol, len(first.names)) if len(prepared) == 1 else facts[0]
-        setting = f"{of_each} · {number:,} trials{' of each cell' if len(prepared) > 1 else ''}"
+        setting = f"{of_each} · {number_of_trials(measured)} trials{' of each cell' if len(prepared) > 1 else ''}"
         with reporting(folder, wanted=with_report, command=given_command()):
-            write_trials(folder, measured, name=name, title=title, pictures=pictures, setting=setting)
+            how = {"pictures": pictures, "form": form, "wanted": wanted}
+            write_trials(folder, measured, name=name, title=title, setting=setting, **how)
+        journal.drop()
     if as_json:
-        print_json(summary_in_json(measured, name=name))
+        print_json(summary_in_json(measured, name=name, wanted=wanted))
         return
-    show_trials(console, measured)
+    show_trials(console, measured, wanted=wanted)
     tell_folder(console, folder)
 
 
@@ -261,6 +321,12 @@ def plan(
     show_heading(console, title=f"A plan for: {loaded.title or loaded.name}", facts=facts, description="", trust="")
     show_plan(console, found, table, source=scenario)
     tell_folder(console, folder)
+
+
+def _measure_and_error(text: str) -> tuple[str, float]:
+    """Return a measure, which may be empty, and an error: "0.5%", or "accuracy=0.5%"."""
+    measure, _, error = text.rpartition("=")
+    return measure.strip(), _share_in(error)
 
 
 def _share_in(text: str, *, field: str = "--error") -> float:

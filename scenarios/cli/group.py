@@ -230,6 +230,7 @@ def _what_was_kept() -> str:
             if is_own and not names:
                 folder.rmdir()
             said += f"; {folder} keeps {', '.join(names)}" if names else "; nothing was kept"
+            said += f": --resume {folder} goes on" if "finished.jsonl" in names else ""
     return printable(said)
 
 

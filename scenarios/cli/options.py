@@ -1,5 +1,6 @@
 """What commands have in common: a scenario with what may be set of it, and a folder for what comes of it."""
 
+import contextlib
 import importlib.util
 import time
 from collections.abc import Callable
@@ -12,16 +13,22 @@ from .completion import complete_keys, complete_scenario
 from .group import folders
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from rich.console import Console
 
     from ..running.config import Scenario
     from ..running.folder import RunFolder
+    from ..running.processes import Pool
 
 __all__ = [
+    "cluster_option",
     "load",
     "make_folder",
+    "opened_pool",
     "out_option",
     "print_json",
+    "resume_option",
     "scenario_options",
     "simulate_options",
     "tell_folder",
@@ -75,6 +82,17 @@ def _with(command: _CommandT, *options: Callable[[Any], Any]) -> _CommandT:
 
 out_option = click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
+)
+resume_option = click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Go on with the same command where it was interrupted, in the folder that it left.",
+)
+cluster_option = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Compute on the workers of this Dask scheduler, as tcp://HOST:8786, or of one started here: local.",
 )
 witness_option = click.option(
     "--witness",
@@ -159,10 +177,22 @@ def tell_transcript(console: "Console", digest: str | None) -> None:
         console.print(f"\nPublic transcript {show_digest(digest)}: compare it with the others'", soft_wrap=True)
 
 
-def make_folder(out: Path | None, name: str) -> "RunFolder":
-    """Return a run's folder: the one named, or one below runs/ that does not exist yet."""
+def opened_pool(cluster: str | None, workers: int = 0) -> "AbstractContextManager[Pool | None]":
+    """Return a context with the cluster that is named; with none where none is."""
+    from ..running.cluster import open_cluster
+
+    return contextlib.nullcontext() if cluster is None else open_cluster(cluster, workers=workers)
+
+
+def make_folder(out: Path | None, name: str, *, resume: Path | None = None) -> "RunFolder":
+    """Return a run's folder: the one named, one that is gone on with, or one below runs/ that does not exist yet."""
     from ..running.folder import RunFolder
 
+    if resume is not None:
+        if out is not None:
+            raise click.UsageError("--resume has the folder already: leave out --out")
+        folders[resume] = False
+        return RunFolder(resume, resumes=True)
     if out is not None:
         folders[out] = False
         return RunFolder(out)

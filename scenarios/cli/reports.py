@@ -19,7 +19,7 @@ __all__ = ["compare", "given_command", "report", "report_option", "reporting"]
 report_option = click.option(
     "--report/--no-report", "with_report", default=True, help="Leave report.html in the folder (default: yes)."
 )
-_SAME: Final = frozenset({"out", "as_json", "pictures", "with_report", "workers"})
+_SAME: Final = frozenset({"out", "as_json", "pictures", "with_report", "workers", "cluster", "resume"})
 """Options that change nothing of a result."""
 _out_option = click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="The page (default: report.html in RUN)."

@@ -1,5 +1,6 @@
 """`run`, `scenarios` and `ledger`: whole sessions in one process, and what they leave."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,7 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from .group import cli
-from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder, witness_option
+from .options import (
+    cluster_option,
+    load,
+    make_folder,
+    opened_pool,
+    out_option,
+    print_json,
+    resume_option,
+    scenario_options,
+    tell_folder,
+    witness_option,
+)
 from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
@@ -22,6 +34,7 @@ if TYPE_CHECKING:
     from ..running.resolution import Local
     from ..running.run import Finished
     from ..running.series import Series
+    from ..running.shards import Sharded
 
 __all__ = ["ledger", "run", "scenarios"]
 
@@ -35,7 +48,9 @@ _FEWEST_LINES = 4  # of them for the outcome's table
     "--transport", metavar="NAME", help="memory or tcp (with agents), or array (without); the result is the same."
 )
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the simulated noise.")
+@cluster_option
 @out_option
+@resume_option
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
 @click.option("--record", is_flag=True, help="Also write seed, inputs, truth and views (simulations only).")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
@@ -47,7 +62,9 @@ def run(
     seed: int | None,
     settings: tuple[str, ...],
     data: str | None,
+    cluster: str | None,
     out: Path | None,
+    resume: Path | None,
     *,
     as_json: bool,
     record: bool,
@@ -69,21 +86,40 @@ def run(
     replace the scenario's.
     A file with [[votes]] is a series: its votes are held one after another, with one ledger for each person.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ..running.journaling import seed_in
     from ..running.plugin_errors import blaming_plugins
     from ..running.resolution import resolve
+    from ..running.run import seed_of
     from ..running.series import is_series
+    from ..running.shards import Sharded, check_sharded
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
+    if resume is not None and cluster is None:
+        raise click.UsageError("--resume goes with --cluster: of other runs nothing is kept")
     if is_series(scenario, settings):
+        if cluster is not None:
+            raise click.UsageError("--cluster is for a single vote: leave it out of a series")
         all_settings = (*chosen, *settings)
         said = {"as_json": as_json, "verbose": verbose, "with_report": with_report}
         how = {**said, "record": record, "pictures": pictures}
         _run_series(scenario, all_settings, data, out, **how)
         return
     resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
+    if cluster is not None:
+        check_sharded(resolved)
     with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
-        folder = make_folder(out, resolved.scenario.name)
-        _run(resolved, folder, as_json=as_json, verbose=verbose, pictures=pictures, with_report=with_report)
+        folder = make_folder(out, resolved.scenario.name, resume=resume)
+        how = {"as_json": as_json, "verbose": verbose, "pictures": pictures, "with_report": with_report}
+        with opened_pool(cluster) as pool:
+            if pool is None:
+                _run(resolved, folder, **how)
+                return
+            if seed is None:
+                seed = seed_of(resolved) if resume is None else seed_in(resume)
+            sharded = Sharded(resolved, pool, folder.path, seed=seed, resumes=resume is not None)
+            with contextlib.closing(sharded.journal):
+                _run(resolved, folder, **how, sharded=sharded)
+                sharded.journal.drop()
 
 
 @cli.command(short_help="List the scenarios, and the data that some need.")
@@ -180,7 +216,14 @@ def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
 
 
 def _run(
-    resolved: "Local", folder: "RunFolder", *, as_json: bool, verbose: bool, pictures: bool, with_report: bool
+    resolved: "Local",
+    folder: "RunFolder",
+    *,
+    as_json: bool,
+    verbose: bool,
+    pictures: bool,
+    with_report: bool,
+    sharded: "Sharded | None" = None,
 ) -> None:
     from ..presentation import make_console, show_lesson, show_verdict
     from ..presentation.terminal import lines_of
@@ -212,6 +255,7 @@ def _run(
             pictures=pictures,
             told=Told(listener=watcher.on_effect, on_progress=watcher.poll),
             on_failure=tell,
+            sharded=sharded,
         )
     if as_json:
         print_json(finished.result)

@@ -12,24 +12,30 @@ Privacy: none. The mean over many sessions of the same parties takes the noise o
 private inputs. So a scenario is refused unless nobody real stands behind its parties, or all of it is public record.
 """
 
+import contextlib
 import dataclasses
 import functools
+import hashlib
+import itertools
+import math
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
 
-from ...protocol.errors import ConfigurationError, refuse, require
+from ...protocol.errors import ConfigurationError, one_of, refuse, require
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.traffic import PhaseTraffic
 from ..plugins import ARRAY
 from ..running.by_arrays import run_arrays
 from ..running.config import Scenario
+from ..running.journaling import ConflictingCopyError, Journal, own_versions
 from ..running.parties import sources_of
-from ..running.processes import answer_task, num_cores, open_workers, shares_of
+from ..running.processes import Pool, named_answers, num_cores, open_pool, working
 from ..running.progress import OnStep
 from ..running.resolution import Local, Streamed, resolve
 from ..running.results import expect_traffic, traffic_of
@@ -40,22 +46,36 @@ from .measures import Measure, measures_of
 from .summaries import LEAST_TRIALS, Summary, summary_of
 
 __all__ = [
+    "CHECKS",
+    "DEFAULT_TRIALS",
+    "MOST_TRIALS",
     "Cell",
     "MeasuredCell",
     "PhaseMeans",
     "Trial",
+    "Wanted",
     "check_trials",
     "made_up_like",
+    "open_journal",
     "prepare",
     "run_trials",
+    "wanted_of",
     "work",
 ]
 
+DEFAULT_TRIALS: Final = 500
 MOST_TRIALS: Final = 100_000
 BYTES: Final = Measure(name="bytes", about="that one party sends and receives, on average")
 MESSAGES: Final = Measure(name="messages", about="that one party sends and receives, on average")
 _SEED_BITS: Final = 128
+CHECKS: Final = tuple(round(10 ** (2 + place / 10)) for place in range(30))
+"""After how many trials it is looked whether a wanted error is reached: 100, 126, 158 and so on."""
 _SECONDS_THAT_PAY: Final = 8.0  # of all trials: with less to do, another process would hardly have started
+_SECONDS_OF_STEP: Final = 0.25  # between two looks at how far trials are
+_SHARES_EACH: Final = 8  # of a process, so that all end at much the same time
+_MOST_SECONDS: Final = 30.0  # that an interruption loses
+_LEAST_SECONDS: Final = 1e-6
+_Range: TypeAlias = tuple[int, int, int]  # a cell's place, its first trial, and the one after the last
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -117,13 +137,13 @@ class MeasuredCell:
     def differences_from(self, other: "MeasuredCell") -> dict[str, Measurement]:
         """Return by how much each mean is more than another cell's, by its name, trial against trial.
 
-        The other one is of the same grid, so that trials of one number share their luck.
+        The other one is of the same grid, so that trials of one number share their luck; it may have more or fewer.
         """
         found: dict[str, Measurement] = {}
         for measure in self.measures:
             differences = [
                 own.measures[measure.name] - its.measures[measure.name]
-                for own, its in zip(self.trials, other.trials, strict=True)
+                for own, its in zip(self.trials, other.trials, strict=False)
                 if measure.name in own.measures and measure.name in its.measures
             ]
             if len(differences) >= LEAST_TRIALS:
@@ -146,6 +166,61 @@ class MeasuredCell:
             )
             for phases in zip(*(trial.traffic for trial in self.trials), strict=True)
         ]
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """How well a mean is to be known.
+
+    Args:
+        measure: whose.
+        error: by how much either end of its interval (95 %) may be away from it, above 0.
+    """
+
+    measure: str
+    error: float
+
+    def is_reached(self, cell: MeasuredCell) -> bool:
+        """Return whether a cell has the mean so well."""
+        found = cell.summaries.get(self.measure)
+        return found is not None and max(found.high - found.mean, found.mean - found.low) <= self.error
+
+
+def wanted_of(measure: str, error: float, resolved: Sequence[Local]) -> Wanted:
+    """Return how well a measure's mean is to be known; by default that of the verdict.
+
+    Raises:
+        ConfigurationError: the error is not above 0, or nothing is measured so.
+    """
+    require(0 < error < math.inf, "--error", error, "above 0, and finite")
+    known = {each.name: each for own in resolved for each in measures_of(own).measures}
+    named = measure or min(known.values(), key=lambda each: not each.said, default=BYTES).name
+    require(named in known, "--error", named, f"{one_of(known, named)}, with its error behind =")
+    return Wanted(measure=named, error=error)
+
+
+class _Found:
+    """The trials of a cell that were run, whoever ran them."""
+
+    def __init__(self) -> None:
+        self._trials: dict[int, Trial] = {}
+
+    def take(self, start: int, trials: Iterable[Trial]) -> None:
+        """Take up trials from this number on; ConflictingCopyError: there was another one of a number."""
+        for number, trial in enumerate(trials, start):
+            known = self._trials.setdefault(number, trial)
+            if known is not trial and msgspec.msgpack.encode(known) != msgspec.msgpack.encode(trial):
+                raise ConflictingCopyError(f"trial {number}")
+
+    def of(self, start: int, stop: int) -> tuple[Trial, ...]:
+        """Return the trials of these numbers."""
+        return tuple(self._trials[number] for number in range(start, stop))
+
+    def missing(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Return where there are none yet, each from a number to before another one."""
+        numbers = [number for number in range(start, stop) if number not in self._trials]
+        together = itertools.groupby(enumerate(numbers), key=lambda each: each[1] - each[0])
+        runs = ([number for _, number in run] for _, run in together)
+        return [(run[0], run[-1] + 1) for run in runs]
 
 
 def check_trials(trials: int, workers: int) -> None:
@@ -215,51 +290,136 @@ def run_trials(
     first: int = 0,
     workers: int = 0,
     resolved: Mapping[Settings, Local] | None = None,
+    wanted: Wanted | None = None,
+    pool: Pool | None = None,
+    journal: Journal | None = None,
     on_progress: OnStep | None = None,
 ) -> list[MeasuredCell]:
     """Run the trials of all cells.
 
     Args:
         cells: as `prepare` returns their scenarios.
-        trials: of each, at least one.
+        trials: of each, at least one; with a wanted error, at most.
         first: the number of the first of them.
         workers: processes; 0 for as many as there are cores where that pays. The result does not depend on it.
         resolved: what cells name, by their settings, where that is known.
-        on_progress: told of each trial of this process, with the cell that it is of.
+        wanted: ends a cell's trials as soon as its mean is known so well, looked at after each of `CHECKS`.
+        pool: runs them instead of processes of its own.
+        journal: of these cells, which has what is finished, and takes up what will be.
+        on_progress: told of trials, with the cell that they are of.
 
     Raises:
         ConfigurationError: something of a cell is not allowed.
         PluginError: the code of a protocol, or of a system's measures, raised something.
+        ConflictingCopyError: a trial differs from that of the journal.
+        TaskError: the pool, a cluster, could not run some.
     """
     known = dict(resolved or {})
     benches = [_Bench(known.get(cell.settings) or resolve(cell.scenario), cell.scenario) for cell in cells]
-    started = time.perf_counter()
-    begun = [list(bench.run(range(first, first + 1))) for bench in benches]
-    seconds = (time.perf_counter() - started) * (trials - 1)
-    number = workers or (num_cores() if seconds >= _SECONDS_THAT_PAY else 1)
-    second = first + 1
-    own, *others = (range(second + share.start, second + share.stop) for share in shares_of(trials - 1, number))
-    found = [list(each) for each in begun]
-    with open_workers(__name__, [_Task.of(cells, share) for share in others], answer=list[list[Trial]]) as answers:
-        done = 0
-        for cell, bench, trials_of_cell in zip(cells, benches, found, strict=True):
-            words = ", ".join(f"{key} = {value}" for key, value in cell.settings)
-            for trial in bench.run(own):
+    found = [_Found() for _ in cells]
+    for key, answer in () if journal is None else journal.finished.items():
+        place, start = map(int, key.split())
+        found[place].take(start, msgspec.msgpack.decode(answer, type=list[Trial]))
+    seconds: list[float] = []
+    for place, bench in enumerate(benches):  # of which it is known what trials take, and that they still come out so
+        started = time.perf_counter()
+        found[place].take(first, bench.run(range(first, first + 1)))
+        seconds.append(time.perf_counter() - started)
+    ends = dict[int, int]()
+    with contextlib.ExitStack() as stack:
+        for end in _ends(first, trials, wanted):
+            still = [place for place in range(len(cells)) if place not in ends]
+            missing = [(place, *each) for place in still for each in found[place].missing(first, end)]
+            work = sum(seconds[place] * (stop - start) for place, start, stop in missing)
+            if pool is None and (workers > 1 or (not workers and num_cores() > 1 and work >= _SECONDS_THAT_PAY)):
+                pool = stack.enter_context(open_pool(min(workers or num_cores(), len(missing) * trials)))
+            shares = list(_shares(missing, seconds, pool, work))
+            done, total = 0, sum(stop - start for _, start, stop in missing)
+            for (place, start, stop), answer in _answers(cells, benches, shares, pool):
                 if on_progress is not None:
-                    on_progress(f"{words or cell.scenario.name}: {trials:,} trials", done, len(cells) * len(own))
-                trials_of_cell.append(trial)
-                done += 1
-        for share, answer in zip(others, answers, strict=True):
-            # Where a process failed, its share is run here, so that it fails here.
-            ran = [list(bench.run(share)) for bench in benches] if answer is None else answer
-            for trials_of_cell, more in zip(found, ran, strict=True):
-                trials_of_cell.extend(more)
+                    words = ", ".join(f"{key} = {value}" for key, value in cells[place].settings)
+                    on_progress(f"{words or cells[place].scenario.name}: {end - first:,} trials", done, total)
+                found[place].take(start, answer)
+                done += stop - start
+                if journal is not None:
+                    journal.add(f"{place} {start}", msgspec.msgpack.encode(found[place].of(start, stop)))
+            for place in still:
+                measured = _measured(cells[place], benches[place], found[place].of(first, end))
+                if end == first + trials or (wanted is not None and wanted.is_reached(measured)):
+                    ends[place] = end
     return [
-        MeasuredCell(
-            settings=cell.settings, measures=bench.measures, num_parties=bench.num_parties, trials=tuple(trials_of_cell)
-        )
-        for cell, bench, trials_of_cell in zip(cells, benches, found, strict=True)
+        _measured(cell, bench, own.of(first, ends[place]))
+        for place, (cell, bench, own) in enumerate(zip(cells, benches, found, strict=True))
     ]
+
+
+def _measured(cell: Cell, bench: "_Bench", trials: tuple[Trial, ...]) -> MeasuredCell:
+    return MeasuredCell(settings=cell.settings, measures=bench.measures, num_parties=bench.num_parties, trials=trials)
+
+
+def _ends(first: int, trials: int, wanted: Wanted | None) -> list[int]:
+    """Return before which trials it is looked whether they suffice."""
+    checks = () if wanted is None else CHECKS
+    return [first + number for number in (*(check for check in checks if check < trials), trials)]
+
+
+def _shares(
+    missing: Sequence[_Range], seconds: Sequence[float], pool: Pool | None, work: float
+) -> Iterator[list[_Range]]:
+    """Yield missing trials in shares of as many seconds as pay; without a pool each is of one cell."""
+    least = _SECONDS_OF_STEP
+    if pool is not None:
+        least = max(pool.least_seconds, min(work / (_SHARES_EACH * pool.num_workers), _MOST_SECONDS))
+    share, room = list[_Range](), least
+    for place, start, stop in missing:
+        while start < stop:
+            number = max(1, min(stop - start, math.ceil(room / max(seconds[place], _LEAST_SECONDS))))
+            share.append((place, start, start + number))
+            start += number  # noqa: PLW2901  the rest of it
+            room -= number * seconds[place]
+            if room <= 0 or pool is None:
+                yield share
+                share, room = [], least
+    if share:
+        yield share
+
+
+def _answers(
+    cells: Sequence[Cell], benches: "Sequence[_Bench]", shares: Sequence[list[_Range]], pool: Pool | None
+) -> Iterator[tuple[_Range, Iterable[Trial]]]:
+    """Yield the trials of all shares, as they come."""
+    come: Iterator[tuple[int, bytes | None]] = ((number, None) for number in range(len(shares)))
+    if pool is not None:
+        tasks = (
+            msgspec.msgpack.encode(_Task([_Part.of(cells[at], benches[at], *ends) for at, *ends in each]))
+            for each in shares
+        )
+
+        def called(number: int) -> str:
+            place, start, _ = shares[number][0]
+            return f"trials from {start} of cell {place + 1}"
+
+        come = named_answers(pool, __name__, tasks, called)
+    with contextlib.closing(come):
+        for number, answer in come:
+            # Where a process failed, its share is run here, so that it fails here.
+            own = () if answer is None else msgspec.msgpack.decode(answer, type=list[list[Trial]])
+            for at, part in enumerate(shares[number]):
+                yield part, own[at] if own else benches[part[0]].run(range(*part[1:]))
+
+
+def open_journal(folder: Path, cells: Sequence[Cell], resolved: Sequence[Local], *, resumes: bool) -> Journal:
+    """Return the journal of trials: a new one, or that of trials that were interrupted, of the same cells.
+
+    Raises:
+        ConfigurationError: the folder has none, or it is of something else.
+        JournalError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    for cell, each in zip(cells, resolved, strict=True):
+        digest.update(msgspec.msgpack.encode((_with_seed(cell, None), _Bench(each, cell.scenario).held)))
+    own = {"command": "trials", "scenario": cells[0].scenario.name, "seed": str(cells[0].scenario.seed)}
+    return Journal(folder, {**own, "cells": digest.hexdigest(), **own_versions()}, resumes=resumes)
 
 
 class _Bench:
@@ -271,6 +431,13 @@ class _Bench:
         self._measures = measures_of(resolved)
         self._traffic = expect_traffic(resolved)
         self.num_parties = len(resolved.names)
+
+    @functools.cached_property
+    def held(self) -> str:
+        """A digest of what the parties hold and of all parameters: those of whoever runs trials for somebody else."""
+        inputs = self._resolved.inputs
+        rows = (inputs.private.tobytes(), inputs.public.tobytes(), repr(self._resolved.protocol).encode())
+        return hashlib.sha256(b"".join(rows)).hexdigest()
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -295,30 +462,43 @@ class _Bench:
         return Trial(found, tuple(traffic))
 
 
-class _Task(msgspec.Struct, frozen=True):
-    """What another process runs. Seeds travel as text: they may have more bits than a message's integers."""
+class _Part(msgspec.Struct, frozen=True, array_like=True):
+    """Trials that another process runs. Seeds travel as text: they may have more bits than a message's integers."""
 
-    cells: list[Cell]
-    seeds: list[str]
+    cell: Cell
+    seed: str
+    held: str
     start: int
     stop: int
 
     @classmethod
-    def of(cls, cells: Sequence[Cell], share: range) -> "_Task":
-        seeds = [str(cell.scenario.seed) for cell in cells]
-        return cls([_with_seed(cell, None) for cell in cells], seeds, share.start, share.stop)
+    def of(cls, cell: Cell, bench: _Bench, start: int, stop: int) -> "_Part":
+        return cls(_with_seed(cell, None), str(cell.scenario.seed), bench.held, start, stop)
+
+
+class _Task(msgspec.Struct, frozen=True, array_like=True):
+    parts: list[_Part]
 
 
 def _with_seed(cell: Cell, seed: int | None) -> Cell:
     return msgspec.structs.replace(cell, scenario=msgspec.structs.replace(cell.scenario, seed=seed))
 
 
-def work() -> None:
-    """Run by another process: run what standard input asks for, and write the trials to standard output."""
-    answer_task(_Task, _run_share)
+@functools.lru_cache(maxsize=4)
+def _bench_of(cell: bytes, seed: int) -> _Bench:
+    scenario = _with_seed(msgspec.msgpack.decode(cell, type=Cell), seed).scenario
+    return _Bench(resolve(scenario), scenario)
 
 
-def _run_share(task: _Task) -> list[list[Trial]]:
-    numbers = range(task.start, task.stop)
-    cells = [_with_seed(cell, int(seed)) for cell, seed in zip(task.cells, task.seeds, strict=True)]
-    return [list(_Bench(resolve(cell.scenario), cell.scenario).run(numbers)) for cell in cells]
+def _run_parts(task: _Task) -> list[list[Trial]]:
+    found: list[list[Trial]] = []
+    for part in task.parts:
+        bench = _bench_of(msgspec.msgpack.encode(part.cell), int(part.seed))
+        allowed = "what they were as the trials began: their files are others here, or have changed"
+        require(bench.held == part.held, f"what the parties of {part.cell.scenario.name} hold", "others", allowed)
+        found.append(list(bench.run(range(part.start, part.stop))))
+    return found
+
+
+work: Final = working(_Task, _run_parts)
+"""Run by other processes."""

@@ -2,21 +2,25 @@
 
 | file | holds |
 |---|---|
-| `trials.csv` | a row for each trial of each cell: all of its measures |
+| `trials.csv`, `trials.parquet` | a row for each trial of each cell: its settings, its number, all of its measures |
 | `summary.csv` | a row for each measure of each cell: mean, intervals, quantiles, difference from the first cell |
 | `traffic.csv` | a row for each phase of each cell: messages and bytes of one party, on average |
 | `summary.json` | both, and what the measures are |
 | `trials.svg`, `trials.png` | the leading measures: their distribution, or over a grid the means with their intervals |
 """
 
+import contextlib
+import importlib
 import importlib.metadata
-from collections.abc import Sequence
+import importlib.util
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from ...protocol.errors import refuse
 from ..presentation.drawing import save_picture
 from ..presentation.numbers import decimals_of, rounded
 from ..presentation.terminal import show_note, show_table, title_of
@@ -25,10 +29,19 @@ from ..tables import Table, listed
 from .measurements import Measurement, apart_by, unseen
 from .measures import Measure
 from .summaries import QUANTILES, Summary
-from .trials import BYTES, MESSAGES, MeasuredCell
+from .trials import BYTES, MESSAGES, MeasuredCell, Wanted
 from .trials_drawn import picture_of
 
-__all__ = ["measures_in", "show_trials", "summary_in_json", "verdict_of_trials", "write_trials", "written"]
+__all__ = [
+    "check_form",
+    "measures_in",
+    "number_of_trials",
+    "show_trials",
+    "summary_in_json",
+    "verdict_of_trials",
+    "write_trials",
+    "written",
+]
 
 _MOST_DECIMALS: Final = 5
 _SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}  # what quantiles are called
@@ -41,7 +54,15 @@ def measures_in(cells: Sequence[MeasuredCell]) -> list[Measure]:
 
 
 def write_trials(
-    folder: RunFolder, cells: Sequence[MeasuredCell], *, name: str, title: str, pictures: bool, setting: str = ""
+    folder: RunFolder,
+    cells: Sequence[MeasuredCell],
+    *,
+    name: str,
+    title: str,
+    pictures: bool,
+    setting: str = "",
+    form: str = "csv",
+    wanted: Wanted | None = None,
 ) -> None:
     """Write everything that trials of a scenario gave, and a picture if one is wanted."""
     measures = measures_in(cells)
@@ -50,7 +71,10 @@ def write_trials(
         for cell in cells
         for number, trial in enumerate(cell.trials)
     ]
-    folder.write_table("trials.csv", rows)
+    if form == "csv":
+        folder.write_table("trials.csv", rows)
+    else:
+        folder.write_bytes("trials.parquet", _in_parquet(rows))
     summaries = [
         {**dict(cell.settings), **_flat(summary), **_difference(differences.get(name))}
         for cell in cells
@@ -62,7 +86,7 @@ def write_trials(
     traffic = [{**dict(cell.settings), **msgspec.structs.asdict(phase)} for cell in cells for phase in cell.traffic]
     if traffic:
         folder.write_table("traffic.csv", traffic)
-    folder.write_json("summary.json", summary_in_json(cells, name=name))
+    folder.write_json("summary.json", summary_in_json(cells, name=name, wanted=wanted))
     if pictures:
         leading = [measure for measure in measures if measure.name not in {BYTES.name, MESSAGES.name}]
         picture = picture_of(cells, leading)
@@ -70,11 +94,45 @@ def write_trials(
             save_picture(picture, folder=folder.path, name="trials", title=title, setting=setting)
 
 
-def summary_in_json(cells: Sequence[MeasuredCell], *, name: str) -> dict[str, Any]:
+def check_form(form: str) -> None:
+    """Raise ConfigurationError unless what writes this form is installed."""
+    allowed = "csv; or pip install 'psephos[columnar]', which writes Parquet"
+    refuse(form == "parquet" and importlib.util.find_spec("pyarrow") is None, "--format", form, allowed)
+
+
+def _in_parquet(rows: Sequence[Mapping[str, object]]) -> bytes:
+    """Return rows as a file of Parquet; settings that are numbers in all cells are numbers there."""
+    arrow: Any = importlib.import_module("pyarrow")
+    parquet: Any = importlib.import_module("pyarrow.parquet")
+    columns: dict[str, list[Any]] = {}
+    for name in rows[0]:
+        columns[name] = [row[name] for row in rows]
+        with contextlib.suppress(TypeError, ValueError):
+            columns[name] = [float(each) if isinstance(each, str) else each for each in columns[name]]
+    file = arrow.BufferOutputStream()
+    parquet.write_table(arrow.table(columns), file)
+    return file.getvalue().to_pybytes()
+
+
+def number_of_trials(cells: Sequence[MeasuredCell]) -> str:
+    """Return how many trials the cells have, as a sentence has it."""
+    numbers = [len(cell.trials) for cell in cells]
+    return f"{min(numbers):,}" if min(numbers) == max(numbers) else f"{min(numbers):,} to {max(numbers):,}"
+
+
+def _unreached(cells: Sequence[MeasuredCell], wanted: Wanted) -> int:
+    return sum(not wanted.is_reached(cell) for cell in cells)
+
+
+def summary_in_json(cells: Sequence[MeasuredCell], *, name: str, wanted: Wanted | None = None) -> dict[str, Any]:
     """Return the content of `summary.json`."""
+    aim = (
+        {} if wanted is None else {"wanted": {**msgspec.structs.asdict(wanted), "missed_in": _unreached(cells, wanted)}}
+    )
     return {
         "scenario": name,
-        "trials": len(cells[0].trials),
+        "trials": max(len(cell.trials) for cell in cells),
+        **aim,
         "verdict": verdict_of_trials(cells),
         "measures": {measure.name: measure.about for measure in measures_in(cells)},
         "cells": [
@@ -134,7 +192,7 @@ def verdict_of_trials(cells: Sequence[MeasuredCell]) -> str:
 def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     """Return the verdict by one measure, which all cells have."""
     said = measure.said or f"{title_of(measure.name)} is {{}}"
-    trials = f"{len(cells[0].trials):,} trials"
+    trials = f"{number_of_trials(cells)} trials"
     ordered = sorted(cells, key=lambda cell: cell.summaries[measure.name].mean)
     least, most = (cell.summaries[measure.name] for cell in (ordered[0], ordered[-1]))
     if len(cells) == 1:
@@ -157,10 +215,14 @@ def _named(cell: MeasuredCell) -> str:
     return " and ".join(f"{key} = {value}" for key, value in cell.settings)
 
 
-def show_trials(console: Console, cells: Sequence[MeasuredCell]) -> None:
+def show_trials(console: Console, cells: Sequence[MeasuredCell], *, wanted: Wanted | None = None) -> None:
     """Print a verdict, then of one cell all measures, of several the leading ones as far as they fit."""
     if verdict := verdict_of_trials(cells):
         console.print(Text(verdict, style="bold"))
+        console.print()
+    if wanted is not None and (number := _unreached(cells, wanted)):
+        said = f"{number:,} of {len(cells):,} cells have" if len(cells) > 1 else "The trials have"
+        console.print(Text(f"{said} not reached the error that is wanted, ±{wanted.error:g} of {wanted.measure}."))
         console.print()
     if len(cells) == 1:
         _show_cell(console, cells[0])
@@ -213,7 +275,7 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell]) -> None:
         rows.append([*(value for _, value in cell.settings), *written_])
     columns = [*keys, *(title_of(measure.name) for measure in leading)]
     show_table(console, Table(columns=columns, rows=rows, labels=len(keys)), whole="summary.csv")
-    words = f"means over {len(cells[0].trials):,} trials of each cell with fresh noise; ± is one standard error, and "
+    words = f"means over {number_of_trials(cells)} trials of each cell with fresh noise; ± is one standard error, and "
     words += "missing where all trials agree; summary.csv has intervals, and differences from the first cell"
     show_note(console, words)
 

@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from ...protocol.columns import CodedColumn
@@ -24,7 +25,7 @@ from .columns import read_blocks
 from .files import MAX_FILE_BYTES, readable
 from .text_forms import PLAIN, form_of, names_in, open_table
 
-__all__ = ["RowBatch", "TableFiles", "is_columnar", "is_in_batches"]
+__all__ = ["Piece", "RowBatch", "TableFiles", "is_columnar", "is_in_batches"]
 
 _PARQUET: Final = ".parquet"
 _ARROW: Final = (".arrow", ".feather", ".ipc")
@@ -57,6 +58,36 @@ class RowBatch:
     def where(self, row: int) -> str:
         """Return where a row of the batch stands, the first one being 1."""
         return f"{self.source} {self.word} {self.first + row - 1}"
+
+
+class Piece(msgspec.Struct, frozen=True, array_like=True):
+    """Rows of a file that can be read by themselves: a row group of Parquet, a batch of Arrow, all of a CSV.
+
+    Args:
+        path: the file's.
+        number: the piece's in it, from 0.
+        first: the place of its first row among those of all files.
+        num_rows: how many rows.
+        state: size and time of the file as it was planned: that of a file that changes is another one.
+    """
+
+    path: str
+    number: int
+    first: int
+    num_rows: int
+    state: tuple[int, int]
+
+    def check(self) -> None:
+        """Raise ConfigurationError unless the file is as it was planned."""
+        path = Path(self.path)
+        with readable(path, field=path.name):
+            allowed = "the file as it was planned, of (bytes, time): it has changed since, or is another one here"
+            require(_state_of(path) == self.state, path.name, _state_of(path), f"{self.state}: {allowed}")
+
+
+def _state_of(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def is_columnar(path: str) -> bool:
@@ -111,8 +142,28 @@ class TableFiles:
         numbers = [file.num_rows for file in self._files]
         self.num_rows = None if None in numbers else sum(number for number in numbers if number is not None)
 
-    def batches(self, names: Sequence[str]) -> Generator[RowBatch]:
-        """Yield the rows of these columns, batch by batch.
+    def pieces(self) -> list[Piece]:
+        """Return all rows, piece by piece in order; rows of a CSV are counted, which reads it.
+
+        Raises:
+            ConfigurationError: a file cannot be read, or is there twice, by a link.
+        """
+        found = list[Piece]()
+        known, first = dict[tuple[int, int], Path](), 0
+        for file in self._files:
+            with readable(file.path, field=self._field):
+                own = file.path.stat()
+                before = known.setdefault((own.st_dev, own.st_ino), file.path)
+                allowed = f"another file than {before.name}: else parties would be in two shards"
+                require(before is file.path, self._field, str(file.path), allowed)
+                for number, num_rows in enumerate(file.piece_rows()):
+                    state = (own.st_size, own.st_mtime_ns)
+                    found.append(Piece(str(file.path.absolute()), number, first, num_rows, state))
+                    first += num_rows
+        return found
+
+    def batches(self, names: Sequence[str], *, pieces: range | None = None) -> Generator[RowBatch]:
+        """Yield the rows of these columns, batch by batch; of each file all, or those of some pieces.
 
         Raises:
             ConfigurationError: a file cannot be read, an entry is missing, or columns have changed since.
@@ -123,7 +174,7 @@ class TableFiles:
             is_odd = name in own and kind not in {_NUMBER, _TEXT, _TRUTH, _ENTRY}
             refuse(is_odd, f"column {name!r} of {self._files[0].path.name}", kind, allowed)
         for file in self._files:
-            with readable(file.path, field=self._field), contextlib.closing(file.read(own)) as parts:
+            with readable(file.path, field=self._field), contextlib.closing(file.read(own, pieces)) as parts:
                 for batch in parts:
                     table = {name: batch.table[column] for name, column in zip(names, own, strict=True)}
                     yield dataclasses.replace(batch, table=table)
@@ -184,8 +235,12 @@ class _File:
         self.path, self.kinds, self.num_rows = path, kinds, num_rows
         require(num_rows != 0, path.name, "no rows", "a file with rows")
 
-    def read(self, names: Sequence[str]) -> Generator[RowBatch]:
-        """Yield the rows of some of its columns."""
+    def piece_rows(self) -> Sequence[int]:
+        """Return how many rows each piece has that can be read by itself."""
+        raise NotImplementedError
+
+    def read(self, names: Sequence[str], pieces: range | None = None) -> Generator[RowBatch]:
+        """Yield the rows of some of its columns, of all pieces or of some."""
         raise NotImplementedError
 
 
@@ -221,7 +276,11 @@ class _CSVFile(_File):
             allowed = "a header of distinct, non-empty names"
             refuse(not name or name in self._header[:number], f"{path.name} line 1", name, allowed)
 
-    def read(self, names: Sequence[str]) -> Generator[RowBatch]:
+    def piece_rows(self) -> Sequence[int]:
+        return [sum(batch.num_rows for batch in self.read(self._header[:1]))]
+
+    def read(self, names: Sequence[str], pieces: range | None = None) -> Generator[RowBatch]:
+        del pieces  # there is one
         picks = [self._header.index(name) for name in names]
         num_rows = 0
         is_plain = self._form == PLAIN
@@ -260,8 +319,11 @@ class _Columnar(_File):
 
     def __init__(self, path: Path) -> None:
         with self._naming_faults(path):
-            schema, num_rows = self._looked_at(path)
-        super().__init__(path, {field.name: _kind_of(field.type) for field in schema}, num_rows)
+            schema, self._piece_rows = self._looked_at(path)
+        super().__init__(path, {field.name: _kind_of(field.type) for field in schema}, sum(self._piece_rows))
+
+    def piece_rows(self) -> Sequence[int]:
+        return self._piece_rows
 
     @contextlib.contextmanager
     def _naming_faults(self, path: Path) -> Generator[None]:
@@ -273,18 +335,19 @@ class _Columnar(_File):
             allowed = f"a whole file of {_form_of(path).removeprefix('.')} ({said})"
             raise ConfigurationError(field=path.name, value=str(path), allowed=allowed) from None
 
-    def _looked_at(self, path: Path) -> tuple[Any, int]:
-        """Return the schema and the number of rows."""
+    def _looked_at(self, path: Path) -> tuple[Any, Sequence[int]]:
+        """Return the schema and the number of rows of each piece."""
         raise NotImplementedError
 
-    def _tables(self, names: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches of some columns."""
+    def _tables(self, names: Sequence[str], pieces: range) -> Iterator[Any]:
+        """Yield record batches of some columns, of some pieces."""
         raise NotImplementedError
 
-    def read(self, names: Sequence[str]) -> Generator[RowBatch]:
-        num_rows = 0
+    def read(self, names: Sequence[str], pieces: range | None = None) -> Generator[RowBatch]:
+        chosen = range(len(self._piece_rows)) if pieces is None else pieces
+        num_rows = sum(self._piece_rows[: chosen.start])
         with self._naming_faults(self.path):
-            for batch in self._tables(names):
+            for batch in self._tables(names, chosen):
                 found = dict(zip(names, batch.columns, strict=True))
                 for name, column in found.items():
                     if column.null_count and self.kinds[name] == _NUMBER:
@@ -299,28 +362,28 @@ class _Columnar(_File):
 
 
 class _Parquet(_Columnar):
-    def _looked_at(self, path: Path) -> tuple[Any, int]:
+    def _looked_at(self, path: Path) -> tuple[Any, Sequence[int]]:
         with importlib.import_module("pyarrow.parquet").ParquetFile(path) as file:
-            return file.schema_arrow, file.metadata.num_rows
+            own = file.metadata
+            return file.schema_arrow, [own.row_group(number).num_rows for number in range(own.num_row_groups)]
 
-    def _tables(self, names: Sequence[str]) -> Iterator[Any]:
+    def _tables(self, names: Sequence[str], pieces: range) -> Iterator[Any]:
         parquet: Any = importlib.import_module("pyarrow.parquet")
         texts = [name for name in names if self.kinds[name] == _TEXT]
         with parquet.ParquetFile(self.path, read_dictionary=texts) as file:
-            yield from (
-                batch.select(list(names)) for batch in file.iter_batches(_ROWS, columns=list(names), use_threads=False)
-            )
+            how = {"row_groups": list(pieces), "columns": list(names), "use_threads": False}
+            yield from (batch.select(list(names)) for batch in file.iter_batches(_ROWS, **how))
 
 
 class _Arrow(_Columnar):
-    def _looked_at(self, path: Path) -> tuple[Any, int]:
+    def _looked_at(self, path: Path) -> tuple[Any, Sequence[int]]:
         with _pyarrow(path).ipc.open_file(path) as file:
-            return file.schema, sum(file.get_batch(number).num_rows for number in range(file.num_record_batches))
+            return file.schema, [file.get_batch(number).num_rows for number in range(file.num_record_batches)]
 
-    def _tables(self, names: Sequence[str]) -> Iterator[Any]:
+    def _tables(self, names: Sequence[str], pieces: range) -> Iterator[Any]:
         arrow = _pyarrow(self.path)
         with arrow.memory_map(str(self.path)) as mapped, arrow.ipc.open_file(mapped) as file:
-            for number in range(file.num_record_batches):
+            for number in pieces:
                 batch = file.get_batch(number).select(list(names))
                 yield from (batch.slice(start, _ROWS) for start in range(0, batch.num_rows, _ROWS))
 

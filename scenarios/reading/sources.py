@@ -104,6 +104,8 @@ class PartyStream:
         pays_alike: whether every party pays the same; None where that follows from having no public columns.
         columns: those of files, of whose names alone a protocol may complete its parameters; None of other streams.
         gold: what is true, where somebody knows: a name's true value.
+        files: those with a line for each party, of which any piece can be read by itself; None of other streams.
+        names: the columns of them that are read.
     """
 
     parameters: Mapping[str, Any]
@@ -115,6 +117,8 @@ class PartyStream:
     pays_alike: bool | None = None
     columns: Mapping[str, Entries] | None = None
     gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    files: TableFiles | None = None
+    names: Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)

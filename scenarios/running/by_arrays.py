@@ -1,6 +1,6 @@
 """One session by array computations, all parties at once or batch by batch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -9,7 +9,7 @@ from ...agents.driver import EffectListener
 from ...agents.events import log_effect
 from ...protocol.effects import Closed, Effect, Opened
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
-from ...protocol.population import run_batches, run_population
+from ...protocol.population import release_tallies, run_population
 from ...protocol.privacy import LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
@@ -75,14 +75,14 @@ def run_arrays(
 def run_streamed(
     protocol: PhasedProtocol[Any, Any],
     *,
-    batches: Iterable[Inputs],
+    tally: Callable[[Callable[[int], None]], Sequence[Tally]],
     num_parties: int | None,
     noise: SimulatedNoise,
     told: Told,
 ) -> SessionRecord:
     """Run a session as array computations over parties that come in batches; see `run_arrays`.
 
-    Whoever opened the batches knows what was charged, and perhaps how many parties there are.
+    Whoever tallies the batches, and tells its argument how many parties there were so far, knows what was charged.
     """
     name = " and ".join(phase.name for phase in protocol.phases)
     tell = _telling(noise.session, told)
@@ -98,7 +98,7 @@ def run_streamed(
         tell(_closed(phase, tally, outcome))
 
     with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
-        result = run_batches(protocol, batches, noise=noise, on_batch=on_batch, on_phase=on_phase)
+        result = release_tallies(protocol, tally(on_batch), noise=noise, on_phase=on_phase)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,

@@ -135,22 +135,26 @@ class RunFolder:
     Args:
         path: a folder that does not exist yet or is empty; made with its parents, and then its owner's alone, as the
             files in it are.
+        resumes: whether it is that of a run that was interrupted: what is written takes the place of what it wrote.
 
     Raises:
         ConfigurationError: it holds something, or cannot be made, or others may write to it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, resumes: bool = False) -> None:
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            occupied, is_ours = any(path.iterdir()), is_own(path)
+            if not resumes:
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            occupied, is_ours = any(path.iterdir()) and not resumes, is_own(path)
+            if resumes:
+                (path / "events.jsonl").unlink(missing_ok=True)
         except OSError as error:
             raise ConfigurationError(
                 field="--out", value=str(path), allowed=f"a folder to write to ({error.strerror or error})"
             ) from None
         refuse(occupied, "--out", str(path), "a new or an empty folder")
         refuse(not is_ours, "--out", str(path), OWN_FOLDER)
-        self.path = path
+        self.path, self._resumes = path, resumes
 
     @property
     def events(self) -> Path:
@@ -160,6 +164,10 @@ class RunFolder:
     def write_json(self, name: str, value: object) -> None:
         """Write one value as indented JSON."""
         self._write(name, msgspec.json.format(to_json(value), indent=2) + b"\n")
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        """Write a file of another kind."""
+        self._write(name, data)
 
     def write_text(self, name: str, text: str) -> None:
         """Write a text."""
@@ -197,6 +205,8 @@ class RunFolder:
         """Yield a new file; what the system says against it (a full disk) then names it."""
         path = self.path / name
         try:
+            if self._resumes:
+                path.unlink(missing_ok=True)
             with _open_own(path) as file:
                 yield file
         except OSError as error:

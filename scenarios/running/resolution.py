@@ -47,6 +47,7 @@ __all__ = [
     "Served",
     "Streamed",
     "dearest_losses",
+    "make_protocol",
     "resolve",
     "resolve_served",
     "with_adversaries",
@@ -185,7 +186,7 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
     with blaming(kind):
         with parties.naming_lines():
             given = kind.complete(parties.complete(scenario.parameters), table := Observed(parties.table))
-        protocol = _made(kind, given, scenario.model)
+        protocol = make_protocol(kind, given, scenario.model)
         check_completed(protocol, table)
         with parties.naming_lines():
             protocol.check_columns(parties.table)
@@ -236,7 +237,7 @@ def _resolve_streamed(
         given = parties.complete(scenario.parameters)
         if stream.columns is not None:
             given = kind.complete(given, stream.columns)
-        protocol = _made(kind, given, scenario.model)
+        protocol = make_protocol(kind, given, scenario.model)
         if stream.columns is not None:
             protocol.check_columns(stream.columns)
         stream.check(protocol)
@@ -277,7 +278,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
         with parties.naming_lines():
             observed = Observed({**described.table, **table})
             given = kind.complete(described.complete(scenario.parameters), observed)
-        protocol = _made(kind, given, scenario.model)
+        protocol = make_protocol(kind, given, scenario.model)
         check_completed(protocol, observed)
         _check_columns(parties, protocol, are_own_known=roster is None)
         public = [column.name for column in protocol.columns() if not column.is_own]
@@ -419,8 +420,8 @@ def _trusting(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scena
     return msgspec.structs.replace(scenario, parameters=parameters)
 
 
-def _made(
-    kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any], model: TrustModel | None
+def make_protocol(
+    kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any], model: TrustModel | None = None
 ) -> PhasedProtocol[Any, Any]:
     """Return a protocol with its parameters and plug-ins, where these, its columns and whom it trusts are right."""
     protocol = kind(convert(given, kind.parameters_type, "parameters"))

@@ -18,8 +18,10 @@ from ...protocol.errors import PsephosError
 from ...protocol.messages import Charter
 from ...protocol.phases import Truth
 from ...protocol.plugin_checks import checked_truth
+from ...protocol.population import tally_batches
 from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise, stream_key
+from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.faults import Weather, seeded_weather
 from ...transports.tap import TappedTransport, Traffic
@@ -32,11 +34,12 @@ from .plugin_errors import Plugin, blaming_plugins
 from .resolution import Local, Streamed
 from .results import expect_traffic, result_of, traffic_of
 from .session import Adversity, SessionRecord, Strangers, Told, run_agents, run_arrays, run_streamed
+from .shards import Sharded
 from .statements import setting_of
 from .streams import StreamedInputs
 from .writing import describe_failure, open_run, write_outcome
 
-__all__ = ["Finished", "Watched", "run_in_folder", "run_in_memory", "run_session", "write_lessons"]
+__all__ = ["Finished", "Watched", "run_in_folder", "run_in_memory", "run_session", "seed_of", "write_lessons"]
 
 _SEED_BITS: Final = 128
 
@@ -74,6 +77,7 @@ def run_session(
     watched: Watched | None = None,
     streamed: StreamedInputs | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
+    sharded: Sharded | None = None,
 ) -> SessionRecord:
     """Run a resolved scenario's session on the path that it names.
 
@@ -84,6 +88,7 @@ def run_session(
         watched: the caller's, which gets what adversaries see however the session ends.
         streamed: the caller's, which knows of a stream's parties how far they came.
         ledgers: of the parties by name, where they have had losses before (agents only).
+        sharded: by whom a stream is tallied; by default here, batch by batch.
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -97,9 +102,14 @@ def run_session(
         streamed = streamed or StreamedInputs(resolved.protocol, resolved.stream)
         try:
             with contextlib.closing(streamed.open()) as batches:
-                return run_streamed(
-                    resolved.protocol, batches=batches, num_parties=resolved.stream.num_parties, noise=noise, told=told
-                )
+
+                def tally(on_batch: Callable[[int], None]) -> Sequence[Tally]:
+                    if sharded is not None:
+                        return sharded.tally(resolved, streamed, seed=seed, on_batch=on_batch)
+                    return tally_batches(resolved.protocol, batches, noise=noise, on_batch=on_batch)
+
+                number = resolved.stream.num_parties
+                return run_streamed(resolved.protocol, tally=tally, num_parties=number, noise=noise, told=told)
         finally:
             told.entries.extend(streamed.entries(scenario.name))
     if scenario.transport == ARRAY:
@@ -156,7 +166,7 @@ def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> Finishe
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`.
         UnheardError: nobody heard the outcome.
     """
-    seed, entries = _seed_of(resolved), list[LedgerEntry]()
+    seed, entries = seed_of(resolved), list[LedgerEntry]()
     streamed = StreamedInputs(resolved.protocol, resolved.stream) if isinstance(resolved, Streamed) else None
     started = time.perf_counter()
     try:
@@ -184,6 +194,7 @@ def run_in_folder(
     on_failure: Callable[[Sequence[Lesson]], None] | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
     watched: Watched | None = None,
+    sharded: Sharded | None = None,
 ) -> Finished:
     """Run a scenario and leave everything that came of it in a folder.
 
@@ -196,6 +207,7 @@ def run_in_folder(
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
         ledgers: as for `run_session`.
         watched: the caller's, which gets what parties and adversaries see; by default there is one for adversaries.
+        sharded: as for `run_session`.
 
     Raises:
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`; the folder then holds the scenario, the
@@ -203,7 +215,7 @@ def run_in_folder(
         UnheardError: nobody heard the outcome; the folder holds it all the same.
     """
     scenario, protocol, told = resolved.scenario, resolved.protocol, told or Told()
-    seed = _seed_of(resolved)
+    seed = seed_of(resolved) if sharded is None else sharded.seed
     if watched is None and resolved.roles:
         watched = Watched()
     is_streamed = isinstance(resolved, Streamed)
@@ -221,6 +233,7 @@ def run_in_folder(
                 watched=watched,
                 streamed=streamed,
                 ledgers=ledgers,
+                sharded=sharded,
             )
         except PsephosError as error:
             if lessons := _lessons_of_failure(resolved, error, watched, run.entries, seed=seed):
@@ -259,7 +272,7 @@ def run_in_folder(
     return finished
 
 
-def _seed_of(resolved: Local) -> int:
+def seed_of(resolved: Local) -> int:
     """Return the scenario's seed, or else one that nobody is told."""
     seed = resolved.scenario.seed
     return secrets.randbits(_SEED_BITS) if seed is None else seed

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,7 +27,7 @@ from ..reading.sources import Batch, PartySources, PartyStream, RowFiles, locate
 from ..system import part_of
 from .plugin_errors import blaming
 
-__all__ = ["StreamedInputs", "stream_of"]
+__all__ = ["StreamedInputs", "batches_of", "row_files_of", "stream_of"]
 
 
 def stream_of(
@@ -40,38 +40,52 @@ def stream_of(
     Raises:
         ConfigurationError: an option is not allowed. Opened, a file cannot be read or has another header.
     """
-    if not isinstance(parties, str | Mapping):
-        return None
-    sources = part_of(kind, "sources", PartySources) or PartySources()
-    found: Callable[[], PartyStream] | RowFiles | None = None
-    if sources.stream is not None:
-        found = sources.stream(cast("str | Mapping[str, Any]", parties), parameters)
-    elif isinstance(parties, str) and sources.read is None:
-        found = RowFiles(path=parties)
+    found = _source_of(kind, parties, parameters)
     if not isinstance(found, RowFiles):
         return found
     return functools.partial(_stream_of_rows, found, kind.client_role) if is_in_batches(found.path) else None
+
+
+def row_files_of(kind: type[PhasedProtocol[Any, Any]], parties: object, parameters: Mapping[str, Any]) -> RowFiles:
+    """Return the files with a line for each party that a path or a table names, which are known to be such."""
+    found = _source_of(kind, parties, parameters)
+    assert isinstance(found, RowFiles)  # noqa: S101  as the stream that was planned
+    return found
+
+
+def _source_of(
+    kind: type[PhasedProtocol[Any, Any]], parties: object, parameters: Mapping[str, Any]
+) -> Callable[[], PartyStream] | RowFiles | None:
+    if not isinstance(parties, str | Mapping):
+        return None
+    sources = part_of(kind, "sources", PartySources) or PartySources()
+    if sources.stream is not None:
+        return sources.stream(cast("str | Mapping[str, Any]", parties), parameters)
+    return RowFiles(path=parties) if isinstance(parties, str) and sources.read is None else None
 
 
 def _stream_of_rows(rows: RowFiles, role: str) -> PartyStream:
     """Return the parties of files with a line for each of them."""
     files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, left_out=role)
     names = [name for name in files.names if not rows.only or name in rows.only]
-    parameters = rows.parameters_of(files)
-
-    def batches(folder: Path) -> Generator[Batch]:
-        del folder
-        for batch in files.batches(names):
-            with _naming(batch.where):
-                table = rows.prepared(batch.table)
-            yield Batch(table, batch.num_rows, "", batch.where)
-
     return PartyStream(
-        parameters=parameters,
+        parameters=rows.parameters_of(files),
         num_parties=files.num_rows,
-        open=batches,
+        open=lambda _: batches_of(rows, files, names),
         columns=_Unread(rows.prepared(dict.fromkeys(names, ()))),
+        files=files,
+        names=names,
     )
+
+
+def batches_of(
+    rows: RowFiles, files: TableFiles, names: Sequence[str], *, pieces: range | None = None
+) -> Generator[Batch]:
+    """Yield the parties of files with a line for each of them; of some pieces, where these are named."""
+    for batch in files.batches(names, pieces=pieces):
+        with _naming(batch.where):
+            table = rows.prepared(batch.table)
+        yield Batch(table, batch.num_rows, "", batch.where)
 
 
 class _Unread(Observed):
@@ -91,14 +105,25 @@ class StreamedInputs:
         protocol: with its parameters.
         stream: the parties.
         folder: below it temporary files are kept; by default where the system has them.
+        first: the place of the first one; None of all parties, of whom it is known in the end how many there are.
     """
 
-    def __init__(self, protocol: PhasedProtocol[Any, Any], stream: PartyStream, *, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        stream: PartyStream,
+        *,
+        folder: Path | None = None,
+        first: int | None = None,
+    ) -> None:
         self._protocol = protocol
         self._stream = stream
         self._folder = folder
-        self.num_parties = 0
-        """Those whose reports were drawn."""
+        self._is_whole = first is None
+        self.num_parties = first or 0
+        """Those whose reports were drawn, and those in places before the first."""
+        self.numbers = Counter[tuple[int, ...]]()
+        """How many have each public row."""
         self.note = ""
         """What became of their rows, as a line for people."""
 
@@ -109,7 +134,6 @@ class StreamedInputs:
             ConfigurationError: a file cannot be read or is not what it should be; or, after the last batch, the
                 parameters cannot serve so many.
         """
-        numbers = Counter[tuple[int, ...]]()
         with contextlib.ExitStack() as stack:
             folder = self._folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             batches = stack.enter_context(contextlib.closing(self._stream.open(folder)))
@@ -122,12 +146,17 @@ class StreamedInputs:
                 yield inputs
                 rows, of_each = distinct_rows(self._protocol.counted_of(inputs.public))
                 for row, number in zip(rows.tolist(), of_each.tolist(), strict=True):
-                    numbers[tuple(row)] += number
+                    self.numbers[tuple(row)] += number
                 self.num_parties += batch.num_parties
                 self.note = batch.note
+        if self._is_whole:
+            self.check_numbers()
+
+    def check_numbers(self) -> None:
+        """Raise ConfigurationError unless the parameters can serve so many with these public rows."""
         with blaming(type(self._protocol)):
-            rows = np.array(list(numbers), dtype=np.int64).reshape(len(numbers), -1)
-            self._protocol.check_numbers(rows, np.array(list(numbers.values()), dtype=np.int64))
+            rows = np.array(list(self.numbers), dtype=np.int64).reshape(len(self.numbers), -1)
+            self._protocol.check_numbers(rows, np.array(list(self.numbers.values()), dtype=np.int64))
 
     def entries(self, session: str) -> list[LedgerEntry]:
         """Return one line of each loss for all parties whose reports were drawn: none pays more."""

@@ -9,6 +9,7 @@ those that differ in what the server does with reports share all of them. Other 
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -19,7 +20,7 @@ from ....protocol.moral_preferences import MoralPreferences, Outcome
 from ....protocol.phases import Inputs, Phase
 from ....protocol.population import draw_for_release
 from ....protocol.randomness import SimulatedNoise
-from ...running.processes import answer_task, open_workers, shares_of
+from ...running.processes import open_workers, shares_of, working
 from ..data.privacy_groups import PrivacyGroups, draw_epsilons
 from .methods import METHODS, Method, parameters_of
 from .societies import Setting, Society, agreement, covariance_of_dilemmas, draw_society, seed_of
@@ -278,11 +279,10 @@ def _joined(parts: Sequence[Trials]) -> Trials:
     return Trials(**{name: [number for part in parts for number in getattr(part, name)] for name in names})
 
 
-def work() -> None:
-    """Run by another process: measure what standard input asks for, and write what it gave to standard output."""
-    answer_task(_Task, _measure_share)
-
-
 def _measure_share(task: _Task) -> list[Trials]:
     found = measure(task.cells, seed=task.seed, start=task.start, stop=task.stop)
     return [found[cell] for cell in task.cells]
+
+
+work: Final = working(_Task, _measure_share)
+"""Run by other processes."""

@@ -39,6 +39,9 @@ def test_commas_in_brackets_and_quotes_part_no_values() -> None:
         (["epsilon=1", "epsilon=2"], "'epsilon'", "once"),
         (["epsilon=1,1"], "'epsilon=1,1'", "distinct"),
         (["epsilon=1,2", "seed=" + ",".join(map(str, range(501)))], "'1,002 cells'", "at most 1,000"),
+        ([""], "''", "key=value"),
+        (["epsilon="], "'epsilon='", "key=value"),
+        ([f"{key}=" + ",".join(map(str, range(1000))) for key in "abc"], "'1,000,000,000 cells'", "at most 1,000"),
         (["epsilom=1,2"], "'epsilom'", "epsilon"),
     ],
 )

@@ -17,15 +17,28 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.fair_voting import Outcome as ElectionOutcome
 from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.experiments import trials
 from psephos.scenarios.experiments.grids import load_cells
 from psephos.scenarios.experiments.measures import EstimateErrors, Measure, measures_of
-from psephos.scenarios.experiments.trials import Cell, MeasuredCell, Trial, made_up_like, prepare, run_trials
+from psephos.scenarios.experiments.summaries import summary_of
+from psephos.scenarios.experiments.trials import (
+    CHECKS,
+    Cell,
+    MeasuredCell,
+    Trial,
+    Wanted,
+    made_up_like,
+    open_journal,
+    prepare,
+    run_trials,
+)
 from psephos.scenarios.experiments.trials_drawn import picture_of
 from psephos.scenarios.experiments.trials_shown import measures_in, verdict_of_trials
 from psephos.scenarios.moral_preferences.agreement import agreement_of
+from psephos.scenarios.running.journaling import ConflictingCopyError, Journal
 from psephos.scenarios.running.session import run_arrays
 from psephos.scenarios.truth_discovery.measures import error_rate_of
-from thoroughness import IS_FULL
+from thoroughness import IS_FULL, draws
 
 Psephos = Callable[..., Any]
 
@@ -415,3 +428,139 @@ def test_bad_input_is_said_before_anything_is_written(psephos: Psephos, words: l
     assert ended.status == 2
     assert ended.err.startswith(f"psephos: {said}"), ended.err
     assert not Path("out").exists()
+
+
+def test_trials_end_at_the_first_check_that_knows_the_mean_well_enough() -> None:
+    """Each cell by itself, at numbers of trials that depend on nothing else; differences are of those both have."""
+    cells = [
+        Cell(settings=(("epsilon", own),), scenario=prepare(each, seed=4)[0])
+        for own in ("0.5", "6")
+        for each in (load_scenario("consortium", ["partners.count=20", f"epsilon={own}"]),)
+    ]
+    wanted = Wanted(measure="accuracy", error=0.08)
+    low, high = run_trials(cells, trials=500, workers=1, wanted=wanted)
+    assert [wanted.is_reached(cell) for cell in (low, high)] == [True, True]
+    assert len(high.trials) < len(low.trials)
+    for cell in (low, high):
+        assert len(cell.trials) in CHECKS
+        before = max((check for check in CHECKS if check < len(cell.trials)), default=0)
+        assert not before or not wanted.is_reached(replace_trials(cell, before))
+    again = run_trials(cells, trials=500, workers=2, wanted=wanted)
+    assert [cell.trials for cell in again] == [low.trials, high.trials]
+    common = replace_trials(low, len(high.trials))
+    assert high.differences_from(low) == high.differences_from(common)
+    (cut, _) = run_trials(cells, trials=150, workers=1, wanted=wanted)
+    assert len(cut.trials) == 150
+    assert not wanted.is_reached(cut)
+
+
+def replace_trials(cell: MeasuredCell, number: int) -> MeasuredCell:
+    return MeasuredCell(
+        settings=cell.settings, measures=cell.measures, num_parties=cell.num_parties, trials=cell.trials[:number]
+    )
+
+
+def test_intervals_hold_where_they_ended_the_trials() -> None:
+    """To look repeatedly, and end where a mean seems to be known, hardly spoils its interval, which is to hold in 95 %.
+
+    Of 300 it holds in 265 at least, of 800 in 721: with 94 % at each law the false alarm is below 3e-4 for all four.
+    """
+    generator = np.random.default_rng(3)
+    number = draws(300, full=800)
+    laws: dict[str, tuple[Callable[[int], Any], float, tuple[float, float], float]] = {
+        "even": (lambda n: (generator.random(n) < 0.5) * 1.0, 0.5, (0, 1), 0.07),
+        "rare": (lambda n: (generator.random(n) < 0.03) * 1.0, 0.03, (0, 1), 0.03),
+        "normal": (generator.standard_normal, 0.0, (-math.inf, math.inf), 0.15),
+        "skewed": (generator.standard_exponential, 1.0, (0, math.inf), 0.15),
+    }
+    for name, (draw, mean, limits, error) in laws.items():
+        hits = 0
+        for _ in range(number):
+            numbers = draw(CHECKS[-10])
+            for check in CHECKS:
+                found = summary_of("m", numbers[:check], limits=limits)
+                if max(found.high - found.mean, found.mean - found.low) <= error:
+                    break
+            else:
+                pytest.fail(f"{name}: {error} is not reached")
+            hits += found.low <= mean <= found.high
+        assert hits > (0.88 if number == 300 else 0.9) * number, name
+
+
+def test_interrupted_trials_go_on_to_the_same_files(
+    psephos: Psephos, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = ["consortium", "--set", "partners.count=20", "--grid", "epsilon=0.5,2", "--trials", "40", "--workers", "1"]
+    assert psephos("trials", *words, "--seed", "5", "--out", "whole", "--no-pictures").status == 0
+    added: list[str] = []
+    add = Journal.add
+
+    def interrupted(self: Journal, key: str, answer: bytes) -> None:
+        if len(added) == 2:
+            raise KeyboardInterrupt
+        added.append(key)
+        add(self, key, answer)
+
+    monkeypatch.setattr(trials, "_SECONDS_OF_STEP", 1e-3)
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "add", interrupted)
+        ended = psephos("trials", *words, "--seed", "5", "--out", "half", "--no-pictures")
+    assert ended.status == 130
+    assert "half keeps finished.jsonl: --resume half goes on" in ended.err
+    other = psephos("trials", *words[:-4], "--trials", "30", "--set", "epsilon=1", "--resume", "half")
+    assert (other.status, other.err.count("\n")) == (2, 1)
+    (tmp_path / "empty").mkdir()
+    none = psephos("trials", *words, "--resume", "empty")
+    assert (none.status, none.err.count("\n")) == (2, 1)
+    ended = psephos("trials", *words, "--resume", "half", "--no-pictures", "--no-report")
+    assert ended.status == 0, ended.err
+    assert not Path("half/finished.jsonl").exists()
+    for name in ("trials.csv", "summary.csv", "traffic.csv", "summary.json"):
+        assert Path("half", name).read_bytes() == Path("whole", name).read_bytes()
+
+
+def test_a_trial_that_comes_out_otherwise_than_before_stops_the_run(tmp_path: Path) -> None:
+    scenario, resolved = prepare(load_scenario("consortium", ["partners.count=20"]), seed=1)
+    cells = [Cell(settings=(), scenario=scenario)]
+    journal = open_journal(tmp_path, cells, [resolved], resumes=False)
+    run_trials(cells, trials=5, workers=1, resolved={(): resolved}, journal=journal)
+    journal.finished["0 0"] = journal.finished.pop("0 1")
+    with pytest.raises(ConflictingCopyError, match=r"^trial 0 came out otherwise"):
+        run_trials(cells, trials=5, workers=1, resolved={(): resolved}, journal=journal)
+    journal.close()
+
+
+def test_a_table_in_parquet_has_the_rows_of_the_one_in_csv(psephos: Psephos) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    words = ["consortium", "--set", "partners.count=20", "--trials", "3", "--seed", "5", "--workers", "1"]
+    words += ["--grid", "epsilon=0.5,2", "--grid", "variant=joint,laplace", "--no-pictures", "--no-report"]
+    assert psephos("trials", *words, "--out", "csv").status == 0
+    assert psephos("trials", *words, "--out", "parquet", "--format", "parquet").status == 0
+    rows = parquet.read_table("parquet/trials.parquet").to_pylist()
+    assert [(row["epsilon"], row["variant"], row["trial"]) for row in rows[:4]] == [
+        (0.5, "joint", 0),
+        (0.5, "joint", 1),
+        (0.5, "joint", 2),
+        (0.5, "laplace", 0),
+    ]
+    for row, line in zip(rows, table("csv/trials.csv"), strict=True):
+        assert list(row) == list(line)
+        own = {name: "" if value is None else value for name, value in row.items()}
+        assert all(str(value) == line[name] or float(line[name]) == value for name, value in own.items())
+
+
+@pytest.mark.bad_input("a wanted error of nothing that is measured, or of none")
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("0", "--error must be above 0, and finite, got 0.0"),
+        ("nan", "--error must be above 0, and finite, got nan"),
+        ("well", "--error must be a number, as 0.05, or percent, as 5%, got 'well'"),
+        ("acuracy=1%", "(did you mean 'accuracy'?)"),
+    ],
+)
+def test_a_wanted_error_of_nothing_is_refused(psephos: Psephos, error: str, words: str) -> None:
+    ended = psephos("trials", "consortium", "--error", error)
+    assert (ended.status, ended.out) == (2, "")
+    assert words in ended.err
+    assert not Path("runs").exists()

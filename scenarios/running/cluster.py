@@ -1,0 +1,171 @@
+"""A cluster of Dask (the extra `cluster`) as a pool: its workers run what other processes of this machine would run.
+
+A task's key digests the task: module, parameters, places and files. What it gives depends on nothing else, so that one
+that is run again, since its worker died, has the same bits. Three times it is tried. Secure noise is drawn in no task.
+Addresses, certificates and all else of the network are Dask's own configuration.
+"""
+
+import contextlib
+import hashlib
+import importlib
+import logging
+import time
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from typing import Any, Final
+
+from ...protocol.errors import ConfigurationError, PsephosError, require
+from .journaling import own_versions
+from .processes import Pool, TaskError, num_cores, work_of
+
+__all__ = ["LOCAL", "answer_task", "open_cluster"]
+
+LOCAL: Final = "local"
+_TRIES: Final = 3
+_OF_LOCAL: Final = {
+    "distributed.scheduler.allowed-failures": _TRIES - 1,
+    "distributed.deploy.lost-worker-timeout": "1 hour",  # within which one may come again, however busy the machine is
+}
+_SECONDS_WORTH_A_TASK: Final = 5.0
+_SECONDS_TO_FIND: Final = 10.0
+_SECONDS_FOR_WORKERS: Final = 60.0
+_SECONDS_TO_LOOK: Final = 5.0  # whether there are any, while none has answered
+_AHEAD: Final = 32  # tasks beside two for each worker: so many see a cluster that grows with its work
+
+
+@contextlib.contextmanager
+def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
+    """Reach the workers of a scheduler, or start some here.
+
+    Args:
+        address: the scheduler's, as "tcp://10.0.0.1:8786"; or `LOCAL`.
+        workers: of `LOCAL`, how many processes; 0 for one on each core.
+
+    Raises:
+        ConfigurationError: Dask is not installed, no scheduler or worker is there, or a worker is of another version.
+    """
+    allowed = "left out; or pip install 'psephos[cluster]'"
+    require(distributed := _imported(), "--cluster", address, allowed)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it has to say is said in one line
+    with contextlib.ExitStack() as stack:
+        where: Any = address
+        if address == LOCAL:
+            dask: Any = importlib.import_module("dask")
+            stack.enter_context(dask.config.set(_OF_LOCAL))
+            where = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=workers or num_cores(),
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
+            )
+        try:
+            client = stack.enter_context(distributed.Client(where, timeout=_SECONDS_TO_FIND))
+        except (OSError, ValueError) as error:
+            allowed = f"{LOCAL!r}, or the address of a scheduler that is there ({error})"
+            raise ConfigurationError(field="--cluster", value=address, allowed=allowed) from None
+        yield _Cluster(client, distributed, address)
+
+
+class _Cluster:
+    """The workers of a scheduler."""
+
+    least_seconds = _SECONDS_WORTH_A_TASK
+
+    def __init__(self, client: Any, distributed: Any, address: str) -> None:
+        self._client, self._distributed, self._address = client, distributed, address
+        try:
+            client.wait_for_workers(1, timeout=_SECONDS_FOR_WORKERS)
+        except TimeoutError:
+            allowed = "a scheduler with a worker at least"
+            raise ConfigurationError(field="--cluster", value=address, allowed=allowed) from None
+        found: Mapping[str, Any] = client.run(own_versions, on_error="return")
+        for worker, versions in found.items():
+            _check_versions(worker, versions)
+        self.num_workers = len(found)
+
+    def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
+        rest, own = enumerate(tasks), own_versions()
+        numbers: dict[Any, int] = {}  # of futures that are waited for
+
+        def hand() -> None:
+            if (following := next(rest, None)) is not None:
+                number, task = following
+                key = f"psephos-{hashlib.sha256(module.encode() + task).hexdigest()}"
+                how = {"key": key, "retries": _TRIES - 1, "pure": False}
+                numbers[self._client.submit(answer_task, module, task, own, **how)] = number
+
+        for _ in range(2 * self.num_workers + _AHEAD):
+            hand()
+        return self._gathered(numbers, hand)
+
+    def _gathered(self, numbers: dict[Any, int], hand: Callable[[], None]) -> Generator[tuple[int, bytes | None]]:
+        while numbers:
+            for future in self._done_of(numbers):
+                number = numbers.pop(future)
+                if future.status == "error":
+                    raise TaskError(_said(future.exception()), number=number)
+                if future.status != "finished":
+                    raise TaskError(f"the scheduler {self._address} is gone, or was restarted", number=number)
+                worker, versions, answer = future.result()
+                _check_versions(worker, versions)
+                hand()
+                yield number, answer
+
+    def _done_of(self, numbers: Mapping[Any, int]) -> Collection[Any]:
+        """Wait for some of these futures, but not for workers that are all gone."""
+        since = time.monotonic()
+        while True:
+            try:
+                how = {"timeout": _SECONDS_TO_LOOK, "return_when": "FIRST_COMPLETED"}
+                return self._distributed.wait(list(numbers), **how).done
+            except self._distributed.CancelledError:
+                return [future for future in numbers if future.status == "cancelled"]
+            except TimeoutError:
+                if self._client.scheduler_info()["workers"]:
+                    since = time.monotonic()
+            if time.monotonic() - since > _SECONDS_FOR_WORKERS:
+                said = f"the scheduler {self._address} has had no worker for {_SECONDS_FOR_WORKERS:g} s"
+                raise TaskError(said, number=min(numbers.values()))
+
+
+def answer_task(module: str, task: bytes, versions: Mapping[str, str]) -> tuple[str, Mapping[str, str], bytes]:
+    """Run by a worker: do a task, as long as it is of the same versions.
+
+    Returns:
+        The worker's address and versions, and the answer.
+
+    Raises:
+        RuntimeError: what somebody should read, whatever was raised, since not every error can travel.
+    """
+    worker = str(importlib.import_module("distributed").get_worker().address)
+    if own_versions() != versions:
+        return worker, own_versions(), b""
+    try:
+        return worker, versions, work_of(module)(task)
+    except Exception as error:  # noqa: BLE001  a plugin's own among them
+        said = str(error) if isinstance(error, PsephosError) else f"{type(error).__name__}: {error}"
+        raise RuntimeError(f"{said} (worker {worker}, {_TRIES} times)") from None
+
+
+def _check_versions(worker: str, versions: Any) -> None:
+    own = own_versions()
+    said = ", ".join(f"{name} {version}" for name, version in own.items())
+    for name, version in own.items():
+        found = versions.get(name) if isinstance(versions, Mapping) else str(versions)
+        allowed = f"as here ({said})"
+        require(found == version, f"{name} of worker {worker}", found, allowed)
+
+
+def _said(error: BaseException) -> str:
+    if type(error).__name__ == "KilledWorker":
+        last: Any = getattr(error, "last_worker", None)
+        return f"each of {_TRIES} workers that ran it died (the last: {last.address})"
+    return str(error)
+
+
+def _imported() -> Any:
+    try:
+        return importlib.import_module("distributed")  # an extra, which one machine does not need
+    except ImportError:
+        return None

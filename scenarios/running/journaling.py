@@ -1,0 +1,163 @@
+"""What of a long run is finished, on disk as it comes, so that a run that was interrupted goes on where it was.
+
+A line of `finished.jsonl` says of what run it is; each further one has a part's key and its answer. Whoever is killed
+leaves half a line at most, which is dropped. A part that comes twice must be the same, or the run stops: parts are
+pure, and their noise is addressed.
+"""
+
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError, JournalError, PsephosError, require
+
+__all__ = ["FINISHED", "ConflictingCopyError", "Journal", "own_versions", "read_heading", "seed_in"]
+
+FINISHED: Final = "finished.jsonl"
+"""The file's name; it goes when the run's results are there."""
+_ROOMS: Final = ("protocol", "transports", "agents", "scenarios")
+
+
+class ConflictingCopyError(PsephosError):
+    """A part of a run came out otherwise than another time."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__(
+            f"{part} came out otherwise than before: parts are pure, so that nobody knows which copy is right"
+        )
+
+
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part that is finished."""
+
+    key: str
+    answer: bytes
+    sum: str
+
+    @classmethod
+    def of(cls, key: str, answer: bytes) -> "_Line":
+        return cls(key, answer, hashlib.sha256(key.encode() + answer).hexdigest()[:16])
+
+
+class Journal:
+    """The parts of a run that are finished, by their keys.
+
+    Args:
+        folder: the run's.
+        heading: of what run it is: its facts, all of which have to be those of the run that goes on with it.
+        resumes: whether it is there already, or made.
+
+    Attributes:
+        finished: the answers, by the parts' keys.
+
+    Raises:
+        ConfigurationError: there is none in the folder, or it is of another run.
+        JournalError: it is damaged.
+        ConflictingCopyError: two copies of a part differ.
+    """
+
+    def __init__(self, folder: Path, heading: Mapping[str, str], *, resumes: bool) -> None:
+        self._path = folder / FINISHED
+        self.finished: dict[str, bytes] = {}
+        if resumes:
+            known = read_heading(folder)
+            for name, own in heading.items():
+                allowed = f"the folder of this run: its {name} is {known.get(name)!r}, and not {own!r}"
+                require(known.get(name) == own, "--resume", str(folder), allowed)
+            size = self._read(self._path.read_bytes())
+        flags = os.O_WRONLY | os.O_NOFOLLOW | (0 if resumes else os.O_CREAT | os.O_EXCL)
+        self._file = os.fdopen(os.open(self._path, flags, 0o600), "wb", buffering=0)
+        if resumes:
+            self._file.truncate(size)
+            self._file.seek(size)
+        else:
+            self._write(msgspec.json.encode(heading))
+
+    def _read(self, data: bytes) -> int:
+        """Take up all whole lines; return how many bytes they are."""
+        lines = data.splitlines(keepends=True)
+        size = len(lines[0])
+        for number, line in enumerate(lines[1:], start=2):
+            try:
+                found = msgspec.json.decode(line, type=_Line)
+                is_whole = line.endswith(b"\n") and found == _Line.of(found.key, found.answer)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                is_whole = False
+            if not is_whole and number == len(lines):
+                break
+            if not is_whole:
+                raise JournalError(f"is damaged at line {number}", path=str(self._path))
+            self._take(found.key, found.answer)
+            size += len(line)
+        return size
+
+    def _take(self, key: str, answer: bytes) -> None:
+        if self.finished.setdefault(key, answer) != answer:
+            raise ConflictingCopyError(key)
+
+    def add(self, key: str, answer: bytes) -> None:
+        """Keep what a part gave, on the disk itself; ConflictingCopyError: it gave something else before."""
+        is_new = key not in self.finished
+        self._take(key, answer)
+        if is_new:
+            self._write(msgspec.json.encode(_Line.of(key, answer)))
+
+    def _write(self, line: bytes) -> None:
+        try:
+            rest = memoryview(line + b"\n")
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            error.filename = str(self._path)
+            raise
+
+    def close(self) -> None:
+        """Close the file, and leave it."""
+        self._file.close()
+
+    def drop(self) -> None:
+        """Remove it: all results are there."""
+        self.close()
+        self._path.unlink()
+
+
+def read_heading(folder: Path) -> dict[str, str]:
+    """Return of what run a folder's journal is.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    allowed = f"the folder of a run that was interrupted, with a {FINISHED}"
+    try:
+        with (folder / FINISHED).open("rb") as file:
+            return msgspec.json.decode(file.readline(), type=dict[str, str])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        raise ConfigurationError(field="--resume", value=str(folder), allowed=allowed) from None
+
+
+def seed_in(folder: Path) -> int:
+    """Return the seed of a run that was interrupted; ConfigurationError: the folder is of none."""
+    said = read_heading(folder).get("seed", "")
+    require(said.isdecimal(), "--resume", str(folder), "the folder of a run that was interrupted, whose seed it says")
+    return int(said)
+
+
+@functools.cache
+def own_versions() -> dict[str, str]:
+    """Return of which versions this process is, with a digest of all code: bits are promised among equal ones alone."""
+    code = hashlib.sha256()
+    for room in _ROOMS:
+        spec = importlib.util.find_spec(f"psephos.{room}")
+        folder = Path("" if spec is None else spec.origin or "").parent
+        for path in sorted(folder.rglob("*.py")):
+            code.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy", "scipy")}
+    return {**versions, "code": code.hexdigest()[:12]}

@@ -1,0 +1,260 @@
+"""A stream of files in shards: which places each has is fixed first; tallies come from a pool, and merge to one.
+
+A task is pure: parameters, places and files in, a tally out. Simulated noise is addressed by place, so that a shard
+that is tallied again has the same bits, whoever does it; a server's own noise is drawn once, here, when all are in.
+What is finished is journaled (`journaling`), and never a party's row.
+"""
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import math
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from ...protocol.errors import require
+from ...protocol.population import tally_batches
+from ...protocol.randomness import SimulatedNoise
+from ...protocol.tally import Merged, Tally
+from ..reading.batches import Piece, TableFiles
+from ..reading.sources import Batch, PartyStream, RowFiles
+from ..system import find_protocol
+from .journaling import Journal, own_versions
+from .plugin_errors import blaming_plugins, parts_of
+from .processes import Pool, named_answers, working
+from .resolution import Local, Streamed, make_protocol
+from .streams import StreamedInputs, batches_of, row_files_of
+
+__all__ = ["Sharded", "check_sharded", "work"]
+
+_WARNING: Final = (
+    "simulation only: holds tallies without the server's noise, and the seed that takes the others' off again"
+)
+
+
+class _Task(msgspec.Struct, frozen=True, array_like=True):
+    """A shard: parties at places that follow each other."""
+
+    protocol: str
+    parameters: dict[str, Any]
+    parties: Any
+    columns: list[str]
+    seed: str  # as text: it may have more bits than a message's integers
+    session: str
+    round: int
+    pieces: list[Piece]
+
+
+class _KeptTally(msgspec.Struct, frozen=True, array_like=True):
+    num_reports: int
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    numbers: tuple[bytes, bytes]
+
+    @classmethod
+    def of(cls, tally: Tally) -> "_KeptTally":
+        shapes = tally.totals.shape, tally.rows.shape
+        return cls(tally.num_reports, shapes, (tally.totals.tobytes(), tally.rows.tobytes()))
+
+    def restored(self) -> Tally:
+        totals, rows = (np.frombuffer(own, dtype=np.int64) for own in self.numbers)
+        return Tally(self.num_reports, totals.reshape(self.shapes[0]), rows.reshape(self.shapes[1]))
+
+
+class _Tallied(msgspec.Struct, frozen=True, array_like=True):
+    """A shard's tallies, phase by phase, and how many parties have each public row."""
+
+    tallies: list[_KeptTally]
+    numbers: list[tuple[tuple[int, ...], int]]
+
+
+class _Answer(msgspec.Struct, frozen=True, array_like=True):
+    """What a shard gave, a `_Tallied` that is equal for all who tally it, and how long it took."""
+
+    tallied: bytes
+    seconds: float
+
+
+def check_sharded(resolved: Local) -> TableFiles:
+    """Return the files that a cluster can share; ConfigurationError: what is to be run has none such."""
+    files = resolved.stream.files if isinstance(resolved, Streamed) else None
+    role = resolved.protocol.client_role
+    allowed = f"left out: {role}s in Parquet, Arrow or large CSV files are shared, and no others"
+    require(files, "--cluster", "given", allowed)
+    assert files is not None  # noqa: S101  just required
+    return files
+
+
+class Sharded:
+    """Whoever tallies a stream by a pool, and keeps what is finished until the run's results are there.
+
+    Args:
+        resolved: what is run.
+        pool: tallies shards; what a shard is worth is measured on the first.
+        folder: the run's, which has the journal.
+        seed: of the simulated noise.
+        resumes: whether the folder is that of such a run that was interrupted.
+
+    Raises:
+        ConfigurationError: a file cannot be read, or the folder is of another run.
+        JournalError: the journal is damaged.
+        ConflictingCopyError: it has a shard twice, with two answers.
+    """
+
+    def __init__(self, resolved: Local, pool: Pool, folder: Path, *, seed: int, resumes: bool) -> None:
+        files = check_sharded(resolved)
+        self._pieces, self._pool, self.seed = files.pieces(), pool, seed
+        scenario = resolved.scenario
+        plan = hashlib.sha256(msgspec.msgpack.encode(self._pieces) + repr(resolved.protocol).encode()).hexdigest()
+        own = {"command": "run", "scenario": scenario.name, "seed": str(seed), "round": str(scenario.round)}
+        heading = {"warning": _WARNING, **own, "files and parameters": plan, **own_versions()}
+        self.journal = Journal(folder, heading, resumes=resumes)
+
+    def tally(
+        self, resolved: Streamed, streamed: StreamedInputs, *, seed: int, on_batch: Callable[[int], None]
+    ) -> list[Tally]:
+        """Return each phase's tally of all parties.
+
+        Args:
+            resolved: what is run.
+            streamed: is told how many parties were tallied, and of which public rows.
+            seed: of the simulated noise.
+            on_batch: told how many parties are tallied.
+
+        Raises:
+            ConfigurationError: as `StreamedInputs`, or a finished shard is none of these files'.
+            ConflictingCopyError: a shard has two answers.
+            TaskError: the pool could not tally one.
+        """
+        journal, pool = self.journal, self._pool
+        merged = [Merged() for _ in resolved.protocol.phases]
+
+        def take(answer: bytes) -> None:
+            found = msgspec.msgpack.decode(answer, type=_Tallied)
+            for tally, own in zip(merged, found.tallies, strict=True):
+                tally.add(own.restored())
+            for row, number in found.numbers:
+                streamed.numbers[row] += number
+                streamed.num_parties += number
+            on_batch(streamed.num_parties)
+
+        for answer in journal.finished.values():
+            take(answer)
+        missing = _missing(self._pieces, [(int(key.split()[0]), int(key.split()[1])) for key in journal.finished])
+
+        def tally(shards: list[list[Piece]]) -> float:
+            seconds = 0.0
+            for shard, answer in _answers(resolved, shards, seed, pool):
+                journal.add(_key_of(shard), answer.tallied)
+                take(answer.tallied)
+                seconds += answer.seconds
+            return seconds
+
+        if missing:
+            of_row = tally([missing[:1]]) / missing[0].num_rows
+            tally(list(_shards(missing[1:], math.ceil(pool.least_seconds / of_row))))
+        streamed.check_numbers()
+        return [tally.all() for tally in merged]
+
+
+def _key_of(shard: Sequence[Piece]) -> str:
+    return f"{shard[0].first} {shard[-1].first + shard[-1].num_rows}"
+
+
+def _missing(pieces: Sequence[Piece], finished: Sequence[tuple[int, int]]) -> list[Piece]:
+    """Return the pieces that no finished shard holds, none of which ends in the midst of one, or meets another."""
+    starts = {piece.first: number for number, piece in enumerate(pieces)} | {
+        pieces[-1].first + pieces[-1].num_rows: len(pieces)
+    }
+    found, at = list[Piece](), 0
+    for start, stop in sorted(finished):
+        allowed = "from where a piece of the files begins to where one ends, and no other shard's"
+        is_right = start in starts and stop in starts and at <= starts[start] < starts[stop]
+        require(is_right, "the places of a finished shard", f"{start} to {stop}", allowed)
+        found += pieces[at : starts[start]]
+        at = starts[stop]
+    return [*found, *pieces[at:]]
+
+
+def _shards(pieces: Sequence[Piece], num_rows: int) -> Iterator[list[Piece]]:
+    """Yield runs of pieces of so many rows each, the last of a run may have fewer."""
+    shard, rows = list[Piece](), 0
+    for piece in pieces:
+        if shard and (rows >= num_rows or shard[-1].first + shard[-1].num_rows != piece.first):
+            yield shard
+            shard, rows = [], 0
+        shard.append(piece)
+        rows += piece.num_rows
+    if shard:
+        yield shard
+
+
+def _answers(
+    resolved: Streamed, shards: Sequence[list[Piece]], seed: int, pool: Pool
+) -> Iterator[tuple[list[Piece], _Answer]]:
+    scenario, protocol = resolved.scenario, resolved.protocol
+    common: dict[str, Any] = {
+        "protocol": scenario.protocol,
+        "parameters": msgspec.to_builtins(protocol.parameters),
+        "parties": scenario.parties,
+        "columns": list(resolved.stream.names),
+        "seed": str(seed),
+        "session": scenario.name,
+        "round": scenario.round,
+    }
+    tasks = [msgspec.msgpack.encode(_Task(**common, pieces=shard)) for shard in shards]
+
+    def called(number: int) -> str:
+        start, stop = _key_of(shards[number]).split()
+        return f"the shard of places {start} to {stop}, from {shards[number][0].path} on"
+
+    with contextlib.closing(named_answers(pool, __name__, tasks, called)) as come:
+        for number, answer in come:
+            # Where a process of this machine failed, its shard is tallied here, so that it fails here.
+            yield shards[number], msgspec.msgpack.decode(answer or work(tasks[number]), type=_Answer)
+
+
+def _tally(task: _Task) -> _Answer:
+    """Run by whoever has the shard: return its tallies."""
+    kind = find_protocol(task.protocol)
+    protocol = make_protocol(kind, task.parameters)
+    first = task.pieces[0].first
+    rows = row_files_of(kind, task.parties, task.parameters)
+    opened = functools.partial(
+        TableFiles, field=f"{kind.client_role}s", columns=rows.columns, left_out=kind.client_role
+    )
+    opened(task.pieces[0].path)  # which a process's first task makes the longest, and no other one
+    begun = time.perf_counter()
+    stream = PartyStream({}, None, lambda _: _batches(rows, opened, task))
+    streamed = StreamedInputs(protocol, stream, first=first)
+    noise = SimulatedNoise(int(task.seed), session=task.session, round_number=task.round)
+    with (
+        contextlib.closing(streamed.open()) as batches,
+        blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words),
+    ):
+        tallies = tally_batches(protocol, batches, noise=noise, first=first)
+    found = _Tallied([_KeptTally.of(tally) for tally in tallies], sorted(streamed.numbers.items()))
+    return _Answer(msgspec.msgpack.encode(found), time.perf_counter() - begun)
+
+
+def _batches(rows: RowFiles, opened: Callable[[str], TableFiles], task: _Task) -> Generator[Batch]:
+    """Yield the parties of a task's pieces, file by file; no file is another one than was planned."""
+    for path, group in itertools.groupby(task.pieces, key=lambda piece: piece.path):
+        pieces, found = list(group), 0
+        pieces[0].check()
+        numbers = range(pieces[0].number, pieces[-1].number + 1)
+        for batch in batches_of(rows, opened(path), task.columns, pieces=numbers):
+            found += batch.num_parties
+            yield batch
+        pieces[0].check()
+        planned = sum(piece.num_rows for piece in pieces)
+        require(found == planned, path, f"{found} rows", f"{planned}, as planned")
+
+
+work: Final = working(_Task, _tally)
+"""Run by other processes."""

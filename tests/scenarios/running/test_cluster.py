@@ -1,0 +1,98 @@
+"""A cluster of real Dask workers: the bits of one process, through workers that die, and each refusal in one line."""
+
+import os
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import unsteady
+from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios import load_scenario
+from psephos.scenarios.experiments.trials import Cell, MeasuredCell, prepare, run_trials
+from psephos.scenarios.running import cluster
+from psephos.scenarios.running.cluster import open_cluster
+from psephos.scenarios.running.processes import Pool, TaskError, named_answers
+
+pytest.importorskip("distributed", reason="distributed, the extra `cluster`, is not installed")
+parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+
+Psephos = Callable[..., Any]
+UNSTEADY = "unsteady"
+
+
+@pytest.fixture(scope="module")
+def two() -> Generator[Pool]:
+    with open_cluster("local", workers=2) as pool:
+        pool.least_seconds = 0.05
+        yield pool
+
+
+class Dying:
+    """A pool of which a worker dies in the midst of a task."""
+
+    least_seconds = 0.05
+
+    def __init__(self, pool: Pool, flag: Path) -> None:
+        self._pool, self._flag, self.num_workers = pool, flag, pool.num_workers
+
+    def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
+        return self._pool.answers(UNSTEADY, (unsteady.through(module, task, self._flag) for task in tasks))
+
+
+def tried(**how: Any) -> list[MeasuredCell]:
+    cells = [load_scenario("consortium", ["partners.count=40", f"epsilon={own}"]) for own in (0.5, 2)]
+    prepared = [
+        Cell(settings=(("epsilon", str(n)),), scenario=prepare(each, seed=6)[0]) for n, each in enumerate(cells)
+    ]
+    return run_trials(prepared, trials=60, **how)
+
+
+def test_trials_have_the_same_bits_on_a_cluster_and_through_a_killed_worker(two: Pool, tmp_path: Path) -> None:
+    alone = [cell.trials for cell in tried(workers=1)]
+    assert [cell.trials for cell in tried(pool=two)] == alone
+    flag = tmp_path / "died"
+    assert [cell.trials for cell in tried(pool=Dying(two, flag))] == alone
+    assert flag.exists()
+
+
+def test_a_poisoned_task_is_named_after_three_failures(two: Pool) -> None:
+    tasks = [unsteady.ask(1), unsteady.ask(2, "die")]
+    with pytest.raises(TaskError, match=r"^task 1: each of 3 workers that ran it died \(the last: tcp://.*\)$"):
+        dict(named_answers(two, UNSTEADY, tasks, lambda number: f"task {number}"))
+
+
+def test_a_task_that_fails_is_named_with_its_reason_and_its_worker(two: Pool) -> None:
+    said = r"^task 0: 5 is what nobody can do \(worker tcp://.*, 3 times\)$"
+    with pytest.raises(TaskError, match=said):
+        dict(named_answers(two, UNSTEADY, [unsteady.ask(5, "fail")], lambda number: f"task {number}"))
+
+
+@pytest.mark.bad_input("a cluster that is not there, or of another version")
+def test_a_worker_of_another_version_is_refused_by_name(two: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, here = cluster.own_versions(), os.getpid()
+
+    def versions() -> dict[str, str]:
+        return {**own, "psephos": "9.9"} if os.getpid() == here else own
+
+    monkeypatch.setattr(cluster, "own_versions", versions)
+    said = r"psephos of worker tcp://[\d.:]+ must be as here \(psephos 9\.9, .*\), got '0"
+    with pytest.raises(ConfigurationError, match=said):
+        dict(two.answers(UNSTEADY, [unsteady.ask(1)]))
+
+
+@pytest.mark.bad_input("a cluster that is not there, or of another version")
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere", "tcp://", ""])
+def test_a_scheduler_that_is_not_there_is_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_SECONDS_TO_FIND", 0.5)
+    said = r"^--cluster must be 'local', or the address of a scheduler"
+    with pytest.raises(ConfigurationError, match=said) as caught, open_cluster(address):
+        pass
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.bad_input("a cluster that is not there, or of another version")
+def test_without_dask_a_cluster_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_imported", lambda: None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'psephos\[cluster\]'"), open_cluster("local"):
+        pass
