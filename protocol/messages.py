@@ -324,8 +324,10 @@ can change."""
 
 def encode(message: Message) -> bytes:
     """Return the bytes of one message; ValueError for more than `MAX_MESSAGE_BYTES`."""
-    is_shorter = type(message) is Request and message.own == NIL
-    payload = _encoder.encode((_REQUEST, message.step, message.payload) if is_shorter else message)
+    told: object = message
+    if type(message) is Request and message.own == NIL:
+        told = (_REQUEST, message.step, message.payload)  # msgspec would write the absent element, too
+    payload = _encoder.encode(told)
     if len(payload) > MAX_MESSAGE_BYTES:
         name = type(message).__name__
         raise ValueError(f"a message may have {MAX_MESSAGE_BYTES} bytes, this {name} has {len(payload)}")
