@@ -58,9 +58,10 @@ RULES = {
 }
 
 # Of single files, what else they may import: the plugin is pytest's, which alone imports it; one page speaks HTTP; one
-# writes HTML.
+# writes HTML; one has the primitives of masked sums.
 ALSO = {
     "scenarios/pytest_plugin.py": frozenset({"pytest"}),
+    "agents/masking.py": frozenset({"cryptography"}),
     "scenarios/deployment/status.py": frozenset({"h11", "prometheus_client"}),
     "scenarios/reports/page.py": frozenset({"jinja2"}),
 }
@@ -88,6 +89,7 @@ ORDER = (
     "messages",
     "transcript",
     "states",
+    "masking",
     "tally",
     "records",
     "randomness",
