@@ -26,6 +26,7 @@ from psephos.protocol.masking import (
     combine,
 )
 from psephos.protocol.masking.party import mask_of, mask_of_seed, private_key_of
+from psephos.protocol.masking.shamir import PRIME
 
 ROWS = [[1, -5], [20, 7], [300, 11], [4_000, 40], [50_000, -3]]
 LOW_ORDER = [
@@ -80,6 +81,10 @@ def keys_with(place: int, make: Callable[[Dealer], Keys]) -> Callable[[Dealer], 
 
 def boxes_with(place: int, make: Callable[[Dealer], bytes]) -> Callable[[Dealer], Any]:
     return told(MaskingMove.SHARES, lambda dealer, heard: Boxes(replaced(heard.boxes, place, make(dealer))))
+
+
+def surviving(*places: int) -> Callable[[Dealer], Any]:
+    return told(MaskingMove.MASKED, lambda _, __: Survivors(places))
 
 
 def other_session() -> Dealer:
@@ -165,23 +170,23 @@ LIES: dict[str, tuple[Callable[[Dealer], Any], str]] = {
         "boxes came of 2 neighbors, and at least 3 are needed",
     ),
     "survivors without oneself": (
-        told(MaskingMove.MASKED, lambda *_: Survivors((1, 2, 3, 4))),
+        surviving(1, 2, 3, 4),
         "the survivors lack this party, whose values it has sent",
     ),
     "too few survivors": (
-        told(MaskingMove.MASKED, lambda *_: Survivors((0, 1, 2))),
+        surviving(0, 1, 2),
         "3 parties survived, and at least 4 have to",
     ),
     "a survivor twice": (
-        told(MaskingMove.MASKED, lambda *_: Survivors((0, 1, 1, 2, 3))),
+        surviving(0, 1, 1, 2, 3),
         "the survivors are not distinct parties of the roster, in order",
     ),
     "a survivor from nowhere": (
-        told(MaskingMove.MASKED, lambda *_: Survivors((0, 1, 2, 3, 5))),
+        surviving(0, 1, 2, 3, 5),
         "the survivors are not distinct parties of the roster, in order",
     ),
     "no survivors": (
-        told(MaskingMove.MASKED, lambda *_: Survivors(())),
+        surviving(),
         "the survivors are not distinct parties of the roster, in order",
     ),
     "signatures on other survivors": (
@@ -286,13 +291,13 @@ def attacked(kind: type[MaskingParty]) -> tuple[Dealer, tuple[int, ...]]:
         return Survivors(tuple(sorted({*aimed, *near})))
 
     rows = [[10**place % 997] for place in range(number)]
-    heard: Any = dict.fromkeys(range(number))
+    heard: dict[int, Any] = dict.fromkeys(range(number))
     for move in (MaskingMove.KEYS, MaskingMove.SHARES, MaskingMove.MASKED):
-        for place in heard:
-            dealer.said[place, move] = dealer.answer(place, move, heard[place], rows[place])
+        for place, own in heard.items():
+            dealer.said[place, move] = dealer.answer(place, move, own, rows[place])
             dealer.server.receive(place, dealer.said[place, move])
         heard = {place: lie(move, place, own) for place, own in dealer.server.close().items()}
-    signatures = {}
+    signatures: dict[int, bytes] = {}
     for place, own in heard.items():
         assert len(own.places) >= 28
         confirmed = dealer.parties[place].confirm(own)
@@ -392,7 +397,8 @@ def test_shares_of_no_seed_open_nothing() -> None:
         for party in heard:
             said = dealer.answer(party, MaskingMove.UNMASK, heard[party], ROWS[party])
             assert isinstance(said, Shares)
-            wrong = Shares(replaced(said.shares, place, pow(3, 1_000 + party, 2**255 - 19).to_bytes(32, "little")))
+            share = pow(3, 1_000 + party, PRIME).to_bytes(32, "little")
+            wrong = Shares(replaced(said.shares, place, share))
             dealer.server.receive(party, wrong)
         with pytest.raises(RemoteProtocolError, match=f"the shares of a seed of 'p{place}' are not of one seed"):
             dealer.server.close()

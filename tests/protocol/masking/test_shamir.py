@@ -1,6 +1,7 @@
 """Shares of a seed: enough of any tell it, fewer tell nothing, and what does not fit is refused."""
 
 import itertools
+import random
 
 import pytest
 from hypothesis import given
@@ -16,10 +17,10 @@ SEED = bytes(range(1, 32))
     st.integers(1, 9),
     st.randoms(use_true_random=False),
 )
-def test_as_many_as_are_needed_tell_the_seed(seed: bytes, holders: set[int], needed: int, draw: object) -> None:
+def test_as_many_as_are_needed_tell_the_seed(seed: bytes, holders: set[int], needed: int, draw: random.Random) -> None:
     places = sorted(holders)
     needed = min(needed, len(places))
-    entropy = bytes(draw.randrange(256) for _ in range(entropy_bytes(needed)))  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType, reportUnknownVariableType]  a random.Random
+    entropy = bytes(draw.randrange(256) for _ in range(entropy_bytes(needed)))
     shares = dict(zip(places, split(seed, places, needed=needed, entropy=entropy), strict=True))
     for some in itertools.islice(itertools.combinations(places, needed), 20):
         assert combine({place: shares[place] for place in some}, needed=needed) == seed
