@@ -58,10 +58,11 @@ RULES = {
 }
 
 # Of single files, what else they may import: the plugin is pytest's, which alone imports it; one page speaks HTTP; one
-# writes HTML; one speaks with a cluster.
+# writes HTML; one speaks with a cluster; one has the primitives of masked sums.
 ALSO = {
     "scenarios/pytest_plugin.py": frozenset({"pytest"}),
     "scenarios/running/cluster.py": frozenset({"dask", "distributed"}),
+    "agents/masking.py": frozenset({"cryptography"}),
     "scenarios/deployment/status.py": frozenset({"h11", "prometheus_client"}),
     "scenarios/reports/page.py": frozenset({"jinja2"}),
 }
@@ -89,6 +90,7 @@ ORDER = (
     "messages",
     "transcript",
     "states",
+    "masking",
     "tally",
     "records",
     "randomness",

@@ -47,6 +47,8 @@ _MOST_OF_LAW: Final = 2.0**14  # scales whose law is worked out, in a second
 _MOST_OF_TABLE: Final = 1 << 12  # tails that are kept
 _SCALES_OF_UNIFORMS: Final = 38  # e^(−38) < 2^(−54), below every uniform
 _START_IN_SCALES: Final = REACH_IN_SCALES + 24  # where the recurrence begins: what is wrong there fades as e^(−2·24)
+# Of shares that make r times Laplace noise, X exceeds x with probability 2^r·e^(−x/(2·scale)) at most (Chernoff).
+_ROOM_IN_SCALES: Final = 128
 _TOO_LARGE: Final = 2**62
 _WORD: Final = 2**64
 _RATE_BITS: Final = 80
@@ -163,6 +165,14 @@ class PolyaShare(Mechanism, ExactMechanism):
         return shared_laplace_loss(
             scale=self.scale, sensitivity=self.sensitivity, planned=self.planned, honest=given, width=num_values
         )
+
+    @exact_arguments
+    def check_sum(self, num_shares: int) -> None:
+        """Raise ConfigurationError unless a sum of so many rows with shares stays within 64 bits, but for e^(−60)."""
+        noise = math.ceil(_ROOM_IN_SCALES * self.scale * (num_shares / self.planned + 1))
+        most = (_WORD // 2 - 1 - noise) // max(num_shares, 1)
+        allowed = f"at most {most}, so that {num_shares} values and their noise do not wrap around modulo 2**64"
+        require(self.bound <= most, "bound", self.bound, allowed)
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
         """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""

@@ -265,6 +265,14 @@ def test_what_no_share_can_be_is_refused(given: tuple[float, int, int, int], nam
         PolyaShare(*given)
 
 
+def test_a_sum_that_could_wrap_around_is_refused() -> None:
+    share = PolyaShare(6.0, 3, 2**53, 4)
+    share.check_sum(1_000)
+    room = 2**63 - 1 - math.ceil(128 * 6 * (1_024 / 4 + 1))
+    with pytest.raises(ConfigurationError, match=f"bound must be at most {room // 1_024}, .* wrap around modulo"):
+        share.check_sum(1_024)
+
+
 def test_a_value_that_the_bound_does_not_cover_is_not_randomized() -> None:
     with pytest.raises(ValueError, match=r"values must be in \[-3, 3\]"):
         PolyaShare(6.0, 3, 3, 4).randomize_exactly([1, 4], entropy(1))

@@ -1,0 +1,67 @@
+"""The primitives of masked sums: X25519, HKDF with SHA-256, ChaCha20-Poly1305 and Ed25519, by `cryptography`.
+
+Each key of a box is derived for one box of one phase, so that its nonce may be zero; so may the generator's.
+
+Source: RFC 7748, RFC 5869, RFC 8439, RFC 8032.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+__all__ = ["Cryptography", "signer_of"]
+
+_NONCE: Final = bytes(12)
+_COUNTER_AND_NONCE: Final = bytes(16)
+
+
+class Cryptography:
+    """See `psephos.protocol.masking.Primitives`."""
+
+    def public_of(self, private: bytes) -> bytes:
+        """Return the public key of 32 private bytes (X25519)."""
+        return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+
+    def agree(self, private: bytes, public: bytes) -> bytes:
+        """Return what two keys have in common (X25519); ValueError for a key of low order."""
+        return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
+
+    def derive(self, secret: bytes, info: bytes, length: int) -> bytes:
+        """Return so many bytes, 8,160 at most (HKDF)."""
+        return HKDF(algorithm=hashes.SHA256(), length=length, salt=None, info=info).derive(secret)
+
+    def expand(self, key: bytes, length: int) -> bytes:
+        """Return so many bytes of ChaCha20's key stream."""
+        return Cipher(ChaCha20(key, _COUNTER_AND_NONCE), mode=None).encryptor().update(bytes(length))
+
+    def seal(self, key: bytes, content: bytes, about: bytes) -> bytes:
+        """Return a box (ChaCha20-Poly1305)."""
+        return ChaCha20Poly1305(key).encrypt(_NONCE, content, about)
+
+    def open(self, key: bytes, box: bytes, about: bytes) -> bytes:
+        """Return what is in a box; ValueError where the key does not open it."""
+        try:
+            return ChaCha20Poly1305(key).decrypt(_NONCE, box, about)
+        except InvalidTag:
+            raise ValueError("the box does not open") from None
+
+    def verify(self, key: bytes, signature: bytes, message: bytes) -> bool:
+        """Return whether a signature is the key's owner's (Ed25519)."""
+        try:
+            Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+
+def signer_of(private: bytes) -> Callable[[bytes], bytes]:
+    """Return what signs by a private key of 32 bytes (Ed25519)."""
+    return Ed25519PrivateKey.from_private_bytes(private).sign

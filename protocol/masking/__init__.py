@@ -1,0 +1,48 @@
+"""Masked sums: parties add up their rows before a server that learns the sum alone, whoever leaves in between."""
+
+from .graph import LEAST_FOR_CIRCLE, Circle, Complete, circle_for
+from .party import MaskingParty
+from .primitives import KEY_BYTES, Primitives
+from .server import MaskingServer, Said, Told
+from .shamir import combine, split
+from .steps import (
+    MASKING,
+    Boxes,
+    Confirmation,
+    Confirmations,
+    Keys,
+    Masked,
+    MaskingMove,
+    MaskingRules,
+    MaskingState,
+    NeighborKeys,
+    Shares,
+    Survivors,
+)
+
+__all__ = [
+    "KEY_BYTES",
+    "LEAST_FOR_CIRCLE",
+    "MASKING",
+    "Boxes",
+    "Circle",
+    "Complete",
+    "Confirmation",
+    "Confirmations",
+    "Keys",
+    "Masked",
+    "MaskingMove",
+    "MaskingParty",
+    "MaskingRules",
+    "MaskingServer",
+    "MaskingState",
+    "NeighborKeys",
+    "Primitives",
+    "Said",
+    "Shares",
+    "Survivors",
+    "Told",
+    "circle_for",
+    "combine",
+    "split",
+]

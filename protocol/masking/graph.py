@@ -1,0 +1,145 @@
+"""Who masks with whom: all with all, or, of many, each with k neighbors on a circle in a random order.
+
+The complete graph holds against a server that lies. The circle holds against a *semi-honest* server alone, which draws
+no order to its liking: then fewer than `needed` of anybody's neighbors collude, and as many stay, each but with a
+probability that is bounded here for all parties together; nor are k/2 in a row gone, without which the circle is whole.
+
+Source: Bell, Bonawitz, Gascón, Lepoint and Raykova (2020), for sparse graphs (SecAgg+).
+"""
+
+import dataclasses
+import functools
+import hashlib
+import math
+from fractions import Fraction
+from typing import Final
+
+from ..arguments import exact_arguments
+from ..errors import ConfigurationError, require
+
+__all__ = ["LEAST_FOR_CIRCLE", "Circle", "Complete", "circle_for"]
+
+LEAST_FOR_CIRCLE: Final = 1_001
+"""Parties: fewer form a complete graph."""
+_INSECURE: Final = Fraction(1, 2**40)
+_INCORRECT: Final = Fraction(1, 2**30)
+
+
+@dataclasses.dataclass(frozen=True)
+class Complete:
+    """Each with each.
+
+    Args:
+        num_parties: n.
+        needed: T: shares that tell a secret, and signatures that settle who survived.
+    """
+
+    num_parties: int
+    needed: int
+
+    @property
+    def against(self) -> str:
+        """Whom it holds against, as a phrase."""
+        return "a server that lies"
+
+    def neighbors_of(self, place: int) -> tuple[int, ...]:
+        """Return the places of a party's neighbors, in order."""
+        return (*range(place), *range(place + 1, self.num_parties))
+
+
+@dataclasses.dataclass(frozen=True)
+class Circle:
+    """Each with the k/2 next to it on either side, on a circle in an order that a seed says.
+
+    Args:
+        num_parties: n.
+        needed: shares that tell a secret.
+        degree: k, even.
+        seed: public, and drawn after the parties are fixed.
+    """
+
+    num_parties: int
+    needed: int
+    degree: int
+    seed: bytes
+
+    def __post_init__(self) -> None:
+        require(self.num_parties >= LEAST_FOR_CIRCLE, "parties", self.num_parties, f"at least {LEAST_FOR_CIRCLE}")
+        is_even = 0 < self.degree < self.num_parties and self.degree % 2 == 0
+        require(is_even, "degree", self.degree, "even, at least 2 and less than the parties")
+        require(1 <= self.needed <= self.degree, "needed", self.needed, f"in [1, {self.degree}], the degree")
+
+    @property
+    def against(self) -> str:
+        """Whom it holds against, as a phrase."""
+        return "a semi-honest server only"
+
+    def neighbors_of(self, place: int) -> tuple[int, ...]:
+        """Return the places of a party's neighbors, in order."""
+        order, positions = self._order
+        at = positions[place]
+        half = self.degree // 2
+        steps = (*range(-half, 0), *range(1, half + 1))
+        return tuple(sorted(order[(at + step) % self.num_parties] for step in steps))
+
+    @functools.cached_property
+    def _order(self) -> tuple[list[int], list[int]]:
+        """Return the parties around the circle, and the position of each."""
+        order = sorted(
+            range(self.num_parties),
+            key=lambda place: hashlib.blake2b(place.to_bytes(8, "big"), key=self.seed, digest_size=16).digest(),
+        )
+        positions = [0] * self.num_parties
+        for position, place in enumerate(order):
+            positions[place] = position
+        return order, positions
+
+
+@exact_arguments
+def circle_for(num_parties: int, *, corrupt: Fraction, dropped: Fraction, seed: bytes) -> Circle:
+    """Return the circle of the least degree that is secure up to 2⁻⁴⁰ and correct up to 2⁻³⁰.
+
+    Args:
+        num_parties: n > 1,000.
+        corrupt: the part of the parties that collude with the server, in [0, 1).
+        dropped: the part that leaves, in [0, 1).
+        seed: see `Circle`.
+
+    Raises:
+        ConfigurationError: no circle is.
+    """
+    for field, part in (("corrupt", corrupt), ("dropped", dropped)):
+        require(0 <= part < 1, field, part, "in [0, 1)")
+    found = _degree_for(num_parties, math.floor(corrupt * num_parties), math.floor(dropped * num_parties))
+    if found is None:
+        raise ConfigurationError(
+            field="corrupt, dropped", value=(corrupt, dropped), allowed="smaller parts of the parties"
+        )
+    degree, needed = found
+    return Circle(num_parties, needed, degree, seed)
+
+
+def _degree_for(num_parties: int, num_corrupt: int, num_dropped: int) -> tuple[int, int] | None:
+    """Return the least degree, and how many shares are needed; None where no degree is enough."""
+    gone = min(num_corrupt + num_dropped, num_parties)
+    for degree in range(2, num_parties, 2):
+        in_a_row = Fraction(math.perm(gone, degree // 2), math.perm(num_parties, degree // 2))
+        if num_parties * in_a_row > _INSECURE:
+            continue
+        # The most neighbors that collude, and that leave, but for what is allowed.
+        most = _quantile(num_parties - 1, num_corrupt, degree, _INSECURE / num_parties)
+        # Who has left is one of them; who has not holds a share of its own itself.
+        leaving = _quantile(num_parties - 1, max(num_dropped - 1, 0), degree, _INCORRECT / num_parties)
+        if most + 1 <= degree - leaving:
+            return degree, most + 1
+    return None
+
+
+def _quantile(total: int, marked: int, drawn: int, chance: Fraction) -> int:
+    """Return the least x such that more than x of those drawn are marked with at most this chance (hypergeometric)."""
+    limit, above = math.floor(chance * math.comb(total, drawn)), 0
+    for count in range(min(drawn, marked), -1, -1):
+        above += math.comb(marked, count) * math.comb(total - marked, drawn - count)
+        if above > limit:
+            return count
+    return 0

@@ -1,0 +1,234 @@
+"""The server of a masked phase: pure; it learns the sum of those who survived, and nothing else if parties are honest.
+
+A party's fault ends that party's row alone, as does its silence: it is not asked again. Who leaves before its masked
+values came is in no sum, and its neighbors' shares of its keys take its masks off; who leaves after that still counts.
+Below the threshold nothing opens.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias, TypeVar
+
+import numpy as np
+
+from ..arrays import IntArray
+from ..errors import LocalProtocolError, MalformedMessageError, QuorumError, RemoteProtocolError, UnexpectedMessageError
+from ..roles import Side
+from ..states import Position
+from .party import mask_of, mask_of_seed, private_key_of
+from .primitives import Primitives
+from .shamir import combine
+from .steps import (
+    MASKING,
+    Boxes,
+    Confirmation,
+    Confirmations,
+    Keys,
+    Masked,
+    MaskingMove,
+    MaskingRules,
+    MaskingState,
+    NeighborKeys,
+    Shares,
+    Survivors,
+)
+
+__all__ = ["MaskingServer", "Said", "Told"]
+
+Said: TypeAlias = Keys | Boxes | Masked | Confirmation | Shares
+"""What a party says in a step."""
+Told: TypeAlias = NeighborKeys | Boxes | Survivors | Confirmations
+"""What a party hears after it; nothing after the last."""
+
+_SaidT = TypeVar("_SaidT", bound=Said)
+_STEPS: Final = dict(zip(MaskingMove, (Keys, Boxes, Masked, Confirmation, Shares), strict=False))
+
+
+class MaskingServer:
+    """The server's part: `receive` what parties say in a step, and `close` it.
+
+    Args:
+        rules: agreed with all parties.
+        primitives: of cryptography.
+
+    Attributes:
+        parties: the places of those who take part in the step that is open.
+    """
+
+    def __init__(self, rules: MaskingRules, primitives: Primitives) -> None:
+        self._rules, self._primitives = rules, primitives
+        self._position = Position(MASKING, MaskingState.NEW)
+        self._said: dict[MaskingMove, dict[int, Said]] = {move: {} for move in _STEPS}
+        self.parties = frozenset(range(len(rules.names)))
+        self._sum: IntArray | None = None
+
+    @property
+    def state(self) -> MaskingState:
+        """The last step that was closed, or its end."""
+        return self._position.state
+
+    @property
+    def step(self) -> MaskingMove | None:
+        """The step that is open; None at the end."""
+        return next(iter(self._position.moves), None)
+
+    @property
+    def survivors(self) -> tuple[int, ...]:
+        """The places of those whose masked values came, in order: they count, whoever leaves later."""
+        return tuple(sorted(self._said[MaskingMove.MASKED]))
+
+    @property
+    def total(self) -> tuple[int, ...]:
+        """The sum of the survivors' rows, as residues modulo 2⁶⁴ in [−2⁶³, 2⁶³).
+
+        Raises:
+            LocalProtocolError: the last step is not closed.
+        """
+        if self._sum is None:
+            raise self._misused("nothing is opened before the last step has closed")
+        return tuple(self._sum.tolist())
+
+    def receive(self, place: int, said: Said) -> None:
+        """Take what a party says in the open step.
+
+        Raises:
+            UnexpectedMessageError: it has no place here; the party is out of the phase, unless it said the same before.
+            MalformedMessageError: it does not fit the rules; the party is out of the phase.
+        """
+        move, name = self.step, self._rules.names[place]
+        if move is None or place not in self.parties or type(said) is not _STEPS[move]:
+            reason = f"{name!r} says {type(said).__name__} where it has no place"
+            raise self._fault(place, reason, UnexpectedMessageError)
+        before = self._said[move].setdefault(place, said)
+        if before != said:
+            reason = f"{name!r} says another {type(said).__name__} than before"
+            raise self._fault(place, reason, UnexpectedMessageError)
+        if reason := self._wrong_of(place, said):
+            raise self._fault(place, f"{name!r} {reason}")
+
+    def drop(self, place: int) -> None:
+        """Let a party go: it is out of the open step, and of all that follow."""
+        self.parties -= {place}
+        if self.step is not None:
+            self._said[self.step].pop(place, None)
+
+    def close(self) -> Mapping[int, Told]:
+        """Close the open step; return what each party hears that goes on.
+
+        Raises:
+            QuorumError: fewer than the threshold are left, or, at last, some seed has too few shares; nothing opens.
+            RemoteProtocolError: shares are not of one seed, so that nothing opens.
+            LocalProtocolError: no step is open.
+        """
+        move = self.step
+        if move is None:
+            raise self._misused("no step is open")
+        self.parties = frozenset(self._said[move])
+        if len(self.parties) < self._rules.threshold:
+            raise self._too_few(move, {*range(len(self._rules.names))} - self.parties)
+        if move is MaskingMove.UNMASK:
+            self._sum = self._opened()
+        told = {place: self._told_to(place, move) for place in sorted(self.parties)} if self._sum is None else {}
+        self._position.move(move)
+        return told
+
+    def _told_to(self, place: int, move: MaskingMove) -> Told:
+        near = [*self._rules.graph.neighbors_of(place)]
+        match move:
+            case MaskingMove.KEYS:
+                keys = self._of(move, Keys)
+                return NeighborKeys(tuple((other, keys[other]) for other in near if other in keys))
+            case MaskingMove.SHARES:
+                found = self._of(move, Boxes)
+                sent = ((other, dict(found[other].boxes).get(place)) for other in near if other in found)
+                return Boxes(tuple((other, box) for other, box in sent if box is not None))
+            case MaskingMove.MASKED:
+                return Survivors(self.survivors)
+            case _:
+                signed = self._of(MaskingMove.CONFIRM, Confirmation)
+                own = sorted({place, *near} & signed.keys())
+                return Confirmations(tuple((other, signed[other].signature) for other in own))
+
+    def _wrong_of(self, place: int, said: Said) -> str:
+        """Return what is wrong with what a party says; nothing where it is right."""
+        rules, verify = self._rules, self._primitives.verify
+        match said:
+            case Keys():
+                is_right = verify(rules.keys[place], said.signature, rules.about_keys(place, said))
+                return "" if is_right else "has not signed its keys for this phase"
+            case Boxes(boxes):
+                known = self._said[MaskingMove.KEYS].keys()
+                wanted = [other for other in rules.graph.neighbors_of(place) if other in known]
+                is_right = sorted(other for other, _ in boxes) == wanted
+                return "" if is_right else f"sends boxes for other parties than its {len(wanted)} neighbors"
+            case Masked(residues):
+                return "" if len(residues) == rules.width else f"sends {len(residues)} values, not {rules.width}"
+            case Confirmation(signature):
+                is_right = verify(rules.keys[place], signature, rules.about_survivors(self.survivors))
+                return "" if is_right else "has not signed who survived"
+            case Shares(shares):
+                sharing = self._said[MaskingMove.SHARES].keys()
+                wanted = [*filter(sharing.__contains__, sorted((place, *rules.graph.neighbors_of(place))))]
+                is_right = [other for other, _ in shares] == wanted
+                return "" if is_right else f"sends shares of other parties than the {len(wanted)} whose it holds"
+
+    def _opened(self) -> IntArray:
+        """Return the sum of all masked rows without own masks, and without those for who has left."""
+        rules, primitives = self._rules, self._primitives
+        shares: dict[int, dict[int, bytes]] = {}
+        for holder, said in self._of(MaskingMove.UNMASK, Shares).items():
+            for place, share in said.shares:
+                shares.setdefault(place, {})[holder + 1] = share
+        rows = self._of(MaskingMove.MASKED, Masked)
+        keys = self._of(MaskingMove.KEYS, Keys)
+        total = np.zeros(rules.width, dtype=np.int64)
+        for row in rows.values():
+            total += np.array(row.residues, dtype=np.int64)
+        for place in self._said[MaskingMove.SHARES]:
+            near = [other for other in rules.graph.neighbors_of(place) if other in rows]
+            if place not in rows and not near:
+                continue
+            if len(own := shares.get(place, {})) < rules.needed:
+                raise self._too_few(MaskingMove.UNMASK, {*self._said[MaskingMove.SHARES]} - self.parties)
+            try:
+                seed = combine(own, needed=rules.needed)
+            except ValueError:
+                raise self._wrong_shares(place) from None
+            if place in rows:
+                total -= mask_of_seed(seed, rules, primitives)
+                continue
+            private = private_key_of(seed, rules, primitives)
+            if primitives.public_of(private) != keys[place].of_masks:
+                raise self._wrong_shares(place)
+            for other in near:
+                # What the other added for this one is the opposite of what this one would have.
+                secret = primitives.agree(private, keys[other].of_masks)
+                total += mask_of(secret, place, other, rules=rules, primitives=primitives)
+        return total
+
+    def _of(self, move: MaskingMove, kind: type[_SaidT]) -> dict[int, _SaidT]:
+        return {place: said for place, said in self._said[move].items() if isinstance(said, kind)}
+
+    def _fault(
+        self, place: int, reason: str, kind: Callable[..., RemoteProtocolError] = MalformedMessageError
+    ) -> RemoteProtocolError:
+        self.drop(place)
+        state = self.state.value
+        return kind(reason, sender=self._rules.names[place], role=Side.SERVER.value, state=state)
+
+    def _wrong_shares(self, place: int) -> RemoteProtocolError:
+        self._position.move(MaskingMove.BREAK)
+        name = self._rules.names[place]
+        return RemoteProtocolError(f"the shares of a seed of {name!r} are not of one seed", role=Side.SERVER.value)
+
+    def _too_few(self, move: MaskingMove, missing: set[int]) -> QuorumError:
+        self._position.move(MaskingMove.BREAK)
+        rules = self._rules
+        return QuorumError(
+            phase=f"{rules.phase}, {move.value}",
+            received=len(self.parties),
+            required=rules.threshold,
+            missing=[rules.names[place] for place in sorted(missing)],
+        )
+
+    def _misused(self, reason: str) -> LocalProtocolError:
+        return LocalProtocolError(reason, role=Side.SERVER.value, state=self.state.value)

@@ -1,0 +1,80 @@
+"""Shamir's shares of a seed over the integers modulo 2²⁵⁵ − 19.
+
+A seed of 31 bytes is the constant term of a polynomial whose other coefficients are uniform; a holder has its value at
+a place of its own. As many values as there are coefficients tell the seed, and fewer tell nothing.
+
+Source: Shamir (1979).
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+__all__ = ["PRIME", "SEED_BYTES", "SHARE_BYTES", "combine", "entropy_bytes", "split"]
+
+PRIME: Final = 2**255 - 19
+SEED_BYTES: Final = 31
+SHARE_BYTES: Final = 32
+_COEFFICIENT_BYTES: Final = 48  # modulo the prime within 2^(−128) of uniform
+
+
+def entropy_bytes(needed: int) -> int:
+    """Return how many uniform bytes `split` takes."""
+    return (needed - 1) * _COEFFICIENT_BYTES
+
+
+def split(seed: bytes, holders: Sequence[int], *, needed: int, entropy: bytes) -> list[bytes]:
+    """Return a share for each holder.
+
+    Args:
+        seed: `SEED_BYTES` bytes.
+        holders: distinct numbers ≥ 1.
+        needed: how many shares tell the seed, from 1 to the number of holders.
+        entropy: `entropy_bytes(needed)` uniform bytes.
+
+    Raises:
+        ValueError: a length, a number or a holder does not fit.
+    """
+    fits = len(seed) == SEED_BYTES and len(entropy) == entropy_bytes(needed)
+    if not fits or not 1 <= needed <= len(holders) or len({*holders}) < len(holders) or min(holders) < 1:
+        raise ValueError(f"cannot share a seed among {len(holders)} holders of whom {needed} are needed")
+    ends = range(0, len(entropy), _COEFFICIENT_BYTES)
+    others = [int.from_bytes(entropy[end : end + _COEFFICIENT_BYTES], "little") % PRIME for end in ends]
+    coefficients = [*others, int.from_bytes(seed, "little")]
+    shares: list[bytes] = []
+    for holder in holders:
+        value = 0
+        for coefficient in coefficients:
+            value = (value * holder + coefficient) % PRIME
+        shares.append(value.to_bytes(SHARE_BYTES, "little"))
+    return shares
+
+
+def combine(shares: Mapping[int, bytes], *, needed: int) -> bytes:
+    """Return the seed of at least so many shares, by their holders.
+
+    Raises:
+        ValueError: there are fewer, or one is not of this seed, as far as that shows.
+    """
+    if len(shares) < needed:
+        raise ValueError(f"{needed} shares are needed, got {len(shares)}")
+    holders = tuple(sorted(shares)[:needed])
+    values = [int.from_bytes(shares[holder], "little") for holder in holders]
+    factors = _factors_at_zero(holders)
+    total = sum(factor * value for factor, value in zip(factors, values, strict=True)) % PRIME
+    if max(values) >= PRIME or total.bit_length() > 8 * SEED_BYTES:
+        raise ValueError("the shares are not of one seed")
+    return total.to_bytes(SEED_BYTES, "little")
+
+
+@functools.lru_cache(maxsize=4096)
+def _factors_at_zero(holders: tuple[int, ...]) -> tuple[int, ...]:
+    """Return Lagrange's factors for the value at 0: Π x_j/(x_j − x_i) over all others j."""
+    factors: list[int] = []
+    for holder in holders:
+        above = below = 1
+        for other in holders:
+            if other != holder:
+                above, below = above * other % PRIME, below * (other - holder) % PRIME
+        factors.append(above * pow(below, -1, PRIME) % PRIME)
+    return tuple(factors)

@@ -1,0 +1,98 @@
+"""All parties of a masked phase and its server in one place, with real primitives; a lie changes what is told."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from psephos.agents.masking import Cryptography, signer_of
+from psephos.protocol.masking import Circle, MaskingMove, MaskingParty, MaskingRules, MaskingServer, Said, Told
+from psephos.protocol.mechanisms import wrapped
+
+__all__ = ["PRIMITIVES", "STEPS", "Dealer", "secret_of", "total_of_rows"]
+
+PRIMITIVES = Cryptography()
+STEPS = tuple(move for move in MaskingMove if move is not MaskingMove.BREAK)
+
+Lie = Callable[[MaskingMove, int, Any], Any]
+"""(the step that was closed, a party's place, what it is to hear) → what it is told."""
+
+
+def secret_of(what: str, place: int) -> bytes:
+    return hashlib.sha256(f"{what} of {place}".encode()).digest()
+
+
+def total_of_rows(rows: Sequence[Sequence[int]], places: Sequence[int]) -> tuple[int, ...]:
+    return tuple(wrapped(sum(rows[place][column] for place in places)) for column in range(len(rows[0])))
+
+
+class Dealer:
+    """Plays a masked phase.
+
+    Args:
+        number: of parties.
+        threshold: T.
+        kind: of parties.
+        given: more of the rules.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        threshold: int,
+        *,
+        kind: type[MaskingParty] = MaskingParty,
+        colluders: int = 0,
+        width: int = 2,
+        session: str = "s",
+        circle: Circle | None = None,
+    ) -> None:
+        private = [secret_of("signing key", place) for place in range(number)]
+        keys = tuple(Ed25519PrivateKey.from_private_bytes(own).public_key().public_bytes_raw() for own in private)
+        names = tuple(f"p{place}" for place in range(number))
+        self.rules = MaskingRules(session, "votes", names, keys, threshold, colluders, width, circle)
+        self.signers = [signer_of(own) for own in private]
+        self.parties = [self.party(place, kind) for place in range(number)]
+        self.server = MaskingServer(self.rules, PRIMITIVES)
+        self.said: dict[tuple[int, MaskingMove], Said] = {}
+
+    def party(self, place: int, kind: type[MaskingParty] = MaskingParty) -> MaskingParty:
+        root = secret_of("root", place)
+        return kind(self.rules, place, root=root, sign=self.signers[place], primitives=PRIMITIVES)
+
+    def answer(self, place: int, move: MaskingMove, heard: Any, row: Sequence[int]) -> Said:
+        party = self.parties[place]
+        match move:
+            case MaskingMove.KEYS:
+                return party.keys()
+            case MaskingMove.SHARES:
+                return party.shares(heard)
+            case MaskingMove.MASKED:
+                return party.masked(heard, row)
+            case MaskingMove.CONFIRM:
+                return party.confirm(heard)
+            case _:
+                return party.unmask(heard)
+
+    def run(
+        self,
+        rows: Sequence[Sequence[int]],
+        *,
+        leaves: Mapping[int, MaskingMove] | None = None,
+        lie: Lie = lambda _move, _place, told: told,
+        until: MaskingMove = MaskingMove.UNMASK,
+    ) -> tuple[int, ...]:
+        """Return the sum; parties leave before they answer the step that is theirs, and the server lies."""
+        heard: Mapping[int, Told | None] = dict.fromkeys(range(len(rows)))
+        left = {place: STEPS.index(move) for place, move in (leaves or {}).items()}
+        for number, move in enumerate(STEPS):
+            for place in heard:
+                if left.get(place, len(STEPS)) > number:
+                    said = self.answer(place, move, heard[place], rows[place])
+                    self.said[place, move] = said
+                    self.server.receive(place, said)
+            if move is until and until is not MaskingMove.UNMASK:
+                return ()
+            told = self.server.close()
+            heard = {place: lie(move, place, own) for place, own in told.items()}
+        return self.server.total

@@ -1,0 +1,208 @@
+"""A dealer plays all parties and the server: the sum is that of the survivors, whoever leaves after whichever step."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from masking_dealer import PRIMITIVES, STEPS, Dealer, secret_of, total_of_rows
+from psephos.protocol import ConfigurationError, LocalProtocolError, QuorumError
+from psephos.protocol.masking import (
+    MASKING,
+    Boxes,
+    Circle,
+    Confirmations,
+    MaskingMove,
+    MaskingParty,
+    MaskingRules,
+    MaskingState,
+    NeighborKeys,
+    Shares,
+    Survivors,
+)
+from thoroughness import IS_FULL, draws
+
+ROWS = [[1, -5], [2**62, 7], [2**62, 2**63 - 1], [-(2**63), 40]]
+
+
+def survivors_of(number: int, leaves: dict[int, MaskingMove]) -> list[int]:
+    late = STEPS.index(MaskingMove.MASKED)
+    return [place for place in range(number) if place not in leaves or STEPS.index(leaves[place]) > late]
+
+
+def test_whoever_leaves_of_four_before_each_step_the_sum_is_that_of_the_survivors() -> None:
+    """Three of four are needed."""
+    for leaves in [{}, *({place: move} for place in range(4) for move in STEPS)]:
+        assert Dealer(4, 3).run(ROWS, leaves=leaves) == total_of_rows(ROWS, survivors_of(4, leaves))
+
+
+def test_where_more_of_four_leave_nothing_opens() -> None:
+    """Each of the other 1,275 patterns of four parties and five steps; some of them in a quick run."""
+    patterns = [
+        {place: move for place, move in enumerate(pattern) if move is not None}
+        for pattern in itertools.product([None, *STEPS], repeat=4)
+    ]
+    several = [leaves for leaves in patterns if len(leaves) > 1]
+    assert len(several) == 1_275
+    for leaves in several if IS_FULL else several[::50]:
+        dealer = Dealer(4, 3)
+        with pytest.raises(QuorumError) as caught:
+            dealer.run(ROWS, leaves=leaves)
+        assert caught.value.required == 3
+        assert dealer.server.state is MaskingState.ENDED
+        with pytest.raises(LocalProtocolError, match="nothing is opened before"):
+            _ = dealer.server.total
+
+
+@settings(max_examples=draws(6, full=60))
+@given(st.data())
+def test_sums_of_more_parties(data: st.DataObject) -> None:
+    number = data.draw(st.integers(2, 14))
+    colluders = data.draw(st.integers(0, number - 1))
+    threshold = data.draw(st.integers((number + colluders) // 2 + 1, number))
+    width = data.draw(st.integers(1, 3))
+    row = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=width, max_size=width)
+    rows = data.draw(st.lists(row, min_size=number, max_size=number))
+    leaving = data.draw(st.lists(st.integers(0, number - 1), unique=True, max_size=number - threshold))
+    leaves = {place: data.draw(st.sampled_from(STEPS)) for place in leaving}
+    dealer = Dealer(number, threshold, colluders=colluders, width=width)
+    assert dealer.run(rows, leaves=leaves) == total_of_rows(rows, survivors_of(number, leaves))
+
+
+@pytest.mark.full("a thousand parties: half a minute")
+def test_a_sum_on_a_circle() -> None:
+    number = 1_001
+    circle = Circle(number, 5, 12, b"public")
+    dealer = Dealer(number, 600, circle=circle, width=1)
+    rows = [[3 * place] for place in range(number)]
+    leaves = {place: STEPS[place % 5] for place in range(0, number, 40)}
+    assert dealer.run(rows, leaves=leaves) == total_of_rows(rows, survivors_of(number, leaves))
+
+
+def test_masked_values_look_like_nothing() -> None:
+    """The same row is masked otherwise in another session, and by another party."""
+    first, second = Dealer(3, 2), Dealer(3, 2, session="t")
+    rows = [[1, 1]] * 3
+    for dealer in (first, second):
+        assert dealer.run(rows) == (3, 3)
+    masked = [dealer.said[place, MaskingMove.MASKED] for dealer in (first, second) for place in range(3)]
+    assert len({repr(each) for each in masked}) == 6
+    assert not any("residues=(1, 1)" in repr(each) for each in masked)
+
+
+def test_after_a_restart_the_same_bytes_are_said() -> None:
+    """From the same root and what it heard; nothing else is kept."""
+    dealer = Dealer(4, 3)
+    heard: dict[MaskingMove, object] = {}
+
+    def listen(move: MaskingMove, place: int, told: object) -> object:
+        if place == 1:
+            heard[STEPS[STEPS.index(move) + 1]] = told
+        return told
+
+    dealer.run(ROWS, lie=listen)
+    dealer.parties[1] = dealer.party(1)
+    for move in STEPS:
+        assert dealer.answer(1, move, heard.get(move), ROWS[1]) == dealer.said[1, move]
+    assert dealer.parties[1].state is MaskingState.UNMASKED
+
+
+def test_no_step_is_answered_twice_or_early() -> None:
+    """Each state by each step, as the table has it."""
+    dealer = Dealer(3, 2)
+    heard = {
+        MaskingMove.SHARES: NeighborKeys(()),
+        MaskingMove.MASKED: Boxes(()),
+        MaskingMove.CONFIRM: Survivors(()),
+        MaskingMove.UNMASK: Confirmations(()),
+    }
+    dealer.run([[1, 2]] * 3)
+    for move in STEPS:
+        with pytest.raises(LocalProtocolError, match=f"the step '{move.value}' cannot follow 'unmasked'"):
+            dealer.answer(0, move, heard.get(move), [1, 2])
+    dealer.parties[0] = dealer.party(0)
+    for move in STEPS[1:]:
+        with pytest.raises(LocalProtocolError, match="cannot follow 'new'"):
+            dealer.answer(0, move, heard[move], [1, 2])
+
+
+def test_the_table_is_total_and_ends() -> None:
+    assert set(MASKING) == set(MaskingState)
+    assert [MASKING[state] for state in (MaskingState.UNMASKED, MaskingState.ENDED)] == [{}, {}]
+    for state, moves in MASKING.items():
+        assert len(moves) == 2 or not moves
+        assert moves.get(MaskingMove.BREAK, MaskingState.ENDED) is MaskingState.ENDED
+        assert all(after is not state for after in moves.values())
+
+
+def test_no_secret_is_in_a_repr() -> None:
+    dealer = Dealer(3, 2)
+    dealer.run([[1, 2]] * 3)
+    shares = dealer.said[0, MaskingMove.UNMASK]
+    assert isinstance(shares, Shares)
+    assert repr(shares) == "Shares(of 3 parties)"
+    shown = repr(dealer.parties[0]) + repr(dealer.server) + repr(dealer.rules)
+    assert all(repr(share)[2:10] not in shown for _, share in shares.shares)
+    assert "object at" in repr(dealer.parties[0])
+
+
+@pytest.mark.parametrize(
+    ("number", "threshold", "colluders", "width", "named"),
+    [
+        (
+            4,
+            2,
+            0,
+            1,
+            "threshold must be at most the 4 parties, with 2 \\* threshold > parties \\+ colluders = 4, got 2",
+        ),
+        (40, 27, 14, 1, "= 54, got 27"),
+        (4, 5, 0, 1, "threshold"),
+        (4, 4, 4, 1, "colluders must be in"),
+        (4, 4, -1, 1, "colluders must be in"),
+        (1, 1, 0, 1, "parties must be at least 2"),
+        (4, 3, 0, 0, "width"),
+    ],
+)
+def test_rules_that_do_not_fit_are_refused(number: int, threshold: int, colluders: int, width: int, named: str) -> None:
+    names = tuple(f"p{place}" for place in range(number))
+    keys = tuple(secret_of("key", place) for place in range(number))
+    with pytest.raises(ConfigurationError, match=named):
+        MaskingRules("s", "f", names, keys, threshold, colluders, width)
+
+
+def test_a_roster_with_one_key_or_name_for_two_is_refused() -> None:
+    keys = secret_of("key", 0), secret_of("key", 1)
+    for names, own in (
+        (("a", "a"), keys),
+        (("a", "b"), (keys[0], keys[0])),
+        (("a", "b"), keys[:1]),
+    ):
+        with pytest.raises(ConfigurationError, match="distinct, each with a key of signatures of its own"):
+            MaskingRules("s", "f", names, own, 2, 0, 1)
+    with pytest.raises(ConfigurationError, match="circle must be of the 2 parties"):
+        MaskingRules("s", "f", ("a", "b"), keys, 2, 0, 1, Circle(1_001, 3, 4, b"public"))
+
+
+def test_all_rules_are_in_their_digest() -> None:
+    names, keys = ("a", "b", "c"), tuple(secret_of("key", place) for place in range(4))
+    rules = [
+        MaskingRules("s", "f", names, keys[:3], 2, 0, 1),
+        MaskingRules("t", "f", names, keys[:3], 2, 0, 1),
+        MaskingRules("s", "g", names, keys[:3], 2, 0, 1),
+        MaskingRules("s", "f", ("a", "b", "d"), keys[:3], 2, 0, 1),
+        MaskingRules("s", "f", names, keys[1:], 2, 0, 1),
+        MaskingRules("s", "f", names, keys[:3], 3, 0, 1),
+        MaskingRules("s", "f", names, keys[:3], 3, 1, 1),
+        MaskingRules("s", "f", names, keys[:3], 2, 0, 2),
+    ]
+    assert len({each.digest for each in rules}) == len(rules)
+    assert rules[6].num_honest == 2
+
+
+def test_a_root_and_a_row_have_their_lengths() -> None:
+    dealer = Dealer(3, 2)
+    with pytest.raises(ValueError, match="the root must have 32 bytes, got 31"):
+        MaskingParty(dealer.rules, 0, root=bytes(31), sign=dealer.signers[0], primitives=PRIMITIVES)
+    with pytest.raises(ValueError, match="expected 2 values, got 3"):
+        dealer.run([[1, 2, 3]] * 3)
