@@ -131,12 +131,7 @@ class TableFiles:
     def contents(self) -> list[tuple[Mapping[str, str], int]]:
         """Return of each file what its columns hold, and how many rows it has: those of a CSV are counted by a pass."""
         return [
-            (
-                file.kinds,
-                sum(batch.num_rows for batch in file.read(list(file.kinds)[:1]))
-                if file.num_rows is None
-                else file.num_rows,
-            )
+            (file.kinds, file.num_rows or sum(each.num_rows for each in file.read([*file.kinds][:1])))
             for file in self._files
         ]
 

@@ -42,14 +42,7 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pass found.
-
-    Args:
-        schema: how this is written.
-        asked: the settings that it depends on.
-        files: all that were read, in order.
-        found: by name.
-    """
+    """What a pass over files, in order, found by the settings that it depends on."""
 
     schema: int
     asked: dict[str, Any]
@@ -90,12 +83,11 @@ def remembered(
     found = find()
     _check_unchanged(states, [_state_of(each) for each in (*files.paths, *beside)])
     first, listed = 0, list[ListedFile]()
-    for state, (columns, number) in zip(
-        states, [*files.contents(), *[(dict[str, str](), 0) for _ in beside]], strict=True
-    ):
+    for state, (columns, number) in zip(states, files.contents(), strict=False):
         told = {"columns": dict(columns), "num_rows": number, "first_place": first}
         listed.append(msgspec.structs.replace(state, **told))
         first += number
+    listed += states[len(listed) :]
     kept = Manifest(schema=_SCHEMA, asked=own, files=listed, found=_plain(found))
     with readable(path, field="manifest", what="a file that can be written"):
         path.touch(mode=0o600, exist_ok=False)

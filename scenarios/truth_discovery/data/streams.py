@@ -172,14 +172,10 @@ class _Found:
             named = Rows(
                 CodedColumn(tasks, rows[:, 2]),
                 CodedColumn(labels, rows[:, 3]),
-                functools.partial(self._where, rows),
+                lambda row, own=rows[:, 1]: self.places.where(int(own[row])),
                 workers=CodedColumn(names, rows[:, 0]),
             )
             kept = rows_that_count(
                 named, rows[:, 2], rows[:, 0], rows[:, 3], num_tasks=len(tasks), repeats=self.repeats
             )
             yield rows[kept]
-
-    def _where(self, rows: IntArray, row: int) -> str:
-        """Return where one of some rows stands."""
-        return self.places.where(int(rows[row, 1]))
