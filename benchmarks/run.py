@@ -21,6 +21,7 @@ import denial_of_service
 import durable_sessions
 import elections
 import journals
+import large_files
 import memory
 import multiparty
 import one_server
@@ -43,6 +44,7 @@ _TOPICS: Final[dict[str, Callable[..., Iterator[Row]]]] = {
     "startup": startup.measure,
     "scale": scale.measure,
     "crowd_scale": crowd_scale.measure,
+    "large_files": large_files.measure,
     "preference_files": preference_files.measure,
     "survey_scale": survey_scale.measure,
     "memory": memory.measure,

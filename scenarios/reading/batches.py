@@ -117,7 +117,7 @@ class TableFiles:
         left_out: a column that nobody asks for.
 
     Attributes:
-        first: the first file.
+        paths: the files, in order.
         names: the columns of every file; further ones that only some have do not count.
         num_rows: how many rows there are in all; None where only reading them tells.
 
@@ -137,7 +137,7 @@ class TableFiles:
                 raise ConfigurationError(field=f"{field}.columns.{column}", value=name, allowed=allowed)
         called = {name: column for column, name in columns.items()}
         self._own_names = {called.get(name, name): name for name in own if called.get(name, name) != left_out}
-        self.first = self._files[0].path
+        self.paths = [file.path for file in self._files]
         self.names = [name for name in self._own_names if all(self._own_names[name] in f.kinds for f in self._files)]
         numbers = [file.num_rows for file in self._files]
         self.num_rows = None if None in numbers else sum(number for number in numbers if number is not None)
@@ -178,6 +178,13 @@ class TableFiles:
                 for batch in parts:
                     table = {name: batch.table[column] for name, column in zip(names, own, strict=True)}
                     yield dataclasses.replace(batch, table=table)
+
+    def contents(self) -> list[tuple[Mapping[str, str], int]]:
+        """Return of each file what its columns hold, and how many rows it has: those of a CSV are counted by a pass."""
+        return [
+            (file.kinds, file.num_rows or sum(each.num_rows for each in file.read([*file.kinds][:1])))
+            for file in self._files
+        ]
 
     def counts(self, name: str) -> dict[Any, int]:
         """Return how often each distinct entry stands in a column, in the order of their first rows: one pass over it.

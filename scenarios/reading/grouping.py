@@ -151,10 +151,6 @@ class RowsOnDisk:
         with self._writing(), self._all.open("ab") as file:
             file.write(rows.tobytes())
 
-    def counts(self) -> IntArray:
-        """Return how many rows each code has."""
-        return self._counts
-
     def in_order(self, place_of_code: IntArray) -> Generator[IntArray]:
         """Yield all rows with places instead of codes, by place and then as they came; of one place all together.
 

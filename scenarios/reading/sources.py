@@ -68,11 +68,6 @@ Raises:
 """
 
 
-def _any_parameters(protocol: PhasedProtocol[Any, Any]) -> None:
-    """Allow all parameters."""
-    del protocol
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Batch:
     """Parties that follow each other.
@@ -112,7 +107,7 @@ class PartyStream:
     num_parties: int | None
     open: Callable[[Path], Generator[Batch]]
     fixed: frozenset[str] = frozenset()
-    check: Callable[[PhasedProtocol[Any, Any]], None] = _any_parameters
+    check: Callable[[PhasedProtocol[Any, Any]], None] = lambda _: None
     most_parties: int = _MOST_PARTIES
     pays_alike: bool | None = None
     columns: Mapping[str, Entries] | None = None

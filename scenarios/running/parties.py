@@ -51,8 +51,10 @@ def read_parties(
     allowed = f"a file, a generator, or at least one {role} ({kept})"
     require(parties, f"{role}s", "none", allowed)
     sources = sources_of(protocol)
-    keys = (key for key in sources.paths if key in parties) if isinstance(parties, Mapping) else ()
-    for own in (parties,) if isinstance(parties, str) else (parties[key] for key in keys):
+    given = parties if isinstance(parties, Mapping) else dict[str, Any]()
+    allowed = "left out: it is of files that are read in batches, by `psephos run`"
+    refuse("manifest" in given, f"{role}s.manifest", given.get("manifest"), allowed)
+    for own in (parties,) if isinstance(parties, str) else (given[key] for key in sources.paths if key in given):
         allowed = "one file of text, read at once: many files, Parquet and Arrow are for `psephos run`"
         refuse(isinstance(own, str) and is_columnar(own), f"{role}s", own, allowed)
     match parties:

@@ -21,6 +21,7 @@ from ...reading.batches import TableFiles, is_in_batches
 from ...reading.cells import nearest_multiple, number_of
 from ...reading.conversion import convert
 from ...reading.frames import path_of
+from ...reading.manifests import remembered
 from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
 from ...running.rosters import FINGERPRINT_COLUMN
@@ -52,6 +53,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     abstentions: Literal["absent", "no", "yes"] | None = None
     without: tuple[str, ...] = ()  # lines of these names are no partners, but totals or the like
     decimal: Literal[".", ","] | None = None  # before the decimals of weights; the other one stands between thousands
+    manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
     round_weights: float | None = None  # to a multiple of this, of which each partner has one at least
 
     def __post_init__(self) -> None:
@@ -223,8 +225,12 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
             return _ONE_VOTE
         if parameters.get("public_weights") is not True or "weights" in parameters:
             return {}
-        weights = {number_of(str(weight)) for weight in files.counts(_WEIGHT)}
-        return {"weights": sorted(filter(math.isfinite, weights))}
+
+        def find() -> dict[str, Any]:
+            weights = {number_of(str(weight)) for weight in files.counts(_WEIGHT)}
+            return {"weights": sorted(filter(math.isfinite, weights))}
+
+        return remembered(options.manifest, files, find, asked={"columns": options.columns})
 
     return RowFiles(
         path=options.file,
@@ -239,7 +245,7 @@ SOURCES: Final = PartySources(
     read=load_partners,
     stream=_rows_of_partners,
     like=make_like,
-    paths=("file",),
+    paths=("file", "manifest"),
     published=frozenset({"file"}),
     parameters_of_table=frozenset({"candidates"}),
     implied_parameters=frozenset(_ONE_VOTE),

@@ -31,6 +31,7 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     # In place of rankings, the columns of the alternatives, each with its place: 1 is the best.
     places: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()  # in place of rankings, the columns of the first, the second and further choices
+    manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
     numbered: bool = False  # it has no names: voters are called by their number in it
 
     def __post_init__(self) -> None:

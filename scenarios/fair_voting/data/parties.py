@@ -1,6 +1,7 @@
 """Elections as the voters of a fair voting session."""
 
 import dataclasses
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from ....protocol.phases import Entries
 from ...reading.batches import TableFiles, is_in_batches
 from ...reading.conversion import convert
 from ...reading.frames import path_of
+from ...reading.manifests import remembered
 from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
 from .files import RankingFile, load_rankings
@@ -141,12 +143,19 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
     """
     options: dict[str, Any] = {_FILES[0]: parties} if isinstance(parties, str) else dict(parties)
     path = options.get(_FILES[0])
-    if not isinstance(path, str) or options.keys() - {_FILES[0], "columns"} or not is_in_batches(path):
+    if not isinstance(path, str) or options.keys() - {_FILES[0], "columns", "manifest"} or not is_in_batches(path):
         return None
     table: RankingTable = convert(options, RankingTable, _FIELD)
     groups = dict[str, int]()
 
     def parameters_of(files: TableFiles) -> Mapping[str, Any]:
+        asked = {name: parameters.get(name) for name in ("groups", "alternatives")}
+        find = functools.partial(looked_at, files)
+        found = remembered(table.manifest, files, find, asked={"columns": table.columns, **asked})
+        groups.update((name, place) for place, name in enumerate(found.get("groups", ())))
+        return {name: value for name, value in found.items() if name not in parameters}
+
+    def looked_at(files: TableFiles) -> dict[str, Any]:
         found: dict[str, Any] = {}
         if "group" in files.names:
             numbers = Counter[str]()
@@ -157,12 +166,11 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
                 names = groups_of(list(numbers), named)
             except ConfigurationError as error:  # of a row among the distinct ones, which is nobody's
                 raise ConfigurationError(field="group", value=error.value, allowed=error.allowed) from None
-            groups.update((name, place) for place, name in enumerate(names))
             found = {"groups": names, "group_sizes": [numbers[name] for name in names]}
         if "ranking" in files.names and "alternatives" not in parameters:
             rankings = itertools.chain.from_iterable(batch.table["ranking"] for batch in files.batches(["ranking"]))
             found["alternatives"] = alternatives_of(list(itertools.islice(rankings, RANKINGS_LOOKED_AT)))
-        return {name: value for name, value in found.items() if name not in parameters}
+        return found
 
     def prepared(table: Mapping[str, Entries]) -> dict[str, Entries]:
         if "group" not in table:
@@ -183,7 +191,7 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
 SOURCES: Final = PartySources(
     read=_read,
     stream=_rows_of_voters,
-    paths=("file", "groups_file"),
+    paths=("file", "groups_file", "manifest"),
     path_tables=("group_files",),
     made_up=frozenset({_GENERATOR}),
     published=frozenset(_FILES),

@@ -20,6 +20,7 @@ from ....protocol.moral_preferences.records import GREATEST_FEATURE
 from ....protocol.roles import check_party_name
 from ...reading.batches import RowBatch, TableFiles
 from ...reading.grouping import Names, RowPlaces, RowsOnDisk, hashed, numbers_in
+from ...reading.manifests import remembered
 from .files import CHOICE, RECORD, VOTER, reading_of, records_of
 from .privacy_groups import PrivacyGroups
 from .survey import Survey
@@ -42,7 +43,7 @@ class SurveyStream:
     open: Callable[[Path], Generator[Survey]]  # makes the batches anew; its argument is a folder for temporary files
 
 
-def stream_choices(path: str, groups: PrivacyGroups | None) -> SurveyStream:
+def stream_choices(path: str, groups: PrivacyGroups | None, *, manifest: str = "") -> SurveyStream:
     """Return the voters of a file, a folder or a pattern with the columns voter, record, choice and the features.
 
     Voters are numbered by their first row, and each voter's records likewise, as `read_survey` has them.
@@ -53,16 +54,22 @@ def stream_choices(path: str, groups: PrivacyGroups | None) -> SurveyStream:
     files = TableFiles(path, field=_FIELD, columns={})
     for name in (VOTER, RECORD, CHOICE):
         allowed = f"a column of each file{did_you_mean(name, files.names)}"
-        require(name in files.names, f"column {name!r} of {files.first.name}", "missing", allowed)
+        require(name in files.names, f"column {name!r} of {files.paths[0].name}", "missing", allowed)
     features = tuple(name for name in files.names if name not in {VOTER, RECORD, CHOICE})
-    require(features, f"features of {files.first.name}", "none", "at least one column of numbers")
+    require(features, f"features of {files.paths[0].name}", "none", "at least one column of numbers")
+    found = remembered(manifest, files, functools.partial(_looked_at, files, features), asked={})
+    read = functools.partial(_surveys, files=files, features=features, most=found["max_records"])
+    return SurveyStream(features, found["max_records"], groups, found["voters"], open=read)
+
+
+def _looked_at(files: TableFiles, features: tuple[str, ...]) -> dict[str, int]:
+    """Return the most records of one voter, and the number of voters."""
     most = number = 0
     with tempfile.TemporaryDirectory() as folder:
         for survey in _surveys(Path(folder), files=files, features=features):
             most = max(most, int(survey.records.num_records.max()))
             number += len(survey.voters)
-    read = functools.partial(_surveys, files=files, features=features, most=most)
-    return SurveyStream(features, most, groups, number, open=read)
+    return {"max_records": most, "voters": number}
 
 
 def _surveys(
@@ -101,7 +108,7 @@ def _surveys(
                 allowed = "as they were in the first pass: files are not to change while they are read"
                 largest = int(records.num_records.max())
                 refuse(most is not None and largest > most, "records of one voter", largest, allowed)
-                yield Survey(names[place : place + number], features, records, files.first.name, reading_of(records))
+                yield Survey(names[place : place + number], features, records, files.paths[0].name, reading_of(records))
 
 
 def _numbers_in(batch: RowBatch, name: str) -> FloatArray:

@@ -59,6 +59,7 @@ class ChoicesFile(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields
     """A survey in a CSV file with two lines for each record."""
 
     choices: str  # the file: voter, record, choice (1 or 0), features
+    manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
 
 
 class ResponsesFile(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -183,7 +184,7 @@ _PRICES: Final = frozenset({"epsilon", "epsilons"})
 SOURCES: Final = PartySources(
     read=_read,
     stream=_streamed,
-    paths=("choices", "responses", "epsilons"),
+    paths=("choices", "responses", "epsilons", "manifest"),
     made_up=frozenset({"generator"}),
     published=frozenset({"choices", "responses"}),
     own_parameters=dict.fromkeys(OwnEpsilons.__struct_fields__, _PRICES),

@@ -59,7 +59,8 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
     given = options.pop("groups", None)
     groups: PrivacyGroups | None = None if given is None else convert(given, PrivacyGroups, f"{_FIELD}.groups")
     if "choices" in options:
-        return stream_choices(convert(options, ChoicesFile, _FIELD).choices, groups)
+        file: ChoicesFile = convert(options, ChoicesFile, _FIELD)
+        return stream_choices(file.choices, groups, manifest=file.manifest)
     if "responses" in options:
         return _of_responses(convert(options, StreamedResponses, _FIELD), groups)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")

@@ -39,6 +39,7 @@ class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         truth: a CSV file of what is true: task, truth; only to compare with what is found.
         repeats: which answer counts where a worker answers a task twice with different labels.
         columns: what the file of answers calls task, worker or label, where it calls them otherwise.
+        manifest: keeps what a pass over files of any size finds (`reading.manifests`).
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -48,6 +49,7 @@ class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     truth: str = ""
     repeats: Repeats = "error"
     columns: dict[str, str] = {}
+    manifest: str = ""
 
     def __post_init__(self) -> None:
         for name in self.columns:
@@ -187,7 +189,7 @@ def _unpack(crowd: Any) -> Mapping[str, object] | None:
 SOURCES: Final = PartySources(
     read=_read,
     stream=_streamed,
-    paths=("answers", "truth"),
+    paths=("answers", "truth", "manifest"),
     made_up=frozenset({"stand_in"}),
     published=frozenset({"answers"}),
     parameters_of_table=frozenset({"tasks", "answer_sets", "answer_set_of_task", "max_answers"}),

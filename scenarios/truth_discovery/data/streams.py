@@ -24,9 +24,9 @@ from ...reading.conversion import convert
 from ...reading.files import readable
 from ...reading.frames import path_of
 from ...reading.grouping import Names, RowPlaces, RowsOnDisk
+from ...reading.manifests import remembered
 from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
 from .assembly import Repeats, Rows, assemble, in_order, rows_that_count
-from .crowd import Crowd
 from .files import rows_of
 from .parties import CrowdFile, as_parties, table_of
 
@@ -58,15 +58,17 @@ def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, An
 def _opened(file: CrowdFile, parameters: Mapping[str, Any]) -> PartyStream:
     answers = _Answers(file)
     given: list[list[str]] = convert(parameters.get("answer_sets", []), list[list[str]], "answer_sets")
-    crowd, most, number = answers.looked_at(file, given[0] if len(given) == 1 else None)
-    found = as_parties(crowd)
-    said = {**found.parameters, "max_answers": most}
+    find = functools.partial(answers.looked_at, file, given[0] if len(given) == 1 else None)
+    asked = {"columns": file.columns, "repeats": file.repeats, "answer_sets": given}
+    beside = [path_of(file.truth)] if file.truth else []
+    found = remembered(file.manifest, answers.files, find, asked=asked, beside=beside)
+    said = found["parameters"]
     return PartyStream(
         parameters=said,
         fixed=frozenset(said),
-        num_parties=number,
-        open=functools.partial(answers.batches, crowd=crowd, width=most),
-        gold=found.gold,
+        num_parties=found["workers"],
+        open=functools.partial(answers.batches, parameters=said),
+        gold=found["gold"],
     )
 
 
@@ -75,17 +77,17 @@ class _Answers:
 
     def __init__(self, file: CrowdFile) -> None:
         self._repeats: Repeats = file.repeats
-        self._files = files = TableFiles(file.answers, field=_FIELD, columns=file.columns)
+        self.files = files = TableFiles(file.answers, field=_FIELD, columns=file.columns)
         task = "item" if "item" in files.names and "task" not in files.names else "task"  # as some published files say
         self._columns = (_WORKER, task, _LABEL)
         for name in self._columns:
             allowed = f"a column of each file, or named by {_FIELD}.columns{did_you_mean(name, files.names)}"
-            require(name in files.names, f"column {name!r} of {files.first.name}", "missing", allowed)
+            require(name in files.names, f"column {name!r} of {files.paths[0].name}", "missing", allowed)
         allowed = "left out where answers come in batches: one answer set for all tasks"
-        refuse(_SET in files.names, f"column {_SET!r} of {files.first.name}", "given", allowed)
+        refuse(_SET in files.names, f"column {_SET!r} of {files.paths[0].name}", "given", allowed)
 
-    def looked_at(self, file: CrowdFile, answer_set: Sequence[str] | None) -> tuple[Crowd, int, int]:
-        """Return a crowd of the same tasks and labels, the most tasks of one worker, and the number of workers."""
+    def looked_at(self, file: CrowdFile, answer_set: Sequence[str] | None) -> dict[str, Any]:
+        """Return the parameters that follow from a crowd, the number of its workers, and what is true of its tasks."""
         with tempfile.TemporaryDirectory() as folder, self._read(Path(folder)) as found:
             most = max(int(np.bincount(rows[:, 0]).max()) for rows in found.in_order())
             truths = None
@@ -93,12 +95,15 @@ class _Answers:
                 with readable(path_of(file.truth), field=f"{_FIELD}.truth"):
                     truths = rows_of(path_of(file.truth), are_truths=True)
             crowd = assemble(found.each_once(), truths=truths, repeats="first", answer_sets=answer_set)
-            return crowd, most, len(found.workers)
+            told = as_parties(crowd)
+            parameters = {**told.parameters, "max_answers": most}
+            return {"parameters": parameters, "workers": len(found.workers), "gold": dict(told.gold)}
 
-    def batches(self, folder: Path, *, crowd: Crowd, width: int) -> Generator[Batch]:
+    def batches(self, folder: Path, *, parameters: Mapping[str, Any]) -> Generator[Batch]:
         """Yield the workers by their places."""
-        task_of = {name: code for code, name in enumerate(crowd.tasks)}
-        label_of = {name: code for code, name in enumerate(crowd.answer_sets[0])}
+        width: int = parameters["max_answers"]
+        task_of = {name: code for code, name in enumerate(parameters["tasks"])}
+        label_of = {name: code for code, name in enumerate(parameters["answer_sets"][0])}
         most = max(1, min(_BATCH_WORKERS, _BATCH_ENTRIES // width))
         with self._read(folder) as found:
             tasks, labels = (
@@ -123,7 +128,7 @@ class _Answers:
     @contextlib.contextmanager
     def _read(self, folder: Path) -> Generator["_Found"]:
         """Yield all answers, read once."""
-        with RowsOnDisk(folder, width=4) as rows, contextlib.closing(self._files.batches(self._columns)) as batches:
+        with RowsOnDisk(folder, width=4) as rows, contextlib.closing(self.files.batches(self._columns)) as batches:
             workers, tasks, labels = map(Names, self._columns)
             found = _Found(workers, tasks, labels, RowPlaces(), rows, self._repeats)
             for batch in batches:
@@ -167,14 +172,10 @@ class _Found:
             named = Rows(
                 CodedColumn(tasks, rows[:, 2]),
                 CodedColumn(labels, rows[:, 3]),
-                functools.partial(self._where, rows),
+                lambda row, own=rows[:, 1]: self.places.where(int(own[row])),
                 workers=CodedColumn(names, rows[:, 0]),
             )
             kept = rows_that_count(
                 named, rows[:, 2], rows[:, 0], rows[:, 3], num_tasks=len(tasks), repeats=self.repeats
             )
             yield rows[kept]
-
-    def _where(self, rows: IntArray, row: int) -> str:
-        """Return where one of some rows stands."""
-        return self.places.where(int(rows[row, 1]))

