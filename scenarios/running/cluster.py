@@ -14,8 +14,9 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any, Final
 
 from ...protocol.errors import ConfigurationError, PsephosError, require
+from ..plugins import load
 from .journaling import own_versions
-from .processes import Pool, TaskError, num_cores, work_of
+from .processes import Pool, TaskError, num_cores
 
 __all__ = ["LOCAL", "answer_task", "open_cluster"]
 
@@ -97,9 +98,6 @@ class _Cluster:
 
         for _ in range(2 * self.num_workers + _AHEAD):
             hand()
-        return self._gathered(numbers, hand)
-
-    def _gathered(self, numbers: dict[Any, int], hand: Callable[[], None]) -> Generator[tuple[int, bytes | None]]:
         while numbers:
             for future in self._done_of(numbers):
                 number = numbers.pop(future)
@@ -130,19 +128,15 @@ class _Cluster:
 
 
 def answer_task(module: str, task: bytes, versions: Mapping[str, str]) -> tuple[str, Mapping[str, str], bytes]:
-    """Run by a worker: do a task, as long as it is of the same versions.
+    """Run by a worker: do a task, if it is of these versions; return its address, its versions, and the answer.
 
-    Returns:
-        The worker's address and versions, and the answer.
-
-    Raises:
-        RuntimeError: what somebody should read, whatever was raised, since not every error can travel.
+    RuntimeError: what somebody should read, whatever was raised, since not every error can travel.
     """
     worker = str(importlib.import_module("distributed").get_worker().address)
     if own_versions() != versions:
         return worker, own_versions(), b""
     try:
-        return worker, versions, work_of(module)(task)
+        return worker, versions, load(f"{module}:work", Callable, field="task", name=module)(task)
     except Exception as error:  # noqa: BLE001  a plugin's own among them
         said = str(error) if isinstance(error, PsephosError) else f"{type(error).__name__}: {error}"
         raise RuntimeError(f"{said} (worker {worker}, {_TRIES} times)") from None
@@ -152,7 +146,7 @@ def _check_versions(worker: str, versions: Any) -> None:
     own = own_versions()
     said = ", ".join(f"{name} {version}" for name, version in own.items())
     for name, version in own.items():
-        found = versions.get(name) if isinstance(versions, Mapping) else str(versions)
+        found: object = versions[name] if isinstance(versions, dict) else str(versions)
         allowed = f"as here ({said})"
         require(found == version, f"{name} of worker {worker}", found, allowed)
 
@@ -160,7 +154,8 @@ def _check_versions(worker: str, versions: Any) -> None:
 def _said(error: BaseException) -> str:
     if type(error).__name__ == "KilledWorker":
         last: Any = getattr(error, "last_worker", None)
-        return f"each of {_TRIES} workers that ran it died (the last: {last.address})"
+        number = int(getattr(error, "allowed_failures", 0)) + 1
+        return f"each of {number} workers that ran it died (the last: {last.address})"
     return str(error)
 
 
