@@ -11,7 +11,7 @@ import importlib
 import logging
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ...protocol.errors import ConfigurationError, PsephosError, require
 from ..plugins import load
@@ -46,7 +46,8 @@ def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
     """
     allowed = "left out; or pip install 'psephos[cluster]'"
     require(distributed := _imported(), "--cluster", address, allowed)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it has to say is said in one line
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what it has to say is said in one line
     with contextlib.ExitStack() as stack:
         where: Any = address
         if address == LOCAL:
@@ -103,9 +104,11 @@ class _Cluster:
                 number = numbers.pop(future)
                 if future.status == "error":
                     raise TaskError(_said(future.exception()), number=number)
-                if future.status != "finished":
-                    raise TaskError(f"the scheduler {self._address} is gone, or was restarted", number=number)
-                worker, versions, answer = future.result()
+                try:
+                    worker, versions, answer = future.result()
+                except (OSError, self._distributed.CancelledError):
+                    said = f"the scheduler {self._address} is gone, or was restarted"
+                    raise TaskError(said, number=number) from None
                 _check_versions(worker, versions)
                 hand()
                 yield number, answer
@@ -146,7 +149,7 @@ def _check_versions(worker: str, versions: Any) -> None:
     own = own_versions()
     said = ", ".join(f"{name} {version}" for name, version in own.items())
     for name, version in own.items():
-        found: object = versions[name] if isinstance(versions, dict) else str(versions)
+        found = cast("dict[str, str]", versions).get(name) if isinstance(versions, dict) else str(versions)
         allowed = f"as here ({said})"
         require(found == version, f"{name} of worker {worker}", found, allowed)
 
