@@ -158,8 +158,8 @@ def trials(
         of_each = setting_of(first.protocol, len(first.names)) if len(prepared) == 1 else facts[0]
         setting = f"{of_each} · {number_of_trials(measured)} trials{' of each cell' if len(prepared) > 1 else ''}"
         with reporting(folder, wanted=with_report, command=given_command()):
-            how = {"pictures": pictures, "form": form, "wanted": wanted}
-            write_trials(folder, measured, name=name, title=title, setting=setting, **how)
+            said = {"name": name, "title": title, "setting": setting, "form": form}
+            write_trials(folder, measured, **said, pictures=pictures, wanted=wanted)
         journal.drop()
     if as_json:
         print_json(summary_in_json(measured, name=name, wanted=wanted))

@@ -1,6 +1,7 @@
 """`run`, `scenarios` and `ledger`: whole sessions in one process, and what they leave."""
 
 import contextlib
+import functools
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,16 +110,18 @@ def run(
         check_sharded(resolved)
     with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
         folder = make_folder(out, resolved.scenario.name, resume=resume)
-        how = {"as_json": as_json, "verbose": verbose, "pictures": pictures, "with_report": with_report}
+        run_it = functools.partial(
+            _run, resolved, folder, as_json=as_json, verbose=verbose, pictures=pictures, with_report=with_report
+        )
         with opened_pool(cluster) as pool:
             if pool is None:
-                _run(resolved, folder, **how)
+                run_it()
                 return
             if seed is None:
                 seed = seed_of(resolved) if resume is None else seed_in(resume)
             sharded = Sharded(resolved, pool, folder.path, seed=seed, resumes=resume is not None)
             with contextlib.closing(sharded.journal):
-                _run(resolved, folder, **how, sharded=sharded)
+                run_it(sharded=sharded)
                 sharded.journal.drop()
 
 

@@ -35,7 +35,7 @@ from ..running.by_arrays import run_arrays
 from ..running.config import Scenario
 from ..running.journaling import ConflictingCopyError, Journal, own_versions
 from ..running.parties import sources_of
-from ..running.processes import Pool, named_answers, num_cores, open_pool, working
+from ..running.processes import Pool, Processes, named_answers, num_cores, working
 from ..running.progress import OnStep
 from ..running.resolution import Local, Streamed, resolve
 from ..running.results import expect_traffic, traffic_of
@@ -72,7 +72,6 @@ CHECKS: Final = tuple(round(10 ** (2 + place / 10)) for place in range(30))
 """After how many trials it is looked whether a wanted error is reached: 100, 126, 158 and so on."""
 _SECONDS_THAT_PAY: Final = 8.0  # of all trials: with less to do, another process would hardly have started
 _SECONDS_OF_STEP: Final = 0.25  # between two looks at how far trials are
-_SHARES_EACH: Final = 8  # of a process, so that all end at much the same time
 _MOST_SECONDS: Final = 30.0  # that an interruption loses
 _LEAST_SECONDS: Final = 1e-6
 _Range: TypeAlias = tuple[int, int, int]  # a cell's place, its first trial, and the one after the last
@@ -326,27 +325,26 @@ def run_trials(
         found[place].take(first, bench.run(range(first, first + 1)))
         seconds.append(time.perf_counter() - started)
     ends = dict[int, int]()
-    with contextlib.ExitStack() as stack:
-        for end in _ends(first, trials, wanted):
-            still = [place for place in range(len(cells)) if place not in ends]
-            missing = [(place, *each) for place in still for each in found[place].missing(first, end)]
-            work = sum(seconds[place] * (stop - start) for place, start, stop in missing)
-            if pool is None and (workers > 1 or (not workers and num_cores() > 1 and work >= _SECONDS_THAT_PAY)):
-                pool = stack.enter_context(open_pool(min(workers or num_cores(), len(missing) * trials)))
-            shares = list(_shares(missing, seconds, pool, work))
-            done, total = 0, sum(stop - start for _, start, stop in missing)
-            for (place, start, stop), answer in _answers(cells, benches, shares, pool):
-                if on_progress is not None:
-                    words = ", ".join(f"{key} = {value}" for key, value in cells[place].settings)
-                    on_progress(f"{words or cells[place].scenario.name}: {end - first:,} trials", done, total)
-                found[place].take(start, answer)
-                done += stop - start
-                if journal is not None:
-                    journal.add(f"{place} {start}", msgspec.msgpack.encode(found[place].of(start, stop)))
-            for place in still:
-                measured = _measured(cells[place], benches[place], found[place].of(first, end))
-                if end == first + trials or (wanted is not None and wanted.is_reached(measured)):
-                    ends[place] = end
+    for end in _ends(first, trials, wanted):
+        still = [place for place in range(len(cells)) if place not in ends]
+        missing = [(place, *each) for place in still for each in found[place].missing(first, end)]
+        work = sum(seconds[place] * (stop - start) for place, start, stop in missing)
+        if pool is None and (workers > 1 or (not workers and num_cores() > 1 and work >= _SECONDS_THAT_PAY)):
+            pool = Processes(workers or num_cores())
+        shares = list(_shares(missing, seconds, pool, work))
+        done, total = 0, sum(stop - start for _, start, stop in missing)
+        for (place, start, stop), answer in _answers(cells, benches, shares, pool):
+            if on_progress is not None:
+                words = ", ".join(f"{key} = {value}" for key, value in cells[place].settings)
+                on_progress(f"{words or cells[place].scenario.name}: {end - first:,} trials", done, total)
+            found[place].take(start, answer)
+            done += stop - start
+            if journal is not None:
+                journal.add(f"{place} {start}", msgspec.msgpack.encode(found[place].of(start, stop)))
+        for place in still:
+            measured = _measured(cells[place], benches[place], found[place].of(first, end))
+            if end == first + trials or (wanted is not None and wanted.is_reached(measured)):
+                ends[place] = end
     return [
         _measured(cell, bench, own.of(first, ends[place]))
         for place, (cell, bench, own) in enumerate(zip(cells, benches, found, strict=True))
@@ -369,7 +367,7 @@ def _shares(
     """Yield missing trials in shares of as many seconds as pay; without a pool each is of one cell."""
     least = _SECONDS_OF_STEP
     if pool is not None:
-        least = max(pool.least_seconds, min(work / (_SHARES_EACH * pool.num_workers), _MOST_SECONDS))
+        least = max(pool.least_seconds, min(work / pool.num_workers, _MOST_SECONDS))
     share, room = list[_Range](), least
     for place, start, stop in missing:
         while start < stop:

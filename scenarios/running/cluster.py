@@ -11,11 +11,12 @@ import importlib
 import logging
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ...protocol.errors import ConfigurationError, PsephosError, require
+from ..plugins import load
 from .journaling import own_versions
-from .processes import Pool, TaskError, num_cores, work_of
+from .processes import Pool, TaskError, num_cores
 
 __all__ = ["LOCAL", "answer_task", "open_cluster"]
 
@@ -45,7 +46,8 @@ def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
     """
     allowed = "left out; or pip install 'psephos[cluster]'"
     require(distributed := _imported(), "--cluster", address, allowed)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it has to say is said in one line
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what it has to say is said in one line
     with contextlib.ExitStack() as stack:
         where: Any = address
         if address == LOCAL:
@@ -97,17 +99,16 @@ class _Cluster:
 
         for _ in range(2 * self.num_workers + _AHEAD):
             hand()
-        return self._gathered(numbers, hand)
-
-    def _gathered(self, numbers: dict[Any, int], hand: Callable[[], None]) -> Generator[tuple[int, bytes | None]]:
         while numbers:
             for future in self._done_of(numbers):
                 number = numbers.pop(future)
                 if future.status == "error":
                     raise TaskError(_said(future.exception()), number=number)
-                if future.status != "finished":
-                    raise TaskError(f"the scheduler {self._address} is gone, or was restarted", number=number)
-                worker, versions, answer = future.result()
+                try:
+                    worker, versions, answer = future.result()
+                except (OSError, self._distributed.CancelledError):
+                    said = f"the scheduler {self._address} is gone, or was restarted"
+                    raise TaskError(said, number=number) from None
                 _check_versions(worker, versions)
                 hand()
                 yield number, answer
@@ -130,19 +131,15 @@ class _Cluster:
 
 
 def answer_task(module: str, task: bytes, versions: Mapping[str, str]) -> tuple[str, Mapping[str, str], bytes]:
-    """Run by a worker: do a task, as long as it is of the same versions.
+    """Run by a worker: do a task, if it is of these versions; return its address, its versions, and the answer.
 
-    Returns:
-        The worker's address and versions, and the answer.
-
-    Raises:
-        RuntimeError: what somebody should read, whatever was raised, since not every error can travel.
+    RuntimeError: what somebody should read, whatever was raised, since not every error can travel.
     """
     worker = str(importlib.import_module("distributed").get_worker().address)
     if own_versions() != versions:
         return worker, own_versions(), b""
     try:
-        return worker, versions, work_of(module)(task)
+        return worker, versions, load(f"{module}:work", Callable, field="task", name=module)(task)
     except Exception as error:  # noqa: BLE001  a plugin's own among them
         said = str(error) if isinstance(error, PsephosError) else f"{type(error).__name__}: {error}"
         raise RuntimeError(f"{said} (worker {worker}, {_TRIES} times)") from None
@@ -152,7 +149,7 @@ def _check_versions(worker: str, versions: Any) -> None:
     own = own_versions()
     said = ", ".join(f"{name} {version}" for name, version in own.items())
     for name, version in own.items():
-        found = versions.get(name) if isinstance(versions, Mapping) else str(versions)
+        found = cast("dict[str, str]", versions).get(name) if isinstance(versions, dict) else str(versions)
         allowed = f"as here ({said})"
         require(found == version, f"{name} of worker {worker}", found, allowed)
 
@@ -160,7 +157,8 @@ def _check_versions(worker: str, versions: Any) -> None:
 def _said(error: BaseException) -> str:
     if type(error).__name__ == "KilledWorker":
         last: Any = getattr(error, "last_worker", None)
-        return f"each of {_TRIES} workers that ran it died (the last: {last.address})"
+        number = int(getattr(error, "allowed_failures", 0)) + 1
+        return f"each of {number} workers that ran it died (the last: {last.address})"
     return str(error)
 
 

@@ -1,8 +1,8 @@
 """What of a long run is finished, on disk as it comes, so that a run that was interrupted goes on where it was.
 
-A line of `finished.jsonl` says of what run it is; each further one has a part's key and its answer. Whoever is killed
-leaves half a line at most, which is dropped. A part that comes twice must be the same, or the run stops: parts are
-pure, and their noise is addressed.
+A line of `finished.jsonl` says of what run it is; each further one has a part's key, its answer, and a digest. Whoever
+is killed leaves half a line at most, which is dropped. A part that comes twice must be the same, or the run stops:
+parts are pure, and their noise is addressed.
 """
 
 import functools
@@ -18,7 +18,7 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError, JournalError, PsephosError, require
 
-__all__ = ["FINISHED", "ConflictingCopyError", "Journal", "own_versions", "read_heading", "seed_in"]
+__all__ = ["FINISHED", "ConflictingCopyError", "Journal", "own_versions", "seed_in"]
 
 FINISHED: Final = "finished.jsonl"
 """The file's name; it goes when the run's results are there."""
@@ -29,33 +29,16 @@ class ConflictingCopyError(PsephosError):
     """A part of a run came out otherwise than another time."""
 
     def __init__(self, part: str) -> None:
-        super().__init__(
-            f"{part} came out otherwise than before: parts are pure, so that nobody knows which copy is right"
-        )
-
-
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part that is finished."""
-
-    key: str
-    answer: bytes
-    sum: str
-
-    @classmethod
-    def of(cls, key: str, answer: bytes) -> "_Line":
-        return cls(key, answer, hashlib.sha256(key.encode() + answer).hexdigest()[:16])
+        super().__init__(f"{part} came out otherwise than before: it is pure, so that nobody knows which copy is right")
 
 
 class Journal:
-    """The parts of a run that are finished, by their keys.
+    """The parts of a run that are finished: `finished` has their answers by their keys.
 
     Args:
         folder: the run's.
         heading: of what run it is: its facts, all of which have to be those of the run that goes on with it.
         resumes: whether it is there already, or made.
-
-    Attributes:
-        finished: the answers, by the parts' keys.
 
     Raises:
         ConfigurationError: there is none in the folder, or it is of another run.
@@ -66,35 +49,32 @@ class Journal:
     def __init__(self, folder: Path, heading: Mapping[str, str], *, resumes: bool) -> None:
         self._path = folder / FINISHED
         self.finished: dict[str, bytes] = {}
-        if resumes:
-            known = read_heading(folder)
-            for name, own in heading.items():
-                allowed = f"the folder of this run: its {name} is {known.get(name)!r}, and not {own!r}"
-                require(known.get(name) == own, "--resume", str(folder), allowed)
-            size = self._read(self._path.read_bytes())
+        size = self._read(folder, heading) if resumes else 0
         flags = os.O_WRONLY | os.O_NOFOLLOW | (0 if resumes else os.O_CREAT | os.O_EXCL)
         self._file = os.fdopen(os.open(self._path, flags, 0o600), "wb", buffering=0)
-        if resumes:
-            self._file.truncate(size)
-            self._file.seek(size)
-        else:
-            self._write(msgspec.json.encode(heading))
+        self._file.truncate(size)
+        self._file.seek(size)
+        if not resumes:
+            self._write(heading)
 
-    def _read(self, data: bytes) -> int:
+    def _read(self, folder: Path, heading: Mapping[str, str]) -> int:
         """Take up all whole lines; return how many bytes they are."""
-        lines = data.splitlines(keepends=True)
-        size = len(lines[0])
-        for number, line in enumerate(lines[1:], start=2):
+        known = _heading_in(folder)
+        for name, own in heading.items():
+            allowed = f"the folder of this run: its {name} is {known.get(name)!r}, and not {own!r}"
+            require(known.get(name) == own, "--resume", str(folder), allowed)
+        first, *lines = self._path.read_bytes().splitlines(keepends=True)
+        size = len(first)
+        for number, line in enumerate(lines, start=2):
             try:
-                found = msgspec.json.decode(line, type=_Line)
-                is_whole = line.endswith(b"\n") and found == _Line.of(found.key, found.answer)
+                key, answer, digest = msgspec.json.decode(line, type=tuple[str, bytes, str])
             except (msgspec.DecodeError, UnicodeDecodeError):
-                is_whole = False
-            if not is_whole and number == len(lines):
-                break
-            if not is_whole:
+                key, answer, digest = "", b"", ""
+            if digest != _digest_of(key, answer) or not line.endswith(b"\n"):
+                if number == len(lines) + 1:
+                    break
                 raise JournalError(f"is damaged at line {number}", path=str(self._path))
-            self._take(found.key, found.answer)
+            self._take(key, answer)
             size += len(line)
         return size
 
@@ -107,11 +87,11 @@ class Journal:
         is_new = key not in self.finished
         self._take(key, answer)
         if is_new:
-            self._write(msgspec.json.encode(_Line.of(key, answer)))
+            self._write((key, answer, _digest_of(key, answer)))
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, line: object) -> None:
+        rest = memoryview(msgspec.json.encode(line) + b"\n")
         try:
-            rest = memoryview(line + b"\n")
             while rest:
                 rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
@@ -129,23 +109,22 @@ class Journal:
         self._path.unlink()
 
 
-def read_heading(folder: Path) -> dict[str, str]:
-    """Return of what run a folder's journal is.
+def _digest_of(key: str, answer: bytes) -> str:
+    return hashlib.sha256(key.encode() + answer).hexdigest()[:16]
 
-    Raises:
-        ConfigurationError: there is none.
-    """
-    allowed = f"the folder of a run that was interrupted, with a {FINISHED}"
+
+def _heading_in(folder: Path) -> dict[str, str]:
     try:
         with (folder / FINISHED).open("rb") as file:
             return msgspec.json.decode(file.readline(), type=dict[str, str])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        allowed = f"the folder of a run that was interrupted, with a {FINISHED}"
         raise ConfigurationError(field="--resume", value=str(folder), allowed=allowed) from None
 
 
 def seed_in(folder: Path) -> int:
     """Return the seed of a run that was interrupted; ConfigurationError: the folder is of none."""
-    said = read_heading(folder).get("seed", "")
+    said = _heading_in(folder).get("seed", "")
     require(said.isdecimal(), "--resume", str(folder), "the folder of a run that was interrupted, whose seed it says")
     return int(said)
 

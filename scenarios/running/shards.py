@@ -31,7 +31,7 @@ from .processes import Pool, named_answers, working
 from .resolution import Local, Streamed, make_protocol
 from .streams import StreamedInputs, batches_of, row_files_of
 
-__all__ = ["Sharded", "check_sharded", "work"]
+__all__ = ["Sharded", "check_sharded", "missing_of", "shards_of", "work"]
 
 _WARNING: Final = (
     "simulation only: holds tallies without the server's noise, and the seed that takes the others' off again"
@@ -118,13 +118,7 @@ class Sharded:
     def tally(
         self, resolved: Streamed, streamed: StreamedInputs, *, seed: int, on_batch: Callable[[int], None]
     ) -> list[Tally]:
-        """Return each phase's tally of all parties.
-
-        Args:
-            resolved: what is run.
-            streamed: is told how many parties were tallied, and of which public rows.
-            seed: of the simulated noise.
-            on_batch: told how many parties are tallied.
+        """Return each phase's tally of all parties; `streamed` and `on_batch` are told how many there are so far.
 
         Raises:
             ConfigurationError: as `StreamedInputs`, or a finished shard is none of these files'.
@@ -145,7 +139,7 @@ class Sharded:
 
         for answer in journal.finished.values():
             take(answer)
-        missing = _missing(self._pieces, [(int(key.split()[0]), int(key.split()[1])) for key in journal.finished])
+        missing = missing_of(self._pieces, [(int(key.split()[0]), int(key.split()[1])) for key in journal.finished])
 
         def tally(shards: list[list[Piece]]) -> float:
             seconds = 0.0
@@ -157,7 +151,7 @@ class Sharded:
 
         if missing:
             of_row = tally([missing[:1]]) / missing[0].num_rows
-            tally(list(_shards(missing[1:], math.ceil(pool.least_seconds / of_row))))
+            tally(list(shards_of(missing[1:], math.ceil(pool.least_seconds / of_row))))
         streamed.check_numbers()
         return [tally.all() for tally in merged]
 
@@ -166,7 +160,7 @@ def _key_of(shard: Sequence[Piece]) -> str:
     return f"{shard[0].first} {shard[-1].first + shard[-1].num_rows}"
 
 
-def _missing(pieces: Sequence[Piece], finished: Sequence[tuple[int, int]]) -> list[Piece]:
+def missing_of(pieces: Sequence[Piece], finished: Sequence[tuple[int, int]]) -> list[Piece]:
     """Return the pieces that no finished shard holds, none of which ends in the midst of one, or meets another."""
     starts = {piece.first: number for number, piece in enumerate(pieces)} | {
         pieces[-1].first + pieces[-1].num_rows: len(pieces)
@@ -181,7 +175,7 @@ def _missing(pieces: Sequence[Piece], finished: Sequence[tuple[int, int]]) -> li
     return [*found, *pieces[at:]]
 
 
-def _shards(pieces: Sequence[Piece], num_rows: int) -> Iterator[list[Piece]]:
+def shards_of(pieces: Sequence[Piece], num_rows: int) -> Iterator[list[Piece]]:
     """Yield runs of pieces of so many rows each, the last of a run may have fewer."""
     shard, rows = list[Piece](), 0
     for piece in pieces:

@@ -507,7 +507,7 @@ def test_interrupted_trials_go_on_to_the_same_files(
         ended = psephos("trials", *words, "--seed", "5", "--out", "half", "--no-pictures")
     assert ended.status == 130
     assert "half keeps finished.jsonl: --resume half goes on" in ended.err
-    other = psephos("trials", *words[:-4], "--trials", "30", "--set", "epsilon=1", "--resume", "half")
+    other = psephos("trials", *words, "--set", "partners.count=21", "--resume", "half")
     assert (other.status, other.err.count("\n")) == (2, 1)
     (tmp_path / "empty").mkdir()
     none = psephos("trials", *words, "--resume", "empty")

@@ -1,5 +1,7 @@
 """A cluster of real Dask workers: the bits of one process, through workers that die, and each refusal in one line."""
 
+import contextlib
+import json
 import os
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
@@ -12,6 +14,7 @@ from psephos.scenarios import load_scenario
 from psephos.scenarios.experiments.trials import Cell, MeasuredCell, prepare, run_trials
 from psephos.scenarios.running import cluster
 from psephos.scenarios.running.cluster import open_cluster
+from psephos.scenarios.running.journaling import own_versions
 from psephos.scenarios.running.processes import Pool, TaskError, named_answers
 
 pytest.importorskip("distributed", reason="distributed, the extra `cluster`, is not installed")
@@ -70,7 +73,7 @@ def test_a_task_that_fails_is_named_with_its_reason_and_its_worker(two: Pool) ->
 
 @pytest.mark.bad_input("a cluster that is not there, or of another version")
 def test_a_worker_of_another_version_is_refused_by_name(two: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    own, here = cluster.own_versions(), os.getpid()
+    own, here = own_versions(), os.getpid()
 
     def versions() -> dict[str, str]:
         return {**own, "psephos": "9.9"} if os.getpid() == here else own
@@ -96,3 +99,40 @@ def test_without_dask_a_cluster_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(cluster, "_imported", lambda: None)
     with pytest.raises(ConfigurationError, match=r"pip install 'psephos\[cluster\]'"), open_cluster("local"):
         pass
+
+
+def test_a_run_over_files_has_the_same_bytes_on_one_worker_and_through_a_killed_one(
+    psephos: Psephos, two: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the command line: alone, on a cluster of its own, and on two workers of which one dies."""
+    pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    (tmp_path / "votes").mkdir()
+    for number in range(4):
+        rows = range(100 * number, 100 * number + 100)
+        table = pyarrow.table({"weight": [1 + row % 3 for row in rows], "roof": [row % 5 < 2 for row in rows]})
+        parquet.write_table(table, tmp_path / "votes" / f"{number}.parquet", row_group_size=40)
+    content: dict[str, Any] = {"protocol": "dpwevote", "partners": {"file": "votes"}}
+    content["parameters"] = {"candidates": ["roof"], "variant": "joint", "epsilon": 1.0, "weights": [1, 2, 3]}
+    (tmp_path / "v.json").write_text(json.dumps({"name": "v", **content}))
+    words = ["run", "v.json", "--seed", "5", "--no-pictures", "--no-report"]
+    assert psephos(*words, "--out", "alone").status == 0
+    ended = psephos(*words, "--out", "one", "--cluster", "local")
+    assert ended.status == 0, ended.err
+
+    flag = tmp_path / "died"
+
+    def opened(address: str, *, workers: int) -> contextlib.nullcontext[Dying]:
+        del address, workers
+        return contextlib.nullcontext(Dying(two, flag))
+
+    monkeypatch.setattr(cluster, "open_cluster", opened)
+    assert psephos(*words, "--out", "dying", "--cluster", "tcp://there").status == 0
+    assert flag.exists()
+    for name in ("result.json", "ledger.jsonl", "estimates.csv"):
+        assert len({Path(folder, name).read_bytes() for folder in ("alone", "one", "dying")}) == 1
+    assert not Path("one/finished.jsonl").exists()
+
+    for more in (["--resume", "one"], ["--resume", "one", "--cluster", "tcp://there"]):
+        refused = psephos(*words, *more)
+        assert refused.status == 2
+        assert "resume" in refused.err

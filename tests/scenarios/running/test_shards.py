@@ -13,7 +13,6 @@ from psephos.scenarios import Streamed, load_scenario, resolve, run_session
 from psephos.scenarios.reading.batches import Piece, TableFiles
 from psephos.scenarios.running import shards
 from psephos.scenarios.running.journaling import FINISHED, ConflictingCopyError
-from psephos.scenarios.running.processes import work_of
 from psephos.scenarios.running.record import SessionRecord
 from psephos.scenarios.running.shards import Sharded
 
@@ -36,7 +35,7 @@ class Here:
             if self.done == self.most:
                 raise KeyboardInterrupt
             self.done += 1
-            yield number, work_of(module)(task)
+            yield number, shards.work(task)
 
 
 def write_all(folder: Path, form: str = "parquet") -> None:
@@ -154,8 +153,8 @@ def test_a_run_of_other_noise_parameters_or_files_is_refused_by_name() -> None:
 def test_finished_shards_that_overlap_or_are_no_pieces_are_refused(places: list[tuple[int, int]], allowed: str) -> None:
     pieces = [Piece("p", number, 4 * number, 4, (0, 0)) for number in range(10)]
     with pytest.raises(ConfigurationError, match=allowed):
-        shards._missing(pieces, places)
-    assert shards._missing(pieces, [(4, 12), (36, 40)]) == [pieces[0], *pieces[3:9]]
+        shards.missing_of(pieces, places)
+    assert shards.missing_of(pieces, [(4, 12), (36, 40)]) == [pieces[0], *pieces[3:9]]
 
 
 @pytest.mark.bad_input("files that change while a cluster reads them, or that are there twice")
@@ -191,10 +190,10 @@ def test_a_second_answer_that_differs_stops_the_run() -> None:
 
 def test_tasks_are_as_large_as_a_pool_asks_for() -> None:
     pieces = [Piece("p", number, 4 * number, 4, (0, 0)) for number in range(10)]
-    sizes = [sum(piece.num_rows for piece in shard) for shard in shards._shards(pieces, 10)]
+    sizes = [sum(piece.num_rows for piece in shard) for shard in shards.shards_of(pieces, 10)]
     assert sizes == [12, 12, 12, 4]
     apart = [*pieces[:2], *pieces[3:]]
-    assert [[piece.number for piece in shard] for shard in shards._shards(apart, 12)] == [
+    assert [[piece.number for piece in shard] for shard in shards.shards_of(apart, 12)] == [
         [0, 1],
         [3, 4, 5],
         [6, 7, 8],
