@@ -82,9 +82,9 @@ def test_a_pass_is_made_once_and_found_again(protocol: str, monkeypatch: pytest.
     passes: list[str] = []
     read = TableFiles.batches
 
-    def counted(files: TableFiles, names: Any) -> Any:
+    def counted(files: TableFiles, names: Any, **pieces: Any) -> Any:
         passes.append(str(names))
-        return read(files, names)
+        return read(files, names, **pieces)
 
     monkeypatch.setattr(TableFiles, "batches", counted)
     again = resolved(protocol)
