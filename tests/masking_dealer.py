@@ -7,7 +7,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from psephos.agents.masking import Cryptography, signer_of
 from psephos.protocol.masking import Circle, MaskingMove, MaskingParty, MaskingRules, MaskingServer, Said, Told
-from psephos.protocol.mechanisms import wrapped
+from psephos.protocol.mechanisms.polya import wrapped
 
 __all__ = ["PRIMITIVES", "STEPS", "Dealer", "secret_of", "total_of_rows"]
 

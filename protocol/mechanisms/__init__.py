@@ -40,7 +40,7 @@ from .joint_law import (
 )
 from .joint_rankings import MAX_JOINT_GROUPS, JointPair, JointPosition, JointRanking, JointScores
 from .mechanism import FiniteMechanism, Mechanism, OnArrays, PostProcessed, Prepared, RowMechanism
-from .polya import PolyaShare, share_log_law, wrapped
+from .polya import PolyaShare, share_log_law
 from .randomized_response import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
 from .rankings import (
     MAX_ALTERNATIVES,
@@ -141,5 +141,4 @@ __all__ = [
     "two_point",
     "uniform_for",
     "uniform_of_loss",
-    "wrapped",
 ]

@@ -75,8 +75,12 @@ def share_log_law(*, scale: float, planned: int, num_shares: int = 1) -> FloatAr
     of which the law is the solution that falls. Taken downwards from far beyond, all others fade.
 
     Raises:
+        ConfigurationError: the scale is below 1/16, or a number of shares below 1.
         NotImplementedError: the scale is above 2¹⁴: it takes too long.
     """
+    require(_LEAST_SCALE <= scale < math.inf, "scale", scale, "at least 1/16 grid step, and finite")
+    require(planned >= 1, "planned", planned, "at least 1")
+    require(num_shares >= 1, "num_shares", num_shares, "at least 1")
     if scale > _MOST_OF_LAW:
         raise NotImplementedError(f"the law of noise shares is worked out for scales up to 2**14, got {scale:g}")
     return _log_law(scale, num_shares / planned)
@@ -159,11 +163,10 @@ class PolyaShare(Mechanism, ExactMechanism):
         return SharedDiscreteLaplace(self.scale, self.sensitivity, self.planned, honest, max(num_values, 1))
 
     @exact_arguments
-    def privacy(self, num_values: int = 1, *, honest: int | None = None) -> float:
-        """Return the proven loss of the sum (ε, nats), with as many honest shares as planned unless given."""
-        given = self.planned if honest is None else honest
+    def privacy(self, num_values: int = 1, *, honest: int) -> float:
+        """Return the proven loss of a sum of rows of so many values, with so many honest shares (ε, nats)."""
         return shared_laplace_loss(
-            scale=self.scale, sensitivity=self.sensitivity, planned=self.planned, honest=given, width=num_values
+            scale=self.scale, sensitivity=self.sensitivity, planned=self.planned, honest=honest, width=num_values
         )
 
     @exact_arguments

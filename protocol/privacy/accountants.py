@@ -87,8 +87,11 @@ class Accountant(abc.ABC):
             case SharedDiscreteLaplace():
                 if self._relation is not NeighboringRelation.REPLACE_ONE:
                     raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
-                if not event.scale > 0 or min(event.sensitivity, event.honest, event.planned - 1, event.width - 1) < 0:
-                    reason = "scale must be > 0, sensitivity and honest >= 0, planned and width >= 1"
+                if (
+                    not 0 < event.scale < math.inf
+                    or min(event.sensitivity, event.honest, event.planned - 1, event.width - 1) < 0
+                ):
+                    reason = "scale must be > 0 and finite, sensitivity and honest >= 0, planned and width >= 1"
                     raise self._refusal(event, reason)
             case NoRelease() | NonPrivate():
                 pass

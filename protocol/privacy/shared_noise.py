@@ -24,6 +24,7 @@ import numpy as np
 
 from ..arguments import exact_arguments
 from ..elementary import exp, expm1, ln
+from ..errors import require
 
 __all__ = ["shared_laplace_loss"]
 
@@ -48,7 +49,18 @@ def shared_laplace_loss(*, scale: float, sensitivity: int, planned: int, honest:
     Returns:
         In nats: Δ/scale where H ≥ h; else a proven upper bound, at scales up to 2¹⁵ above the exact loss by less than
         10⁻⁸ for each coordinate that changes; ∞ without an honest share.
+
+    Raises:
+        ConfigurationError: a number is out of range.
     """
+    require(0 < scale < math.inf, "scale", scale, "positive and finite")
+    for field, value, least in (
+        ("sensitivity", sensitivity, 0),
+        ("planned", planned, 1),
+        ("honest", honest, 0),
+        ("width", width, 1),
+    ):
+        require(value >= least, field, value, f"at least {least}")
     if not sensitivity:
         return 0.0
     if honest >= planned:

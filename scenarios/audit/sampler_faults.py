@@ -216,7 +216,6 @@ def _lost_shares() -> Iterator[Fault]:
         draws = tuple(sum_of(mechanism, [value], num_shares=num_shares) for value in (0, sensitivity))
         return {"pairs": lambda: [Pair("the two", draws=(draws[0], draws[1]))]}
 
-    found = functools.partial(fault_of, unit="row", proven=_EPSILON, model=TrustModel.DISTRIBUTED)
     for name, what, wrong, num_shares in (
         (
             "shares for n instead of h",
@@ -226,7 +225,14 @@ def _lost_shares() -> Iterator[Fault]:
         ),
         ("noise forgotten by one party", "One of the four honest parties adds its value alone.", right, honest - 1),
     ):
-        yield found((name, "shares for h"), what, functools.partial(sides, wrong, num_shares))
+        yield fault_of(
+            (name, "shares for h"),
+            what,
+            functools.partial(sides, wrong, num_shares),
+            unit="row",
+            proven=_EPSILON,
+            model=TrustModel.DISTRIBUTED,
+        )
 
 
 def at_half_the_scale(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:

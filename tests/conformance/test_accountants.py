@@ -69,6 +69,7 @@ UNSUPPORTED: list[PrivacyEvent] = [
     DiscreteLaplaceNoise(2.0, -1),
     SharedDiscreteLaplace(0.0, 2, 5, 4, 3),
     SharedDiscreteLaplace(math.nan, 2, 5, 4, 3),
+    SharedDiscreteLaplace(math.inf, 2, 5, 4, 3),
     SharedDiscreteLaplace(8.0, -2, 5, 4, 3),
     SharedDiscreteLaplace(8.0, 2, 0, 4, 3),
     SharedDiscreteLaplace(8.0, 2, 5, -1, 3),

@@ -49,6 +49,7 @@ from psephos.protocol.mechanisms import (
     OneLayer,
     Piecewise,
     PointMass,
+    PolyaShare,
     RowMechanism,
     SampledPair,
     SampledPosition,
@@ -79,6 +80,7 @@ from psephos.protocol.mechanisms import (
     optimal,
     randomized_response,
     rankings_of_codes,
+    share_log_law,
     two_point,
     uniform_for,
     uniform_of_loss,
@@ -96,7 +98,9 @@ from psephos.protocol.privacy import (
     PureMechanism,
     RandomizedResponse,
     SelfComposed,
+    SharedDiscreteLaplace,
     TrustModel,
+    shared_laplace_loss,
 )
 
 PACKAGES: Final = (
@@ -372,6 +376,13 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         *mechanism(lambda: TwoLayer((2, 3), UNIFORM)),
     ],
     "Uniform": [call(Uniform, low=Real(0.0), high=Real(0.5))],
+    "PolyaShare": [
+        call(PolyaShare, scale=Real(4.0), sensitivity=Whole(100), bound=Whole(100), planned=Whole(3)),
+        *mechanism(lambda: PolyaShare(4.0, 100, 100, 3), value=100, report=-100),
+        *methods(lambda: PolyaShare(4.0, 8, 100, 3), privacy={"num_values": Whole(2), "honest": Whole(2)}),
+        *methods(lambda: PolyaShare(4.0, 8, 100, 3), check_sum={"num_shares": Whole(100)}),
+    ],
+    "share_log_law": [call(share_log_law, scale=Real(4.0), planned=Whole(3), num_shares=Whole(2))],
     "VectorLaplace": [
         call(VectorLaplace, scale=Real(4.0), sensitivity=Whole(100), bound=Whole(100)),
         *mechanism(lambda: VectorLaplace(4.0, 100, 100), value=100, report=-100),
@@ -615,6 +626,26 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             cost_of(RandomizedResponse),
             epsilon=Real(1.0, True),  # noqa: FBT003  nothing is protected
             num_choices=Whole(100),
+        )
+    ],
+    "SharedDiscreteLaplace": [
+        call(
+            cost_of(SharedDiscreteLaplace),
+            scale=Real(2.0),
+            sensitivity=Whole(4),
+            planned=Whole(3),
+            honest=Whole(2),
+            width=Whole(2),
+        )
+    ],
+    "shared_laplace_loss": [
+        call(
+            shared_laplace_loss,
+            scale=Real(2.0),
+            sensitivity=Whole(4),
+            planned=Whole(3),
+            honest=Whole(2),
+            width=Whole(2),
         )
     ],
     "SelfComposed": [

@@ -6,12 +6,14 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from exact_laws import exact_law, least_tail
 from psephos.protocol import ConfigurationError
-from psephos.protocol.mechanisms import Below, DiscreteLaplace, PolyaShare, polya, share_log_law, wrapped
+from psephos.protocol.mechanisms import Below, DiscreteLaplace, PolyaShare, polya, share_log_law
+from psephos.protocol.mechanisms.polya import wrapped
 from psephos.protocol.privacy import (
     NeighboringRelation,
     PureAccountant,
@@ -67,6 +69,20 @@ def test_as_many_shares_as_planned_are_laplace_noise(scale: float) -> None:
     assert law[:number] == pytest.approx([math.log(laplace.noise_probability(x)) for x in range(number)], abs=1e-9)
 
 
+@pytest.mark.parametrize(("scale", "planned", "num_shares"), [(0.01, 3, 1), (math.nan, 3, 1), (2.0, 0, 1), (2.0, 3, 0)])
+def test_no_law_is_worked_out_of_what_no_shares_are(scale: float, planned: int, num_shares: int) -> None:
+    with pytest.raises(ConfigurationError, match="must be at least 1"):
+        share_log_law(scale=scale, planned=planned, num_shares=num_shares)
+
+
+@pytest.mark.parametrize("changed", [{"scale": 0.0}, {"sensitivity": -1}, {"planned": 0}, {"honest": -1}, {"width": 0}])
+def test_a_loss_of_what_no_shares_are_is_refused(changed: dict[str, float]) -> None:
+    given: dict[str, Any] = {"scale": 6.0, "sensitivity": 6, "planned": 4, "honest": 3, "width": 1}
+    (named,) = changed
+    with pytest.raises(ConfigurationError, match=named):
+        shared_laplace_loss(**given | changed)
+
+
 def test_a_law_that_takes_too_long_is_not_worked_out() -> None:
     with pytest.raises(NotImplementedError, match="scales up to 2"):
         share_log_law(scale=20_000.0, planned=3)
@@ -80,7 +96,7 @@ def test_fewer_honest_shares_lose_more(honest: int, one: float, spread: float) -
     share = PolyaShare(6.0, 6, 6, 40)
     assert share.privacy(honest=honest) == pytest.approx(one, abs=0.006)
     assert share.privacy(6, honest=honest) == share.privacy(9, honest=honest) == pytest.approx(spread, abs=0.006)
-    assert share.privacy(honest=40) == share.privacy(3) == share.privacy(3, honest=55) == 1.0
+    assert share.privacy(honest=40) == share.privacy(3, honest=40) == share.privacy(3, honest=55) == 1.0
     assert share.privacy(honest=0) == math.inf
 
 

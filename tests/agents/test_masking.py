@@ -1,0 +1,66 @@
+"""The primitives of masked sums against published vectors, and what they refuse."""
+
+import pytest
+from psephos.agents.masking import Cryptography, signer_of
+
+PRIMITIVES = Cryptography()
+KEY = bytes(range(32))
+
+
+def test_a_shared_secret_is_as_published() -> None:
+    """RFC 7748, Section 5.2, the first vector and the first of the iterated ones."""
+    private = bytes.fromhex("a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4")
+    public = bytes.fromhex("e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c")
+    assert PRIMITIVES.agree(private, public).hex() == "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"
+    base = (9).to_bytes(32, "little")
+    assert PRIMITIVES.agree(base, base).hex() == "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079"
+    assert PRIMITIVES.public_of(base) == PRIMITIVES.agree(base, base)
+
+
+def test_the_generator_is_as_published() -> None:
+    """RFC 8439, Appendix A.1, the first vector: all zeros."""
+    assert PRIMITIVES.expand(bytes(32), 16).hex() == "76b8e0ada0f13d90405d6ae55386bd28"
+    assert PRIMITIVES.expand(KEY, 100)[:40] == PRIMITIVES.expand(KEY, 40)
+
+
+def test_derived_bytes_are_as_published() -> None:
+    """RFC 5869, Appendix A.3: no salt and no info."""
+    derived = PRIMITIVES.derive(b"\x0b" * 22, b"", 42).hex()
+    assert derived == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
+    assert PRIMITIVES.derive(KEY, b"a", 32) != PRIMITIVES.derive(KEY, b"b", 32)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2**255 - 20, 2**255 - 19, 2**255 - 18])
+def test_a_key_of_low_order_is_refused(number: int) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        PRIMITIVES.agree(KEY, number.to_bytes(32, "little"))
+
+
+def test_a_box_opens_by_its_key_about_its_matter_alone() -> None:
+    box = PRIMITIVES.seal(KEY, b"share", b"about")
+    assert PRIMITIVES.open(KEY, box, b"about") == b"share"
+    for key, changed, about in (
+        (bytes(32), box, b"about"),
+        (KEY, box[:-1] + bytes([box[-1] ^ 1]), b"about"),
+        (KEY, box, b"else"),
+        (KEY, b"", b"about"),
+    ):
+        with pytest.raises(ValueError, match="the box does not open"):
+            PRIMITIVES.open(key, changed, about)
+
+
+def test_a_signature_is_of_its_key_and_its_message_alone() -> None:
+    """RFC 8032, Section 7.1, the first vector: of nothing."""
+    private = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
+    public = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
+    signature = signer_of(private)(b"")
+    assert signature.hex().startswith("e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155")
+    assert PRIMITIVES.verify(public, signature, b"")
+    for key, signed, message in (
+        (public, signature, b"x"),
+        (KEY, signature, b""),
+        (public, bytes(64), b""),
+        (public, b"", b""),
+        (b"", signature, b""),
+    ):
+        assert not PRIMITIVES.verify(key, signed, message)
