@@ -25,9 +25,8 @@ from ...protocol.tally import Merged, Tally
 from ..reading.batches import Piece, TableFiles
 from ..reading.sources import RowFiles
 from ..system import find_protocol
-from .config import move_paths
+from .config import with_absolute_paths
 from .journaling import Journal, own_versions
-from .parties import sources_of
 from .plugin_errors import blaming_plugins, parts_of
 from .processes import Pool, named_answers, working
 from .resolution import Local, Streamed, make_protocol
@@ -194,15 +193,10 @@ def _answers(
     resolved: Streamed, shards: Sequence[list[Piece]], seed: int, pool: Pool
 ) -> Iterator[tuple[list[Piece], _Answer]]:
     scenario, protocol = resolved.scenario, resolved.protocol
-    parties: Any = scenario.parties
-    if isinstance(parties, str):
-        parties = _absolute(parties)
-    elif isinstance(scenario.parties, dict):
-        parties = move_paths(scenario.parties, _absolute, sources_of(type(protocol)))
     common: dict[str, Any] = {
         "protocol": scenario.protocol,
         "parameters": msgspec.to_builtins(protocol.parameters),
-        "parties": parties,
+        "parties": with_absolute_paths(scenario).parties,
         "columns": list(resolved.stream.names),
         "seed": str(seed),
         "session": scenario.name,
@@ -218,11 +212,6 @@ def _answers(
         for number, answer in come:
             # Where a process of this machine failed, its shard is tallied here, so that it fails here.
             yield shards[number], msgspec.msgpack.decode(answer or work(tasks[number]), type=_Answer)
-
-
-def _absolute(path: str) -> str:
-    """Return a path for a worker, which runs in another folder."""
-    return str(Path(path).absolute())
 
 
 def _tally(task: _Task) -> _Answer:
