@@ -32,7 +32,7 @@ from ...protocol.randomness import SimulatedNoise
 from ...protocol.traffic import PhaseTraffic
 from ..plugins import ARRAY
 from ..running.by_arrays import run_arrays
-from ..running.config import Scenario
+from ..running.config import Scenario, with_absolute_paths
 from ..running.journaling import ConflictingCopyError, Journal, own_versions
 from ..running.parties import sources_of
 from ..running.processes import Pool, Processes, named_answers, num_cores, working
@@ -471,7 +471,8 @@ class _Part(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, cell: Cell, bench: _Bench, start: int, stop: int) -> "_Part":
-        return cls(_with_seed(cell, None), str(cell.scenario.seed), bench.held, start, stop)
+        elsewhere = msgspec.structs.replace(cell, scenario=with_absolute_paths(cell.scenario))
+        return cls(_with_seed(elsewhere, None), str(cell.scenario.seed), bench.held, start, stop)
 
 
 class _Task(msgspec.Struct, frozen=True, array_like=True):

@@ -57,7 +57,7 @@ def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
                 distributed.LocalCluster(
                     n_workers=workers or num_cores(),
                     threads_per_worker=1,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",  # else it would answer to everybody
                     silence_logs=logging.CRITICAL,
                 )
             )

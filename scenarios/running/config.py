@@ -44,6 +44,7 @@ __all__ = [
     "shipped_scenarios",
     "shipped_series",
     "unknown_key",
+    "with_absolute_paths",
 ]
 
 VOTES: Final = "votes"  # the key by which a file is a series, which `series.load_series` reads
@@ -349,6 +350,20 @@ def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySourc
         tables[word] = str(folder / own)
     elif isinstance(own, dict):
         tables[word] = move_paths(cast("Tables", own), lambda path: str(folder / path), sources)
+
+
+def with_absolute_paths(scenario: Scenario) -> Scenario:
+    """Return a scenario for a process that runs in another folder."""
+
+    def absolute(path: str) -> str:
+        return str(Path(path).absolute()) if path else path
+
+    parties = scenario.parties
+    if isinstance(parties, str):
+        parties = absolute(parties)
+    elif isinstance(parties, dict):
+        parties = move_paths(parties, absolute, sources_of(find_protocol(scenario.protocol)))
+    return msgspec.structs.replace(scenario, parties=parties, data=absolute(scenario.data))
 
 
 def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySources) -> Tables:

@@ -25,6 +25,7 @@ from ...protocol.tally import Merged, Tally
 from ..reading.batches import Piece, TableFiles
 from ..reading.sources import Batch, PartyStream, RowFiles
 from ..system import find_protocol
+from .config import with_absolute_paths
 from .journaling import Journal, own_versions
 from .plugin_errors import blaming_plugins, parts_of
 from .processes import Pool, named_answers, working
@@ -195,7 +196,7 @@ def _answers(
     common: dict[str, Any] = {
         "protocol": scenario.protocol,
         "parameters": msgspec.to_builtins(protocol.parameters),
-        "parties": scenario.parties,
+        "parties": with_absolute_paths(scenario).parties,
         "columns": list(resolved.stream.names),
         "seed": str(seed),
         "session": scenario.name,

@@ -136,3 +136,15 @@ def test_a_run_over_files_has_the_same_bytes_on_one_worker_and_through_a_killed_
         refused = psephos(*words, *more)
         assert refused.status == 2
         assert "resume" in refused.err
+
+
+def test_a_worker_in_another_folder_finds_the_parties_file(
+    two: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.csv").write_text("partner,weight,roof\na,1,yes\nb,2,no\nc,3,yes\n")
+    Path("own.toml").write_text('protocol = "dpwevote"\npartners = "own.csv"\nmade_up = true\n')
+    cells = [Cell(settings=(), scenario=prepare(load_scenario("own.toml"), seed=2)[0])]
+    (alone,) = run_trials(cells, trials=20, workers=1)
+    (shared,) = run_trials(cells, trials=20, pool=two)
+    assert shared.trials == alone.trials
