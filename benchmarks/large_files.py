@@ -4,7 +4,7 @@
 of it counts: looking at the files, reading, noise, reports, tallies, outcome; importing does not.
 """
 
-import importlib
+import importlib.util
 import pathlib
 import subprocess
 import sys

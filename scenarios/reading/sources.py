@@ -107,7 +107,7 @@ class PartyStream:
     num_parties: int | None
     open: Callable[[Path], Generator[Batch]]
     fixed: frozenset[str] = frozenset()
-    check: Callable[[PhasedProtocol[Any, Any]], None] = lambda _: None
+    check: Callable[[PhasedProtocol[Any, Any]], None] | None = None
     most_parties: int = _MOST_PARTIES
     pays_alike: bool | None = None
     columns: Mapping[str, Entries] | None = None

@@ -92,7 +92,7 @@ def run_streamed(
 
     def on_batch(count: int) -> None:
         if told.on_progress is not None:
-            told.on_progress(name, count, max(0, (num_parties or 0) - count))
+            told.on_progress(name, count, -1 if num_parties is None else max(0, num_parties - count))
 
     def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
         tell(_closed(phase, tally, outcome))

@@ -70,12 +70,13 @@ class Watcher:
                 pass
 
     def on_progress(self, phase: str, received: int, outstanding: int) -> None:
-        """Move the open phase's bar."""
+        """Move the open phase's bar; where nobody knows how many are outstanding (-1) it has no end."""
         if self._progress is None or self._clock() - self._began < _SECONDS_WITHOUT_BARS:
             return
+        total = None if outstanding < 0 else received + outstanding
         if phase not in self._bars:
-            self._bars[phase] = self._progress.add_task(phase, total=received + outstanding)
-        self._progress.update(self._bars[phase], completed=received, total=received + outstanding)
+            self._bars[phase] = self._progress.add_task(phase, total=total)
+        self._progress.update(self._bars[phase], completed=received, total=total)
 
     @property
     def poll(self) -> Callable[[str, int, int], None] | None:

@@ -240,7 +240,8 @@ def _resolve_streamed(
         protocol = make_protocol(kind, given, scenario.model)
         if stream.columns is not None:
             protocol.check_columns(stream.columns)
-        stream.check(protocol)
+        if stream.check is not None:
+            stream.check(protocol)
         dearest = _checked_losses(protocol, inputs)
     _check_path(scenario, num_parties=0, record=record)
     _check_budget(scenario, dearest)

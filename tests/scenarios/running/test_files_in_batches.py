@@ -11,6 +11,7 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
 from psephos.scenarios.reading import batches
+from psephos.scenarios.running.record import Told
 
 pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
@@ -333,3 +334,16 @@ def test_sizes_of_groups_that_are_not_the_file_s_are_refused() -> None:
     own = {"mechanism": "laplace", "groups": ["town", "village"], "group_sizes": [1, 8]}
     with pytest.raises(ConfigurationError, match="group 'town' must be the 1 of group_sizes"):
         run_session(election("s", own), seed=3)
+
+
+@pytest.mark.parametrize("end", ["parquet", "csv"])
+def test_progress_is_by_rows_and_says_how_many_are_left_where_files_do(end: str) -> None:
+    write(Path(f"parts/0.{end}"), made(23))
+    told: list[tuple[int, int]] = []
+
+    def tell(_: str, received: int, outstanding: int) -> None:
+        told.append((received, outstanding))
+
+    run_session(resolved("parts", PARAMETERS["joint"]), seed=3, told=Told(on_progress=tell))
+    assert told[-1][0] == 23
+    assert [left for _, left in told] == [23 - done if end == "parquet" else -1 for done, _ in told]

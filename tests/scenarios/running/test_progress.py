@@ -79,6 +79,19 @@ def test_a_bar_moves_while_its_phase_is_open_and_goes_when_it_closes() -> None:
     assert [task.description for task in progress.tasks] == ["opinions"]
 
 
+def test_rows_of_files_have_an_estimate_of_the_end_and_none_where_nobody_knows_how_many_there_are() -> None:
+    now = [0.0]
+    progress = Progress(console=terminal()[0], get_time=lambda: now[0], speed_estimate_period=1e6)
+    watcher = Watcher(None, progress, num_parties=0, clock=lambda: now[0])
+    for step in range(1, 6):
+        now[0] = 2.0 * step
+        watcher.on_progress("weights and opinions", 1_000 * step, 9_000 - 1_000 * step)
+        watcher.on_progress("rankings", 1_000 * step, -1)
+    known, unknown = progress.tasks
+    assert (known.completed, known.total, known.time_remaining) == (5_000, 9_000, 8)
+    assert (unknown.completed, unknown.total, unknown.time_remaining) == (5_000, None, None)
+
+
 def test_a_phase_that_had_no_bar_closes_all_the_same() -> None:
     errors, _ = terminal()
     Watcher(None, Progress(console=errors), num_parties=9).on_effect(Closed("join", 9, 0, None))

@@ -9,6 +9,7 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.fair_voting.rankings import Rankings
 from psephos.scenarios.fair_voting.data import as_electorate, load_electorate
 from psephos.scenarios.fair_voting.data.files import RankingFile
+from psephos.scenarios.fair_voting.data.own_tables import RankingTable
 from psephos.scenarios.fair_voting.data.parties import SOURCES
 from psephos.scenarios.fair_voting.data.profile import Profile
 from psephos.scenarios.fair_voting.data.societies import make_profile, read_society
@@ -111,7 +112,10 @@ def test_a_bare_path_is_a_file_whose_groups_are_not_said(tmp_path: Path, suffix:
 
 
 def test_keys_that_hold_paths_are_options_of_a_file() -> None:
-    assert {*SOURCES.paths, *SOURCES.path_tables} <= set(RankingFile.__struct_fields__)
+    assert {*SOURCES.paths, *SOURCES.path_tables} <= {
+        *RankingFile.__struct_fields__,
+        *RankingTable.__struct_fields__,
+    }
 
 
 @pytest.mark.parametrize(

@@ -224,4 +224,4 @@ def test_a_file_of_neither_kind_is_refused_as_one_of_choices(tmp_path: Path, nam
 
 
 def test_keys_that_hold_paths_are_those_of_the_tables() -> None:
-    assert SOURCES.paths == ("choices", "responses", "epsilons")
+    assert SOURCES.paths == ("choices", "responses", "epsilons", "manifest")
