@@ -76,7 +76,7 @@ def test_no_law_is_worked_out_of_what_no_shares_are(scale: float, planned: int, 
 
 
 @pytest.mark.parametrize("changed", [{"scale": 0.0}, {"sensitivity": -1}, {"planned": 0}, {"honest": -1}, {"width": 0}])
-def test_a_loss_of_what_no_shares_are_is_refused(changed: dict[str, float]) -> None:
+def test_a_loss_of_what_no_shares_are_is_refused(changed: dict[str, Any]) -> None:
     given: dict[str, Any] = {"scale": 6.0, "sensitivity": 6, "planned": 4, "honest": 3, "width": 1}
     (named,) = changed
     with pytest.raises(ConfigurationError, match=named):
