@@ -24,7 +24,7 @@ _COUNTER_AND_NONCE: Final = bytes(16)
 
 
 class Cryptography:
-    """See `psephos.protocol.masking.Primitives`."""
+    """The primitives that `psephos.protocol.masking` asks for, without a state."""
 
     def public_of(self, private: bytes) -> bytes:
         """Return the public key of 32 private bytes (X25519)."""

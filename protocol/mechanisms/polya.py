@@ -10,7 +10,7 @@ their rate, −ln(1 − a)/h, is rounded up by less than 2⁻⁷⁹, which adds 
 by blocks [2^j, 2^(j+1)): each step rejects less than half or so, at any scale.
 
 Source: Goryczka and Xiong (2017), for the shares; Canonne, Kamath and Steinke (2020), for decisions of probability
-e^(−x); reading S1 of the proofs of the distributed model.
+e^(−x).
 """
 
 import dataclasses

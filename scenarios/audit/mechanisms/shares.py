@@ -5,6 +5,7 @@ larger one that is proven. A change is worst all in one coordinate, or spread ov
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -15,14 +16,13 @@ from ....protocol.mechanisms import PolyaShare, share_log_law
 from ....protocol.privacy import TrustModel
 from ..case import Case, LawCheck, OutputSampler, Pair
 from .checking import checks_of, noise_of_shares, views_of_noise
-from .sampling import EPSILONS, PrivateRow, secure_draw, simulated_draw
+from .sampling import EPSILONS, PrivateRow, local_case, secure_draw, simulated_draw
 
 __all__ = ["share_cases", "sum_of"]
 
 _SENSITIVITY: Final = 6
 _WIDTH: Final = 3
 _PLANNED: Final = 4
-_HONEST: Final = (4, 3, 2, 1)
 _SECURE: Final = frozenset({1.0})
 """ε for which the noise of deployments is audited too."""
 _SHARE: Final = 0.3  # of the outputs asked for, each of which is made of some shares
@@ -30,24 +30,20 @@ _SHARE: Final = 0.3  # of the outputs asked for, each of which is made of some s
 
 def share_cases() -> Iterator[Case]:
     """Yield sums of noise shares."""
-    for epsilon in EPSILONS:
-        for honest in _HONEST:
-            for width in (1, _WIDTH) if honest in {_PLANNED, _PLANNED // 2} else (1,):
-                mechanism = PolyaShare(_SENSITIVITY / epsilon, _SENSITIVITY, _SENSITIVITY, _PLANNED)
-                sums = "sum" if width == 1 else f"{width} × sum"
-                yield Case(
-                    name=f"{sums} with {honest} of {_PLANNED} shares, ε = {epsilon:g}",
-                    group="noise-shares",
-                    unit="row",
-                    claimed=mechanism.privacy(width, honest=honest),
-                    proven=mechanism.privacy(width, honest=honest),
-                    pairs=functools.partial(_pairs, mechanism, honest, width, is_secure=epsilon in _SECURE),
-                    model=TrustModel.DISTRIBUTED,
-                    is_tight=True,
-                    share=_SHARE,
-                    secure_share=_SHARE,
-                    law_checks=functools.partial(_checks, mechanism, honest, width),
-                )
+    for epsilon, honest, width in itertools.product(EPSILONS, range(_PLANNED, 0, -1), (1, _WIDTH)):
+        mechanism = PolyaShare(_SENSITIVITY / epsilon, _SENSITIVITY, _SENSITIVITY, _PLANNED)
+        proven = mechanism.privacy(width, honest=honest)
+        yield local_case(
+            f"{width} × sum with {honest} of {_PLANNED} shares, ε = {epsilon:g}",
+            "noise-shares",
+            "row",
+            functools.partial(_pairs, mechanism, honest, width, is_secure=epsilon in _SECURE),
+            proven=proven,
+            model=TrustModel.DISTRIBUTED,
+            share=_SHARE,
+            secure_share=_SHARE / (honest * width),
+            law_checks=functools.partial(_checks, mechanism, honest, width),
+        )
 
 
 def sum_of(
@@ -69,20 +65,15 @@ def sum_of(
 
 def _pairs(mechanism: PolyaShare, honest: int, width: int, *, is_secure: bool) -> Sequence[Pair]:
     zero, apart = [0] * width, [_SENSITIVITY, *([0] * (width - 1))]
-    spread = [_SENSITIVITY // width] * width
-    draws = [simulated_draw, *([secure_draw] if is_secure else [])]
-    found: list[Pair] = []
-    for row in [apart] if width == 1 else [apart, spread]:
-        simulated, *secure = (
-            (
-                sum_of(mechanism, zero, num_shares=honest, draw_by=draw),
-                sum_of(mechanism, row, num_shares=honest, draw_by=draw),
-            )
-            for draw in draws
-        )
+
+    def pair(row: PrivateRow) -> Pair:
+        sums = functools.partial(sum_of, mechanism, num_shares=honest)
+        secure = (sums(zero, draw_by=secure_draw), sums(row, draw_by=secure_draw)) if is_secure else None
         score = functools.partial(_score, mechanism, honest, np.array(row, dtype=np.int64))
-        found.append(Pair(f"{zero} and {row}", draws=simulated, score=score, secure=secure[0] if secure else None))
-    return found
+        return Pair(f"{zero} and {row}", draws=(sums(zero), sums(row)), score=score, secure=secure)
+
+    spread = [_SENSITIVITY // width] * width
+    return [pair(apart), pair(spread)] if width > 1 else [pair(apart)]
 
 
 def _score(mechanism: PolyaShare, honest: int, row: IntArray, sums: IntArray) -> FloatArray:
@@ -92,17 +83,11 @@ def _score(mechanism: PolyaShare, honest: int, row: IntArray, sums: IntArray) ->
 
 
 def _checks(mechanism: PolyaShare, honest: int, width: int) -> Sequence[LawCheck]:
-    """Return rows whose single shares are looked at, and those whose sums are."""
-    noise = noise_of_shares(mechanism.scale, mechanism.planned, honest)
-    rows = [0] * width, [_SENSITIVITY // width] * width
-    sums = [
-        LawCheck(
-            name=f"a sum with {row}",
-            views=views_of_noise(row, noise, mechanism.report_range),
-            draw=sum_of(mechanism, row, num_shares=honest),
-            secure=sum_of(mechanism, row, num_shares=honest, draw_by=secure_draw),
-        )
-        for row in rows
-    ]
-    singles = checks_of(mechanism, np.array(rows, dtype=np.int64)) if honest == 1 or width > 1 else []
-    return [*sums, *singles]
+    """Return rows of which sums are looked at, and, once, single shares."""
+    views_by = noise_of_shares(mechanism.scale, mechanism.planned, honest)
+    sums = functools.partial(sum_of, mechanism, num_shares=honest)
+    row = [_SENSITIVITY // width] * width
+    views = views_of_noise(row, views_by, mechanism.report_range)
+    check = LawCheck(f"a sum with {row}", views, draw=sums(row), secure=sums(row, draw_by=secure_draw))
+    singles = checks_of(mechanism, np.array([row, [0] * width], dtype=np.int64)) if honest == 1 else []
+    return [check, *singles]
