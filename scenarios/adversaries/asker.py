@@ -100,7 +100,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         anew = part_of(type(scene.protocol), "asking", AskedAnew)
         rows += [] if anew is None else self._rows_of_ways(scene, anew)
         return self.lesson(
-            who=f"the {scene.protocol.server_role.replace('-', ' ')}",
+            who="the " + scene.protocol.server_role.replace("-", " "),
             trust=_TRUST,
             sentences=(
                 *_say_repeated(scene, happened, answers, times=self.times),
@@ -114,7 +114,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
 
     def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
         """Return what it believes after each vote of a series, on the ledgers as they were charged."""
-        who = f"the {votes[0].scene.protocol.server_role.replace('-', ' ')}, over the series"
+        who = f"{'the ' + votes[0].scene.protocol.server_role.replace('-', ' ')!s}, over the series"
         beliefs = beliefs_over(self.attack, votes, target=self.target)
         _, secret = self.attack(votes[0].scene)
         return lesson_over(self.name, secret, beliefs, votes, who=who, trust=_TRUST)
@@ -138,7 +138,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         again = f"each request {1 + self.times} times in one session"
         rows: list[Row] = [_row(again, tried[0])]
         for votes in sorted({1, min(2, self.votes), max(1, self.votes // 2), self.votes}):
-            way = f"{votes} session{'s' if votes > 1 else ''} with fresh noise"
+            way = f"{f'{votes} sessions' if votes > 1 else f'{votes} session'!s} with fresh noise"
             rows.append(_row(way, tried[votes - 1]))
         if allowed < self.votes and allowed:
             way = f"{self.votes} sessions, of which a budget allows {allowed}"
@@ -148,9 +148,9 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
     def _say_votes(self, tried: Sequence["_Tried"], allowed: int, scene: Scene, secret: str) -> Iterator[str]:
         first, last = tried[0], tried[-1]
         kept = [f"phase {phase.name!r} ({phase.kept})" for phase in scene.protocol.phases if phase.kept is not None]
-        but = f", but for the reports of {' and '.join(kept)}, which are repeated as they are," if kept else ""
+        but = f", but for the reports of {' and '.join(kept)!s}, which are repeated as they are," if kept else ""
         yield (
-            f"Over {self.votes:,} sessions with fresh noise{but} it names the {secret} rightly in "
+            f"Over {self.votes:,} sessions with fresh noise{but!s} it names the {secret!s} rightly in "
             f"{last.found.success:.3f}, after one in {first.found.success:.3f}, by guessing in "
             f"{first.found.baseline:.3f}. One session's proven loss of it is {first.epsilon:g}, that of all "
             f"{last.epsilon:g}: whoever sees them is right in {last.bound:.3f} at most."
@@ -181,7 +181,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         bounds = tuple(own.bound for own in tried)
         series.append(Series(name="proven bound", x=votes, y=bounds, style="bound"))
         return Figure(
-            title=f"How often the {secret} is named rightly",
+            title=f"How often the {secret!s} is named rightly",
             x_label="times that the same parties are asked",
             y_label="probability",
             series=tuple(series),
@@ -286,12 +286,12 @@ def _say_repeated(scene: Scene, happened: Happened, answers: AnswerCount, *, tim
     if happened.failure is not None:
         yield f"The session came to no end: {happened.failure}"
     if not answers.requests:
-        yield f"No {role}'s view was recorded."
+        yield f"No {role!s}'s view was recorded."
         return
     charged = len(happened.entries)
     yield (
         f"In this session it sent each request {1 + times:,} times. {answers.reports:,} answers to "
-        f"{answers.requests:,} requests left the {role}s, of which {answers.distinct:,} were new: one for each {role} "
-        f"and phase, the same bytes every time. The ledgers have {charged:,} charges, as without repetition."
+        f"{answers.requests:,} requests left the {role!s}s, of which {answers.distinct:,} were new: one for each "
+        f"{role!s} and phase, the same bytes every time. The ledgers have {charged:,} charges, as without repetition."
     )
     yield "So its posterior is that of one answer: an average of equal numbers says what one of them says."

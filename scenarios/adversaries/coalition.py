@@ -121,7 +121,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         if SERVER not in self.members:
             return None
         first = votes[0]
-        who = f"{_who(first.members, first.scene)}, over the series"
+        who = f"{_who(first.members, first.scene)!s}, over the series"
         trust = _trust(first.scene, first.scene.coalition(first.members))
         beliefs = beliefs_over(self.attack, votes, target=self.target)
         _, secret = self.attack(first.scene)
@@ -152,8 +152,8 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
 def _who(members: Sequence[str], scene: Scene) -> str:
     number = len([name for name in members if name != SERVER])
     clients = scene.some_parties(number) if number else ""
-    server = f"the {scene.protocol.server_role.replace('-', ' ')}" if SERVER in members else ""
-    return " and ".join(part for part in (server, clients) if part)
+    server = "the " + scene.protocol.server_role.replace("-", " ") if SERVER in members else ""
+    return f"{server!s} and {clients!s}" if server and clients else server or clients
 
 
 def _trust(scene: Scene, coalition: Coalition) -> str:
@@ -162,8 +162,8 @@ def _trust(scene: Scene, coalition: Coalition) -> str:
     if coalition.has_server and scene.protocol.trusts_server:
         sees = "every value as it is, since this protocol trusts its server"
     return (
-        f"The coalition is semi-honest: it follows the protocol, sees {sees}, and pools it. "
-        f"{others:,} of {len(scene.names):,} {scene.protocol.client_role}s are honest."
+        f"The coalition is semi-honest: it follows the protocol, sees {sees!s}, and pools it. "
+        f"{others:,} of {len(scene.names):,} {scene.protocol.client_role!s}s are honest."
     )
 
 
@@ -173,10 +173,10 @@ def _said_of_bound(greatest: float, epsilon: float, *, is_exact: bool) -> str:
     if math.isinf(epsilon):
         return "No privacy loss is proven against this coalition, so nothing bounds what it learns."
     if greatest <= epsilon + _ROUNDING:
-        return f"Its evidence {moved} at most; the proven bound is e^{epsilon:g}."
+        return f"Its evidence {moved!s} at most; the proven bound is e^{epsilon:g}."
     if is_exact:
-        return f"This ledger is refuted: exact evidence {moved}, and e^{epsilon:g} is said to be proven."
-    return f"It approximates, and believes that its evidence {moved} at most: too bold, for e^{epsilon:g} is proven."
+        return f"This ledger is refuted: exact evidence {moved!s}, and e^{epsilon:g} is said to be proven."
+    return f"It approximates, and believes that its evidence {moved!s} at most: too bold, for e^{epsilon:g} is proven."
 
 
 def _sentences(
@@ -191,8 +191,8 @@ def _sentences(
     # What is believed of secrets that were not drawn as believed is no mutual information.
     and_bits = f", and {tried.information:.3f} bits" if is_average else ""
     told = [
-        f"{tried_on} it names the {secret} rightly in {tried.success:.3f}{error}{times}; {guessing}.",
-        f"That is an advantage of {tried.advantage:.3f} (1: it always knows){and_bits}.",
+        f"{tried_on!s} it names the {secret!s} rightly in {f'{tried.success:.3f}{error}':s}{times!s}; {guessing!s}.",
+        f"That is an advantage of {tried.advantage:.3f} (1: it always knows){and_bits!s}.",
     ]
     told.append(bound)
     if math.isinf(epsilon) or not is_average:
@@ -227,7 +227,7 @@ def _figures(posteriors: Posteriors, tried: Evaluation, *, epsilon: float, secre
     bars = {"guessing": (tried.baseline, 0.0), "coalition": (tried.success, tried.success_error)}
     if math.isfinite(epsilon):
         bars["bound"] = (success_bound(epsilon, prior), 0.0)
-    figures = [success_figure(f"Naming the {secret} rightly", bars)]
+    figures = [success_figure(f"Naming the {secret!s} rightly", bars)]
     if len(posteriors.probabilities) == 1 and len(posteriors.labels) <= _MOST_BARS:
         beliefs = {"before": prior, "after": posteriors.probabilities[0]}
         figures.append(belief_figure(secret, posteriors.labels, beliefs))

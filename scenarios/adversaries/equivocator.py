@@ -47,13 +47,12 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
             }
             for digest in distinct
         ]
-        detected = len(distinct) > 1
+        came = "whoever compares two that differ has caught the server." if len(distinct) > 1 else "nobody was misled."
         return self.lesson(
             who=f"a server that tells {len(self.misled)} of {len(scene.names)} parties another outcome",
             trust="The server deviates in what it tells; each party sees a session that is right by itself.",
             sentences=(
-                f"{len(known)} parties heard a release; their transcripts have {len(distinct)} digests: "
-                + ("whoever compares two that differ has caught the server." if detected else "nobody was misled."),
+                f"{len(known)} parties heard a release; their transcripts have {len(distinct)} digests: {came!s}",
                 "No report depends on what a server tells, so that nobody paid more or drew otherwise.",
                 "`psephos join` and `psephos serve` print the digest: compare it anywhere but through the server.",
             ),

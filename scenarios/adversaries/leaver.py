@@ -69,7 +69,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
             for name in self.members
         ]
         return self.lesson(
-            who=f"{scene.some_parties(len(self.members))} that may leave before phase {phase!r}",
+            who=f"{scene.some_parties(len(self.members))!s} that may leave before phase {phase!r}",
             trust="Leavers see what everybody sees, and send nothing false.",
             sentences=(came,),
             rows=tuple(rows),

@@ -70,7 +70,7 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
             figures=(
                 _timeline(happened.traffic),
                 bars_figure(
-                    f"What the size of a report tells of the {secret}",
+                    f"What the size of a report tells of the {secret!s}",
                     "bits",
                     names,
                     {"as sent": sent, "if numbers took as few bytes as they need": compact},
@@ -149,7 +149,7 @@ def _sentences(scene: Scene, upstream: Mapping[int, int], most: float, *, secret
     sizes = sorted(set(upstream.values()))
     told = [f"{len(upstream)} connections were seen, so that it knows how many take part, and when each reports."]
     if len(sizes) == 1:
-        told.append(f"Each carried {sizes[0]:,} bytes to the server: no size tells anything of the {secret}.")
+        told.append(f"Each carried {sizes[0]:,} bytes to the server: no size tells anything of the {secret!s}.")
     else:
         told.append(
             f"They carried {sizes[0]:,} to {sizes[-1]:,} bytes to the server; names have {min(names)} to {max(names)} "
@@ -175,4 +175,4 @@ def _timeline(traffic: Sequence[Traffic]) -> Figure:
             )
         )
     title = f"What is seen of the first {min(_MOST_DRAWN, 1 + max((seen.connection for seen in shown), default=0))}"
-    return Figure(title=f"{title} connections", x_label="milliseconds", y_label="bytes", series=tuple(series))
+    return Figure(title=f"{title!s} connections", x_label="milliseconds", y_label="bytes", series=tuple(series))

@@ -110,9 +110,10 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         own = rows[STRATEGIES.index(self.strategy)]
         bound = pushed.bound(places)
         yield (
-            f"They push {poisoning.pushed} {self.direction}. Without them it is {before:.4g} {poisoning.unit} "
-            f"(standard error {pushed.honest_error:.3g}), and {decided}; with their {own['reports']} "
-            f"{own['estimate']:.4g}, and {own['decision']}."
+            f"They push {f'{poisoning.pushed!s} up' if self.direction == 'up' else f'{poisoning.pushed!s} down'!s}. "
+            f"Without them it is {before:.4g} {poisoning.unit!s} "
+            f"(standard error {pushed.honest_error:.3g}), and {decided!s}; with their {own['reports']!s} "
+            f"{own['estimate']:.4g}, and {own['decision']!s}."
         )
         if happened.failure is not None:
             yield f"The session itself came to no end: {happened.failure}"
@@ -124,11 +125,14 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         role, gain = pushed.scene.protocol.client_role, bound / pushed.truthful_range(places)
         if gain > 1 + _ROUNDING:
             yield (
-                f"One of them weighs as much as {gain:,.2f} {role}s who lie about a value but randomize it honestly. "
-                f"That factor grows as epsilon shrinks: noise that hides a {role} also hides a poisoner."
+                f"One of them weighs as much as {gain:,.2f} {role!s}s who lie about a value but randomize it honestly. "
+                f"That factor grows as epsilon shrinks: noise that hides a {role!s} also hides a poisoner."
             )
         else:
-            yield f"None of them weighs more than a {role} who lies about a value, and no {role} can be kept from that."
+            yield (
+                f"None of them weighs more than a {role!s} who lies about a value, and no {role!s} can be kept from "
+                "that."
+            )
         yield _undetected(role)
 
     def _places(self, scene: Scene) -> IntArray:
@@ -166,7 +170,7 @@ def _undetected(role: str) -> str:
     return (
         "The server checks each report's length, its range and its sender's public row, and drops who fails; the "
         "roster bounds how many report. Nothing detects a single false report that is well formed: an honest "
-        f"{role} could have drawn it."
+        f"{role!s} could have drawn it."
     )
 
 
@@ -197,9 +201,9 @@ class _Sweep:
         for strategy in STRATEGIES:
             first = next((n for n, own in zip(self.numbers, self.has_reached[strategy], strict=True) if own), None)
             share = "" if first is None else f"{first:,} ({first / self._num_parties:.0%})"
-            told.append(f"{_IN_WORDS[strategy]}: {f'from {share} on' if share else 'never'}")
+            told.append(f"{_IN_WORDS[strategy]!s}: {f'from {share} on' if share else 'never'!s}")
         most = self.numbers[-1]
-        yield f"With up to {most:,} poisoners tried, the decision becomes theirs by {', '.join(told)}."
+        yield f"With up to {most:,} poisoners tried, the decision becomes theirs by {', '.join(told)!s}."
 
     def figure(self, *, before: float) -> Figure:
         """Draw the shift in standard errors against the share of poisoners."""
@@ -215,8 +219,8 @@ class _Sweep:
         ]
         bound = Series(name="proven bound", x=shares, y=tuple(own / scale for own in self.bounds), style="bound")
         return Figure(
-            title=f"How far {poisoning.pushed} moves",
-            x_label=f"poisoners, in percent of all {self._pushed.scene.protocol.client_role}s",
+            title=f"How far {poisoning.pushed!s} moves",
+            x_label=f"poisoners, in percent of all {self._pushed.scene.protocol.client_role!s}s",
             y_label="standard errors",
             series=(*series, bound),
         )
@@ -237,7 +241,7 @@ def _figure_of_gains(pushed: Pushed) -> Figure:
         found.append((epsilon * factor, math.fsum(most - least for least, most in spreads) / truthful))
     x = tuple(epsilon for epsilon, _ in found)
     return Figure(
-        title=f"What one poisoner weighs, against one {scene.protocol.client_role} who lies about a value",
+        title=f"What one poisoner weighs, against one {scene.protocol.client_role!s} who lies about a value",
         x_label="epsilon",
         y_label="times",
         series=(
@@ -279,7 +283,7 @@ def say_extremes(
     (own,) = [row for row in rows if row["estimate"] == extremes.aimed]
     in_errors = abs(float(own["in standard errors"]))
     yield (
-        f"They push the estimate {extremes.aimed!r} {direction}. Without them it is {own['without them']:.4g} "
+        f"They push the estimate {extremes.aimed!r} {direction!s}. Without them it is {own['without them']:.4g} "
         f"(standard error {own['standard error']:.3g}), with their reports {own['with them']:.4g}."
     )
     if happened.failure is not None:
@@ -311,7 +315,7 @@ def extreme_figures(
     )
     sweep = Figure(
         title=f"How far the estimate {extremes.aimed!r} moves",
-        x_label=f"poisoners, in percent of all {scene.protocol.client_role}s",
+        x_label=f"poisoners, in percent of all {scene.protocol.client_role!s}s",
         y_label="standard errors",
         series=(series,),
     )

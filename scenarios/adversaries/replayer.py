@@ -54,7 +54,7 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
         if happened.failure is not None:
             came.append(f"The session came to no end: {happened.failure}.")
         return self.lesson(
-            who=f"{scene.some_parties(len(self.members))} that send reports again",
+            who=f"{scene.some_parties(len(self.members))!s} that send reports again",
             trust="Replayers are parties of the roster, and have no other party's key.",
             sentences=came,
             rows=tuple(rows),

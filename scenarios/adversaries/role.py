@@ -260,7 +260,7 @@ def success_figure(title: str, bars: Mapping[str, tuple[float, float]]) -> Figur
 def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, FloatArray]) -> Figure:
     """Return what is believed of a target's secret, as bars: by name the probability of each label."""
     heights = {name: values.tolist() for name, values in beliefs.items()}
-    return bars_figure(f"What is believed of the target's {secret}", "probability", labels, heights, is_share=True)
+    return bars_figure(f"What is believed of the target's {secret!s}", "probability", labels, heights, is_share=True)
 
 
 def check_at_least(field: str, value: float, least: float) -> None:

@@ -60,7 +60,7 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
             trust="The server deviates in whom it counts, and in nothing else. What it publishes, everybody reads.",
             sentences=(_what_happened(scene, happened), *_what_was_learnt(found, secret=secret, most=most)),
             rows=rows,
-            figures=(success_figure(f"Naming the {secret} of {self.target} rightly", bars),),
+            figures=(success_figure(f"Naming the {secret!s} of {self.target} rightly", bars),),
         )
 
     def _isolation(self, scene: Scene, *, trials: int) -> Isolation:
@@ -79,7 +79,8 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
 
 
 def _accomplices(number: int) -> str:
-    return f" and {number:,} accomplice{'s' if number > 1 else ''}" if number else ""
+    one, many = f" and {number:,} accomplice", f" and {number:,} accomplices"
+    return many if number > 1 else one * number
 
 
 def _what_happened(scene: Scene, happened: Happened) -> str:
@@ -102,7 +103,7 @@ def _what_happened(scene: Scene, happened: Happened) -> str:
             )
         return (
             f"Without a quorum that forbids it the session ended with {counted} of {len(scene.names)} parties counted; "
-            f"{', '.join(told) or 'nobody was dropped'}."
+            f"{', '.join(told) or 'nobody was dropped'!s}."
         )
     return "The session came to no end, and nothing was published."
 
@@ -110,8 +111,8 @@ def _what_happened(scene: Scene, happened: Happened) -> str:
 def _what_was_learnt(found: Isolation, *, secret: str, most: float) -> Iterator[str]:
     gain = found.after.success - found.before.success
     yield (
-        f"Who reads what is published names the {secret} rightly in {found.before.success:.3f} where all are counted, "
-        f"and would in {found.after.success:.3f} where the target is alone ({gain:+.3f})."
+        f"Who reads what is published names the {secret!s} rightly in {found.before.success:.3f} where all are "
+        f"counted, and would in {found.after.success:.3f} where the target is alone ({gain:+.3f})."
     )
     yield f"Guessing without evidence is right in {found.before.baseline:.3f}."
     yield (

@@ -90,7 +90,9 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
             rehearsals[has_certificates] = rehearsal
             rows.append(
                 {
-                    "connection": f"a name whose owner comes later, {'' if has_certificates else 'no '}certificates",
+                    "connection": "a name whose owner comes later, certificates"
+                    if has_certificates
+                    else "a name whose owner comes later, no certificates",
                     "tried": 1,
                     "welcomed": int(rehearsal.impostor_is_welcome),
                     "the server says": rehearsal.reason,
@@ -108,7 +110,7 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         held = f"{len(self.members):,} names on the roster" if self.members else ""
         made_up = f"{self.outsiders:,} that are not" if self.outsiders else ""
         others = f"{len(self.impersonated):,} of other people" if self.impersonated else ""
-        return f"one person with {', '.join(part for part in (held, made_up, others) if part)}"
+        return f"one person with {', '.join(part for part in (held, made_up, others) if part)!s}"
 
     def _outsiders(self, scene: Scene) -> list[str]:
         """Return as many names that are not on the roster."""
@@ -132,8 +134,8 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         shift, spread = _mean_shift(pushed, places)
         yield (
             f"The {len(places):,} names that the person holds by right are {own / whole:.1%} of all that "
-            f"{poisoning.pushed} can be moved by with values. Reporting one wish under all of them moves it by "
-            f"{shift:.4g} ± {spread:.2g} {poisoning.unit} on average, {abs(shift) / error:.2f} standard errors, "
+            f"{poisoning.pushed!s} can be moved by with values. Reporting one wish under all of them moves it by "
+            f"{shift:.4g} ± {spread:.2g} {poisoning.unit!s} on average, {abs(shift) / error:.2f} standard errors, "
             f"and by {own:.4g} at most (proven, in expectation). With chosen reports it could be "
             f"{pushed.bound(places):.4g}."
         )
@@ -154,7 +156,7 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         x = tuple(float(number) for number in numbers)
         return (
             Figure(
-                title=f"How far one person moves {poisoning.pushed}",
+                title=f"How far one person moves {poisoning.pushed!s}",
                 x_label="names on the roster that the person holds by right",
                 y_label="standard errors",
                 series=(
@@ -211,8 +213,8 @@ def _say_refused(rows: Sequence[Row], rehearsals: Mapping[bool, Rehearsal]) -> I
         first = {True: "takes the seat, and its owner is refused", False: "is refused, and its owner takes part"}
         yield (
             "A name whose owner has yet to come: with certificates on the roster the impostor "
-            f"{first[rehearsals[True].impostor_is_welcome]}; without them whoever speaks first "
-            f"{first[rehearsals[False].impostor_is_welcome]}. So a roster needs certificates wherever strangers can "
+            f"{first[rehearsals[True].impostor_is_welcome]!s}; without them whoever speaks first "
+            f"{first[rehearsals[False].impostor_is_welcome]!s}. So a roster needs certificates wherever strangers can "
             "reach the server, as every deployment's has."
         )
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ..words import say, say_again
+
 if TYPE_CHECKING:
     from ...protocol.phases import PhasedProtocol
     from ..deployment import Invitation, Keys
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ask_entries", "ask_invitation", "ask_keys", "ask_own", "given_or_asked"]
 
 _T = TypeVar("_T")
+_VOTED = "yes or no"  # how a protocol describes an answer, which may be given in the language that is spoken
 
 
 def given_or_asked(given: str | None, *, field: str, question: str, use: Callable[[str], _T]) -> _T:
@@ -28,7 +31,7 @@ def given_or_asked(given: str | None, *, field: str, question: str, use: Callabl
     Args:
         given: the value; None where it was left out.
         field: how the command line calls it.
-        question: what is asked.
+        question: what is asked, in English.
         use: returns what comes of it.
 
     Raises:
@@ -41,7 +44,7 @@ def given_or_asked(given: str | None, *, field: str, question: str, use: Callabl
     if not sys.stdin.isatty():
         raise ConfigurationError(field=field, value="left out", allowed="given where there is no terminal to ask")
     while True:
-        answer = _ask(question)
+        answer = _ask(say_again(question))
         try:
             return use(answer)
         except ConfigurationError as error:
@@ -168,7 +171,7 @@ def _ask_choices(
             choices[column.name] = given_or_asked(
                 None,
                 field="--set",
-                question=f"  {column.name}, which everybody will see ({column.description})",
+                question=f"  {column.name!s}, which everybody will see ({column.description!s})",
                 use=functools.partial(_checked_choice, protocol, column.name, choices),
             )
     return choices
@@ -230,7 +233,8 @@ def ask_entries(
         if (questions := questions_of(protocol, public)) is not None:
             left = {name: allowed for name, allowed in questions.allowed.items() if name not in known}
             questions = dataclasses.replace(questions, allowed=left)
-            click.echo(f"Your values as {printable(party)} in session {printable(invitation.session)}", err=True)
+            shown = {"party": printable(party), "session": printable(invitation.session)}
+            click.echo(say("Your values as {party} in session {session}", **shown), err=True)
             return _ask_each(protocol, questions, check)
 
     def read(file: str) -> Mapping[str, Any]:
@@ -273,7 +277,8 @@ def _ask_each(
     waiting = list(allowed)
     while waiting:
         name = waiting.pop(0)
-        answers[name] = _ask(f"  {name} ({allowed[name]})")
+        said = _ask(f"  {say(name)} ({say_again(allowed[name])})")
+        answers[name] = {say("yes"): "yes", say("no"): "no"}.get(said, said) if allowed[name] == _VOTED else said
         try:
             check(questions.entries(answers))
         except ConfigurationError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from ..words import marked, say, say_again
 from .asking import given_or_asked
 from .completion import complete_shipped
 from .group import Named, cli, with_traceback
@@ -154,12 +155,12 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         _write(sample.read_text(encoding="utf-8"), copy)
     _write(text, target)
     console = make_console()
-    made_up = f"No file was given: {copy} is made up, and now yours to change." if own is None else ""
+    made_up = marked(f"No file was given: {copy} is made up, and now yours to change.") if own is None else ""
     for sentence in (made_up, *draft.said, told, sheet.form.note(sheet.path.name)):
         if sentence:
             show_note(console, sentence)
     console.print(f"\n{text}", soft_wrap=True)
-    console.print(f"Written to {target}", soft_wrap=True)
+    console.print(say_again(f"Written to {target}"), soft_wrap=True)
     if given["runs"]:
         context.invoke(run, scenario=str(target), out=given["out"])
 
@@ -172,15 +173,16 @@ def _trust(protocol: str, beginning: "Beginning", given: str | None) -> tuple[st
     if not find_protocol(protocol).settings_by_trust:
         return "", ""
     if given is None and not sys.stdin.isatty():
-        return "local", f"Nobody is trusted. If who counts may see the {beginning.shown}, say --trust central."
-    words = {"yes": "central", "no": "local", "central": "central", "local": "local"}
+        said = f"Nobody is trusted. If who counts may see the {beginning.shown!s}, say --trust central."
+        return "local", marked(said)
+    words = {say("yes"): "central", say("no"): "local", "central": "central", "local": "local"}
 
     def use(answer: str) -> str:
-        require(answer in words, "--trust", answer, "yes or no")
+        require(answer in words, "--trust", answer, say("{first} or {last}", first=say("yes"), last=say("no")))
         return words[answer]
 
-    question = f"May the person who counts see the {beginning.shown}? (yes, no)"
-    return given_or_asked(given, field="--trust", question=question, use=use), ""
+    question = f"May the person who counts see the {beginning.shown!s}? ({'yes'!s}, {'no'!s})"
+    return given_or_asked(given, field="--trust", question=say_again(question), use=use), ""
 
 
 def _chosen(beginning: "Beginning", given: "Mapping[str, Any]", folder: Path) -> "dict[str, Sequence[str]]":
@@ -203,6 +205,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
     """
     from ...protocol.errors import ConfigurationError, one_of
     from ..presentation import make_console
+    from ..presentation.numbers import capitalized
     from ..running.drafts import UnclearError
 
     given, gaps = dict(chosen), list[UnclearError]()
@@ -232,7 +235,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
                 raise ConfigurationError(field=f"--{unclear.option}", value=answer, allowed=allowed)
             return answer
 
-        question = f"{unclear.question[:1].upper()}{unclear.question[1:]}? ({', '.join(unclear.choices)})"
+        question = f"{capitalized(say_again(unclear.question))}? ({', '.join(unclear.choices)})"
         known = None if is_asked else unclear.choices[0]
         answer = given_or_asked(known, field=f"--{unclear.option}", question=question, use=use)
         chosen[unclear.option] = (*chosen.get(unclear.option, ()), answer)

@@ -13,6 +13,8 @@ from typing import Final, NoReturn
 
 import click
 
+from ..words import choose_language
+
 __all__ = ["Named", "cli", "folders", "main", "of_systems", "with_traceback"]
 
 _RUN_FAILED, _WRONG_INPUT = 1, 2
@@ -55,8 +57,6 @@ _TRACEBACK: Final = click.Option(
 
 
 def _speak(context: click.Context, parameter: click.Parameter, language: str | None) -> None:
-    from ..words import choose_language
-
     del context, parameter
     choose_language(language)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from ..words import say, say_again
 from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
 from .group import cli
 from .options import (
@@ -176,7 +177,7 @@ def join(
     party, server_address, invitation, keys = asked
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     for said in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
-        click.echo(f"warning: {said}", err=True)
+        click.echo(say_again(f"warning: {said!s}"), err=True)
     check_free(journal, party=party, is_simulation=simulate, witness=witness)  # before anybody is asked
     entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trust_server)
     with open_journal(journal, party=party, is_simulation=simulate, witness=witness) as kept:
@@ -207,7 +208,8 @@ def join(
             if not as_json:
                 _show_agreement(console, agreement)
                 if kept is not None and kept.is_new:
-                    console.print(f"\nJournal: {kept.path}, begun now; it knows of no earlier loss.", soft_wrap=True)
+                    begun = say_again(f"Journal: {kept.path}, begun now; it knows of no earlier loss.")
+                    console.print(f"\n{begun}", soft_wrap=True)
 
         with reporting(folder, wanted=with_report):
             heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=_tell_of_loss)
@@ -223,13 +225,13 @@ def join(
     show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public, kept=agreed[0].recalled)
     if heard.late_phase is not None:
         late = f"Late: your report of phase {heard.late_phase!r} came after its deadline and was not counted"
-        console.print(f"\n{late}", soft_wrap=True)
+        console.print(f"\n{say_again(late)}", soft_wrap=True)
     tell_transcript(console, heard.transcript)
     tell_folder(console, folder)
 
 
 def _tell_of_loss(error: Exception) -> None:
-    click.echo(f"trying again: {error}", err=True)
+    click.echo(say_again(f"trying again: {error}"), err=True)
 
 
 def _patience_in(seconds: float | None) -> float:
@@ -316,17 +318,18 @@ def _show_agreement(console: "Console", agreement: "Agreement") -> None:
     public = agreement.protocol.write_public(np.array([terms.public], dtype=np.int64))
     relations = {loss.relation for loss in agreement.losses}
     replaced = " for replace-one neighbors" if NeighboringRelation.ADD_OR_REMOVE_ONE in relations else ""
+    shown = {column: shorten(entries[0], _WIDEST_PUBLIC, placeholder="…") for column, entries in public.items()}
     facts = [
-        f"as {terms.party}",
+        say("as {party}", party=terms.party),
         # Public entries as the server has them; a worker's tasks may be hundreds.
-        *(f"{column} {shorten(entries[0], _WIDEST_PUBLIC, placeholder='…')}" for column, entries in public.items()),
-        f"protocol {terms.protocol}",
-        terms.kind,
-        f"costs epsilon = {agreement.cost:g} in all{replaced}",
+        *(f"{say(column)} {entry}" for column, entry in shown.items()),
+        say("protocol {name}", name=terms.protocol),
+        say(terms.kind),
+        say_again(f"costs epsilon = {agreement.cost:g} in all{replaced!s}"),
         *(
-            f"{phase}: kept from session {quote(each.session)} of {each.report.scope}, nothing paid"
+            say_again(f"{phase!s}: kept from session {quote(each.session)} of {each.report.scope}, nothing paid")
             for phase, each in agreement.recalled.items()
         ),
     ]
-    trust = trust_in(agreement.protocol)
-    show_heading(console, title=f"Session {printable(terms.session)}", facts=facts, description="", trust=trust)
+    title, trust = say("Session {name}", name=printable(terms.session)), trust_in(agreement.protocol)
+    show_heading(console, title=title, facts=facts, description="", trust=trust)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from ..words import marked, say
 from .completion import complete_keys, complete_scenario
 from .group import folders
 
@@ -37,7 +38,7 @@ __all__ = [
     "witness_option",
 ]
 
-_NO_PICTURES = "There is no picture, since matplotlib is not installed: pip install 'psephos[pictures]'\n"
+_HOW: Final = "pip install 'psephos[pictures]'"
 
 _CommandT = TypeVar("_CommandT", bound=Callable[..., Any])
 
@@ -153,7 +154,6 @@ def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False,
     A command may draw always; of others their option `--pictures` says it. Briefly, it is the page alone.
     """
     from ..presentation.terminal import show_facts
-    from ..words import marked, say
 
     found = {name: words for name, words in _FILES.items() if (folder.path / name).exists()}
     if is_brief:
@@ -166,7 +166,8 @@ def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False,
     console.print()
     draws = draws or click.get_current_context().params.get("pictures", False)
     if draws and importlib.util.find_spec("matplotlib") is None:
-        console.print(_NO_PICTURES, soft_wrap=True, markup=False)
+        console.print(say("There is no picture, since matplotlib is not installed: {how}", how=_HOW), soft_wrap=True)
+        console.print()
 
 
 def tell_transcript(console: "Console", digest: str | None) -> None:
@@ -174,7 +175,8 @@ def tell_transcript(console: "Console", digest: str | None) -> None:
     from ...protocol.transcript import show_digest
 
     if digest is not None:
-        console.print(f"\nPublic transcript {show_digest(digest)}: compare it with the others'", soft_wrap=True)
+        told = say("Public transcript {digest}: compare it with the others'", digest=show_digest(digest))
+        console.print(f"\n{told}", soft_wrap=True)
 
 
 def opened_pool(cluster: str | None, workers: int = 0) -> "AbstractContextManager[Pool | None]":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..words import marked, say, say_again
 from .group import cli
 from .options import (
     load,
@@ -122,7 +123,7 @@ def serve(
     serving = dataclasses.replace(serving, kept=read_kept(side, after, kind=mode.kind))
     names = dict(zip(side.fingerprints or (), side.names, strict=False))
     for said in () if serving.keys is None else serving.keys.ending_soon(names):
-        click.echo(f"warning: {said}", err=True)
+        click.echo(say_again(f"warning: {said!s}"), err=True)
     console = make_console()
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
@@ -142,14 +143,14 @@ def serve(
         def tell_address(address: str) -> None:
             hides = side.protocol.hides_participation
             where = "who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"
-            click.echo(f"listening on {address} for {side.parties}; {where}", err=as_json)
+            click.echo(say_again(f"listening on {address} for {side.parties}; {where!s}"), err=as_json)
             if page is not None:
                 click.echo(str(page), err=as_json)
 
         left = serve_in_folder(
             serving,
             folder,
-            on_resuming=lambda told: click.echo(f"going on with this session: {told}", err=as_json),
+            on_resuming=lambda told: click.echo(say_again(f"going on with this session: {told}"), err=as_json),
             pictures=pictures,
             listener=watching.listener,
             on_listening=tell_address,
@@ -218,14 +219,14 @@ def _show_session(console: "Console", side: "Served", *, kind: str) -> None:
     scenario, protocol = side.scenario, side.protocol
     facts = [
         side.parties,
-        f"protocol {protocol.name}",
-        kind,
-        "known by their certificates" if side.fingerprints is not None else "known by their names alone",
-        *_waiting_of(side),
+        say("protocol {name}", name=protocol.name),
+        say(kind),
+        say("known by their certificates" if side.fingerprints is not None else "known by their names alone"),
+        *map(say_again, _waiting_of(side)),
     ]
     title = scenario.title or scenario.name
     trust = f"{trust_in(protocol)} {scenario.said_of_trust}"
-    show_heading(console, title=title, facts=facts, description=side.note, trust=trust)
+    show_heading(console, title=title, facts=facts, description=say_again(side.note), trust=trust)
 
 
 def _waiting_of(side: "Served") -> list[str]:
@@ -233,4 +234,4 @@ def _waiting_of(side: "Served") -> list[str]:
     from ...protocol.rules import names_of
 
     names = [name for name, is_hidden in names_of(side.protocol).items() if is_hidden]
-    return [f"{name} closes after {side.rules.of(name).deadline_seconds:g} s" for name in names]
+    return [marked(f"{name!s} closes after {side.rules.of(name).deadline_seconds:g} s") for name in names]

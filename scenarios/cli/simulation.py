@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..words import say, say_again
 from .group import cli
 from .options import (
     cluster_option,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from rich.console import Console
+    from rich.text import Text
 
     from ...protocol.privacy import LedgerEntry
     from ..adversaries import Lesson
@@ -295,20 +297,28 @@ def _run_series(
     pictures: bool,
     with_report: bool,
 ) -> None:
+    from rich.text import Text
+
     from ..presentation import make_console, show_lesson
-    from ..presentation.terminal import show_note
+    from ..presentation.terminal import lines_of, show_note
     from ..running.plugin_errors import blaming_plugins
     from ..running.progress import Watcher, watch
+    from ..running.report import show_heading
     from ..running.series import load_series
     from ..running.series_run import resolve_series, run_series
-    from ..running.series_shown import draw_series, show_losses, show_votes
+    from ..running.series_shown import draw_series, show_losses, show_series_verdict, show_votes
 
     series = load_series(source, settings, data=data)
     resolved = resolve_series(series, record=record)
     console, errors = make_console(), make_console(stderr=True)
-    if not as_json:
-        _show_series(console, series, resolved[0])
-    _warn(errors if as_json else console, resolved)
+    facts = _facts_of_series(series, resolved[0])
+    if verbose and not as_json:
+        show_heading(console, title=series.title, facts=facts, description="", trust="")
+    elif not as_json:
+        console.print(Text(series.title, style="bold"))
+    warned = lines_of(console, lambda: _warn(console, resolved))
+    for line in warned:
+        (errors if as_json else console).print(line)
 
     def watching(side: "Local") -> "AbstractContextManager[Watcher]":
         return watch(console=None, errors=errors, num_parties=len(side.names))
@@ -324,44 +334,52 @@ def _run_series(
             print_json(finished.result)
             _check_refuted(lessons)
             return
-        show_votes(console, series, finished.held)
-        show_losses(console, series, finished)
+
+        def rest() -> None:
+            show_losses(console, series, finished, is_brief=not verbose)
+            _show_trust_of_series(console, series, resolved[0], is_brief=not verbose)
+            for lesson in finished.lessons if verbose else ():
+                show_lesson(console, lesson, is_drawn=pictures)
+            if any(side.adversaries for side in resolved):
+                show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
+            tell_folder(console, folder, is_brief=not verbose)
+
+        said = lines_of(console, lambda: show_series_verdict(console, series, finished.held))
+        lines = lines_of(console, lambda: show_votes(console, series, finished.held))
         if verbose:
-            _show_trust_of_series(console, series, resolved[0])
-        for lesson in finished.lessons if verbose else ():
-            show_lesson(console, lesson, is_drawn=pictures)
-        if any(side.adversaries for side in resolved):
-            show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
-    tell_folder(console, folder, is_brief=not verbose)
+            console.print(*said, *lines, *lines_of(console, rest), *said, sep="\n", soft_wrap=True)
+        else:
+            _print_briefly(console, said, lines, lines_of(console, rest), above=1 + len(warned))
     _check_refuted(lessons)
 
 
-def _show_series(console: "Console", series: "Series", first: "Local") -> None:
-    from ..running.report import show_heading
-
-    transport = first.scenario.transport
+def _facts_of_series(series: "Series", first: "Local") -> list[str]:
+    """Return how many votes there are, and how they are held."""
+    transport, number = first.scenario.transport, len(series.votes)
     facts = [
-        f"{len(series.votes):,} vote{'' if len(series.votes) == 1 else 's'}",
+        f"{number:,} vote{'' if number == 1 else 's'}",
         f"protocol {first.protocol.name}",
         {"array": "arrays, no agents"}.get(transport, f"agents over {transport}"),
         f"{first.scenario.noise} noise",
     ]
-    show_heading(console, title=series.title, facts=facts, description="", trust="")
+    return list(map(say_again, facts))
 
 
-def _show_trust_of_series(console: "Console", series: "Series", first: "Local") -> None:
+def _show_trust_of_series(console: "Console", series: "Series", first: "Local", *, is_brief: bool) -> None:
     """Print who was trusted with what, and what the series is about."""
     from ..presentation.terminal import show_label
     from ..running.series_shown import say_allowance
-    from ..running.statements import trust_in
+    from ..running.session_facts import about
+    from ..running.statements import trust_of
 
-    limit = say_allowance(series) or "what votes cost adds up, without a limit"
-    show_label(
-        console,
-        "Trust",
-        f"In each vote: {trust_in(first.protocol)} {first.scenario.said_of_trust} Over the series: {limit}.",
-    )
-    show_label(console, "About", series.description)
+    said = trust_of(about(first.protocol))
+    if is_brief:
+        show_label(console, say("Trust"), said[0], is_apart=False)
+        return
+    limit = say_allowance(series) or say("what votes cost adds up, without a limit")
+    over = say("Over the series: {limit}.", limit=limit)
+    show_label(console, say("Trust"), " ".join([say("In each vote:"), *said, first.scenario.said_of_trust, over]))
+    show_label(console, say("About"), series.description)
 
 
 def _show_beginning(console: "Console", resolved: "Local", *, verbose: bool) -> None:
@@ -391,20 +409,18 @@ def _warn(console: "Console", sides: "Sequence[Local]", *, is_brief: bool = Fals
         names.setdefault(known[alike], []).append(side.scenario.title or side.scenario.name)
     names.pop("", None)
     for sentence, own in names.items():
-        said = sentence if len(sides) == 1 else f"{in_a_row(own)}: {sentence.partition(':')[0]}."
+        said = sentence if len(sides) == 1 else f"{in_a_row(own)}: {sentence.partition(':')[0].rstrip()}."
         show_note(console, said, style="yellow")
 
 
 def _facts_of(resolved: "Local", *, verbose: bool = True) -> list[str]:
     """Return who takes part in what, and how."""
-    from ..words import say
-
-    scenario, protocol = resolved.scenario, resolved.protocol
+    scenario, protocol, way = resolved.scenario, resolved.protocol, resolved.scenario.transport
     return [
         resolved.parties,
         say("protocol {name}", name=protocol.name),
         *([say("variant {name}", name=name)] if (name := getattr(protocol.parameters, "variant", "")) else []),
-        *([{"array": "arrays, no agents"}.get(scenario.transport, f"agents over {scenario.transport}")] * verbose),
+        *([say_again({"array": "arrays, no agents"}.get(way, f"agents over {way}"))] * verbose),
         say(f"{scenario.noise} noise"),
     ]
 
@@ -412,7 +428,7 @@ def _facts_of(resolved: "Local", *, verbose: bool = True) -> list[str]:
 def _show_briefly(
     console: "Console", resolved: "Local", finished: "Finished", folder: "RunFolder", *, above: int
 ) -> None:
-    """Print what matters most of a run below so many lines: `_MOST_LINES` where neither title nor verdict are long."""
+    """Print what matters most of a run below so many lines."""
     from rich.text import Text
 
     from ..presentation import show_outcome, show_verdict
@@ -420,7 +436,6 @@ def _show_briefly(
     from ..running.report import show_privacy
     from ..running.session_facts import about
     from ..running.statements import trust_of
-    from ..words import say
 
     protocol, outcome = resolved.protocol, finished.record.outcome
 
@@ -433,7 +448,8 @@ def _show_briefly(
         show_privacy(console, protocol, is_brief=True)
         show_label(console, say("Trust"), trust_of(about(protocol))[0], is_apart=False)
         for lesson in finished.lessons:
-            show_label(console, f"Adversary {lesson.role}", " ".join(lesson.sentences[:1]), is_apart=False)
+            who = say("Adversary {role}", role=say(lesson.role))
+            show_label(console, who, " ".join(map(say_again, lesson.sentences[:1])), is_apart=False)
         tell_folder(console, folder, is_brief=True)
 
     facts = Text(" · ".join(_facts_of(resolved, verbose=False)), style="cyan")
@@ -442,9 +458,18 @@ def _show_briefly(
     truth, gold = finished.truth, finished.gold
     lines = lines_of(console, lambda: show_outcome(console, outcome, truth=truth, gold=gold, is_brief=True))
     below, said = lines_of(console, rest), lines_of(console, lambda: show_verdict(console, outcome))[:-1]
+    _print_briefly(console, said, [facts, Text(), *lines], below, above=above - 2)
+
+
+def _print_briefly(
+    console: "Console", said: "Sequence[Text]", lines: "Sequence[Text]", below: "Sequence[Text]", *, above: int
+) -> None:
+    """Print a verdict, first and last, and between them what leaves it at `_MOST_LINES` if it is not long itself."""
+    from ..presentation.terminal import show_note
+
     room = max(_MOST_LINES - above - len(below) - 2 * len(said), _FEWEST_LINES)
     shown = lines if len(lines) <= room else lines[: room - 1]
-    for line in (*said, facts, "", *shown):
+    for line in (*said, *shown):
         console.print(line)
     if shown is not lines:
         show_note(console, say("and {number} more lines: --verbose", number=len(lines) - len(shown)))
@@ -458,8 +483,8 @@ def _show_trust(console: "Console", resolved: "Local") -> None:
     from ..running.statements import trust_in
 
     scenario = resolved.scenario
-    show_label(console, "Trust", f"{trust_in(resolved.protocol)} {scenario.said_of_trust}")
-    show_label(console, "About", f"{scenario.description} {resolved.note}")
+    show_label(console, say("Trust"), f"{trust_in(resolved.protocol)} {scenario.said_of_trust}")
+    show_label(console, say("About"), f"{scenario.description} {say_again(resolved.note)}")
 
 
 def _show_end(console: "Console", resolved: "Local", finished: "Finished") -> None:
@@ -477,7 +502,7 @@ def _show_end(console: "Console", resolved: "Local", finished: "Finished") -> No
         show_note(console, finished.note)
     if record.endings and heard is not None:
         name, error = next(iter(record.endings.items()))
-        show_note(console, f"{len(record.endings)} did not hear the outcome; {name}: {error}", style="yellow")
+        show_note(console, f"{len(record.endings):,} did not hear the outcome; {name}: {error}", style="yellow")
     show_privacy(console, protocol)
     if (offer := best_offer(protocol, num_parties=finished.num_parties)) is not None:
         show_note(console, sentence_of(offer))

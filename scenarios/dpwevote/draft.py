@@ -26,6 +26,7 @@ from ..running.drafts import (
     check_header,
     chosen_column,
 )
+from ..words import marked, say_again, say_number
 from . import words as known_words
 from .draft_weights import any_number, are_numbers, draft_weights
 
@@ -41,9 +42,9 @@ _WEIGHTS: Final = ("weight", "weights", "gewicht", "stimmen", "stimmrecht", "poi
 _HEADS: Final = frozenset({*OPINIONS, "ja", "nein", "oui", "non", "sí"})  # no header, but somebody's answer
 _DATE: Final = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}|\d{1,2}:\d{2}")
 _BECOME: Final = {
-    "absent": "absent from the vote, as everybody can see",
-    "no": "they count as no",
-    "yes": "they count as yes",
+    "absent": marked("absent from the vote, as everybody can see"),
+    "no": marked("they count as no"),
+    "yes": marked("they count as yes"),
 }
 _TWO: Final = 2
 _FEW: Final = 4
@@ -104,15 +105,17 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         lines.append(Line("abstentions", abstentions, _BECOME[abstentions]))
     if without := [label for label in chosen.get("without", ()) if label != NONE]:
         lines.append(Line("without", without, "no partners"))
-    by = f"by the column {partner!r}" if partner else "by their numbers"
-    said = [f"{sheet.count(len(sheet.rows))} partners {by}; voted on: {', '.join(candidates)}."]
+    by = marked(f"by the column {partner!r}") if partner else marked("by their numbers")
+    said = [marked(f"{sheet.count(len(sheet.rows))} partners {by!s}; voted on: {', '.join(candidates)}.")]
     said += [
-        f"{', '.join(map(repr, found))} {'means' if len(found) == 1 else 'mean'} {key}."
+        say_number(
+            "{words} means {key}.", "{words} mean {key}.", len(found), words=", ".join(map(repr, found)), key=key
+        )
         for key, found in meant.items()
         if found and key != "abstain"
     ]
     if abstentions:
-        said.append(f"Abstentions: {_BECOME[abstentions]}.")
+        said.append(marked(f"Abstentions: {_BECOME[abstentions]!s}."))
     parameters = [Line("candidates", candidates, "the columns that are voted on, each by itself")]
     if weight:
         is_yes = {
@@ -123,13 +126,13 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         lines += drafted.parties
         said.append(drafted.said)
     else:
-        said.append("No column of weights: one person, one vote, and nothing is spent on weights.")
+        said.append(marked("No column of weights: one person, one vote, and nothing is spent on weights."))
     others = [name for name in sheet.header if name not in {partner, weight, *candidates}]
     if others:
-        said.append(f"Not used: {', '.join(others)}.")
-    price = "the weight and one opinion together" if weight else "each opinion"
+        said.append(marked(f"Not used: {', '.join(others)}."))
+    price = marked("the weight and one opinion together") if weight else marked("each opinion")
     parameters.append(Line("variant", "auto", "the most exact at this price with this trust"))
-    title = f"A vote on {', '.join(candidates)}"
+    title = say_again(f"A vote on {', '.join(candidates)}")
     return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=said)
 
 
@@ -164,8 +167,9 @@ def _without_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
             and NONE not in given
             and any(cell.casefold() not in answers for cell in others)
         ):
-            where = f"line {sheet.lines[row]} of {sheet.path.name} is {cells[place]!r}: which line is no partner's"
-            raise UnclearError(option="without", question=f"{where}, or {NONE!r}", choices=[cells[place], NONE])
+            name, line = sheet.path.name, sheet.lines[row]
+            question = f"line {line} of {name} is {cells[place]!r}: which line is no partner's, or {NONE!r}"
+            raise UnclearError(option="without", question=question, choices=[cells[place], NONE])
     require(len(out) < len(sheet.rows), "--without", ", ".join(given), "a line among others")
     return sheet.without(out)
 
@@ -230,8 +234,8 @@ def _candidates(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: _Words
     is_said = NONE in chosen.get("leave-out", ())
     if found and pairs and not is_said:
         name, (one, other) = next(iter(pairs.items()))
-        shown = f"{name!r} has {_counted(sheet, name, (one, other))}: is it left out, or {NONE!r}: it is voted on"
-        raise UnclearError(option="leave-out", question=shown, choices=[name, NONE])
+        question = f"{name!r} has {_counted(sheet, name, (one, other))}: is it left out, or {NONE!r}: it is voted on"
+        raise UnclearError(option="leave-out", question=question, choices=[name, NONE])
     if not found and not pairs:
         pairs = {
             name: pair for name in rest if len(pair := _unknown(sheet, name, words)) == _TWO and not are_numbers(pair)
@@ -290,7 +294,7 @@ def _with_the_other(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], wor
         if own and is_pair and not is_typo and not are_numbers(own):
             option = "no" if 1 in answers or "yes" in given else "yes"
             shown = [entry for entry in dict.fromkeys(sheet.column(name)) if entry.casefold() not in words.silent]
-            question = f"{name!r} has {_counted(sheet, name, shown)}: which means {option}"
+            question = f"{name!r} has {_counted(sheet, name, shown)}: which means {option!s}"
             raise UnclearError(option=option, question=question, choices=own)
     return words
 

@@ -13,6 +13,7 @@ from typing import Final
 from ...protocol.errors import ConfigurationError, require
 from ..reading.cells import nearest_multiple, number_of
 from ..running.drafts import Chosen, Line, Sheet, UnclearError
+from ..words import marked
 
 __all__ = ["Weights", "any_number", "are_numbers", "draft_weights"]
 
@@ -72,12 +73,13 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str, *, is_yes: Mapping[
     )
     weights = sorted(set(own))
     is_public = bool(chosen.get("public-weights")) or len(weights) == 1  # then there is nothing to learn
-    told = f"Weights are those of the column {column!r}, and {'public' if is_public else 'private'}."
+    told = marked(f"Weights are those of the column {column!r}, and {'public' if is_public else 'private'!s}.")
     if not is_public and (step := _step(chosen, own, is_yes)):
         greatest = nearest_multiple(weights[-1], step)
         weights = [nearest_multiple(number * step, step) for number in range(1, round(greatest / step) + 1)]
         about.append(Line("round_weights", _plain(step), "each weight becomes a multiple of it"))
-        told = f"{told} They are rounded to multiples of {step:g}; everybody may know that none is above {greatest:g}."
+        rounded = f"They are rounded to multiples of {step:g}; everybody may know that none is above {greatest:g}."
+        told = f"{told} {marked(rounded)}"
     comment = "public: nothing is spent on them" if is_public else "everybody may know that these are possible"
     parameters = [Line("weights", [_plain(weight) for weight in weights], comment)]
     if is_public:
@@ -114,10 +116,10 @@ def _step(chosen: Chosen, own: Sequence[float], is_yes: Mapping[str, Sequence[bo
     if number <= _ALWAYS_FEW or (number <= _MOST_WEIGHTS and _FEWEST_HOLDERS * number <= len(own)):
         return 0.0
     steps = dict.fromkeys(_nice(max(own) / bands) for bands in _STEPS)
-    costs = "; ".join(f"to {step:g}: {_cost(own, step, is_yes)}" for step in steps)
+    costs = "; ".join(_cost(own, step, is_yes) for step in steps)
     question = (
         f"{number} different weights are private, and the scenario, which everybody reads, would list them. To which "
-        f"multiples are they rounded ({costs}); or --public-weights, where everybody knows them"
+        f"multiples are they rounded ({costs!s}); or --public-weights, where everybody knows them"
     )
     raise UnclearError(option="round-weights", question=question, choices=[f"{step:g}" for step in steps])
 
@@ -129,12 +131,13 @@ def _nice(number: float) -> float:
 
 
 def _cost(own: Sequence[float], step: float, is_yes: Mapping[str, Sequence[bool]]) -> str:
-    """Return by how much rounding moves a motion's share of yes, and how many weights are left."""
+    """Return a step, by how much rounding to it moves a motion's share of yes, and how many weights are left."""
     rounded = [nearest_multiple(weight, step) for weight in own]
     moved = [(_share(own, votes), _share(rounded, votes)) for votes in is_yes.values()]
     most = max(abs(after - before) for before, after in moved)
     flips = any((before >= 0.5) != (after >= 0.5) for before, after in moved)  # noqa: PLR2004  half
-    return f"up to {max(rounded) / step:g} weights, a result moves by {most:.1%}{', and changes' if flips else ''}"
+    changes = marked(", and changes") if flips else ""
+    return marked(f"to {step:g}: up to {max(rounded) / step:g} weights, a result moves by {most:.1%}{changes!s}")
 
 
 def _share(weights: Sequence[float], is_yes: Sequence[bool]) -> float:

@@ -9,6 +9,7 @@ from ...protocol.dpwevote.choice import worst_variance_of
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import PhasedProtocol
 from ..running.offers import Offer
+from ..words import marked
 
 __all__ = ["offers_at_price"]
 
@@ -42,10 +43,10 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
         is_price_new = abs(price - parameters.epsilon) > _ROUNDING * price
         offered.append(
             Offer(
-                name=f"{offer.variant} with epsilon={price:.4g}" if is_price_new else offer.variant,
+                name=marked(f"{offer.variant} with epsilon={price:.4g}") if is_price_new else offer.variant,
                 value=math.sqrt(num_parties * offer.worst_variance),
                 own=own,
-                of="of a margin at worst",
+                of=marked("of a margin at worst"),
             )
         )
     return offered

@@ -16,7 +16,7 @@ from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import estimate_text, percent, show_note, show_table, styled
 from ..tables import Cell, Entry, Rows, Table, listed
 from ..verdicts import cell_of_decision, decision_of
-from ..words import marked, say, say_number
+from ..words import marked, say, say_again, say_number
 
 __all__ = ["PRESENTERS"]
 
@@ -60,10 +60,9 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         show_note(console, note, style="yellow")
     note = say("± is one standard error of the randomization.")
     if not known.is_brief:
-        wrong = f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is."
-        note = (
-            f"From the reports of {some(outcome.num_partners, 'partner')}. {note} {wrong} {_meaning_of_wrong(outcome)}"
-        )
+        wrong = say_again(f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is.")
+        reports = say_again(f"From the reports of {some(outcome.num_partners, 'partner')}.")
+        note = f"{reports} {note} {wrong} {_meaning_of_wrong(outcome)}"
     show_note(console, note)
 
 
@@ -321,7 +320,7 @@ VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=
 
 
 def _say_weights(weights: WeightsOutcome) -> Text:
-    return Text(", approximate quota ").append_text(estimate_text(weights.quota))
+    return Text(say(", approximate quota ")).append_text(estimate_text(weights.quota))
 
 
 WEIGHTS: Presenter[WeightsOutcome] = Presenter(show=PLAIN.show, rows=PLAIN.rows, draw=PLAIN.draw, say=_say_weights)

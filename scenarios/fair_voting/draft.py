@@ -18,6 +18,7 @@ from ..running.drafts import (
     check_header,
     chosen_column,
 )
+from ..words import marked, say_again
 
 __all__ = ["BEGINNING"]
 
@@ -57,12 +58,12 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     groups = list(dict.fromkeys(sheet.column(group)))
     allowed = "a column with two groups or more, which the winner is to serve alike"
     refuse(len(groups) < _LEAST, "--group", group, allowed)
-    voters = f"{sheet.count(len(sheet.rows))} voters of {len(groups):,} groups ({', '.join(groups[:9])})"
-    said = [f"{voters} rank {', '.join(names)}."]
+    number, shown = sheet.count(len(sheet.rows)), ", ".join(groups[:9])
+    said = [marked(f"{number} voters of {len(groups):,} groups ({shown}) rank {', '.join(names)}.")]
     return Draft(
-        title=f"Which of {', '.join(names)} serves all groups alike",
+        title=say_again(f"Which of {', '.join(names)} serves all groups alike"),
         role="voter",
-        price="a voter's ranking",
+        price=marked("a voter's ranking"),
         parameters=[
             Line("objective", "penalized", "the welfare of all, less what groups differ by"),
         ],

@@ -17,6 +17,7 @@ from ...protocol.fair_voting.joint_reports import make_joint_report, possible_jo
 from ...protocol.fair_voting.reports import make_report, possible_reports
 from ...protocol.phases import PhasedProtocol
 from ..running.offers import Offer
+from ..words import marked
 
 __all__ = ["offers_at_price"]
 
@@ -38,7 +39,7 @@ def _reports(parameters: Parameters) -> list[Offer]:
             name=report.name,
             value=math.sqrt(report.mean_variance / smallest),
             own=math.sqrt(own.mean_variance / smallest),
-            of="of a mean utility in the smallest group",
+            of=marked("of a mean utility in the smallest group"),
         )
         for report in possible_reports(parameters.make_scoring(is_centered=True), parameters.epsilon)
         if report.name != own.name
@@ -54,7 +55,7 @@ def _joint_reports(parameters: Parameters) -> list[Offer]:
             name=report.name,
             value=report.error_of(smallest, voters),
             own=own.error_of(smallest, voters),
-            of="of a mean utility in the smallest group",
+            of=marked("of a mean utility in the smallest group"),
         )
         for report in possible_joint_reports(parameters.make_scoring(is_centered=True), parameters.epsilon, sizes)
         if report.name != own.name
@@ -75,7 +76,7 @@ def _choices(protocol: FairVoting) -> list[Offer]:
             name="permute_and_flip" if other.is_flipped else "exponential",
             value=offered,
             own=own,
-            of=f"of quality that the winner may lack, except with {100 * parameters.level:g} %",
+            of=marked(f"of quality that the winner may lack, except with {100 * parameters.level:g} %"),
             sign="",
         )
     ]

@@ -4,6 +4,7 @@ from typing import Final
 
 from ...protocol.errors import ConfigurationError, did_you_mean
 from ..running.drafts import Beginning, Chosen, Draft, Line, Sheet
+from ..words import marked, say
 
 __all__ = ["BEGINNING"]
 
@@ -19,14 +20,14 @@ def _draft(sheet: Sheet, _: Chosen) -> Draft:
     features = [name for name in sheet.header if name not in _COLUMNS]
     voters = sheet.count(len(set(sheet.column("voter"))))
     return Draft(
-        title="What voters prefer",
+        title=say("What voters prefer"),
         role="voter",
-        price="all records of a voter together",
+        price=marked("all records of a voter together"),
         parameters=[
             Line("bound", 2.0, "the greatest length of a voter's preferences; longer ones are cut"),
         ],
         parties=[Line("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")],
-        said=[f"{voters} voters compare alternatives by {', '.join(features)}."],
+        said=[marked(f"{voters} voters compare alternatives by {', '.join(features)}.")],
     )
 
 

@@ -11,8 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from ..adversaries.role import Figure, Lesson, Series
+from ..words import marked, say, say_again, say_all
 from . import drawing
+from .numbers import capitalized
 
 __all__ = ["draw_lesson"]
 
@@ -32,7 +36,7 @@ _SHARE_TICKS: Final = (0, 0.25, 0.5, 0.75, 1)
 _FEW_TICKS: Final = (0, 0.5, 1)
 _CHARACTERS_OF_ROW: Final = 19
 _GUESSING, _BOUND = "guessing", "bound"  # names of bars that a measured success stands between
-_RULED_OUT: Final = "ruled out by proof"
+_RULED_OUT: Final = marked("ruled out by proof")
 _REGION: Final[dict[str, Any]] = {"color": drawing.BEYOND, "linewidth": 0, "zorder": 0}
 _REGION_MARK: Final[dict[str, Any]] = {"color": drawing.BEYOND, "marker": "s", "markersize": 11, "linestyle": "none"}
 _EDGE: Final[dict[str, Any]] = {"color": drawing.RULE, "linewidth": 1.0}
@@ -60,14 +64,22 @@ class _Row:
 
 def draw_lesson(lesson: Lesson, *, folder: Path, name: str, setting: str = "") -> list[Path]:
     """Draw a lesson's figures as panels of one picture, `name` with .svg and .png; nothing without matplotlib."""
-    rows = _rows_of(lesson.figures)
+    rows = _rows_of([_said(figure) for figure in lesson.figures])
     picture = drawing.Picture(
         draw=functools.partial(_draw, rows=rows),
         size=(drawing.WIDTH, sum(row.height for row in rows) + _BELOW_INCHES),
         panels=(len(rows), max(len(row.figures) for row in rows)),
     )
-    title = f"{lesson.role.replace('-', ' ').capitalize()}: {lesson.who}"
-    return drawing.save_picture(picture, folder=folder, name=name, title=title, setting=lesson.setting or setting)
+    title = f"{capitalized(say(lesson.role).replace('-', ' '))}: {say_again(lesson.who, 1)}"
+    setting = say_again(lesson.setting) or setting
+    return drawing.save_picture(picture, folder=folder, name=name, title=title, setting=setting)
+
+
+def _said(figure: Figure) -> Figure:
+    """Return a panel in the language that is spoken; names of its bars are said where they are written."""
+    said = {key: say_again(getattr(figure, key)) for key in ("title", "x_label", "y_label", "row")}
+    series = tuple(msgspec.structs.replace(each, name=say_again(each.name)) for each in figure.series)
+    return msgspec.structs.replace(figure, **said, series=series)
 
 
 def _rows_of(figures: Sequence[Figure]) -> list[_Row]:
@@ -222,13 +234,13 @@ def _marks_of(figures: Sequence[Figure]) -> drawing.Marks:
 
 def _region_marks(figures: Sequence[Figure]) -> drawing.Marks:
     has_bound = any(series.style == "bound" for figure in figures for series in figure.series)
-    return {_RULED_OUT: _REGION_MARK} if has_bound else {}
+    return {say(_RULED_OUT): _REGION_MARK} if has_bound else {}
 
 
 def _draw_bars(axes: Any, figure: Figure) -> drawing.Marks:
     """Draw a panel whose bars lie in rows; a bar that is called a bound is a region, which no other reaches into."""
     bars = _bars_of(figure)
-    labels = [drawing.fold(str(label)) for label in bars[0].x]
+    labels = list(map(drawing.fold, say_all(list(map(str, bars[0].x)))))
     width = _HEIGHT_OF_BARS / len(bars)
     marks: dict[str, Mapping[str, Any]] = {}
     said: list[list[str]] = [[] for _ in labels]
@@ -259,7 +271,7 @@ def _draw_bars(axes: Any, figure: Figure) -> drawing.Marks:
     if bound is not None:
         axes.axvline(bound, **_EDGE)
         axes.axvspan(bound, max(axes.get_xlim()[1], bound), **_REGION)
-        marks[_RULED_OUT] = _REGION_MARK
+        marks[say(_RULED_OUT)] = _REGION_MARK
     drawing.name_rows(axes, labels, x=figure.y_label)
     axes.set_title(figure.title)
     return marks

@@ -16,7 +16,7 @@ from rich.text import Text
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
 from ..tables import Cell, Entry, Table, Tone
-from ..words import say
+from ..words import say, say_again, say_number
 from .numbers import in_a_row
 
 __all__ = [
@@ -129,8 +129,8 @@ def show_facts(console: Console, facts: Mapping[str, Entry], *, indent: int = 0,
 
 
 def show_note(console: Console, text: str | Text, *, style: str = "dim") -> None:
-    """Print what the reader of a table needs to know below it: lines that go on stay below their beginning."""
-    said = Text(text, style=style) if isinstance(text, str) else text
+    """Print what the reader of a table needs to know below it, said again: lines stay below their beginning."""
+    said = Text(say_again(text), style=style) if isinstance(text, str) else text
     console.print(Padding(said, (0, 0, 0, _PADDING), expand=False))
 
 
@@ -175,9 +175,10 @@ def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whol
     console.print(drawn)
     if left_out:
         named = in_a_row([" ".join(header.split()) for header in left_out])
-        where = whole or "a wider terminal"
-        them = "it" if len(left_out) == 1 else "them"
-        show_note(console, f"no room for the column{'s' * (len(left_out) > 1)} {named}: {where} has {them}")
+        one = "no room for the column {names}: {where} has it"
+        where = whole or say("a wider terminal")
+        many = "no room for the columns {names}: {where} has them"
+        show_note(console, say_number(one, many, len(left_out), names=named, where=where))
 
 
 def show_sheet(console: Console, table: Table) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
 from ...protocol.errors import ConfigurationError, refuse
+from ..words import marked
 from .files import BOM, HeldFile, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
 from .frames import path_of
 from .workbooks import first_sheet_of, rows_of
@@ -37,9 +38,9 @@ _UTF_16: Final = {"utf-16-le": 1, "utf-16-be": 0}  # without a mark: where in ea
 _MOST_OF: Final = 0.95
 _PART_OF: Final = 0.2
 _NAMES: Final = {
-    _FALLBACK: "Windows-1252, since it is not UTF-8",
-    "utf-16": "UTF-16",
-    **dict.fromkeys(_UTF_16, "UTF-16, which it does not say"),
+    _FALLBACK: marked("as Windows-1252, since it is not UTF-8"),
+    "utf-16": marked("as UTF-16"),
+    **dict.fromkeys(_UTF_16, marked("as UTF-16, which it does not say")),
 }
 _DECLARED: Final = re.compile(r"sep=([,;\t|])\r?\n?", re.IGNORECASE)
 """The line by which Excel is told the sign between entries, and which it shows nobody."""
@@ -75,10 +76,11 @@ class TextForm:
     def note(self, name: str) -> str:
         """Return how a file was read, as a sentence for people; empty for UTF-8 with commas."""
         if self.encoding == _WORKBOOK:
-            return f"Of {name} the sheet {self.sheet!r} is read{f', of {self.sheets}' if self.sheets > 1 else ''}."
-        found = [f"as {_NAMES[self.encoding]}"] if self.encoding in _NAMES else []
-        found += [f"with {_DELIMITERS[self.delimiter]} between entries"] if self.delimiter != "," else []
-        return f"{name} is read {', '.join(found)}." if found else ""
+            many = marked(f", of {self.sheets:,}") if self.sheets > 1 else ""
+            return marked(f"Of {name} the sheet {self.sheet!r} is read{many!s}.")
+        found = [_NAMES[self.encoding]] if self.encoding in _NAMES else []
+        found += [marked(f"with {_DELIMITERS[self.delimiter]!s} between entries")] if self.delimiter != "," else []
+        return marked(f"{name} is read {', '.join(found)!s}.") if found else ""
 
 
 PLAIN: Final = TextForm()  # UTF-8, with or without a byte order mark, and commas

@@ -19,7 +19,7 @@ from ..running.report import MODELS
 from ..running.session_facts import SessionFacts
 from ..running.statements import meaning_of, trust_of, warning_of
 from ..tables import Cell, Entry, Table, Tone, listed
-from ..words import marked, say
+from ..words import marked, say, say_again, say_all
 from .blocks import audited_losses, estimates_in, exchange_of
 from .page import (
     Block,
@@ -321,22 +321,30 @@ def _adversaries(left: RunLeft) -> Iterator[Section]:
     blocks.append(Text("Who deviated, watched or inferred; what each was allowed, and what came of it."))
     yield Section(title="Adversaries", blocks=blocks)
     for place, learnt in enumerate(left.learnt, start=1):
-        yield Section(title=f"{learnt.role}, {learnt.who}", blocks=list(_learnt(left, learnt, place)), is_part=True)
+        who = f"{say(learnt.role)}, {say_again(learnt.who, 1)}"
+        yield Section(title=who, blocks=list(_learnt(left, learnt, place)), is_part=True)
 
 
 def _learnt(left: RunLeft, learnt: Learnt, place: int) -> Iterator[Block]:
-    yield Text(f"{say('Trust')}: {learnt.trust}", "quiet")
+    role = say(learnt.role)
+    yield Text(f"{say('Trust')}: {say_again(learnt.trust)}", "quiet")
     for sentence in learnt.sentences:
-        yield Text(sentence)
-    yield from drawn(left.pictures, f"adversary-{place}", say("What {role} learnt, or did", role=learnt.role))
+        yield Text(say_again(sentence))
+    yield from drawn(left.pictures, f"adversary-{place}", say("What {role} learnt, or did", role=role))
     if learnt.rows:
         keys = list(learnt.rows[0])
-        rows = [[Cell.of(row.get(key)) for key in keys] for row in learnt.rows]
+        said = [_said_column([row.get(key) for row in learnt.rows]) for key in keys]
+        rows = [list(map(Cell.of, row)) for row in zip(*said, strict=True)]
         columns = [title_of(key) for key in keys]
         name = f"adversary-{place}"
         yield Table(
-            caption=say("What {role} found", role=learnt.role), name=name, columns=columns, rows=rows, full=learnt.rows
+            caption=say("What {role} found", role=role), name=name, columns=columns, rows=rows, full=learnt.rows
         )
+
+
+def _said_column(values: Sequence[Any]) -> Sequence[Any]:
+    """Return a column of an adversary's table, words of ours in the language that is spoken."""
+    return say_all(values) if all(isinstance(value, str) for value in values) else values
 
 
 def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias, cast
 from ...protocol.errors import ConfigurationError, did_you_mean, printable, require
 from ..reading.files import MAX_FILE_BYTES, readable
 from ..reading.text_forms import TextForm, form_of, open_table
+from ..words import marked, say_again
 
 __all__ = [
     "NONE",
@@ -36,8 +37,8 @@ __all__ = [
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
 _TRUSTED: Final = {
-    "local": 'nobody is trusted; "central": who counts is, and the result is far more exact',
-    "central": 'who counts is trusted; "local": nobody is',
+    "local": marked('nobody is trusted; "central": who counts is, and the result is far more exact'),
+    "central": marked('who counts is trusted; "local": nobody is'),
 }
 MOST_LINES: Final = 20
 """Of a scenario that is written: it is to be read."""
@@ -324,21 +325,23 @@ def scenario_text(
         is_made_up: nobody real stands behind its parties.
         trust: the model of trust; empty where the protocol has one alone.
     """
-    lines = [f"# Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"]
+    again = f"Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"
+    lines = [f"# {say_again(again)}"]
     lines += map(_written, [Line("title", draft.title), Line("protocol", protocol)])
     if trust:
         lines.append(_written(Line("trust", trust, _TRUSTED[trust])))
     if is_made_up:
-        lines.append("made_up = true  # nobody real: the truth may be shown beside the estimates")
-        lines.append("seed = 2026  # of the simulated noise; with votes of your own leave it out: it is a secret")
-    price = Line("epsilon", epsilon, f"the price of {draft.price}: less is more private, and less exact")
+        real = "nobody real: the truth may be shown beside the estimates"
+        seed = "of the simulated noise; with votes of your own leave it out: it is a secret"
+        lines += [_written(Line("made_up", value=True, comment=real)), _written(Line("seed", 2026, seed))]
+    price = Line("epsilon", epsilon, f"the price of {draft.price!s}: less is more private, and less exact")
     lines += ["", "[parameters]", *map(_written, [*draft.parameters, price])]
     lines += ["", f"[{draft.role}s]", *map(_written, draft.parties)]
     return "\n".join(line for line in lines if line or len(lines) <= MOST_LINES) + "\n"
 
 
 def _written(line: Line) -> str:
-    comment = f"  # {printable(line.comment)}" if line.comment else ""
+    comment = f"  # {printable(say_again(line.comment))}" if line.comment else ""
     return f"{_key(line.key)} = {_value(line.value)}{comment}"
 
 

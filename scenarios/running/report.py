@@ -21,9 +21,10 @@ from ...protocol.privacy import (
 )
 from ...protocol.rules import JOIN
 from ..presentation import said_of
+from ..presentation.numbers import some
 from ..presentation.terminal import show_label, show_note, show_table
 from ..tables import Cell, Entry, Table
-from ..words import marked, say
+from ..words import marked, say, say_again
 from .statements import meaning_of, warning_of
 
 __all__ = [
@@ -56,23 +57,23 @@ def show_heading(console: Console, *, title: str, facts: Sequence[str], descript
     console.print(Text(title, style="bold"))
     console.print(Text(" · ".join(facts), style="cyan"))
     show_label(console, "", description)
-    show_label(console, "Trust", trust)
+    show_label(console, say("Trust"), trust)
     console.print()
 
 
 def show_phase(console: Console, closed: Closed, *, num_parties: int) -> None:
     """Print one line as a phase closes: how many reported, unless that is private, and what it publishes."""
-    verb = "joined" if closed.phase == JOIN else "reported"
-    of_all = "" if not closed.num_missing else f" of {num_parties:,}"
-    who = f"closed: who {verb} is private" if closed.num_received is None else f"{closed.num_received:,}{of_all} {verb}"
+    number, verb = closed.num_received, say("joined") if closed.phase == JOIN else say("reported")
+    came = say("{low:,} of {number:,}", low=number, number=num_parties) if closed.num_missing else f"{number or 0:,}"
+    who = say("closed: who {verb} is private", verb=verb) if number is None else f"{came} {verb}"
     said = Text() if closed.outcome is None else said_of(closed.outcome)
-    show_note(console, Text.assemble(f"{closed.phase:<12} {who}", said, style="dim"))
+    show_note(console, Text.assemble(f"{say(closed.phase):<12} {who}", said, style="dim"))
 
 
 def show_release(console: Console, *, num_heard: int | None, role: str) -> None:
     """Print the last line of a session: how many were told, or None where that is private."""
-    who = f"the {role}s who took part" if num_heard is None else f"{num_heard:,} {role}{'' if num_heard == 1 else 's'}"
-    show_note(console, f"{'release':<12} told to {who}")
+    who = f"the {f'{role}s'!s} who took part" if num_heard is None else some(num_heard, role)
+    show_note(console, f"{say('release'):<12} {say('told to {who}', who=say_again(who))}")
     console.print()
 
 
@@ -114,16 +115,16 @@ def show_privacy(
             alike = list(kind)
             sums = total_of(alike)
             numbers = f"{sums.claimed:g}", f"{sums.proven:g}"
-            rows.append((name, alike[0].mechanism, alike[0].unit, str(len(alike)), *numbers))
+            rows.append((say(name), say(alike[0].mechanism), say(alike[0].unit), str(len(alike)), *numbers))
             rows += _part_rows(alike)
-    in_all = ("in all", "", "", str(len(losses)), f"{total.claimed:g}", f"{total.proven:g}")
+    in_all = (say("in all"), "", "", str(len(losses)), f"{total.claimed:g}", f"{total.proven:g}")
     rows.append([Cell(words, tone="strong") for words in in_all])
     who = "Privacy loss per person" if public is None else "Your privacy loss"
     columns = (who, "Mechanism", "Unit", "Reports", "ε claimed", "ε proven")
     show_table(console, Table(columns=columns, rows=rows, labels=3), drop=("Reports", "Unit"))
     for phase in protocol.phases:
         if phase.name in kept:
-            show_note(console, f"{phase.name}: kept from an earlier session of {phase.kept}, nothing paid", style="")
+            show_note(console, f"{phase.name!s}: kept from an earlier session of {phase.kept}, nothing paid", style="")
     _show_excess(console, losses)
     _show_models(console, losses)
     _show_total(console, total, losses)
@@ -194,7 +195,8 @@ def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for unit, alike in _grouped(parts, lambda part: part.unit).items():
         numbers = [_range(part.claimed for part in alike), _range(part.proven for part in alike)]
-        rows.append([Cell(words, tone="quiet") for words in (f"  of which {unit}", "", "", "", *numbers)])
+        cells = f"  {say_again(f'of which {unit!s}')}", "", "", "", *numbers
+        rows.append([Cell(words, tone="quiet") for words in cells])
     return rows
 
 
@@ -205,25 +207,28 @@ def _show_excess(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) 
         stated += [loss] if loss.part is None else [loss, loss.part]
     units = dict.fromkeys(loss.unit for loss in stated if loss.proven > loss.claimed * (1 + _ROUNDING))
     if units:
-        of_these = f"ε proven of {' and of '.join(units)} is more than claimed"
-        show_note(console, f"{of_these}: the paper's claim does not cover all that is protected here", style="yellow")
+        more = say_again(f"ε proven of {' and of '.join(units)!s} is more than claimed")
+        told = "the paper's claim does not cover all that is protected here"
+        show_note(console, f"{more}: {say(told)}", style="yellow")
 
 
 def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
     for relation, model in dict.fromkeys((loss.relation.value, loss.model.value) for loss in losses):
-        show_note(console, f"{relation} neighbors, {say(MODELS[model])}")
+        show_note(console, f"{relation!s} neighbors, {MODELS[model]!s}")
 
 
 def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | LedgerEntry]) -> None:
     """Say what a total means, where that is not what each of its losses does."""
     twice = "since a replacement is a removal and an addition"
     if total.is_converted:
-        show_note(console, f"in all for {total.relation.value} neighbors: an add-remove-one loss counts twice, {twice}")
+        told = f"in all for {total.relation.value!s} neighbors: an add-remove-one loss counts twice, {twice!s}"
+        show_note(console, told)
     elif total.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
         replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE)
-        show_note(console, f"in all for {replaced.relation.value} neighbors: ε proven = {replaced.proven:g}, {twice}")
+        told = f"in all for {replaced.relation.value!s} neighbors: ε proven = {replaced.proven:g}, {twice!s}"
+        show_note(console, told)
     if len({loss.model for loss in losses}) > 1:
-        show_note(console, f"in all against {total.against}")
+        show_note(console, f"in all against {total.against!s}")
 
 
 def _show_meaning(console: Console, losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str) -> None:

@@ -31,7 +31,7 @@ from ..reading.conversion import convert
 from ..reading.frames import naming_rows
 from ..reading.sources import OpenStream, PartiesTable, PartyStream
 from ..system import find_protocol, part_of
-from ..words import say_number
+from ..words import marked, say_number
 from .config import Scenario
 from .limits import check_descriptors
 from .parties import read_parties, sources_of
@@ -319,8 +319,8 @@ def _on_path(
     has_agents = needs_agents or scenario.network or scenario.adversary or scenario.noise == "secure"
     if has_agents or num_parties <= MOST_BY_AGENTS:
         return msgspec.structs.replace(scenario, transport=_AGENTS), ""
-    said = (
-        f"More than {MOST_BY_AGENTS:,} {kind.client_role}s are computed by arrays, with the result that agents would "
+    said = marked(
+        f"More than {MOST_BY_AGENTS:,} {kind.client_role!s}s are computed by arrays, with the result that agents would "
         f"have; transport = {_AGENTS!r} makes agents of them."
     )
     return msgspec.structs.replace(scenario, transport=ARRAY), said

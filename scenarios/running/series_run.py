@@ -26,6 +26,7 @@ from ...protocol.rules import names_of
 from ..adversaries.role import Lesson, Role, Voted
 from ..plugins import ARRAY
 from ..presentation.numbers import some
+from ..words import say
 from .accounts import Accounts
 from .folder import SCHEMA, RunFolder
 from .plugin_errors import blaming_plugins
@@ -199,7 +200,8 @@ def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str
     party = protocol.client_role
     persons = {name for each in held for name in (*each.names, *each.refused)}
     most = max((math.fsum(each.paid.get(name, 0.0) for each in held) for name in persons), default=0.0)
-    paid = f"at most ε = {most:g} proven for one {party} over all votes (replace-one)"
+    told = "at most ε = {most:g} proven for one {role} over all votes (replace-one)"
+    paid = say(told, most=most, role=say(party))
     return f"{some(len(persons), party)} · {paid} · {model_of(protocol)}"
 
 

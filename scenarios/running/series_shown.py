@@ -9,17 +9,17 @@ from rich.console import Console
 from rich.text import Text
 
 from ..presentation import briefs_of, drawing
-from ..presentation.numbers import some
+from ..presentation.numbers import capitalized, some
 from ..presentation.presenter import Brief
 from ..presentation.terminal import show_label, show_note, show_table
 from ..reading.times import say_period
 from ..tables import Cell, Entry, Table
-from ..words import say
+from ..words import marked, say, say_again
 from .series import Series, Vote
 from .series_run import FinishedSeries, Held
 from .statements import meaning_of
 
-__all__ = ["draw_series", "say_allowance", "say_limit", "show_losses", "show_votes"]
+__all__ = ["draw_series", "say_allowance", "say_limit", "show_losses", "show_series_verdict", "show_votes"]
 
 _MOST_BRIEFS: Final = 3  # things that are said of one vote in its row
 _MOST_DRAWN: Final = 20  # things that are drawn of all votes, as many of each
@@ -59,38 +59,57 @@ def say_limit(epsilon: float, delta: float, *, role: str, period_seconds: float 
     return said + ("" if in_all is None else say(", and {in_all:g} in all", in_all=in_all))
 
 
+def show_series_verdict(console: Console, series: Series, held: Sequence[Held]) -> None:
+    """Print what came of each vote in a line or two, or of how many something came where they are many."""
+    if len(held) <= _MOST_VOTES:
+        titles = [say("{label}: ", label=_title_of(one, series) or one.vote.number) for one in held]
+        said = "; ".join(f"{title}{_outcome_of(one, is_titled=True)}" for title, one in zip(titles, held, strict=True))
+    else:
+        came = sum(each.finished is not None for each in held)
+        said = say("{held:,} of {votes} came to an outcome.", held=came, votes=some(len(held), "vote"))
+    console.print(Text(say("Verdict: {verdict}", verdict=f"{said.removesuffix('.')}."), style="bold"))
+
+
+def _title_of(held: Held, series: Series) -> str:
+    """Return what a vote is called, without the series' title, which one has that names itself nothing."""
+    return held.vote.scenario.title.removeprefix(f"{series.title}, ")
+
+
 def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
     """Print a row for each vote: when it was, who took part, and what came of it; below, who could not take part."""
-    rows: list[Sequence[Entry]] = []
-    for each in held:
-        vote = each.vote
-        title = vote.scenario.title.removeprefix(f"{series.title}, ")  # what it is called that names itself nothing
-        rows.append((str(vote.number), _when(vote), title, _outcome_of(each), _turnout(each)))
+    rows: list[Sequence[Entry]] = [
+        (str(each.vote.number), _when(each.vote), _title_of(each, series), _outcome_of(each), _turnout(each))
+        for each in held
+    ]
     if all(each.vote.at is None for each in held):
         rows = [(row[0], *row[2:]) for row in rows]
     texts = ("", *(["When"] if any(each.vote.at for each in held) else []), "Vote", "Outcome")
-    columns = (*texts, f"{series.client_role.capitalize()}s")
+    columns = (*texts, capitalized(say_again(f"{series.client_role}s")))
     show_table(console, Table(columns=columns, rows=rows, labels=len(texts)), drop=("When",))
     for note in _refusals(series, held):
         show_note(console, note, style="yellow")
     for each in held:
         if each.failure is not None:
-            show_note(console, f"vote {each.vote.number}: {each.failure}", style="red")
+            show_note(console, f"{say('Vote {place}', place=each.vote.number)}: {each.failure}", style="red")
 
 
-def show_losses(console: Console, series: Series, finished: FinishedSeries) -> None:
-    """Print what each person lost in each vote, in all, and what is left, in words and in a table.
+def show_losses(console: Console, series: Series, finished: FinishedSeries, *, is_brief: bool) -> None:
+    """Print what persons lost, in words, and unless briefly each in each vote, in all, and what is left, in a table.
 
     Persons who paid alike have one row.
     """
     worst = max(finished.accounts.persons, key=lambda name: _total(_paid_by(name, finished)), default=None)
     if worst is not None:
-        words = meaning_of(finished.accounts.entries_of(worst), party=series.client_role)
-        show_label(console, "Privacy loss per person over all votes", " ".join(words), style="")
+        words = meaning_of(finished.accounts.entries_of(worst), party=series.client_role)[: 1 if is_brief else None]
+        label = say("Privacy loss per person over all votes")
+        show_label(console, label, " ".join(words), style="", is_apart=not is_brief)
+    if is_brief:
+        show_note(console, say_allowance(series) or say("what votes cost adds up, without a limit"))
+        return
     console.print()
-    alike = _alike(series, finished)
+    alike = _alike(finished)
     with_votes = len(finished.held) <= _MOST_VOTES
-    votes = [f"Vote {each.vote.number}" for each in finished.held] if with_votes else []
+    votes = [say("Vote {place}", place=each.vote.number) for each in finished.held] if with_votes else []
     allowance = series.allowance
     last = finished.held[-1].vote.at
     rows: list[Sequence[Entry]] = []
@@ -142,7 +161,7 @@ def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
     votes = list(range(1, len(held) + 1))
     ends: dict[str, tuple[float, str]] = {}
     palette = list(drawing.COLORS.values())
-    alike = list(_alike(series, finished))[:_LEGEND_LINES]
+    alike = list(_alike(finished))[:_LEGEND_LINES]
     for place, (names, paid) in enumerate(alike):
         color = palette[place % len(palette)]
         heights = [_counted(held, paid, number, allowance.period_seconds) for number in range(len(held))]
@@ -153,7 +172,7 @@ def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
         ends[_named(names, series.client_role)] = (heights[-1], color)
     if allowance.budget is not None:
         axes.axhline(allowance.budget.epsilon, color=drawing.RULE, linewidth=1.0)
-        ends["budget: refused above"] = (allowance.budget.epsilon, drawing.RULE)
+        ends[say("budget: refused above")] = (allowance.budget.epsilon, drawing.RULE)
     axes.set_ylim(bottom=0)
     axes.margins(y=0.12)
     if allowance.budget is not None:
@@ -161,8 +180,10 @@ def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
         axes.set_ylim(0, top)
         axes.axhspan(allowance.budget.epsilon, top, color=drawing.BEYOND, linewidth=0, zorder=0)
     axes.set_xticks(votes, [_tick(each.vote) for each in held])
-    over = "" if allowance.period_seconds is None else f" in the {say_period(allowance.period_seconds)} up to each vote"
-    drawing.clean(axes, title=f"What each {series.client_role} lost{over or ' so far'}", y="ε proven", grid="y")
+    seconds, over = allowance.period_seconds, marked("so far")
+    over = over if seconds is None else marked(f"in the {say_period(seconds)} up to each vote")
+    title = say_again(f"What each {series.client_role!s} lost {over!s}")
+    drawing.clean(axes, title=title, y="ε proven", grid="y")
     drawing.label_lines(axes, ends, gap=_GAP)
 
 
@@ -187,7 +208,7 @@ def _draw_outcomes(axes: Any, briefs: Sequence[tuple[Vote, Brief]]) -> None:
         drawing.annotate_row(axes, row, brief.said.plain, color=drawing.INK)
     axes.axvline(0, color=drawing.MUTED, linewidth=0.8)
     drawing.name_rows(axes, names, x="estimate")
-    axes.set_title("What each vote released")
+    axes.set_title(say("What each vote released"))
 
 
 def _is_drawn(brief: Brief) -> bool:
@@ -199,25 +220,26 @@ def _briefs(held: Held) -> Sequence[Brief]:
     return () if held.finished is None else briefs_of(held.finished.record.outcome)
 
 
-def _outcome_of(held: Held) -> Text:
-    """Return what came of a vote, in a few words."""
+def _outcome_of(held: Held, *, is_titled: bool = False) -> Text:
+    """Return what came of a vote, in a few words; where its title stands before it, without the one thing's name."""
     if held.finished is None:
-        return Text("not held" if not held.paid else "no outcome", style="red")
+        return Text(say("not held") if not held.paid else say("no outcome"), style="red")
     briefs = _briefs(held)
     said = Text()
     for place, brief in enumerate(briefs[:_MOST_BRIEFS]):
         said.append("; " if place else "")
-        if len(briefs) > 1 or brief.name != held.vote.scenario.title:
+        if len(briefs) > 1 or not (is_titled or brief.name == held.vote.scenario.title):
             said.append(f"{brief.name}: ", style="dim")
         said.append_text(brief.said)
     if len(briefs) > _MOST_BRIEFS:
-        said.append(f"; and {len(briefs) - _MOST_BRIEFS:,} more", style="dim")
+        said.append(say("; and {number:,} more", number=len(briefs) - _MOST_BRIEFS), style="dim")
     return said
 
 
 def _turnout(held: Held) -> str:
     number = len(held.names)
-    return f"{number:,} of {number + len(held.refused):,}" if held.refused else f"{number:,}"
+    there = number + len(held.refused)
+    return say("{low:,} of {number:,}", low=number, number=there) if held.refused else f"{number:,}"
 
 
 def _refusals(series: Series, held: Sequence[Held]) -> Iterator[str]:
@@ -225,17 +247,13 @@ def _refusals(series: Series, held: Sequence[Held]) -> Iterator[str]:
     for each in held:
         if not each.refused:
             continue
-        first = next(iter(each.refused.values()))
-        verb = "has" if len(each.refused) == 1 else "have"
-        who = _named(list(each.refused), series.client_role)
-        room = f"{first.remaining:g} of {first.requested:g}"
-        pay = "pays" if len(each.refused) == 1 else "pay"
-        yield f"vote {each.vote.number}: {who} {verb} too little budget left ({room}), and {pay} nothing"
+        first, who = next(iter(each.refused.values())), _named(list(each.refused), series.client_role)
+        room = say("{low} of {number}", low=f"{first.remaining:g}", number=f"{first.requested:g}")
+        yield say_again(f"vote {each.vote.number:,}: too little budget left ({room}), so not there: {who}")
 
 
-def _alike(series: Series, finished: FinishedSeries) -> list[tuple[list[str], tuple[float | None, ...]]]:
+def _alike(finished: FinishedSeries) -> list[tuple[list[str], tuple[float | None, ...]]]:
     """Return the persons who paid alike in every vote, with what they paid; None where they were not there."""
-    del series
     groups: dict[tuple[float | None, ...], list[str]] = {}
     for name in dict.fromkeys(name for each in finished.held for name in (*each.names, *each.refused)):
         groups.setdefault(_paid_by(name, finished), []).append(name)
@@ -251,7 +269,7 @@ def _total(paid: Sequence[float | None]) -> float:
 
 
 def _named(names: Sequence[str], role: str) -> str:
-    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names):,} {role}s"
+    return ", ".join(names) if len(names) <= _MOST_NAMES else some(len(names), role)
 
 
 def _number_or_dash(number: float | None) -> Entry:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from ..running.drafts import Beginning, Chosen, Draft, Line, Option, Sheet, check_header, chosen_column
+from ..words import marked, say_again
 
 __all__ = ["BEGINNING"]
 
@@ -27,11 +28,11 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     if truth := chosen.get("truth", ()):
         lines.append(Line("truth", truth[-1], "task,truth: only to compare with what is found"))
     num = {name: sheet.count(len(set(sheet.column(own)))) for name, own in columns.items()}
-    said = [f"{num['worker']} workers answer {num['task']} tasks with {num['label']} different labels."]
+    said = [marked(f"{num['worker']} workers answer {num['task']} tasks with {num['label']} different labels.")]
     return Draft(
-        title=f"A crowd answers {num['task']} questions",
+        title=say_again(f"A crowd answers {num['task']} questions"),
         role="worker",
-        price="each answer",
+        price=marked("each answer"),
         parties=lines,
         said=said,
     )

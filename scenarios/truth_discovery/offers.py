@@ -17,6 +17,7 @@ from ...protocol.truth_discovery import TruthDiscovery
 from ...protocol.truth_discovery.noise import informativeness, make_noise
 from ...protocol.truth_discovery.parameters import MechanismName
 from ..running.offers import Offer
+from ..words import marked
 
 __all__ = ["offers_at_price"]
 
@@ -52,7 +53,7 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
                 name=mechanism,
                 value=informativeness(other, num_answers=parameters.max_answers),
                 own=own,
-                of="of an answer that a report is worth",
+                of=marked("of an answer that a report is worth"),
                 sign="",
                 is_less_better=False,
             )

@@ -1,5 +1,6 @@
 """Message catalogues: nothing is missing in a language, each place of a sentence is in its translation."""
 
+import re
 import string
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,69 @@ def test_every_place_of_a_message_is_in_its_translation_and_ends_alike(language:
         if message[0] == " ":
             assert said[0] == " ", message
         assert (said[-1] in ".:") == (message[-1] in ".:"), message
+
+
+def filled(message: str) -> tuple[str, dict[str, str]]:
+    """Return a message with something in each of its places, and what is in them: of "{roles!s}s" with the s."""
+    said, held = "", dict[str, str]()
+    for number, (literal, name, form, kind) in enumerate(string.Formatter().parse(message)):
+        is_many = bool(said) and said.endswith("qu") and re.match(r"s\b", literal) is not None
+        if is_many:
+            held[last] += "s"  # noqa: F821  of the place before
+        said += literal
+        if name is not None:
+            word = {"r": f"'Q {number}'", "s": "qu" if literal or not number else " qu"}.get(kind or "", f"Q {number}")
+            held[name] = held.get(name) or (
+                f"0.{number}1 ± 0.{number}2" if form == "s" else f"0.{number}1" if form else word
+            )
+            said, last = said + held[name], name  # noqa: F841
+    return said, held
+
+
+@pytest.mark.parametrize("language", catalogues.LANGUAGES)
+def test_what_was_said_in_english_is_said_again(language: str) -> None:
+    """Every message with places, all of them filled in, is found by its words; what is in a place is where it belongs.
+
+    But for the few words by which a phrase is known only where one is expected.
+    """
+    words.choose_language(language)
+    others: list[tuple[str, str, str]] = []
+    numbered = {text for each in catalogues.messages() if len(each) > 1 for text in each}  # said at once
+    for message, said in pairs(language):
+        if "{" in message and message not in numbered and len(re.sub(r"\{.*?\}", "", message)) >= 7:
+            text, held = filled(message)
+            expected = re.sub(r"\{(\w+).*?\}", r"{\1}", said).format(**held).strip()
+            others += [(message, expected, again)] if (again := words.say_again(text)) != expected else []
+    assert others == []
+
+
+def test_what_was_said_in_english_stays_so_for_who_reads_english() -> None:
+    words.choose_language("en")
+    for text in ("", "3 voters", "private", "A vote on roof", "nobody's sentence; and another one."):
+        assert words.say_again(text) == text
+        assert list(words.say_all([text])) == [text]
+
+
+def test_what_is_said_again_has_its_own_words_in_its_places() -> None:
+    words.choose_language("de")
+    sees = "every value as it is, since this protocol trusts its server"
+    told = (
+        f"The coalition is semi-honest: it follows the protocol, sees {sees}, and pools it. 3 of 4 voters are honest."
+    )
+    assert words.say_again(told).endswith("legt alles zusammen. Ehrliche Stimmende: 3 von 4.")
+    assert words.say_again("the cloud server and 3 voters", 1) == "der Cloud-Server und 3 Stimmende"
+    pushed = "They push the margin of 'Roof up' up. Without them it is -8 units of weight (standard error 3), and "
+    assert "nach oben: der Abstand von 'Roof up'." in words.say_again(
+        f"{pushed}'Roof up' passes; with their false values 4, and 'Roof up' does not pass."
+    )
+    assert words.say_again("3 of 9 voters; left out: 6 without a group") == (
+        "3 von 9 Stimmenden; ausgelassen: 6 ohne Gruppe"
+    )
+    assert words.say_again("what somebody else's role says, and 3 voters") == (
+        "what somebody else's role says, and 3 voters"
+    )
+    assert list(words.say_all(["yes", "no"])) == ["ja", "nein"]
+    assert list(words.say_all(["yes", "Ann"])) == ["yes", "Ann"]  # names, of which one is a word of ours
 
 
 @pytest.mark.parametrize("language", catalogues.LANGUAGES)

@@ -31,8 +31,8 @@ def _ways(protocol: PhasedProtocol[Any, Any]) -> list[tuple[str, PhasedProtocol[
     ways: list[tuple[str, PhasedProtocol[Any, Any]]] = []
     for collection in _collections(protocol):
         number = sum(loss.unit == _WEIGHT for loss in collection.losses)
-        times = "once" if number == 1 else f"{number} times, for each candidate"
-        ways.append((f"weights collected {times}", collection))
+        times = "once" if number == 1 else f"{number:,} times, for each candidate"
+        ways.append((f"weights collected {times!s}", collection))
     return ways
 
 

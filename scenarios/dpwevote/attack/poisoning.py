@@ -88,7 +88,7 @@ class PoisonedVote(Poisoning):
         return parameters.weights[public[1] if parameters.public_weights else -1]
 
     def decided(self, outcome: Any) -> str:
-        return f"{self.aim!r} {'passes' if self._passed(outcome) else 'does not pass'}"
+        return f"{self.aim!r} passes" if self._passed(outcome) else f"{self.aim!r} does not pass"
 
     def has_reached(self, outcome: Any) -> bool:
         return self._passed(outcome) == (self.sign > 0)

@@ -25,6 +25,7 @@ from ...reading.manifests import remembered
 from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
 from ...running.rosters import FINGERPRINT_COLUMN
+from ...words import marked
 from ..words import ONE_SESSION, OUR_ABSTENTIONS
 from .made_up import make_like, make_partners
 
@@ -111,7 +112,7 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     if not any(name in candidates if candidates else name != FINGERPRINT_COLUMN for name in table):
         return read  # of names, and no opinion: whoever holds the rest says it
     _check_without_weights(read, candidates, parameters)
-    note = f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights."
+    note = marked(f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights.")
     return dataclasses.replace(
         read,
         table={_WEIGHT: np.ones(len(read.names)), **table},
@@ -131,7 +132,8 @@ def _without_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
             allowed = one_of(sorted({str(label).strip() for label in labels})[-12:], word)
             raise ConfigurationError(field=f"{_FIELD}.without", value=word, allowed=allowed)
     left = _of_rows(read, [row for row, out in enumerate(is_out) if not out])
-    return dataclasses.replace(left, note=f"{left.note} Left out: {', '.join(options.without)}.".strip())
+    out = f"Left out: {', '.join(options.without)}."
+    return dataclasses.replace(left, note=f"{left.note} {marked(out)}".strip())
 
 
 def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collection[str]) -> PartiesTable:
@@ -147,7 +149,7 @@ def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collectio
         raise ConfigurationError(field=where, value=read.table[columns[place]][row], allowed=allowed)
     left = _of_rows(read, np.flatnonzero(~is_absent).tolist())
     refuse(not left.names, f"{_FIELD}.abstentions", "absent", "no or yes, since nobody is left to vote")
-    note = f"{int(is_absent.sum()):,} of {len(silent[0]):,} abstain, and are absent, which everybody can see."
+    note = marked(f"{is_absent.sum():,} of {len(silent[0]):,} abstain, and are absent, which everybody can see.")
     return dataclasses.replace(left, note=f"{left.note} {note}".strip())
 
 

@@ -46,7 +46,6 @@ from ...attacks import (
     seen_by_arrays,
     success_bound,
 )
-from ...presentation.numbers import some
 from .differencing_over_votes import beliefs_of_elections
 from .inference import Change, FairVotingAttack
 from .published import totals_of
@@ -124,10 +123,10 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         else:
             sentences.append(pair.say_of_target(posteriors))
         return self.lesson(
-            who=f"{some(len(coalition.members), 'voter')} who heard two outcomes",
+            who=f"{scene.some_parties(len(coalition.members))!s} who heard two outcomes",
             trust=(
                 "Everybody follows the protocol, and the aggregator is trusted. The coalition knows its members' "
-                f"rankings, and who has {self.change}; all others rank in the second election as in the first."
+                f"rankings, and who has {self.change!s}; all others rank in the second election as in the first."
             ),
             sentences=sentences,
             rows=_rows(one, two, epsilons=(once, both), bounds=bounds),
@@ -142,7 +141,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             self._inferred,
             beliefs,
             votes,
-            who=f"{some(len(self.members), 'voter')} who heard all outcomes",
+            who=f"{votes[0].scene.some_parties(len(self.members))!s} who heard all outcomes",
             trust=(
                 "Everybody follows the protocol, and the aggregator is trusted. The coalition knows its members' "
                 "rankings, who was there in which election, and who ranks otherwise than before; all others rank alike "
@@ -180,8 +179,8 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         tried = f"Of {two.num_targets:,} made-up targets" if two.num_targets else "On average (exactly)"
         error = f" ± {two.success_error:.3f}" if two.success_error else ""
         yield (
-            f"{tried} it names the {self._inferred} rightly in {one.success:.3f} after one election, and in "
-            f"{two.success:.3f}{error} after two that differ in the target; by guessing in {one.baseline:.3f}."
+            f"{tried!s} it names the {self._inferred!s} rightly in {one.success:.3f} after one election, and in "
+            f"{f'{two.success:.3f}{error}':s} after two that differ in the target; by guessing in {one.baseline:.3f}."
         )
         yield f"That is {one.information:.4g} bits from one outcome, and {two.information:.4g} from both."
         if self.change == "left" and is_maximal:
@@ -237,7 +236,7 @@ class _Pair:
         if not self.scene.may_show_truth:
             return f"{told}."
         truth = int(self.elections.first.truths(self.secret, self.scene.inputs)[self.place])
-        return f"{told}; it is {posteriors.labels[truth]!r}."
+        return f"{told!s}; it is {posteriors.labels[truth]!r}."
 
     def evaluations(self, trials: int) -> tuple[Evaluation, Evaluation]:
         """Return how well one election and two do, where what the coalition believes of them is true."""
@@ -321,7 +320,7 @@ def _figures(
         "two elections": (two.success, two.success_error),
         "bound": (bound, 0.0),
     }
-    yield success_figure(f"How often the {secret} is named rightly", bars)
+    yield success_figure(f"How often the {secret!s} is named rightly", bars)
     if posteriors is None or len(posteriors.labels) > _MOST_BARS:
         return
     before: FloatArray = np.broadcast_to(posteriors.prior, posteriors.probabilities.shape)[0]

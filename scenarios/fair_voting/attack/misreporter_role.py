@@ -326,9 +326,9 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         misreport = f", by {' > '.join(own.misreport)}" if may_show and own.gain > 0 else ""
         said = "no false ranking is worth more than the truth"
         if own.gain or own.error:
-            said = f"its best misreport is worth {own.gain:.4g}{error} more than the truth{misreport}"
+            said = f"its best misreport is worth {own.gain:.4g}{error!s} more than the truth{misreport!s}"
         return (
-            f"With {own.mechanism!r} {said}.",
+            f"With {own.mechanism!r} {said!s}.",
             (
                 f"The proven ε = {own.epsilon:.4g} allows any voter {own.bound:.4g} at most, (e^ε − 1)/(e^ε + 1), "
                 "whatever all others report."

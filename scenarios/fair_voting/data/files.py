@@ -16,6 +16,7 @@ from ....protocol.errors import ConfigurationError, did_you_mean, refuse, requir
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from ...reading.frames import path_of
+from ...words import marked
 from .ballots import FileBallots
 from .groups import (
     Grouping,
@@ -323,11 +324,13 @@ def _note(
     ballots: FileBallots, *, num_kept: int, num_tied: int, num_out: int, options: RankingOptions, more: str
 ) -> str:
     """Return what became of the ballots, as a line for people."""
-    sentences = [f"{len(ballots) - num_out:,} of {len(ballots):,} voters" if num_out else f"{len(ballots):,} voters"]
+    sentences = [
+        marked(f"{len(ballots) - num_out:,} of {len(ballots):,} voters") if num_out else f"{len(ballots):,} voters"
+    ]
     if num_out:
-        sentences.append(f"left out: {num_out:,} without a group")
+        sentences.append(marked(f"left out: {num_out:,} without a group"))
     if num_kept < len(ballots.alternatives):
-        sentences.append(f"{num_kept} of {len(ballots.alternatives)} alternatives")
+        sentences.append(marked(f"{num_kept} of {len(ballots.alternatives)} alternatives"))
     if num_tied:
         how = f"at random (seed {options.ties_seed})" if options.ties == "random" else "as they are listed"
         sentences.append(

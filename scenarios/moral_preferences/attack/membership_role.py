@@ -28,7 +28,6 @@ from ...adversaries.asker import votes_answered
 from ...adversaries.over_votes import beliefs_over, lesson_over
 from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, Voted, check_between
 from ...attacks import Coalition
-from ...presentation.numbers import some
 from .inference import MoralAttack
 from .membership import AfterReleases, judge_rounds, mechanism_faced, repeat_releases
 
@@ -115,7 +114,7 @@ class MembershipRole(Role, frozen=True, kw_only=True):
             return None
         belief = float(beliefs[-1].probabilities[0, 1])
         said = f"After {len(votes):,} votes it believes in {belief:.3f} that the target took part, and before in 0.500."
-        who = f"{_who(coalition)}, over the series"
+        who = f"{_who(coalition)!s}, over the series"
         return lesson_over(self.name, _SECRET, beliefs, votes, who=who, trust=_trust(coalition, 0), said=said)
 
     def _play(self, scene: Scene, coalition: Coalition, place: int, *, unknown: int) -> list[AfterReleases]:
@@ -251,7 +250,7 @@ def _who(coalition: Coalition) -> str:
     others = len(coalition.members)
     if not others and not coalition.has_server:
         return "somebody who knows the population, and hears the releases"
-    voters = some(others, "voter") if others else ""
+    voters = f"{others:,} {'voters' if others != 1 else 'voter'}" if others else ""
     return " and ".join(part for part in ("the aggregator" if coalition.has_server else "", voters) if part)
 
 
@@ -262,7 +261,7 @@ def _trust(coalition: Coalition, unknown: int) -> str:
         sees = f"It hears what is published. {unknown:,} other voters of the target's sum are honest and unknown to it."
     else:
         sees = "Its members know every row of the target's sum but one, and take their own off what is published."
-    return f"Everybody follows the protocol. {sees} It knows the row that it looks for, and how others are."
+    return f"Everybody follows the protocol. {sees!s} It knows the row that it looks for, and how others are."
 
 
 def _said_of_session(scene: Scene, happened: Happened, coalition: Coalition, place: int, *, unknown: int) -> str:
@@ -283,8 +282,8 @@ def _said_of_releases(found: Sequence[AfterReleases], *, unknown: int) -> Iterat
     first, last = found[0], found[-1]
     yield (
         f"Whether a row is the target's or another's it says rightly in {first.success:.3f} ± "
-        f"{first.success_error:.3f} after {_times(first.num_releases)} and in {last.success:.3f} ± "
-        f"{last.success_error:.3f} after {_times(last.num_releases)}; by guessing in 0.500. The ledger's total is "
+        f"{first.success_error:.3f} after {_times(first.num_releases)!s} and in {last.success:.3f} ± "
+        f"{last.success_error:.3f} after {_times(last.num_releases)!s}; by guessing in 0.500. The ledger's total is "
         f"{first.epsilon:g} and {last.epsilon:g}, which allows {first.success_bound:.3f} and {last.success_bound:.3f}."
     )
     if unknown:
@@ -304,13 +303,13 @@ def _said_of_budget(answered: int, *, budget: Budget | None, asked: int) -> str:
     if budget is None or answered >= asked:
         return "No budget refuses any of these releases; each is on the ledger."
     return (
-        f"A ledger with a budget of {budget.epsilon:g} lets the target take part in {_times(answered)} and refuses the "
-        "next, before anything is drawn: there it ends."
+        f"A ledger with a budget of {budget.epsilon:g} lets the target take part in {_times(answered)!s} and refuses "
+        "the next, before anything is drawn: there it ends."
     )
 
 
 def _times(number: int) -> str:
-    return some(number, "release")
+    return f"{number:,} {'releases' if number != 1 else 'release'}"
 
 
 def _row(after: AfterReleases, *, answered: int) -> Row:

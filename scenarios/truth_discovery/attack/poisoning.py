@@ -55,7 +55,7 @@ class PoisonedTruths(Poisoning):
     def pushed(self) -> str:
         """The count of answers."""
         task, _, label = self.aim.rpartition(_OF_TASK)
-        return f"the number of answers {label!r} {f'to {task!r}' if task else f'to {len(self._labels):,} tasks'}"
+        return f"the number of answers {label!r} {f'to {task!r}' if task else f'to {len(self._labels):,} tasks'!s}"
 
     @functools.cached_property
     def _labels(self) -> dict[int, int]:
