@@ -65,7 +65,7 @@ def filled(message: str) -> tuple[str, dict[str, str]]:
             held[name] = held.get(name) or (
                 f"0.{number}1 ± 0.{number}2" if form == "s" else f"0.{number}1" if form else word
             )
-            said, last = said + held[name], name  # noqa: F841
+            said, last = said + held[name], name
     return said, held
 
 
