@@ -54,18 +54,18 @@ def test_every_place_of_a_message_is_in_its_translation_and_ends_alike(language:
 
 def filled(message: str) -> tuple[str, dict[str, str]]:
     """Return a message with something in each of its places, and what is in them: of "{roles!s}s" with the s."""
-    said, held = "", dict[str, str]()
+    said, last, held = "", "", dict[str, str]()
     for number, (literal, name, form, kind) in enumerate(string.Formatter().parse(message)):
         is_many = bool(said) and said.endswith("qu") and re.match(r"s\b", literal) is not None
         if is_many:
-            held[last] += "s"  # noqa: F821  of the place before
+            held[last] += "s"
         said += literal
         if name is not None:
             word = {"r": f"'Q {number}'", "s": "qu" if literal or not number else " qu"}.get(kind or "", f"Q {number}")
             held[name] = held.get(name) or (
                 f"0.{number}1 ± 0.{number}2" if form == "s" else f"0.{number}1" if form else word
             )
-            said, last = said + held[name], name  # noqa: F841
+            said, last = said + held[name], name
     return said, held
 
 
