@@ -73,7 +73,8 @@ def say_all(texts: Sequence[str]) -> Sequence[str]:
 def _again(text: str, fewest: int = _FEWEST) -> str | None:
     """Return a message, which may have places, said again; None for what is none."""
     catalogue = _catalogue(_asked())
-    if (said := catalogue.gettext(text) if text else "") != text or not text:
+    said = catalogue.gettext(text) if text else ""
+    if said != text or not text:
         return said
     for words, message in _with_places(_asked()):
         least = fewest if "!" in message or message[0] != "{" else _FEWEST  # "{low} of {number}" may be anything

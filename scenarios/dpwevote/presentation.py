@@ -117,7 +117,7 @@ def _estimates(outcome: Outcome) -> Iterator[tuple[str, Estimate, tuple[float, f
             if estimate is not None and estimate.standard_error:
                 yield f"{candidate.name}, {name}", estimate, between
     for count in outcome.weight_counts:
-        yield f"partners of weight {count.weight:g}", count.count, possible.count
+        yield say_again(f"partners of weight {count.weight:g}"), count.count, possible.count
 
 
 def _short(value: float) -> str:

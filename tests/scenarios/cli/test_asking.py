@@ -109,7 +109,7 @@ def test_who_reads_german_is_asked_and_told_in_german_and_may_answer_so(vote: Pa
         "Alles liegt in as-ann",
     ):
         assert told in said
-    left = re.compile(r"\b(the|your|you|of|and|is|are|was|in all|told|privacy|verdict)\b", re.IGNORECASE)
+    left = re.compile(r"\b(the|your|you|of|and|is|are|in all|told|privacy|verdict)\b", re.IGNORECASE)
     assert [line for line in said.splitlines() if left.search(line) and "--key must be given" not in line] == []
 
 
