@@ -214,7 +214,7 @@ def estimate_text(estimate: Estimate, *, signed: bool = False) -> Text:
 def title_of(key: str) -> str:
     """Return a table's header for a key: with spaces, the first letter large, Greek as it is written."""
     words = key.replace("_", " ")
-    return words if len(words) == 1 else words[:1].upper() + words[1:]
+    return words[:1].upper() + words[1:] if len(words) > 1 and words[0].isascii() else words
 
 
 def percent(probability: float) -> str:
