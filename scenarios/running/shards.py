@@ -84,8 +84,10 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True):
 def check_sharded(resolved: Local) -> TableFiles:
     """Return the files that a cluster can share; ConfigurationError: what is to be run has none such."""
     files = resolved.stream.files if isinstance(resolved, Streamed) else None
-    role = resolved.protocol.client_role
-    allowed = f"left out: {role}s in Parquet, Arrow or large CSV files are shared, and no others"
+    allowed = (
+        "left out: a cluster shares Parquet, Arrow and large CSV files with a line for each "
+        f"{resolved.protocol.client_role}; these are read at once, or brought together first"
+    )
     require(files, "--cluster", "given", allowed)
     assert files is not None  # noqa: S101  just required
     return files
