@@ -181,9 +181,11 @@ def tell_transcript(console: "Console", digest: str | None) -> None:
 
 def opened_pool(cluster: str | None, workers: int = 0) -> "AbstractContextManager[Pool | None]":
     """Return a context with the cluster that is named; with none where none is."""
+    if cluster is None:
+        return contextlib.nullcontext()
     from ..running.cluster import open_cluster
 
-    return contextlib.nullcontext() if cluster is None else open_cluster(cluster, workers=workers)
+    return open_cluster(cluster, workers=workers)
 
 
 def make_folder(out: Path | None, name: str, *, resume: Path | None = None) -> "RunFolder":

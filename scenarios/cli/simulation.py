@@ -14,7 +14,6 @@ from .options import (
     cluster_option,
     load,
     make_folder,
-    opened_pool,
     out_option,
     print_json,
     resume_option,
@@ -25,7 +24,7 @@ from .options import (
 from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from rich.console import Console
@@ -89,12 +88,9 @@ def run(
     replace the scenario's.
     A file with [[votes]] is a series: its votes are held one after another, with one ledger for each person.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ..running.journaling import seed_in
     from ..running.plugin_errors import blaming_plugins
     from ..running.resolution import resolve
-    from ..running.run import seed_of
     from ..running.series import is_series
-    from ..running.shards import Sharded, check_sharded
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
     if resume is not None and cluster is None:
@@ -108,23 +104,40 @@ def run(
         _run_series(scenario, all_settings, data, out, **how)
         return
     resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
-    if cluster is not None:
-        check_sharded(resolved)
     with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
-        folder = make_folder(out, resolved.scenario.name, resume=resume)
         run_it = functools.partial(
-            _run, resolved, folder, as_json=as_json, verbose=verbose, pictures=pictures, with_report=with_report
+            _run, resolved, as_json=as_json, verbose=verbose, pictures=pictures, with_report=with_report
         )
-        with opened_pool(cluster) as pool:
-            if pool is None:
-                run_it()
-                return
-            if seed is None:
-                seed = seed_of(resolved) if resume is None else seed_in(resume)
-            sharded = Sharded(resolved, pool, folder.path, seed=seed, resumes=resume is not None)
-            with contextlib.closing(sharded.journal):
-                run_it(sharded=sharded)
-                sharded.journal.drop()
+        if cluster is None:
+            run_it(make_folder(out, resolved.scenario.name))
+        else:
+            _run_shared(resolved, run_it, cluster=cluster, seed=seed, out=out, resume=resume)
+
+
+def _run_shared(
+    resolved: "Local",
+    run_it: "Callable[..., None]",
+    *,
+    cluster: str,
+    seed: int | None,
+    out: Path | None,
+    resume: Path | None,
+) -> None:
+    """Run on a cluster, from the beginning or from where another run was interrupted."""
+    from ..running.cluster import open_cluster
+    from ..running.journaling import seed_in
+    from ..running.run import seed_of
+    from ..running.shards import Sharded, check_sharded
+
+    check_sharded(resolved)
+    folder = make_folder(out, resolved.scenario.name, resume=resume)
+    with open_cluster(cluster) as pool:
+        if seed is None:
+            seed = seed_of(resolved) if resume is None else seed_in(resume)
+        sharded = Sharded(resolved, pool, folder.path, seed=seed, resumes=resume is not None)
+        with contextlib.closing(sharded.journal):
+            run_it(folder, sharded=sharded)
+            sharded.journal.drop()
 
 
 @cli.command(short_help="List the scenarios, and the data that some need.")

@@ -346,15 +346,14 @@ class _Columnar(_File):
         """Return the schema and the number of rows of each piece."""
         raise NotImplementedError
 
-    def _tables(self, names: Sequence[str], pieces: range) -> Iterator[Any]:
-        """Yield record batches of some columns, of some pieces."""
+    def _tables(self, names: Sequence[str], pieces: range | None) -> Iterator[Any]:
+        """Yield record batches of some columns, of all that is in the file now, or of some pieces."""
         raise NotImplementedError
 
     def read(self, names: Sequence[str], pieces: range | None = None) -> Generator[RowBatch]:
-        chosen = range(len(self._piece_rows)) if pieces is None else pieces
-        num_rows = sum(self._piece_rows[: chosen.start])
+        num_rows = 0 if pieces is None else sum(self._piece_rows[: pieces.start])
         with self._naming_faults(self.path):
-            for batch in self._tables(names, chosen):
+            for batch in self._tables(names, pieces):
                 found = dict(zip(names, batch.columns, strict=True))
                 for name, column in found.items():
                     if column.null_count and self.kinds[name] == _NUMBER:
@@ -374,12 +373,13 @@ class _Parquet(_Columnar):
             own = file.metadata
             return file.schema_arrow, [own.row_group(number).num_rows for number in range(own.num_row_groups)]
 
-    def _tables(self, names: Sequence[str], pieces: range) -> Iterator[Any]:
+    def _tables(self, names: Sequence[str], pieces: range | None) -> Iterator[Any]:
         parquet: Any = importlib.import_module("pyarrow.parquet")
         texts = [name for name in names if self.kinds[name] == _TEXT]
         with parquet.ParquetFile(self.path, read_dictionary=texts) as file:
-            how = {"row_groups": list(pieces), "columns": list(names), "use_threads": False}
-            yield from (batch.select(list(names)) for batch in file.iter_batches(_ROWS, **how))
+            groups = None if pieces is None else list(pieces)
+            parts = file.iter_batches(_ROWS, row_groups=groups, columns=list(names), use_threads=False)
+            yield from (batch.select(list(names)) for batch in parts)
 
 
 class _Arrow(_Columnar):
@@ -387,10 +387,10 @@ class _Arrow(_Columnar):
         with _pyarrow(path).ipc.open_file(path) as file:
             return file.schema, [file.get_batch(number).num_rows for number in range(file.num_record_batches)]
 
-    def _tables(self, names: Sequence[str], pieces: range) -> Iterator[Any]:
+    def _tables(self, names: Sequence[str], pieces: range | None) -> Iterator[Any]:
         arrow = _pyarrow(self.path)
         with arrow.memory_map(str(self.path)) as mapped, arrow.ipc.open_file(mapped) as file:
-            for number in pieces:
+            for number in range(file.num_record_batches) if pieces is None else pieces:
                 batch = file.get_batch(number).select(list(names))
                 yield from (batch.slice(start, _ROWS) for start in range(0, batch.num_rows, _ROWS))
 

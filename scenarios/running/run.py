@@ -6,7 +6,7 @@ import functools
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import trio
@@ -34,10 +34,12 @@ from .plugin_errors import Plugin, blaming_plugins
 from .resolution import Local, Streamed
 from .results import expect_traffic, result_of, traffic_of
 from .session import Adversity, SessionRecord, Strangers, Told, run_agents, run_arrays, run_streamed
-from .shards import Sharded
 from .statements import setting_of
 from .streams import StreamedInputs
 from .writing import describe_failure, open_run, write_outcome
+
+if TYPE_CHECKING:
+    from .shards import Sharded  # else every run would import what clusters need
 
 __all__ = ["Finished", "Watched", "run_in_folder", "run_in_memory", "run_session", "seed_of", "write_lessons"]
 
@@ -77,7 +79,7 @@ def run_session(
     watched: Watched | None = None,
     streamed: StreamedInputs | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
-    sharded: Sharded | None = None,
+    sharded: "Sharded | None" = None,
 ) -> SessionRecord:
     """Run a resolved scenario's session on the path that it names.
 
@@ -194,7 +196,7 @@ def run_in_folder(
     on_failure: Callable[[Sequence[Lesson]], None] | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
     watched: Watched | None = None,
-    sharded: Sharded | None = None,
+    sharded: "Sharded | None" = None,
 ) -> Finished:
     """Run a scenario and leave everything that came of it in a folder.
 

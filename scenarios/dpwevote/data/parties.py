@@ -21,7 +21,6 @@ from ...reading.batches import TableFiles, is_in_batches
 from ...reading.cells import nearest_multiple, number_of
 from ...reading.conversion import convert
 from ...reading.frames import path_of
-from ...reading.manifests import remembered
 from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
 from ...running.rosters import FINGERPRINT_COLUMN
@@ -231,6 +230,8 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
         def find() -> dict[str, Any]:
             weights = {number_of(str(weight)) for weight in files.counts(_WEIGHT)}
             return {"weights": sorted(filter(math.isfinite, weights))}
+
+        from ...reading.manifests import remembered  # noqa: PLC0415  only files of any size need it
 
         return remembered(options.manifest, files, find, asked={"columns": options.columns})
 

@@ -121,8 +121,8 @@ def test_a_run_over_files_has_the_same_bytes_on_one_worker_and_through_a_killed_
 
     flag = tmp_path / "died"
 
-    def opened(address: str, *, workers: int) -> contextlib.nullcontext[Dying]:
-        del address, workers
+    def opened(address: str) -> contextlib.nullcontext[Dying]:
+        del address
         return contextlib.nullcontext(Dying(two, flag))
 
     monkeypatch.setattr(cluster, "open_cluster", opened)
