@@ -66,7 +66,7 @@ class Processes:
         self.num_workers = num_workers
 
     def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
-        """See `Pool.answers`."""
+        """Return answers of so many processes at a time. See `Pool.answers`."""
         rest, numbers = iter(tasks), itertools.count()
         while some := list(itertools.islice(rest, self.num_workers)):
             with contextlib.ExitStack() as stack:
