@@ -471,7 +471,7 @@ def _show_briefly(
     truth, gold = finished.truth, finished.gold
     lines = lines_of(console, lambda: show_outcome(console, outcome, truth=truth, gold=gold, is_brief=True))
     below, said = lines_of(console, rest), lines_of(console, lambda: show_verdict(console, outcome))[:-1]
-    _print_briefly(console, said, [facts, Text(), *lines], below, above=above - 2)
+    _print_briefly(console, said, [facts, *([Text(), *lines] if lines else [])], below, above=above - 2)
 
 
 def _print_briefly(
