@@ -15,7 +15,7 @@ demo: .venv/installed
 
 # All checks, and every test beside the slowest of them: minutes, and it says how many.
 # Without compiled files each process that a test starts would compile all modules anew.
-test: export PYTHONDONTWRITEBYTECODE =
+test quick: export PYTHONDONTWRITEBYTECODE =
 test: export PSEPHOS_TESTS =
 test: .venv/installed
 	@begun=$$(date +%s); \
