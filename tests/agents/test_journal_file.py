@@ -194,7 +194,7 @@ def test_a_file_system_that_is_full(tmp_path: Path, child: Callable[..., subproc
     small = tmp_path / "small"
     small.mkdir()
     mount = shutil.which("mount")
-    command = [mount or "mount", "-t", "tmpfs", "-o", "size=256k", "psephos", str(small)]
+    command = [mount or "mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "psephos", str(small)]
     if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:  # noqa: S603  its own
         pytest.skip("may not mount a small file system here")
     try:
