@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import FloatArray, IntArray
-from .errors import ConfigurationError
+from .errors import ConfigurationError, require
 from .mechanisms import PolyaShare, RowMechanism
 from .mechanisms.realized import greatest_gap, realized_loss, reports_to_try, rows_to_try
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
@@ -281,7 +281,7 @@ def _strangers(
 
 def _is_less(stated: float, drawn: float) -> bool:
     """Return whether a loss is less than another one by more than rounding."""
-    return stated < drawn * (1 - _ROUNDING) - _NOTHING
+    return not stated >= drawn * (1 - _ROUNDING) - _NOTHING
 
 
 class GuardedRelease(Guarded):
@@ -429,6 +429,8 @@ class GuardedShare(Guarded):
         self._refuse_shares((), [self.losses])
 
     def check_losses(self, public: Sequence[int]) -> None:
+        drawn = self.mechanism_of(public)
+        require(drawn == self.share, f"mechanism of phase {self.name!r}", drawn, f"{self.share}, whose loss is stated")
         self._refuse_shares(public, [self.losses_of(public), self.losses])
         if self.num_parts > 1:
             return

@@ -97,6 +97,7 @@ class MaskingParty:
         self._box_keys: dict[int, tuple[bytes, bytes]] = {}
         self._held: dict[int, tuple[bytes, bytes]] = {}  # of each party: the shares of its keys' seed, of its own
         self._survivors: tuple[int, ...] = ()
+        self._own = self._own_keys()
 
     @property
     def state(self) -> MaskingState:
@@ -106,7 +107,7 @@ class MaskingParty:
     def keys(self) -> Keys:
         """Step 1: say two public keys, signed."""
         self._begin(MaskingMove.KEYS)
-        return self._done(MaskingMove.KEYS, self._own_keys())
+        return self._done(MaskingMove.KEYS, self._own)
 
     def shares(self, heard: NeighborKeys) -> Boxes:
         """Step 2: seal for each neighbor a share of either seed."""
@@ -172,7 +173,7 @@ class MaskingParty:
             named = rules.names[min(strangers)]
             raise self._fault(f"{named!r} is said to have survived, and its box never came")
         self._survivors = places
-        return self._done(MaskingMove.CONFIRM, Confirmation(self._sign(rules.about_survivors(places))))
+        return self._done(MaskingMove.CONFIRM, Confirmation(self._sign(self._about_survivors())))
 
     def unmask(self, heard: Confirmations) -> Shares:
         """Step 5: say of each neighbor one share, of the one seed or of the other; never both."""
@@ -182,6 +183,9 @@ class MaskingParty:
         shares = [(place, pair[place in survivors]) for place, pair in sorted(self._held.items())]
         return self._done(MaskingMove.UNMASK, Shares(tuple(shares)))
 
+    def _about_survivors(self) -> bytes:
+        return self._rules.about_survivors(self._survivors, {**self._known, self._place: self._own})
+
     def _own_keys(self) -> Keys:
         public_of = self._primitives.public_of
         keys = Keys(public_of(self._of_masks), public_of(self._of_boxes), b"")
@@ -189,8 +193,7 @@ class MaskingParty:
 
     def _check_keys(self) -> None:
         rules, primitives = self._rules, self._primitives
-        own = self._own_keys()
-        seen = {own.of_masks, own.of_boxes}
+        seen = {self._own.of_masks, self._own.of_boxes}
         for place, keys in self._known.items():
             name = rules.names[place]
             if not primitives.verify(rules.keys[place], keys.signature, rules.about_keys(place, keys)):
@@ -219,7 +222,7 @@ class MaskingParty:
             raise self._fault(f"{what} came of {len(places)} neighbors, and at least {least} are needed")
 
     def _check_confirmed(self, heard: Confirmations) -> None:
-        rules, message = self._rules, self._rules.about_survivors(self._survivors)
+        rules, message = self._rules, self._about_survivors()
         signers = {place for place, _ in heard.signatures}
         if len(signers) < len(heard.signatures) or not signers <= {self._place, *self._neighbors}:
             raise self._fault("the signatures on the survivors are not those of distinct neighbors")

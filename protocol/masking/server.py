@@ -1,8 +1,9 @@
 """The server of a masked phase: pure; it learns the sum of those who survived, and nothing else if parties are honest.
 
-A party's fault ends that party's row alone, as does its silence: it is not asked again. Who leaves before its masked
-values came is in no sum, and its neighbors' shares of its keys take its masks off; who leaves after that still counts.
-Below the threshold nothing opens.
+A party's fault that shows ends that party's row alone, as does its silence: it is not asked again. One that lies inside
+a box or a share is not found here, and can keep the phase from opening. Who leaves before its masked values came is in
+no sum, and its neighbors' shares of its keys take its masks off; who leaves after that still counts. Below the
+threshold nothing opens.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from ..errors import LocalProtocolError, MalformedMessageError, QuorumError, Rem
 from ..roles import Side
 from ..states import Position
 from .party import mask_of, mask_of_seed, private_key_of
-from .primitives import Primitives
+from .primitives import KEY_BYTES, Primitives
 from .shamir import combine
 from .steps import (
     MASKING,
@@ -40,6 +41,8 @@ Told: TypeAlias = NeighborKeys | Boxes | Survivors | Confirmations
 """What a party hears after it; nothing after the last."""
 
 _SaidT = TypeVar("_SaidT", bound=Said)
+_ANY_KEY: Final = bytes(range(KEY_BYTES))
+"""Nobody's: with a key of low order it has nothing in common, as has every other one."""
 _STEPS: Final = dict(zip(MaskingMove, (Keys, Boxes, Masked, Confirmation, Shares), strict=False))
 
 
@@ -95,6 +98,8 @@ class MaskingServer:
             MalformedMessageError: it does not fit the rules; the party is out of the phase.
         """
         move, name = self.step, self._rules.names[place]
+        if any(said == own.get(place) for earlier, own in self._said.items() if earlier is not move):
+            return  # again, and late
         if move is None or place not in self.parties or type(said) is not _STEPS[move]:
             reason = f"{name!r} says {type(said).__name__} where it has no place"
             raise self._fault(place, reason, UnexpectedMessageError)
@@ -153,8 +158,20 @@ class MaskingServer:
         rules, verify = self._rules, self._primitives.verify
         match said:
             case Keys():
-                is_right = verify(rules.keys[place], said.signature, rules.about_keys(place, said))
-                return "" if is_right else "has not signed its keys for this phase"
+                if not verify(rules.keys[place], said.signature, rules.about_keys(place, said)):
+                    return "has not signed its keys for this phase"
+                own, others = {said.of_masks, said.of_boxes}, self._of(MaskingMove.KEYS, Keys)
+                taken = {
+                    key for other, keys in others.items() if other != place for key in (keys.of_masks, keys.of_boxes)
+                }
+                if len(own - taken) < len((said.of_masks, said.of_boxes)):
+                    return "has the keys of somebody else"
+                try:
+                    for key in own:
+                        self._primitives.agree(_ANY_KEY, key)
+                except ValueError:
+                    return "has a key of low order"
+                return ""
             case Boxes(boxes):
                 known = self._said[MaskingMove.KEYS].keys()
                 wanted = [other for other in rules.graph.neighbors_of(place) if other in known]
@@ -163,7 +180,8 @@ class MaskingServer:
             case Masked(residues):
                 return "" if len(residues) == rules.width else f"sends {len(residues)} values, not {rules.width}"
             case Confirmation(signature):
-                is_right = verify(rules.keys[place], signature, rules.about_survivors(self.survivors))
+                about = rules.about_survivors(self.survivors, self._of(MaskingMove.KEYS, Keys))
+                is_right = verify(rules.keys[place], signature, about)
                 return "" if is_right else "has not signed who survived"
             case Shares(shares):
                 sharing = self._said[MaskingMove.SHARES].keys()
@@ -218,7 +236,8 @@ class MaskingServer:
     def _wrong_shares(self, place: int) -> RemoteProtocolError:
         self._position.move(MaskingMove.BREAK)
         name = self._rules.names[place]
-        return RemoteProtocolError(f"the shares of a seed of {name!r} are not of one seed", role=Side.SERVER.value)
+        reason = f"the shares of a seed of {name!r} are not of one seed: somebody who holds one says another"
+        return RemoteProtocolError(reason, role=Side.SERVER.value)
 
     def _too_few(self, move: MaskingMove, missing: set[int]) -> QuorumError:
         self._position.move(MaskingMove.BREAK)

@@ -54,17 +54,23 @@ def combine(shares: Mapping[int, bytes], *, needed: int) -> bytes:
     """Return the seed of at least so many shares, by their holders.
 
     Raises:
-        ValueError: there are fewer, or one is not of this seed, as far as that shows.
+        ValueError: there are fewer, or one is not of this seed, as far as that shows: of more shares than are needed,
+            the first tell the same seed as the last.
     """
     if len(shares) < needed:
         raise ValueError(f"{needed} shares are needed, got {len(shares)}")
-    holders = tuple(sorted(shares)[:needed])
-    values = [int.from_bytes(shares[holder], "little") for holder in holders]
-    factors = _factors_at_zero(holders)
-    total = sum(factor * value for factor, value in zip(factors, values, strict=True)) % PRIME
-    if max(values) >= PRIME or total.bit_length() > 8 * SEED_BYTES:
+    holders = sorted(shares)
+    values = {holder: int.from_bytes(shares[holder], "little") for holder in holders}
+    totals = {_value_at_zero(some, values) for some in (tuple(holders[:needed]), tuple(holders[-needed:]))}
+    (total, *others) = totals
+    if others or max(values.values()) >= PRIME or total.bit_length() > 8 * SEED_BYTES:
         raise ValueError("the shares are not of one seed")
     return total.to_bytes(SEED_BYTES, "little")
+
+
+def _value_at_zero(holders: tuple[int, ...], values: Mapping[int, int]) -> int:
+    factors = _factors_at_zero(holders)
+    return sum(factor * values[holder] for factor, holder in zip(factors, holders, strict=True)) % PRIME
 
 
 @functools.lru_cache(maxsize=4096)

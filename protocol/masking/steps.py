@@ -43,11 +43,12 @@ __all__ = [
     "Survivors",
 ]
 
+_BOX_BYTES: Final = 2 * SHARE_BYTES + 16
 _Place = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 _Key = Annotated[bytes, msgspec.Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
 _Signature = Annotated[bytes, msgspec.Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
 _Share = Annotated[bytes, msgspec.Meta(min_length=SHARE_BYTES, max_length=SHARE_BYTES)]
-_Box = Annotated[bytes, msgspec.Meta(max_length=2 * SHARE_BYTES + 16)]
+_Box = Annotated[bytes, msgspec.Meta(min_length=_BOX_BYTES, max_length=_BOX_BYTES)]
 _Residue = Annotated[int, msgspec.Meta(ge=-(2**63), lt=2**63)]
 
 
@@ -216,6 +217,11 @@ class MaskingRules:
         """Return what a party signs of its keys."""
         return self.about("keys", place) + keys.of_masks + keys.of_boxes
 
-    def about_survivors(self, places: tuple[int, ...]) -> bytes:
-        """Return what a party signs of who survived."""
-        return hashlib.blake2b(self.about("survivors", *places), digest_size=32).digest()
+    def about_survivors(self, places: tuple[int, ...], keys: Mapping[int, Keys]) -> bytes:
+        """Return what a party signs of who survived.
+
+        Where each masks with each, their keys are part of it. They are new in each run: a signature of another run of
+        the same session, which a server broke off, passes in none.
+        """
+        known = [] if self.circle else [keys[place].of_masks + keys[place].of_boxes for place in places]
+        return hashlib.blake2b(b"".join((self.about("survivors", *places), *known)), digest_size=32).digest()

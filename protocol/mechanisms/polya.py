@@ -44,6 +44,7 @@ REACH_IN_SCALES: Final = 64
 
 _LEAST_SCALE: Final = 2.0**-4
 _MOST_OF_LAW: Final = 2.0**14  # scales whose law is worked out, in a second
+_MOST_SHARES: Final = 4  # times the planned ones
 _MOST_OF_TABLE: Final = 1 << 12  # tails that are kept
 _SCALES_OF_UNIFORMS: Final = 38  # e^(−38) < 2^(−54), below every uniform
 _START_IN_SCALES: Final = REACH_IN_SCALES + 24  # where the recurrence begins: what is wrong there fades as e^(−2·24)
@@ -280,7 +281,7 @@ def _draw_logarithmic(decay: Fraction, below: Below) -> int:
 
     A block [2^j, 2^(j+1)) has weight e^(−2^j·decay): the first J, up to the scale, are proposed alike, and the others
     by heads, 2^(−m−1), which (2/e)^(m+1)·e^(−(2^j·decay − m − 1)) corrects. In its block a number is uniform, and
-    accepted with (2^j/k)·e^(−(k − 2^j)·decay). Where J = 0 all weights are divided by the first, e^(−decay)/2.
+    accepted with (2^j/k)·e^(−(k − 2^j)·decay). Where J = 0 all weights are divided by the first, 2·e^(−decay).
     """
     num_small = max(0, (math.ceil(1 / decay) - 1).bit_length())
     while True:

@@ -155,7 +155,10 @@ class PureAccountant(Accountant):
         return accountant.epsilon
 
     def _charge_primitive(self, event: _Primitive, count: int) -> None:
-        self._epsilon += count * _own_epsilon(event)
+        loss = _own_epsilon(event)
+        if math.isnan(loss):  # which no budget would ever refuse
+            raise self._refusal(event, "its loss is no number")
+        self._epsilon += count * loss
 
 
 def _own_epsilon(event: _Primitive) -> float:

@@ -90,6 +90,11 @@ def _state_of(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
+def _check_as_it_was(path: Path, state: tuple[int, int]) -> None:
+    allowed = f"(bytes, time) {state} as it was looked at: files are not to change while they are read"
+    require((now := _state_of(path)) == state, path.name, now, allowed)
+
+
 def is_columnar(path: str) -> bool:
     """Return whether a path names many files, or one of columns in binary."""
     with contextlib.suppress(OSError, ValueError):
@@ -128,7 +133,10 @@ class TableFiles:
 
     def __init__(self, path: str, *, field: str, columns: Mapping[str, str], left_out: str = "") -> None:
         self._field = field
-        self._files = [_opened(each, field) for each in _found(path, field)]
+        found = _found(path, field)
+        with readable(Path(path), field=field):
+            self._states = [_state_of(each) for each in found]
+        self._files = [_opened(each, field) for each in found]
         _check_alike(self._files)
         own = self._files[0].kinds
         for column, name in columns.items():
@@ -146,19 +154,15 @@ class TableFiles:
         """Return all rows, piece by piece in order; rows of a CSV are counted, which reads it.
 
         Raises:
-            ConfigurationError: a file cannot be read, or is there twice, by a link.
+            ConfigurationError: a file cannot be read.
         """
-        found = list[Piece]()
-        known, first = dict[tuple[int, int], Path](), 0
+        found, first = list[Piece](), 0
         for file in self._files:
             with readable(file.path, field=self._field):
-                own = file.path.stat()
-                before = known.setdefault((own.st_dev, own.st_ino), file.path)
-                allowed = f"another file than {before.name}: else parties would be in two shards"
-                require(before is file.path, self._field, str(file.path), allowed)
+                state = _state_of(file.path)
                 for number, num_rows in enumerate(file.piece_rows()):
-                    state = (own.st_size, own.st_mtime_ns)
-                    found.append(Piece(str(file.path.absolute()), number, first, num_rows, state))
+                    if num_rows:  # of an empty one there is nobody to count
+                        found.append(Piece(str(file.path.absolute()), number, first, num_rows, state))
                     first += num_rows
         return found
 
@@ -166,18 +170,20 @@ class TableFiles:
         """Yield the rows of these columns, batch by batch; of each file all, or those of some pieces.
 
         Raises:
-            ConfigurationError: a file cannot be read, an entry is missing, or columns have changed since.
+            ConfigurationError: a file cannot be read or has changed since it was looked at, or an entry is missing.
         """
         own = [self._own_names[name] for name in names]
         for name, kind in self._files[0].kinds.items():
             allowed = f"{_NUMBER}, {_TEXT}, or {_TRUTH}"
             is_odd = name in own and kind not in {_NUMBER, _TEXT, _TRUTH, _ENTRY}
             refuse(is_odd, f"column {name!r} of {self._files[0].path.name}", kind, allowed)
-        for file in self._files:
+        for file, state in zip(self._files, self._states, strict=True):
             with readable(file.path, field=self._field), contextlib.closing(file.read(own, pieces)) as parts:
+                _check_as_it_was(file.path, state)
                 for batch in parts:
                     table = {name: batch.table[column] for name, column in zip(names, own, strict=True)}
                     yield dataclasses.replace(batch, table=table)
+                _check_as_it_was(file.path, state)
 
     def contents(self) -> list[tuple[Mapping[str, str], int]]:
         """Return of each file what its columns hold, and how many rows it has: those of a CSV are counted by a pass."""
@@ -215,13 +221,19 @@ def _found(path: str, field: str) -> list[Path]:
         if whole.is_file():
             return [whole]
         if whole.is_dir():
-            found = [each for each in whole.iterdir() if each.is_file() and _form_of(each)]
+            found = [each for each in whole.iterdir() if each.is_file() and _form_of(each) and each.name[0] != "."]
         else:
-            found = [Path(each) for each in glob.glob(path, recursive=True) if Path(each).is_file()]  # noqa: PTH207  a pattern may be absolute
+            named = {Path(each) for each in glob.glob(path, recursive=True)}  # noqa: PTH207  a pattern may be absolute
+            found = [each for each in named if each.is_file()]
     allowed = f"files that are there, of {', '.join(_FORMS)}" if whole.is_dir() else "a file, a folder or a pattern"
     require(found, field, path, f"{allowed}: this one names none")
-    for each in found:
+    known = dict[tuple[int, int], Path]()
+    for each in sorted(found):
         require(_form_of(each), field, str(each), f"a file of {', '.join(_FORMS)}")
+        with readable(each, field=field):
+            own = each.stat()
+        before = known.setdefault((own.st_dev, own.st_ino), each)
+        require(before is each, field, str(each), f"another file than {before.name}: else parties would count twice")
     return sorted(found)
 
 
@@ -327,6 +339,8 @@ class _Columnar(_File):
     def __init__(self, path: Path) -> None:
         with self._naming_faults(path):
             schema, self._piece_rows = self._looked_at(path)
+        for name in (names := [field.name for field in schema]):
+            refuse(names.count(name) > 1, f"columns of {path.name}", f"{name!r} twice", "distinct names")
         super().__init__(path, {field.name: _kind_of(field.type) for field in schema}, sum(self._piece_rows))
 
     def piece_rows(self) -> Sequence[int]:
@@ -384,7 +398,8 @@ class _Parquet(_Columnar):
 
 class _Arrow(_Columnar):
     def _looked_at(self, path: Path) -> tuple[Any, Sequence[int]]:
-        with _pyarrow(path).ipc.open_file(path) as file:
+        arrow = _pyarrow(path)
+        with arrow.memory_map(str(path)) as mapped, arrow.ipc.open_file(mapped) as file:
             return file.schema, [file.get_batch(number).num_rows for number in range(file.num_record_batches)]
 
     def _tables(self, names: Sequence[str], pieces: range | None) -> Iterator[Any]:
@@ -435,4 +450,5 @@ def _entries(column: Any, kind: str) -> Entries:
     coded = column
     if column.null_count or not types.is_dictionary(column.type):
         coded = column.cast(arrow.string()).fill_null("").dictionary_encode()
-    return CodedColumn(coded.dictionary.to_pylist(), coded.indices.to_numpy())
+    names = ["" if name is None else name for name in coded.dictionary.to_pylist()]
+    return CodedColumn(names, coded.indices.to_numpy())

@@ -19,7 +19,7 @@ from ...protocol.columns import CodedColumn
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries
 from .batches import RowBatch
-from .cells import number_in
+from .cells import number_in, text_of
 from .files import readable
 
 __all__ = ["Names", "RowPlaces", "RowsOnDisk", "hashed", "numbers_in"]
@@ -77,7 +77,10 @@ def _coded(entries: Entries) -> CodedColumn:
     """Return a column with codes; numbers are text as a CSV would have them."""
     if isinstance(entries, np.ndarray):
         distinct, codes = np.unique(entries, return_inverse=True)
-        return CodedColumn([str(entry) for entry in distinct.tolist()], codes)
+        is_none = distinct != distinct  # noqa: PLR0124  a number that is none, as where an entry is missing
+        return CodedColumn(
+            ["" if none else text_of(entry) for entry, none in zip(distinct, is_none, strict=True)], codes
+        )
     return CodedColumn.of(entries)
 
 
@@ -131,7 +134,7 @@ class RowsOnDisk:
         self._width = width
         self._counts = np.zeros(0, dtype=np.int64)
         with self._writing():
-            self._temporary = tempfile.TemporaryDirectory(dir=folder)
+            self._temporary = tempfile.TemporaryDirectory(dir=folder, prefix="private-")
         self._all = Path(self._temporary.name, "all")
 
     def __enter__(self) -> Self:

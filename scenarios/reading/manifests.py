@@ -80,6 +80,7 @@ def remembered(
         require(known.asked == own, "manifest", manifest, f"of these settings, and not of {known.asked}: {_ANEW}")
         _check_unchanged(known.files, states)
         return known.found
+    require(path.absolute().parent.is_dir(), "manifest", manifest, "a file in a folder that is there")
     found = find()
     _check_unchanged(states, [_state_of(each) for each in (*files.paths, *beside)])
     first, listed = 0, list[ListedFile]()

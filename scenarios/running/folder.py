@@ -146,8 +146,6 @@ class RunFolder:
             if not resumes:
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
             occupied, is_ours = any(path.iterdir()) and not resumes, is_own(path)
-            if resumes:
-                (path / "events.jsonl").unlink(missing_ok=True)
         except OSError as error:
             raise ConfigurationError(
                 field="--out", value=str(path), allowed=f"a folder to write to ({error.strerror or error})"
@@ -160,6 +158,11 @@ class RunFolder:
     def events(self) -> Path:
         """Where the event log goes."""
         return self.path / "events.jsonl"
+
+    def begin(self) -> None:
+        """Take away what a run that was interrupted here has logged: it is gone on with, and logs anew."""
+        if self._resumes:
+            self.events.unlink(missing_ok=True)
 
     def write_json(self, name: str, value: object) -> None:
         """Write one value as indented JSON."""

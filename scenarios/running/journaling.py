@@ -5,6 +5,7 @@ is killed leaves half a line at most, which is dropped. A part that comes twice 
 parts are pure, and their noise is addressed.
 """
 
+import fcntl
 import functools
 import hashlib
 import importlib.metadata
@@ -49,9 +50,21 @@ class Journal:
     def __init__(self, folder: Path, heading: Mapping[str, str], *, resumes: bool) -> None:
         self._path = folder / FINISHED
         self.finished: dict[str, bytes] = {}
-        size = self._read(folder, heading) if resumes else 0
+        if resumes:
+            _heading_in(folder)
         flags = os.O_WRONLY | os.O_NOFOLLOW | (0 if resumes else os.O_CREAT | os.O_EXCL)
         self._file = os.fdopen(os.open(self._path, flags, 0o600), "wb", buffering=0)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            allowed = "the folder of a run that no other process goes on with"
+            raise ConfigurationError(field="--resume", value=str(folder), allowed=allowed) from None
+        try:
+            size = self._read(folder, heading) if resumes else 0
+        except BaseException:
+            self.close()
+            raise
         self._file.truncate(size)
         self._file.seek(size)
         if not resumes:

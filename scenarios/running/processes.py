@@ -31,7 +31,10 @@ __all__ = [
 AnswerT = TypeVar("AnswerT")
 TaskT = TypeVar("TaskT", bound=msgspec.Struct)
 
-_ANSWER: Final = "sys.stdout.buffer.write(work(sys.stdin.buffer.read()))"
+_ANSWER: Final = (
+    "out, sys.stdout = sys.stdout.buffer, sys.stderr; out.write(work(sys.stdin.buffer.read())); out.flush()"
+)
+"""What a protocol prints is no part of an answer."""
 _LEAST_SHARE: Final = 5  # fewer repetitions are not worth a process: it makes what repetitions have in common once more
 
 

@@ -221,6 +221,7 @@ def _tally(task: _Task) -> _Answer:
     kind = find_protocol(task.protocol)
     protocol = make_protocol(kind, task.parameters)
     first = task.pieces[0].first
+    task.pieces[0].check()  # which names a file that is not here
     rows = row_files_of(kind, task.parties, task.parameters)
     opened = functools.partial(
         TableFiles, field=f"{kind.client_role}s", columns=rows.columns, left_out=kind.client_role

@@ -65,6 +65,7 @@ def open_run(
         is_live: write each event at once, as `folder.open_event_log`.
         describe: what is said of a failure.
     """
+    folder.begin()
     if resolved is not None:
         folder.write_json("scenario.json", _to_run_again(resolved, folder.path))
     started = time.perf_counter()

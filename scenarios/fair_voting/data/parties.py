@@ -146,12 +146,14 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
     if not isinstance(path, str) or options.keys() - {_FILES[0], "columns", "manifest"} or not is_in_batches(path):
         return None
     table: RankingTable = convert(options, RankingTable, _FIELD)
-    groups = dict[str, int]()
+    # Of a worker of a cluster the parameters have them already, and nobody asks it for more.
+    groups = {name: place for place, name in enumerate(convert(parameters.get("groups", []), list[str], "groups"))}
 
     def parameters_of(files: TableFiles) -> Mapping[str, Any]:
         asked = {name: parameters.get(name) for name in ("groups", "alternatives")}
         find = functools.partial(looked_at, files)
         found = remembered(table.manifest, files, find, asked={"columns": table.columns, **asked})
+        groups.clear()
         groups.update((name, place) for place, name in enumerate(found.get("groups", ())))
         return {name: value for name, value in found.items() if name not in parameters}
 

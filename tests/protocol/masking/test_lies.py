@@ -50,7 +50,8 @@ def box_for(dealer: Dealer, sender: int, recipient: int) -> bytes:
 
 
 def signed(dealer: Dealer, place: int, survivors: tuple[int, ...]) -> bytes:
-    return dealer.signers[place](dealer.rules.about_survivors(survivors))
+    keys = {each: keys_of(dealer, each) for each in survivors}
+    return dealer.signers[place](dealer.rules.about_survivors(survivors, keys))
 
 
 def other_keys(dealer: Dealer, place: int, **changed: bytes) -> Keys:
@@ -347,7 +348,7 @@ def wrong_answers(dealer: Dealer) -> dict[MaskingMove, tuple[Said, str]]:
         MaskingMove.KEYS: (Keys(bytes(32), bytes(32), bytes(64)), "'p0' has not signed its keys for this phase"),
         MaskingMove.SHARES: (Boxes(((1, b""), (2, b""))), "'p0' sends boxes for other parties than its 4 neighbors"),
         MaskingMove.MASKED: (Masked((1,)), "'p0' sends 1 values, not 2"),
-        MaskingMove.CONFIRM: (Confirmation(signed(dealer, 0, (0, 1))), "'p0' has not signed who survived"),
+        MaskingMove.CONFIRM: (Confirmation(dealer.signers[0](b"")), "'p0' has not signed who survived"),
         MaskingMove.UNMASK: (Shares(((0, bytes(32)),)), "'p0' sends shares of other parties than the 5 whose it holds"),
     }
 
@@ -372,6 +373,61 @@ def test_a_party_s_fault_ends_its_row_alone(wrong: MaskingMove) -> None:
         heard = dealer.server.close()
         assert (0 in dealer.server.parties) is (number < STEPS.index(wrong))
     assert dealer.server.total == total_of_rows(ROWS, range(5) if is_late else range(1, 5))
+
+
+@pytest.mark.parametrize("key", LOW_ORDER)
+def test_a_key_with_which_no_other_could_go_on_ends_its_row_alone(key: bytes) -> None:
+    dealer = Dealer(5, 4)
+    keys = [party.keys() for party in dealer.parties]
+    for place in (0, 1, 2, 3):
+        dealer.server.receive(place, keys[place])
+    for changed, said in (({"of_boxes": key}, "of low order"), ({"of_masks": keys[1].of_boxes}, "of somebody else")):
+        other = Dealer(5, 4)
+        for place in (0, 1, 2, 3):
+            other.server.receive(place, keys[place])
+        wrong = msgspec.structs.replace(keys[4], **changed)
+        wrong = msgspec.structs.replace(wrong, signature=dealer.signers[4](dealer.rules.about_keys(4, wrong)))
+        with pytest.raises(MalformedMessageError, match=f"'p4' has .*{said}"):
+            other.server.receive(4, wrong)
+        assert other.server.close().keys() == {0, 1, 2, 3}
+
+
+def test_a_share_that_is_another_opens_nothing() -> None:
+    """Five shares are there and four are needed: the first four tell another seed than the last."""
+    dealer = Dealer(5, 4)
+
+    def other(share: bytes) -> bytes:
+        return ((int.from_bytes(share, "little") + 1) % PRIME).to_bytes(32, "little")
+
+    heard: dict[int, Any] = dict.fromkeys(range(5))
+    for move in STEPS:
+        for place in heard:
+            said = dealer.answer(place, move, heard[place], ROWS[place])
+            if place == 0 and isinstance(said, Shares):
+                said = Shares(tuple((each, other(share)) for each, share in said.shares))
+            dealer.server.receive(place, said)
+        if move is not MaskingMove.UNMASK:
+            heard = dict(dealer.server.close())
+    with pytest.raises(RemoteProtocolError, match="are not of one seed: somebody who holds one says another"):
+        dealer.server.close()
+
+
+def test_a_signature_of_a_run_that_was_broken_off_passes_in_no_other() -> None:
+    broken, dealer = Dealer(5, 4), Dealer(5, 4)
+    broken.parties = [
+        MaskingParty(dealer.rules, place, root=bytes([place] * 32), sign=dealer.signers[place], primitives=PRIMITIVES)
+        for place in range(5)
+    ]
+    broken.run(ROWS, until=MaskingMove.CONFIRM)
+    earlier = broken.said[1, MaskingMove.CONFIRM]
+    assert isinstance(earlier, Confirmation)
+
+    def lie(move: MaskingMove, place: int, heard: Any) -> Any:
+        is_told = move is MaskingMove.CONFIRM and place == 0
+        return Confirmations(replaced(heard.signatures, 1, earlier.signature)) if is_told else heard
+
+    with pytest.raises(RemoteProtocolError, match="'p1' has not signed that these survived"):
+        dealer.run(ROWS, lie=lie)
 
 
 def test_the_same_again_counts_once_and_another_ends_the_row() -> None:

@@ -20,6 +20,8 @@ from psephos.protocol.privacy import (
     PureMechanism,
     RandomizedResponse,
     SelfComposed,
+    SharedDiscreteLaplace,
+    accountants,
 )
 
 REPLACE = NeighboringRelation.REPLACE_ONE
@@ -208,3 +210,20 @@ def test_no_randomizer_of_that_epsilon_costs_more(epsilon: float) -> None:
         for another in law:
             excess = (max(0.0, p - math.exp(local.epsilon) * q) for p, q in zip(one, another, strict=True))
             assert math.fsum(excess) <= delta
+
+
+@pytest.mark.parametrize(("scale", "width"), [(1e-3, 1), (1e-3, 5), (2.0**-20, 3)])
+def test_a_loss_too_large_for_a_number_is_without_bound(scale: float, width: int) -> None:
+    """And none is no number, which no budget would refuse."""
+    event = SharedDiscreteLaplace(scale, 1, 2, 1, width)
+    assert PureAccountant.epsilon_of(event, REPLACE) == math.inf
+
+
+def test_a_loss_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_number(event: PrivacyEvent) -> float:
+        del event
+        return math.nan
+
+    monkeypatch.setattr(accountants, "_own_epsilon", no_number)
+    with pytest.raises(UnsupportedEventError, match="its loss is no number"):
+        PureAccountant.epsilon_of(PureMechanism(1.0), REPLACE)

@@ -168,7 +168,7 @@ def test_a_manifest_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatc
 
 def test_a_manifest_that_cannot_be_written_is_said() -> None:
     write("parts/0.parquet", TABLES["truth-discovery"][3])
-    assert "a file that can be written (No such file or directory)" in refusal(manifest="none/m.json")
+    assert "manifest must be a file in a folder that is there" in refusal(manifest="none/m.json")
 
 
 def test_files_that_are_read_at_once_have_no_manifest() -> None:

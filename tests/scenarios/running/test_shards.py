@@ -12,6 +12,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import Streamed, load_scenario, resolve, run_session
 from psephos.scenarios.reading.batches import Piece, TableFiles
 from psephos.scenarios.running import shards
+from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.journaling import FINISHED, ConflictingCopyError
 from psephos.scenarios.running.record import SessionRecord
 from psephos.scenarios.running.shards import Sharded
@@ -102,6 +103,24 @@ def test_shards_have_the_bits_of_one_pass(form: str, parameters: dict[str, Any])
     assert pool.done > 2
 
 
+def test_voters_of_groups_are_sharded_and_empty_pieces_are_nobody_s() -> None:
+    Path("votes").mkdir()
+    schema = pyarrow.schema([("group", pyarrow.string()), ("ranking", pyarrow.string())])
+    rows = [("f" if row % 3 else "m", ("a>b>c", "c>a>b")[row % 2]) for row in range(12)]
+    for number, batches in enumerate(([0, 5, 0], [7, 0])):
+        with parquet.ParquetWriter(f"votes/{number}.parquet", schema) as writer:
+            for size in batches:
+                own, rows = rows[:size], rows[size:]
+                columns = list(zip(*own, strict=True)) or [(), ()]
+                writer.write_table(pyarrow.table([pyarrow.array(each, "string") for each in columns], schema=schema))
+    parameters = {"epsilon": 2.0, "mechanism": "laplace", "objective": "parity"}
+    content = {"protocol": "fair-voting", "name": "v", "seed": SEED, "parameters": parameters, "voters": "votes"}
+    Path("v.json").write_text(json.dumps(content))
+    vote = resolve(load_scenario("v.json"))
+    assert isinstance(vote, Streamed)
+    assert session(vote, Here()).outcome == run_session(vote, seed=SEED).outcome
+
+
 def test_a_plan_holds_each_place_once_whatever_the_form() -> None:
     for form, number in (("parquet", 11), ("arrow", 10), ("csv", 3)):
         write_all(Path(form), form)
@@ -174,6 +193,30 @@ def test_a_file_that_is_there_twice_is_refused() -> None:
     Path("votes/9.parquet").symlink_to(Path("votes/0.parquet").absolute())
     with pytest.raises(ConfigurationError, match=r"^partners must be another file than 0\.parquet"):
         Sharded(resolved(), Here(), Path("run"), seed=SEED, resumes=False)
+
+
+def test_a_pattern_counts_a_file_once_and_a_folder_no_hidden_one() -> None:
+    write_all(Path("votes"))
+    Path("votes/.4.parquet").write_bytes(Path("votes/0.parquet").read_bytes())
+    for path in ("votes", "**/**/*.parquet"):
+        assert TableFiles(path, field="partners", columns={}).num_rows == 40
+
+
+def test_another_run_s_folder_keeps_what_it_has() -> None:
+    write_all(Path("votes"))
+    Path("run/events.jsonl").write_text("{}")
+    folder = RunFolder(Path("run"), resumes=True)
+    with pytest.raises(ConfigurationError, match="a run that was interrupted"):
+        Sharded(resolved(), Here(), folder.path, seed=SEED, resumes=True)
+    assert Path("run/events.jsonl").exists()
+
+
+def test_a_journal_is_gone_on_with_by_one_process() -> None:
+    write_all(Path("votes"))
+    first = Sharded(resolved(), Here(), Path("run"), seed=SEED, resumes=False)
+    with pytest.raises(ConfigurationError, match="that no other process goes on with"):
+        Sharded(resolved(), Here(), Path("run"), seed=SEED, resumes=True)
+    first.journal.close()
 
 
 def test_a_second_answer_that_differs_stops_the_run() -> None:

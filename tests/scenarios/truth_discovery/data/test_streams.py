@@ -133,6 +133,16 @@ def test_labels_that_are_numbers_in_parquet_are_those_of_a_csv() -> None:
     assert run_session(ours, seed=3).outcome == run_session(theirs, seed=3).outcome
 
 
+def test_a_worker_whose_number_is_whole_in_one_file_and_not_in_another_is_one() -> None:
+    Path("parts").mkdir()
+    for number, kind in enumerate((int, float)):
+        columns = {"task": ["a", f"b{number}"], "worker": [kind(1), kind(2)], "label": ["x", "y"]}
+        parquet.write_table(pyarrow.table(columns), f"parts/{number}.parquet")
+    found = resolved({"epsilon": 2.0, "mechanism": "one_layer"}, "parts")
+    assert isinstance(found, Streamed)
+    assert found.stream.num_parties == 2
+
+
 def test_workers_with_a_line_each_come_in_batches_too() -> None:
     lines = {"worker": [f"w{place}" for place in range(20)], "tasks": ["a;b", "b"] * 10, "answers": ["x;y", "y"] * 10}
     parquet.write_table(pyarrow.table(lines), "lines.parquet")
