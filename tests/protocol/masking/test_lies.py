@@ -401,8 +401,8 @@ def test_a_share_that_is_another_opens_nothing() -> None:
 
     heard: dict[int, Any] = dict.fromkeys(range(5))
     for move in STEPS:
-        for place in heard:
-            said = dealer.answer(place, move, heard[place], ROWS[place])
+        for place, told_so in heard.items():
+            said = dealer.answer(place, move, told_so, ROWS[place])
             if place == 0 and isinstance(said, Shares):
                 said = Shares(tuple((each, other(share)) for each, share in said.shares))
             dealer.server.receive(place, said)
