@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import logging
 import time
+import urllib.parse
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any, Final, cast
 
@@ -46,6 +47,8 @@ def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
     """
     allowed = "left out; or pip install 'psephos[cluster]'"
     require(distributed := _imported(), "--cluster", address, allowed)
+    allowed = f"{LOCAL!r}, or the address of a scheduler, as tcp://10.0.0.1:8786"
+    require(address == LOCAL or _is_address(address), "--cluster", address, allowed)
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what it has to say is said in one line
     with contextlib.ExitStack() as stack:
@@ -67,6 +70,14 @@ def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
             allowed = f"{LOCAL!r}, or the address of a scheduler that is there ({error})"
             raise ConfigurationError(field="--cluster", value=address, allowed=allowed) from None
         yield _Cluster(client, distributed, address)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(text)
+        return bool(parts.scheme and parts.hostname and parts.port)
+    except ValueError:
+        return False
 
 
 class _Cluster:

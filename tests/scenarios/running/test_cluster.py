@@ -51,6 +51,7 @@ def tried(**how: Any) -> list[MeasuredCell]:
     return run_trials(prepared, trials=60, **how)
 
 
+@pytest.mark.full("workers die and begin again, which takes what time the machine has")
 def test_trials_have_the_same_bits_on_a_cluster_and_through_a_killed_worker(two: Pool, tmp_path: Path) -> None:
     alone = [cell.trials for cell in tried(workers=1)]
     assert [cell.trials for cell in tried(pool=two)] == alone
@@ -59,6 +60,7 @@ def test_trials_have_the_same_bits_on_a_cluster_and_through_a_killed_worker(two:
     assert flag.exists()
 
 
+@pytest.mark.full("workers die and begin again, which takes what time the machine has")
 def test_a_poisoned_task_is_named_after_three_failures(two: Pool) -> None:
     tasks = [unsteady.ask(1), unsteady.ask(2, "die")]
     with pytest.raises(TaskError, match=r"^task 1: each of 3 workers that ran it died \(the last: tcp://.*\)$"):
@@ -72,6 +74,7 @@ def test_a_task_that_fails_is_named_with_its_reason_and_its_worker(two: Pool) ->
 
 
 @pytest.mark.bad_input("a cluster that is not there, or of another version")
+@pytest.mark.full("workers die and begin again, which takes what time the machine has")
 def test_a_worker_of_another_version_is_refused_by_name(two: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     own, here = own_versions(), os.getpid()
 
@@ -101,6 +104,7 @@ def test_without_dask_a_cluster_says_what_to_install(monkeypatch: pytest.MonkeyP
         pass
 
 
+@pytest.mark.full("workers die and begin again, which takes what time the machine has")
 def test_a_run_over_files_has_the_same_bytes_on_one_worker_and_through_a_killed_one(
     psephos: Psephos, two: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
