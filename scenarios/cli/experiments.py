@@ -9,7 +9,6 @@ from .options import (
     cluster_option,
     load,
     make_folder,
-    opened_pool,
     out_option,
     print_json,
     resume_option,
@@ -104,6 +103,7 @@ def trials(
     )
     from ..experiments.trials_shown import check_form, number_of_trials, show_trials, summary_in_json, write_trials
     from ..presentation import make_console
+    from ..running.cluster import open_cluster
     from ..running.journaling import seed_in
     from ..running.plugin_errors import blaming_plugins
     from ..running.progress import steps
@@ -142,7 +142,7 @@ def trials(
         errors = make_console(stderr=True)
         with (
             contextlib.closing(open_journal(folder.path, own, locals_, resumes=resume is not None)) as journal,
-            opened_pool(cluster, workers) as pool,
+            contextlib.nullcontext() if cluster is None else open_cluster(cluster, workers=workers) as pool,
             steps(errors) as tell,
         ):
             measured = run_trials(

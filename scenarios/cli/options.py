@@ -1,6 +1,5 @@
 """What commands have in common: a scenario with what may be set of it, and a folder for what comes of it."""
 
-import contextlib
 import importlib.util
 import time
 from collections.abc import Callable
@@ -14,19 +13,15 @@ from .completion import complete_keys, complete_scenario
 from .group import folders
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from rich.console import Console
 
     from ..running.config import Scenario
     from ..running.folder import RunFolder
-    from ..running.processes import Pool
 
 __all__ = [
     "cluster_option",
     "load",
     "make_folder",
-    "opened_pool",
     "out_option",
     "print_json",
     "resume_option",
@@ -177,15 +172,6 @@ def tell_transcript(console: "Console", digest: str | None) -> None:
     if digest is not None:
         told = say("Public transcript {digest}: compare it with the others'", digest=show_digest(digest))
         console.print(f"\n{told}", soft_wrap=True)
-
-
-def opened_pool(cluster: str | None, workers: int = 0) -> "AbstractContextManager[Pool | None]":
-    """Return a context with the cluster that is named; with none where none is."""
-    if cluster is None:
-        return contextlib.nullcontext()
-    from ..running.cluster import open_cluster
-
-    return open_cluster(cluster, workers=workers)
 
 
 def make_folder(out: Path | None, name: str, *, resume: Path | None = None) -> "RunFolder":

@@ -81,8 +81,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True):
         """Raise ConfigurationError unless the file is as it was planned."""
         path = Path(self.path)
         with readable(path, field=path.name):
-            allowed = "the file as it was planned, of (bytes, time): it has changed since, or is another one here"
-            require(_state_of(path) == self.state, path.name, _state_of(path), f"{self.state}: {allowed}")
+            _check_as_it_was(path, self.state)
 
 
 def _state_of(path: Path) -> tuple[int, int]:
@@ -91,8 +90,10 @@ def _state_of(path: Path) -> tuple[int, int]:
 
 
 def _check_as_it_was(path: Path, state: tuple[int, int]) -> None:
-    allowed = f"(bytes, time) {state} as it was looked at: files are not to change while they are read"
-    require((now := _state_of(path)) == state, path.name, now, allowed)
+    changed = "it has changed since, or is another one here, and files are not to change while they are read"
+    require(
+        (now := _state_of(path)) == state, path.name, now, f"of (bytes, time) {state}, as it was looked at: {changed}"
+    )
 
 
 def is_columnar(path: str) -> bool:
@@ -157,9 +158,8 @@ class TableFiles:
             ConfigurationError: a file cannot be read.
         """
         found, first = list[Piece](), 0
-        for file in self._files:
+        for file, state in zip(self._files, self._states, strict=True):
             with readable(file.path, field=self._field):
-                state = _state_of(file.path)
                 for number, num_rows in enumerate(file.piece_rows()):
                     if num_rows:  # of an empty one there is nobody to count
                         found.append(Piece(str(file.path.absolute()), number, first, num_rows, state))
@@ -227,14 +227,15 @@ def _found(path: str, field: str) -> list[Path]:
             found = [each for each in named if each.is_file()]
     allowed = f"files that are there, of {', '.join(_FORMS)}" if whole.is_dir() else "a file, a folder or a pattern"
     require(found, field, path, f"{allowed}: this one names none")
+    found.sort()
     known = dict[tuple[int, int], Path]()
-    for each in sorted(found):
+    for each in found:
         require(_form_of(each), field, str(each), f"a file of {', '.join(_FORMS)}")
         with readable(each, field=field):
             own = each.stat()
         before = known.setdefault((own.st_dev, own.st_ino), each)
         require(before is each, field, str(each), f"another file than {before.name}: else parties would count twice")
-    return sorted(found)
+    return found
 
 
 def _form_of(path: Path) -> str:

@@ -107,7 +107,7 @@ def run_session(
 
                 def tally(on_batch: Callable[[int], None]) -> Sequence[Tally]:
                     if sharded is not None:
-                        return sharded.tally(resolved, streamed, seed=seed, on_batch=on_batch)
+                        return sharded.tally(resolved, streamed, on_batch=on_batch)
                     return tally_batches(resolved.protocol, batches, noise=noise, on_batch=on_batch)
 
                 number = resolved.stream.num_parties

@@ -118,9 +118,7 @@ class Sharded:
         heading = {"warning": _WARNING, **own, "files and parameters": plan, **own_versions()}
         self.journal = Journal(folder, heading, resumes=resumes)
 
-    def tally(
-        self, resolved: Streamed, streamed: StreamedInputs, *, seed: int, on_batch: Callable[[int], None]
-    ) -> list[Tally]:
+    def tally(self, resolved: Streamed, streamed: StreamedInputs, *, on_batch: Callable[[int], None]) -> list[Tally]:
         """Return each phase's tally of all parties; `streamed` and `on_batch` are told how many there are so far.
 
         Raises:
@@ -146,7 +144,7 @@ class Sharded:
 
         def tally(shards: list[list[Piece]]) -> float:
             seconds = 0.0
-            for shard, answer in _answers(resolved, shards, seed, pool):
+            for shard, answer in _answers(resolved, shards, self.seed, pool):
                 journal.add(_key_of(shard), answer.tallied)
                 take(answer.tallied)
                 seconds += answer.seconds

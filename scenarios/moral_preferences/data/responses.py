@@ -33,7 +33,6 @@ __all__ = [
     "ResponseRows",
     "check_header",
     "entries_of_numbers",
-    "most_of",
     "no_voters",
     "survey_of_rows",
 ]
@@ -88,11 +87,6 @@ def check_header(header: Sequence[str]) -> None:
     """Make sure that a file has the columns that are needed."""
     missing = [name for name in (RESPONSE, VOTER, *ENTRY_COLUMNS) if name not in header]
     refuse(missing, "header", list(header), f"a header with the Moral Machine's columns; missing: {', '.join(missing)}")
-
-
-def most_of(column: str) -> int:
-    """Return the greatest entry that a column of numbers may have."""
-    return _MOST[column]
 
 
 def no_voters(source: str, limits: Limits, *, num_rows: int) -> ConfigurationError:

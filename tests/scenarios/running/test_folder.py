@@ -71,7 +71,7 @@ def test_a_run_leaves_these_files(tmp_path: Path) -> None:
 
 def test_all_that_a_run_leaves_is_its_owners_alone_and_takes_no_planted_files_mode(tmp_path: Path) -> None:
     """Its pictures too, whatever the shell's mask is."""
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     before = os.umask(0)
     try:
         folder = RunFolder(tmp_path / "run")
