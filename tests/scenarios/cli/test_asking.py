@@ -169,7 +169,7 @@ def test_records_of_moral_preferences_are_asked_for_as_a_file(tmp_path: Path, ps
     (tmp_path / "wrong.csv").write_text("record,choice,lives\n1,1,0\n1,0,1\n", encoding="utf-8")
     own = f"record,choice,{','.join(features)}\n1,1,0.5,0\n1,0,1,0\n"
     (tmp_path / "own.csv").write_text(own, encoding="utf-8")
-    words = ("join", file, "--trust-server", "--address", "127.0.0.1:1", "--out", "out")
+    words = ("join", file, "--trust-server", "--address", "127.0.0.1:1", "--patience", "0.1", "--out", "out")
     with Terminal(*words, folder=tmp_path) as terminal:
         terminal.answer("Your values (a CSV file): ", "none.csv")
         terminal.answer("Your values (a CSV file): ", "wrong.csv")
