@@ -270,8 +270,10 @@ def _show_comparisons(console: Console, tasks: Sequence[_Task], *, is_brief: boo
         show_note(console, f"{line}.", style="bold")
     if compared:
         same = [task.found == task.clean for task in compared]
-        line = f"{sum(same):,} of {some(len(compared), 'task')} {'has' if sum(same) == 1 else 'have'} the label that"
-        show_note(console, f"{line} the same estimator finds in the clean answers ({_share(same)}).", style="")
+        one = "{number:,} of {tasks} has the label that the same estimator finds in the clean answers ({share})."
+        many = "{number:,} of {tasks} have the label that the same estimator finds in the clean answers ({share})."
+        tasks_compared = some(len(compared), "task")
+        show_note(console, say_number(one, many, sum(same), tasks=tasks_compared, share=_share(same)), style="")
     if (known or compared) and not is_brief:
         show_note(console, "± is one standard error of the share, for tasks drawn at random.")
 
