@@ -242,11 +242,11 @@ def _support(task: _Task) -> str:
 def _show_source(console: Console, outcome: Outcome) -> None:
     """Print from how much the labels were found, and by what."""
     answers = some(sum(outcome.num_answers), "answer")
-    source = f"From {answers} of {some(outcome.num_workers, 'worker')}, by {outcome.estimator}"
-    steps = some(outcome.num_iterations, "iteration")
+    told, steps = "From {answers} of {workers}, by {estimator}.", some(outcome.num_iterations, "iteration")
     if outcome.num_iterations and outcome.has_converged:
-        source += f", which converged after {steps}"
-    show_note(console, f"{source}.", style="")
+        told = "From {answers} of {workers}, by {estimator}, which converged after {steps}."
+    workers = some(outcome.num_workers, "worker")
+    show_note(console, say(told, answers=answers, workers=workers, estimator=outcome.estimator, steps=steps), style="")
     if outcome.num_iterations and not outcome.has_converged:
         show_note(console, f"{outcome.estimator} had not converged after {steps}: other truths may fit", style="yellow")
 
