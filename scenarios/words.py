@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Final
 
-__all__ = ["choose_language", "in_words", "marked", "say", "say_again", "say_all", "say_number"]
+__all__ = ["choose_language", "in_words", "marked", "refused", "say", "say_again", "say_all", "say_number"]
 
 _VARIABLES: Final = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")  # in gettext's order
 _OURS: Final = ("en", "C", "POSIX")  # languages that need no catalogue
@@ -68,6 +68,24 @@ def say_all(texts: Sequence[str]) -> Sequence[str]:
     """Return texts in the language that is spoken, if all of them are words of ours: else they are names of others."""
     said = [_again(text) for text in texts]
     return texts if None in said else [each or "" for each in said]
+
+
+def refused(error: Exception) -> str:
+    """Return what an error says, in the language that is spoken if all of it is known there: else in English.
+
+    Of a setting that is not allowed the catalogues have what is allowed, by itself (unless that `is_said` already).
+    """
+    text, field, allowed = str(error), getattr(error, "field", ""), getattr(error, "allowed", "")
+    begins = f"{field} must be {allowed}, got "
+    if in_words() == "en" or not allowed or not text.startswith(begins):
+        return say_again(text)
+    if (allowed := allowed if getattr(error, "is_said", False) else _again(allowed, 1)) is None:
+        return text
+    field = _again(field) or field
+    if getattr(error, "value", None) == "left out":
+        return say("{field} must be {allowed}", field=field, allowed=allowed)
+    value = text.removeprefix(begins)
+    return say("{field} must be {allowed}, got {value}", field=field, allowed=allowed, value=value)
 
 
 def _again(text: str, fewest: int = _FEWEST) -> str | None:

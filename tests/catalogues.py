@@ -66,7 +66,21 @@ _CAVEAT: Final = (
     "Its posteriors after {votes:,} sessions are approximations, which may be far off and depend on the order of the "
     "sessions: answers that share a flip probability would have to be added up together."
 )
+_NO_BUDGET: Final = (
+    "the privacy budget holds epsilon = {remaining:g}, requested {requested:g} (unit: {unit!s}, {relation!s} "
+    "neighbors); nothing was drawn"
+)
+_REFUSED: Final = (
+    *("{field} must be {allowed}", "{field} must be {allowed}, got {value}", " (did you mean {word}?)"),
+    *("one of {values} (did you mean {word}?)", "a column of {name}: {shown} (did you mean {word}?)"),
+    *("in [{low}, {high}]", "positive and finite", "of the form key=value", "a point or a comma"),
+    *("a readable CSV file ({reason!s})", "No such file or directory", "Permission denied", "Is a directory"),
+    *("File exists", "Not a directory", "the journal {path} is in use by {who}: wait until that has ended"),
+    _NO_BUDGET,
+)
+"""What the commonest refusals are made of that are raised where nothing is marked (`scenarios.words.refused`)."""
 WORDS: Final = (
+    *_REFUSED,
     _CAVEAT,
     *("cloud server", "aggregator", "server", "replace-one", "add-remove-one"),
     *("join", "weights", "opinions", "votes", "answers", "rankings", "preferences", "release"),
@@ -95,6 +109,7 @@ WORDS: Final = (
         "no",
         "truth",
         "; ",
+        "By",
         "simulated noise",
         "secure noise",
         *("all of it on a page, for a browser", "the outcome as a picture", "the outcome as a table"),

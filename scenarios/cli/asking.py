@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..words import say, say_again
+from ..words import marked, refused, say, say_again
 
 if TYPE_CHECKING:
     from ...protocol.phases import PhasedProtocol
@@ -42,7 +42,9 @@ def given_or_asked(given: str | None, *, field: str, question: str, use: Callabl
     if given is not None:
         return use(given)
     if not sys.stdin.isatty():
-        raise ConfigurationError(field=field, value="left out", allowed="given where there is no terminal to ask")
+        raise ConfigurationError(
+            field=field, value="left out", allowed=marked("given where there is no terminal to ask")
+        )
     while True:
         answer = _ask(say_again(question))
         try:
@@ -140,7 +142,7 @@ def _read_choices(settings: Sequence[str]) -> dict[str, str]:
     for setting in settings:
         name, separator, value = (part.strip() for part in setting.partition("="))
         if not separator or not name or name in choices:
-            raise ConfigurationError(field="--set", value=setting, allowed="NAME=VALUE, once for each name")
+            raise ConfigurationError(field="--set", value=setting, allowed=marked("NAME=VALUE, once for each name"))
         choices[name] = value
     return choices
 
@@ -303,4 +305,4 @@ def _ask(question: str) -> str:
 
 
 def _show(error: Exception) -> None:
-    click.echo(f"  {error}", err=True)
+    click.echo(f"  {refused(error)}", err=True)

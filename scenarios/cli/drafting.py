@@ -148,8 +148,12 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     _check_characters(text, field="FILE")
     copy = target.parent / sample.name
     if own is None:
-        _check_free(copy, sample.read_text(encoding="utf-8"), field="FILE", fix=f"{copy} is there already: name it")
-    _check_free(target, text, field="--to", fix=f"another file: {target} is there already, and holds something else")
+        _check_free(
+            copy, sample.read_text(encoding="utf-8"), field="FILE", fix=marked(f"{copy} is there already: name it")
+        )
+    _check_free(
+        target, text, field="--to", fix=marked(f"another file: {target} is there already, and holds something else")
+    )
     _check(text, target, own or sample, written)
     if own is None:
         _write(sample.read_text(encoding="utf-8"), copy)
@@ -206,7 +210,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
     from ...protocol.errors import ConfigurationError, one_of
     from ..presentation import make_console
     from ..presentation.numbers import capitalized
-    from ..running.drafts import UnclearError
+    from ..running.drafts import SaidError, UnclearError
 
     given, gaps = dict(chosen), list[UnclearError]()
     is_asked = sys.stdin.isatty()
@@ -239,12 +243,13 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
         known = None if is_asked else unclear.choices[0]
         answer = given_or_asked(known, field=f"--{unclear.option}", question=question, use=use)
         chosen[unclear.option] = (*chosen.get(unclear.option, ()), answer)
-    raise ConfigurationError(
-        field=f"--{gaps[0].option}",
-        value="left out",
-        allowed="; and ".join([f"given {gaps[0].told}", *(f"--{gap.option} {gap.told}" for gap in gaps[1:])])
-        + f"; such as `{_command(beginning, sheet, given, gaps)}`",
+    first, *others = (say_again(gap.told) for gap in gaps)
+    told = first + "".join(
+        say("; and --{option} {told}", option=gap.option, told=told) for gap, told in zip(gaps[1:], others, strict=True)
     )
+    command = _command(beginning, sheet, given, gaps)
+    allowed = say("given {told}; such as `{command}`", told=told, command=command)
+    raise SaidError(field=f"--{gaps[0].option}", value="left out", allowed=allowed)
 
 
 def _command(
@@ -276,7 +281,7 @@ def _target(given: Path | None, file: Path) -> Path:
 
     if given is not None:
         if given.name in {"", ".."}:
-            raise ConfigurationError(field="--to", value=str(given), allowed="the name of a file")
+            raise ConfigurationError(field="--to", value=str(given), allowed=marked("the name of a file"))
         return given if given.suffix == ".toml" else given.with_name(f"{given.name}.toml")
     stem = file.name.removesuffix(".gz").removesuffix(file.suffix)
     slug = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:_MAX_NAME].strip("-")
@@ -310,7 +315,7 @@ def _check_free(path: Path, text: str, *, field: str, fix: str) -> None:
     from ..reading.files import readable
 
     if not path.parent.is_dir():
-        raise ConfigurationError(field=field, value=str(path), allowed="in a folder that is there")
+        raise ConfigurationError(field=field, value=str(path), allowed=marked("in a folder that is there"))
     with readable(path, field=field):
         if path.exists() and path.read_bytes() != text.encode():
             raise ConfigurationError(field=field, value=str(path), allowed=fix)
@@ -360,7 +365,7 @@ def samples(folder: Path) -> None:
     from ..running.drafts import samples as sample_files
 
     if not folder.is_dir():
-        raise ConfigurationError(field="FOLDER", value=str(folder), allowed="a folder that is there")
+        raise ConfigurationError(field="FOLDER", value=str(folder), allowed=marked("a folder that is there"))
     for name, path in sample_files().items():
         target = folder / name
         with readable(target, field="FOLDER", value=folder, what="where files can be written"):

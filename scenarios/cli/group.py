@@ -165,11 +165,12 @@ def main() -> NoReturn:
         _fail_interrupted()
     except Exception as error:
         from ...protocol.errors import ConfigurationError, JournalError, PluginError, PsephosError
+        from ..words import refused
 
         if ending.shows_traceback:
             traceback.print_exception(error)
         has_more = isinstance(error, PluginError) and error.__cause__ is not None and not ending.shows_traceback
-        sentence = f"{error}; --traceback shows all of it" if has_more else str(error)
+        sentence = f"{error}; --traceback shows all of it" if has_more else refused(error)
         if isinstance(error, (ConfigurationError, JournalError)):  # a journal is its owner's to mend, or to wait for
             _fail(sentence, status=_WRONG_INPUT)
         if isinstance(error, (PsephosError, OSError)):

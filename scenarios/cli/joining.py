@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from ..words import say, say_again
+from ..words import marked, say, say_again
 from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
 from .group import cli
 from .options import (
@@ -246,7 +246,9 @@ def _patience_in(seconds: float | None) -> float:
     if seconds is None:
         return PATIENCE_SECONDS
     if not seconds > 0:  # nor is what is no number
-        raise ConfigurationError(field="--patience", value=seconds, allowed="a positive number of seconds, or inf")
+        raise ConfigurationError(
+            field="--patience", value=seconds, allowed=marked("a positive number of seconds, or inf")
+        )
     return seconds
 
 

@@ -21,6 +21,7 @@ from ...protocol.roster import Roster
 from ...transports.keys import Identity, fingerprint_of, make_identity, read_certificate
 from ...transports.own_files import replace_private, write_private
 from ..running.rosters import PARAMETERS_FILE, ROSTER_FILE
+from ..words import marked
 from .common import Keys, utc
 from .keys import Enrollment, check_days, check_enrollments, find_key, read_certificates, slug_of
 
@@ -106,11 +107,13 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             peers = (read_certificate(self.server)[0],)
             own = Identity.of(self.key) if self.key else find_key(self.certificate, candidates)
         except ValueError as error:
-            allowed = f"an invitation with certificates, or --transport tcp on one machine ({error})"
+            allowed = marked(f"an invitation with certificates, or --transport tcp on one machine ({error})")
             raise ConfigurationError(field="INVITATION", value=self.party, allowed=allowed) from None
         if own is None:
             looked = ", ".join(map(str, candidates))
-            allowed = f"given: the folder of the keys of {self.party!r}, with certificate {self.certificate[:16]}…"
+            allowed = marked(
+                f"given: the folder of the keys of {self.party!r}, with certificate {self.certificate[:16]}…"
+            )
             raise ConfigurationError(field="--key", value=f"no such key in {looked}", allowed=allowed)
         return Keys(own, peers)
 
@@ -332,7 +335,7 @@ def check_expiry(charter: Charter, *, field: str) -> None:
         field: where its user has it from.
     """
     if charter.expires and time.time() > charter.expires:
-        allowed = "of a session that is not over by this machine's clock"
+        allowed = marked("of a session that is not over by this machine's clock")
         raise ConfigurationError(field=field, value=f"expired on {utc(charter.expires)}", allowed=allowed)
 
 
@@ -352,18 +355,20 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
         if not path.is_dir() or found.party == party:
             return found
     refuse(party is None, "--as", "left out", f"given: {path} holds invitations of several")
-    raise ConfigurationError(field="INVITATION", value=str(path), allowed=f"a folder with an invitation of {party!r}")
+    raise ConfigurationError(
+        field="INVITATION", value=str(path), allowed=marked(f"a folder with an invitation of {party!r}")
+    )
 
 
 def _read_invitation(file: Path) -> Invitation:
     try:
         found = msgspec.json.decode(file.read_bytes(), type=Invitation)
     except OSError as error:
-        allowed = f"a readable file ({error.strerror})"
+        allowed = marked(f"a readable file ({error.strerror!s})")
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # A key may stand in it: the file is named and not shown.
-        allowed = f"an invitation ({error})"
+        allowed = marked(f"an invitation ({error})")
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
     check_party_name(found.party, field=f"party ({file.name})")
     return found

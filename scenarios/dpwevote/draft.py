@@ -140,7 +140,7 @@ def _check_header(sheet: Sheet, chosen: Chosen) -> None:
     """Raise ConfigurationError if the first line has an answer, or looks like a partner's, which would be lost."""
     for name in sheet.header:
         if name.casefold() in _HEADS:
-            allowed = "the columns' names: this line has an answer. Put one above it, such as name,proposal"
+            allowed = marked("the columns' names: this line has an answer. Put one above it, such as name,proposal")
             raise ConfigurationError(field=f"{sheet.path.name} line 1", value=",".join(sheet.header), allowed=allowed)
     options = ("partner", "weight", "candidate", "leave-out")
     check_header(sheet, chosen, options=options, names={*_NAMES, *_WEIGHTS}, example="name,proposal")
@@ -170,7 +170,7 @@ def _without_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
             name, line = sheet.path.name, sheet.lines[row]
             question = f"line {line} of {name} is {cells[place]!r}: which line is no partner's, or {NONE!r}"
             raise UnclearError(option="without", question=question, choices=[cells[place], NONE])
-    require(len(out) < len(sheet.rows), "--without", ", ".join(given), "a line among others")
+    require(len(out) < len(sheet.rows), "--without", ", ".join(given), marked("a line among others"))
     return sheet.without(out)
 
 
@@ -310,12 +310,14 @@ def _check_answers(sheet: Sheet, candidates: Sequence[str], words: _Words) -> No
     if not wrong:
         return
     name, row, entry = wrong[0]
-    more = "".join(f"; also {entry!r} in {sheet.where(name, row)}" for name, row, entry in wrong[1:_MOST_SHOWN])
-    more += f"; and {len(wrong) - _MOST_SHOWN:,} more" if len(wrong) > _MOST_SHOWN else ""
+    more = "".join(
+        "; " + marked(f"also {entry!r} in {sheet.where(name, row)!s}") for name, row, entry in wrong[1:_MOST_SHOWN]
+    )
+    more += "; " + marked(f"and {len(wrong) - _MOST_SHOWN:,} more") if len(wrong) > _MOST_SHOWN else ""
     meant = _meant(entry, sheet.column(name), words)
-    allowed = (
-        f"yes or no{meant}; other words are given with --yes WORD, --no WORD or --abstain WORD, and a column that is "
-        f"not voted on with --leave-out{more}"
+    allowed = marked(
+        f"yes or no{meant!s}; other words are given with --yes WORD, --no WORD or --abstain WORD, and a column that is "
+        f"not voted on with --leave-out{more!s}"
     )
     raise ConfigurationError(field=sheet.where(name, row), value=entry, allowed=allowed)
 
@@ -341,14 +343,14 @@ def _abstentions(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], words:
     if in_part is None:
         said = sheet.column(names[0])[row] or "nothing"
         question = (
-            f"{sheet.where(names[0], row)} says {said!r}, and {len(some):,} of {len(sheet.rows):,} abstain: are they "
+            f"{sheet.where(names[0], row)!s} says {said!r}, and {len(some):,} of {len(sheet.rows):,} abstain: are they "
             "absent, as everybody will see, or do they count as no or yes, by your rules"
         )
         raise UnclearError(option="abstentions", question=question, choices=["absent", "no", "yes"])
     row, names = in_part
-    allowed = (
-        f"yes or no: {known_words.ONE_SESSION}, so that nobody can abstain in one alone. Hold a vote for each motion, "
-        f"from which who abstains is absent (`psephos new vote {shlex.quote(str(sheet.path))} --candidate "
+    allowed = marked(
+        f"yes or no: {known_words.ONE_SESSION!s}, so that nobody can abstain in one alone. Hold a vote for each "
+        f"motion, from which who abstains is absent (`psephos new vote {shlex.quote(str(sheet.path))} --candidate "
         f"{shlex.quote(names[0])} --abstentions absent`); or count abstentions by your rules (--abstentions no, or yes)"
     )
     raise ConfigurationError(field=sheet.where(names[0], row), value=sheet.column(names[0])[row], allowed=allowed)

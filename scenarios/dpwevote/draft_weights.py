@@ -65,7 +65,7 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str, *, is_yes: Mapping[
     for row, entry in enumerate(entries):
         number = number_of(entry, decimal)
         if not 0 < number < math.inf:
-            allowed = f"a number > 0 for each partner, with {decimal!r} before its decimals"
+            allowed = marked(f"a number > 0 for each partner, with {decimal!r} before its decimals")
             raise ConfigurationError(field=sheet.where(column, row), value=entry, allowed=allowed)
         own.append(number)
     about = (

@@ -6,11 +6,13 @@ the same whatever stands here.
 
 from typing import Final
 
+from ..words import marked
+
 __all__ = ["ABSTENTIONS", "CROSSES", "NO", "ONE_SESSION", "OUR_ABSTENTIONS", "TICKS", "TOTALS", "YES"]
 
 OUR_ABSTENTIONS: Final = ("", "abstain", "abstention")
 """Entries that say neither yes nor no in every file, beside its own (`partners.abstain`)."""
-ONE_SESSION: Final = "all partners of one session vote on each of its motions"
+ONE_SESSION: Final = marked("all partners of one session vote on each of its motions")
 
 
 def _words(text: str) -> frozenset[str]:

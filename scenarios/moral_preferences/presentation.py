@@ -28,21 +28,20 @@ from .societies import draw_societies, rows_of_societies, show_societies, verdic
 __all__ = ["PRESENTERS"]
 
 _REACH: Final = 10  # cells of a bar on either side of 0, and what stands above them
-_BAR_HEADER: Final = "against   0       for"
 _SURE, _UNSURE, _AXIS = "█", "░", "│"
 _SURE_ERRORS: Final = 2  # standard errors from 0: nearer to it the noise may have turned a sign
 _BRIEFLY: Final = 4  # features of a brief table
 _MOST_LEVELS: Final = 10  # rows of the table of levels; more of them are joined to ranges
 
 _MECHANISMS: Final = {
-    "laplace": "Laplace noise on preferences",
-    "functional": "the functional mechanism: noise on each voter's objective",
-    "pooled": "noise on the coefficients of the voters' objectives, pooled",
-    "direction": "noise on the directions of the voters' choices",
+    "laplace": marked("Laplace noise on preferences"),
+    "functional": marked("the functional mechanism: noise on each voter's objective"),
+    "pooled": marked("noise on the coefficients of the voters' objectives, pooled"),
+    "direction": marked("noise on the directions of the voters' choices"),
 }
 _PROTECTED: Final = {
-    Level.VOTER: "a voter: everything that it says",
-    Level.RECORD: "a record: one of a voter's choices",
+    Level.VOTER: marked("a voter: everything that it says"),
+    Level.RECORD: marked("a record: one of a voter's choices"),
 }
 _WHISKER: Final[dict[str, Any]] = {"color": drawing.INK, "linewidth": 1.4}
 _PALE: Final = 0.35
@@ -111,17 +110,21 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     console.print()
     paradigm = Paradigm(outcome.paradigm)
     facts = {
-        paradigm.value: f"{_voters(outcome)}, by {_MECHANISMS[outcome.mechanism]}",
-        "ε protects": _PROTECTED[paradigm.level],
+        paradigm.value: say(
+            "{voters}, by {mechanism}", voters=_voters(outcome), mechanism=say(_MECHANISMS[outcome.mechanism])
+        ),
+        say("ε protects"): say(_PROTECTED[paradigm.level]),
     }
     if number := len(outcome.by_society):
-        facts["Societies"] = f"{number}: each has a release of its own, and a voter pays for that of its own alone"
+        told = "{number:,}: each has a release of its own, and a voter pays for that of its own alone"
+        facts[say("Societies")] = say(told, number=number)
     show_facts(console, facts, spaced=False)
 
 
 def _voters(outcome: Outcome) -> str:
     """Return how many voters there are, or may be at most where that is private."""
-    return ("up to " if outcome.relation == "add-remove-one" else "") + some(outcome.num_voters, "voter")
+    number = some(outcome.num_voters, "voter")
+    return say("up to {number}", number=number) if outcome.relation == "add-remove-one" else number
 
 
 def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
@@ -133,7 +136,9 @@ def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
         joined = levels[start : start + size]
         number = sum(level.num_voters for level in joined)
         weight = math.fsum(level.weight * level.num_voters for level in joined)
-        name = f"{joined[0].epsilon:g}" + (f" to {joined[-1].epsilon:g}" if len(joined) > 1 else "")
+        name = f"{joined[0].epsilon:g}"
+        if len(joined) > 1:
+            name = say("{low} to {high}", low=name, high=f"{joined[-1].epsilon:g}")
         share = f"{100 * weight / total:.1f} %" if total else ""
         rows.append((name, f"{number:,}", f"{weight / number:.3g}", share))
     weights = "Weight of a report" if size == 1 else "Mean weight"
@@ -150,8 +155,9 @@ def _show_features(console: Console, features: Sequence[_Feature], decimals: int
         if with_clean:
             cells.append("" if feature.clean is None else rounded(feature.clean, decimals, signed=True))
         rows.append(cells)
-    columns = ["Feature", _BAR_HEADER, "Preference", *(["Without noise"] if with_clean else [])]
-    show_table(console, Table(columns=columns, rows=rows), drop=(_BAR_HEADER, "Without noise"), whole=table)
+    bar = f"{say('against').ljust(_REACH)}0{say('for').rjust(_REACH)}"
+    columns = ["Feature", bar, "Preference", *(["Without noise"] if with_clean else [])]
+    show_table(console, Table(columns=columns, rows=rows), drop=(bar, "Without noise"), whole=table)
 
 
 def _bar(feature: _Feature, greatest: float) -> Text:
@@ -182,10 +188,10 @@ def _show_agreement(console: Console, features: Sequence[_Feature]) -> None:
 def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
     """Yield what readers of the table need to know."""
     if outcome.is_direction and not any(outcome.preferences):
-        yield "the reports cancel out: they have no direction"
+        yield say("the reports cancel out: they have no direction")
     if outcome.errors is None:
         if outcome.mechanism in {"functional", "pooled"}:
-            yield "no standard errors: those of noisy objectives' maxima have no closed form"
+            yield say("no standard errors: those of noisy objectives' maxima have no closed form")
         return
     if outcome.mechanism == "functional":
         yield say("± is one standard error, by the spread of reports: that of voters as well")
@@ -193,9 +199,10 @@ def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
     else:
         yield say("± is one standard error of the noise, not of how voters differ")
     if outcome.is_projected:
-        yield "preferences were projected to the ball of the bound; ± is from before that"
+        yield say("preferences were projected to the ball of the bound; ± is from before that")
     if not all(feature.is_sure for feature in shown):
-        yield f"{_UNSURE} or pale: within {_SURE_ERRORS} standard errors of 0; the noise may have turned the sign"
+        told = "{bar} or pale: within {errors} standard errors of 0; the noise may have turned the sign"
+        yield say(told, bar=_UNSURE, errors=_SURE_ERRORS)
 
 
 def _decimals(features: Sequence[_Feature]) -> int:

@@ -16,7 +16,7 @@ from ..presentation.presenter import Known
 from ..presentation.terminal import show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
 from ..verdicts import UNDECIDED
-from ..words import say
+from ..words import say, say_number
 
 __all__ = [
     "compare_largest",
@@ -49,11 +49,13 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
     values = [(society.preferences or ())[place] for society in shown for place in places]
     errors = [error for society in shown for error in society.errors or ()]
     decimals = decimals_of(values, errors or [None])
-    rows: list[Sequence[Entry]] = [("voters", *(f"{society.num_voters:,}" for society in shown))]
+    rows: list[Sequence[Entry]] = [
+        (say_number("voter", "voters", 2), *(f"{society.num_voters:,}" for society in shown))
+    ]
     for feature, place in zip(features, places, strict=True):
         rows.append((feature, *(_cell(society, place, decimals) for society in shown)))
     if errors:
-        rows.append(("± each", *(Cell(_error_of(society, decimals), tone="quiet") for society in shown)))
+        rows.append((say("± each"), *(Cell(_error_of(society, decimals), tone="quiet") for society in shown)))
     names = [drawing.fold(society.name, most_lines=1) for society in shown]
     show_table(console, Table(columns=["Feature", *names], rows=rows))
     left = len(outcome.by_society) - len(shown)
@@ -110,24 +112,35 @@ def show_differences(
         if level is not None:
             cells += [
                 Cell(_interval(each, decimals), tone=tone),
-                Cell(UNDECIDED if tone else str(each.verdict), tone=tone),
+                Cell(say(UNDECIDED if tone else str(each.verdict)), tone=tone),
             ]
         rows.append(cells)
     columns = ("Feature", "counts more to", "than to", "by", *(() if level is None else (_INTERVAL, "Verdict")))
     show_table(console, Table(columns=columns, rows=rows, labels=3), drop=(_INTERVAL,))
     console.print()
     number = sum(map(_stands_out, found))
-    of_all = f"  {number:,} of {some(len(found), 'difference')}"
     if level is None:
-        is_are = "is" if number == 1 else "are"
-        console.print(Text(f"{of_all} {is_are} larger than {drawing.ERRORS_SHOWN} standard errors", style="bold"))
+        large = say_number(
+            "{number:,} of {all} is larger than {errors} standard errors",
+            "{number:,} of {all} are larger than {errors} standard errors",
+            number,
+            all=some(len(found), "difference"),
+            errors=drawing.ERRORS_SHOWN,
+        )
+        console.print(Text(f"  {large}", style="bold"))
         show_note(console, f"no verdict: {why_no_verdict(outcome)}")
     else:
-        hold = "holds" if number == 1 else "hold"
-        console.print(Text(f"{of_all} {hold}, all of them at once, at the {100 * level:g} % level", style="bold"))
-        wrong = f"with a probability of at most {100 * level:g} %, whatever the societies are"
+        hold = say_number(
+            "{number:,} of {all} holds, all of them at once, at the {level} level",
+            "{number:,} of {all} hold, all of them at once, at the {level} level",
+            number,
+            all=some(len(found), "difference"),
+            level=f"{100 * level:g} %",
+        )
+        console.print(Text(f"  {hold}", style="bold"))
         show_note(console, "interval: of the difference without noise")
-        show_note(console, f"noise makes any interval or verdict wrong {wrong}")
+        sure = "noise makes any interval or verdict wrong with a probability of at most {level}, "
+        show_note(console, say(f"{sure}whatever the societies are", level=f"{100 * level:g} %"))
     if outcome.mechanism != "functional":  # whose errors have what differs between voters in them
         show_note(console, "± is of the noise: how far other voters would differ is no part of it")
 
@@ -135,10 +148,10 @@ def show_differences(
 def _interval(difference: Difference, decimals: int) -> str:
     """Return where a difference lies without noise, rounded outwards."""
     if difference.low is None or difference.high is None:
-        return "anywhere"
+        return say("anywhere")
     step = 10.0**-decimals
     low, high = math.floor(difference.low / step) * step, math.ceil(difference.high / step) * step
-    return f"{rounded(low, decimals, signed=True)} to {rounded(high, decimals, signed=True)}"
+    return say("{low} to {high}", low=rounded(low, decimals, signed=True), high=rounded(high, decimals, signed=True))
 
 
 def _stands_out(difference: Difference) -> bool:
@@ -151,17 +164,19 @@ def _stands_out(difference: Difference) -> bool:
 def verdict_on_societies(outcome: Outcome) -> str:
     """Return in a sentence where the societies with most voters differ by more than noise explains."""
     found = compare_largest(outcome, most=_MOST_SOCIETIES)
-    return verdict_on_differences(found) if found else "Where the societies differ beyond the noise is not known."
+    return verdict_on_differences(found) if found else say("Where the societies differ beyond the noise is not known.")
 
 
 def verdict_on_differences(found: Sequence[Difference]) -> str:
     """Return in a sentence which of some differences, at least one, is clearest; or that none is clear."""
     first = next(filter(_stands_out, found), None)
     if first is not None:
-        said = f"it counts more to {first.more} than to {first.less}"
-        return f"The societies differ most clearly on {first.feature}: {said}."
+        told = "The societies differ most clearly on {feature}: it counts more to {more} than to {less}."
+        return say(told, feature=first.feature, more=first.more, less=first.less)
     if found[0].level is None:
-        return f"No difference between societies is larger than {drawing.ERRORS_SHOWN} standard errors."
+        return say(
+            "No difference between societies is larger than {errors} standard errors.", errors=drawing.ERRORS_SHOWN
+        )
     return say("Every difference between societies is undecided.")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
 from ...protocol.errors import ConfigurationError, one_of, refuse
+from ..words import marked
 
 __all__ = ["Settings", "Tables", "read_setting", "read_settings", "read_toml", "set_value"]
 
@@ -80,7 +81,9 @@ def set_value(
     for part in path:
         found: Any = inner.setdefault(part, {})
         if not isinstance(found, dict):
-            raise ConfigurationError(field="--set", value=key, allowed=f"another key: {part!r} is no table here")
+            raise ConfigurationError(
+                field="--set", value=key, allowed=marked(f"another key: {part!r} is no table here")
+            )
         inner = cast("Tables", found)
     inner[name] = value
 

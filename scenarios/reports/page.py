@@ -47,7 +47,7 @@ __all__ = [
 _MOST_DOWNLOADED: Final = 5_000  # rows that a page carries to be downloaded
 _MARK: Final = b'<meta name="generator" content="Psephos'
 _HEAD_BYTES: Final = 2_048
-_TOGETHER: Final = re.compile(r"ε = |(?<=\d) ± |(?<=\d) %")  # what a line does not end within
+_TOGETHER: Final = re.compile(r"ε = |(?<=\d) ± |(?<=\d) %| (?=[:;?!](?:\s|$))")  # what a line does not end within
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,6 +27,7 @@ from ..reading.frames import Frame, is_frame, with_frames
 from ..reading.settings import Settings, Tables, read_settings, read_toml, set_value
 from ..reading.sources import PartySources
 from ..system import find_protocol
+from ..words import marked
 from .parties import sources_of
 
 __all__ = [
@@ -400,12 +401,14 @@ def find_source(source: str) -> Path:
         if path.is_file():
             return path
         if path.exists():
-            kind = "a folder" if path.is_dir() else "neither a file nor a folder"
-            raise ConfigurationError(field="scenario", value=source, allowed=f"a file of TOML or JSON: this is {kind}")
+            kind = marked("a folder") if path.is_dir() else marked("neither a file nor a folder")
+            raise ConfigurationError(
+                field="scenario", value=source, allowed=marked(f"a file of TOML or JSON: this is {kind!s}")
+            )
     if hint := did_you_mean(source, shipped):
-        allowed = f"a file, or the name of one that comes with Psephos{hint}; `psephos scenarios` lists them"
+        allowed = marked(f"a file, or the name of one that comes with Psephos{hint!s}; `psephos scenarios` lists them")
     else:
-        allowed = f"a file, or one of {', '.join(shipped)}"
+        allowed = marked(f"a file, or one of {', '.join(shipped)}")
     raise ConfigurationError(field="scenario", value=source, allowed=allowed)
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "Draft",
     "Line",
     "Option",
+    "SaidError",
     "Sheet",
     "UnclearError",
     "check_column",
@@ -83,22 +84,24 @@ class Sheet:
                 header = [name.strip() for name in header]
                 for line, row in itertools.islice(full, _ROWS_LOOKED_AT):
                     if len(row) != len(header):
-                        allowed = f"{len(header)} entries: {', '.join(header)}"
+                        allowed = marked(f"{len(header)} entries: {', '.join(header)}")
                         raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
                     rows.append(tuple(cell.strip() for cell in row))
                     lines.append(line)
         seen: set[str] = {""}
         for name in header:
             if name in seen:
-                allowed = "a header of distinct, non-empty names; if the file has no header, put one above this line"
+                allowed = marked(
+                    "a header of distinct, non-empty names; if the file has no header, put one above this line"
+                )
                 raise ConfigurationError(field=f"{path.name} line {first}", value=name, allowed=allowed)
             seen.add(name)
-        require(rows, path.name, "no rows", "a CSV file with a header and rows")
+        require(rows, path.name, "no rows", marked("a CSV file with a header and rows"))
         return cls(path=path, written=written, form=form, header=header, rows=rows, lines=lines)
 
     def where(self, column: str, row: int) -> str:
         """Return where an entry stands, for errors."""
-        return f"{column} ({self.path.name} line {self.lines[row]})"
+        return marked(f"{column} ({self.path.name} line {self.lines[row]})")
 
     def without(self, left_out: Collection[int]) -> "Sheet":
         """Return the sheet without some of its rows."""
@@ -202,6 +205,12 @@ class Beginning:
     shown: str = "values"
 
 
+class SaidError(ConfigurationError):
+    """A setting that is not allowed: what is allowed is said in the language that is spoken already."""
+
+    is_said = True
+
+
 class UnclearError(ConfigurationError):
     """Something has to be said that the file does not tell.
 
@@ -213,13 +222,13 @@ class UnclearError(ConfigurationError):
 
     def __init__(self, *, option: str, question: str, choices: Sequence[str]) -> None:
         self.option, self.question, self.choices = option, question, tuple(choices)
-        super().__init__(field=f"--{option}", value="left out", allowed=f"given {self.told}")
+        super().__init__(field=f"--{option}", value="left out", allowed=marked(f"given {self.told!s}"))
 
     @property
     def told(self) -> str:
         """The question and its answers."""
         shown = ", ".join(self.choices[:_MOST_SHOWN]) + (", ..." if len(self.choices) > _MOST_SHOWN else "")
-        return f"({self.question}): one of {shown}"
+        return marked(f"({self.question!s}): one of {shown}")
 
 
 def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names: Collection[str], example: str) -> None:
@@ -242,7 +251,7 @@ def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names:
     if any(name.casefold() in named for name in sheet.header):
         return
     if any(_is_like(name, sheet.column(name)) for name in sheet.header):
-        allowed = (
+        allowed = marked(
             f"the columns' names, such as {example}: this line looks like those below it. Put the names above it, or "
             f"say which of these is one with --{options[0]}"
         )
@@ -300,7 +309,7 @@ def check_column(sheet: Sheet, name: str, option: str) -> str:
     """
     if name not in sheet.header:
         shown = ", ".join(sheet.header[:_MOST_SHOWN])
-        allowed = f"a column of {sheet.path.name}: {shown}{did_you_mean(name, sheet.header)}"
+        allowed = marked(f"a column of {sheet.path.name}: {shown}{did_you_mean(name, sheet.header)}")
         raise ConfigurationError(field=f"--{option}", value=name, allowed=allowed)
     return name
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ...protocol.phases import PhasedProtocol
 from ..presentation.numbers import decimals_of, rounded
 from ..system import part_of
-from ..words import say_again
+from ..words import say, say_again
 
 __all__ = ["WORTH_SAYING", "Offer", "Offers", "best_offer", "sentence_of"]
 
@@ -71,4 +71,5 @@ def sentence_of(offer: Offer) -> str:
     """Return an offer as one line."""
     decimals = decimals_of([offer.value, offer.own], [])
     value, own = (f"{offer.sign}{rounded(number, decimals)}" for number in (offer.value, offer.own))
-    return say_again(f"{offer.name!s}: {value} instead of {own} {offer.of!s}, at the same price")
+    told = "{name}: {value} instead of {own} {of}, at the same price"
+    return say(told, name=say_again(offer.name), value=value, own=own, of=say_again(offer.of))

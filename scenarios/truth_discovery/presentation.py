@@ -242,11 +242,11 @@ def _support(task: _Task) -> str:
 def _show_source(console: Console, outcome: Outcome) -> None:
     """Print from how much the labels were found, and by what."""
     answers = some(sum(outcome.num_answers), "answer")
-    source = f"From {answers} of {some(outcome.num_workers, 'worker')}, by {outcome.estimator}"
-    steps = some(outcome.num_iterations, "iteration")
+    told, steps = "From {answers} of {workers}, by {estimator}.", some(outcome.num_iterations, "iteration")
     if outcome.num_iterations and outcome.has_converged:
-        source += f", which converged after {steps}"
-    show_note(console, f"{source}.", style="")
+        told = "From {answers} of {workers}, by {estimator}, which converged after {steps}."
+    workers = some(outcome.num_workers, "worker")
+    show_note(console, say(told, answers=answers, workers=workers, estimator=outcome.estimator, steps=steps), style="")
     if outcome.num_iterations and not outcome.has_converged:
         show_note(console, f"{outcome.estimator} had not converged after {steps}: other truths may fit", style="yellow")
 
@@ -270,8 +270,10 @@ def _show_comparisons(console: Console, tasks: Sequence[_Task], *, is_brief: boo
         show_note(console, f"{line}.", style="bold")
     if compared:
         same = [task.found == task.clean for task in compared]
-        line = f"{sum(same):,} of {some(len(compared), 'task')} {'has' if sum(same) == 1 else 'have'} the label that"
-        show_note(console, f"{line} the same estimator finds in the clean answers ({_share(same)}).", style="")
+        one = "{number:,} of {tasks} has the label that the same estimator finds in the clean answers ({share})."
+        many = "{number:,} of {tasks} have the label that the same estimator finds in the clean answers ({share})."
+        tasks_compared = some(len(compared), "task")
+        show_note(console, say_number(one, many, sum(same), tasks=tasks_compared, share=_share(same)), style="")
     if (known or compared) and not is_brief:
         show_note(console, "± is one standard error of the share, for tasks drawn at random.")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import catalogues
 import pytest
+from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_scenario, resolve, words
 from psephos.scenarios.running.config import shipped_scenarios
 from psephos.scenarios.running.session_facts import about
@@ -84,6 +85,52 @@ def test_what_was_said_in_english_is_said_again(language: str) -> None:
             expected = re.sub(r"\{(\w+).*?\}", r"{\1}", said).format(**held).strip()
             others += [(message, expected, again)] if (again := words.say_again(text)) != expected else []
     assert others == []
+
+
+REFUSED = {
+    "run eu-counci": ("das Psephos mitbringt (meinten Sie 'eu-council'?)", "livré avec Psephos (vouliez-vous dire"),
+    "run eu-council --set epsilon=-1": (
+        "epsilon: erlaubt ist ein Wert in [1e-09, 30]; angegeben ist -1.0",
+        "une valeur",
+    ),
+    "new vote no.csv": (
+        "FILE: erlaubt ist eine lesbare CSV-Datei (gibt es nicht); angegeben ist 'no.csv'",
+        "(introuvable)",
+    ),
+    "new vote own.csv --trust local": (
+        "bylaws (own.csv Zeile 3): erlaubt ist ja oder nein (meinten Sie 'no'?); andere Wörter geben Sie mit",
+        "bylaws (own.csv ligne 3) : admis : oui ou non (vouliez-vous dire 'no' ?)",
+    ),
+    "new vote two.csv --trust local": (
+        "--abstentions fehlt: anzugeben ist (roof (two.csv Zeile 4) sagt 'nothing', und 1 von 3 enthalten sich",
+        "l’un de absent, no, yes ; par exemple `psephos new vote two.csv",
+    ),
+    "join": ("INVITATION fehlt: anzugeben, wo kein Terminal fragen kann", "INVITATION manque : à indiquer"),
+}
+
+
+@pytest.mark.parametrize("typed", REFUSED)
+def test_the_commonest_refusals_are_said_in_the_language_that_is_spoken(
+    typed: str, psephos: Any, monkeypatch: Any
+) -> None:
+    Path("own.csv").write_text("name,roof,bylaws\nAnn,yes,no\nBob,no,noo\n", encoding="utf-8")
+    Path("two.csv").write_text("name,roof\nAnn,yes\nBob,no\nCid,\n", encoding="utf-8")
+    for language, said in zip(("de", "fr"), REFUSED[typed], strict=True):
+        monkeypatch.setenv("LANGUAGE", language)
+        ended = psephos(*typed.split())
+        assert ended.status == 2
+        assert said in ended.err
+        assert "must be" not in ended.err
+
+
+def test_a_refusal_of_which_a_part_is_not_known_is_all_in_english() -> None:
+    words.choose_language("de")
+    error = ConfigurationError(field="epsilon", value=3, allowed="what no catalogue has")
+    assert words.refused(error) == "epsilon must be what no catalogue has, got 3"
+    words.choose_language("en")
+    assert words.refused(ConfigurationError(field="a", value="left out", allowed="given")) == (
+        "a must be given, got 'left out'"
+    )
 
 
 def test_what_was_said_in_english_stays_so_for_who_reads_english() -> None:

@@ -38,21 +38,21 @@ from .alternatives import (
 __all__ = ["conclude", "show"]
 
 _MECHANISMS: Final = {
-    "laplace": "noise on the groups' utilities",
-    "sampling": "random questions to random voters; now and then anything wins",
-    "exponential": "the better an alternative, the likelier it wins",
-    "permute_and_flip": "the better an alternative, the likelier it wins",
-    "sampled_pair": "voters compare two random alternatives each, and may lie",
-    "sampled_position": "voters tell where they rank a random alternative, and may lie",
-    "whole_ranking": "voters tell a whole ranking each, and may lie",
-    "noisy_scores": "voters add noise to all their scores",
-    "joint_pair": "voters compare two random alternatives each, as members of several groups at once",
-    "joint_position": "voters tell their group and where they rank a random alternative, and may lie of both",
-    "joint_ranking": "voters tell their group and a whole ranking each, and may lie of both",
-    "joint_scores": "voters add noise to their scores and to those of every other group",
+    "laplace": marked("noise on the groups' utilities"),
+    "sampling": marked("random questions to random voters; now and then anything wins"),
+    "exponential": marked("the better an alternative, the likelier it wins"),
+    "permute_and_flip": marked("the better an alternative, the likelier it wins"),
+    "sampled_pair": marked("voters compare two random alternatives each, and may lie"),
+    "sampled_position": marked("voters tell where they rank a random alternative, and may lie"),
+    "whole_ranking": marked("voters tell a whole ranking each, and may lie"),
+    "noisy_scores": marked("voters add noise to all their scores"),
+    "joint_pair": marked("voters compare two random alternatives each, as members of several groups at once"),
+    "joint_position": marked("voters tell their group and where they rank a random alternative, and may lie of both"),
+    "joint_ranking": marked("voters tell their group and a whole ranking each, and may lie of both"),
+    "joint_scores": marked("voters add noise to their scores and to those of every other group"),
 }
 # What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
-_RULES: Final = ("this objective", "least disparity", *RULES)
+_RULES: Final = (marked("this objective"), marked("least disparity"), *RULES)
 
 _MOST_NAMED: Final = 8  # groups in the line of voters
 _WIDEST_NAME: Final = 24
@@ -126,20 +126,21 @@ _PRIORS: Final = {
 def _show_facts(console: Console, outcome: Outcome) -> None:
     """Print what was elected by whom and by what, and how sure that is."""
     said: dict[str, Entry] = {
-        "Objective": _objective(outcome),
-        "Features": _features(outcome),
-        "Verdict": Text(_assured(outcome.assurance), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
-        "Voters": _by_group(outcome, outcome.group_sizes),
-        "Reports": _reports(outcome),
-        "Mechanism": f"{outcome.mechanism}: {_MECHANISMS.get(outcome.mechanism, 'not known here')}",
+        say("Objective"): _objective(outcome),
+        say("Features"): _features(outcome),
+        say("Verdict"): Text(_assured(outcome.assurance), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
+        say("Voters"): _by_group(outcome, outcome.group_sizes),
+        say("Reports"): _reports(outcome),
+        say("Mechanism"): f"{outcome.mechanism}: {say(_MECHANISMS.get(outcome.mechanism, 'not known here'))}",
     }
     details = outcome.details
     if not isinstance(details, msgspec.UnsetType) and details.gamma is not None:
-        said["Sampling"] = f"γ = {details.gamma:.4g}, n_s = {details.num_samples:,}; chosen so that the loss is proven"
+        told = say("chosen so that the loss is proven")
+        said[say("Sampling")] = f"γ = {details.gamma:.4g}, n_s = {details.num_samples:,}; {told}"
     if not outcome.features:
-        del said["Features"]
-    if said["Reports"] == said["Voters"] or sum(outcome.num_reports) == sum(outcome.group_sizes):
-        del said["Reports"]
+        del said[say("Features")]
+    if said[say("Reports")] == said[say("Voters")] or sum(outcome.num_reports) == sum(outcome.group_sizes):
+        del said[say("Reports")]
     show_facts(console, said, spaced=False)
 
 
@@ -184,9 +185,10 @@ def _exceeding(outcome: Outcome) -> str:
 
 def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:
     """Return how many there are of each group, of the first groups."""
-    named = [f"{number:,} of {_short(name)}" for name, number in zip(outcome.groups, numbers, strict=True)]
+    told = "{number:,} of {group}"
+    named = [say(told, number=number, group=_short(name)) for name, number in zip(outcome.groups, numbers, strict=True)]
     if len(named) > _MOST_NAMED:
-        named[_MOST_NAMED:] = [f"and {len(named) - _MOST_NAMED:,} more groups"]
+        named[_MOST_NAMED:] = [say("and {number:,} more groups", number=len(named) - _MOST_NAMED)]
     return f"{sum(numbers):,}: {', '.join(named)}"
 
 
@@ -209,7 +211,12 @@ def _short(name: str) -> str:
     return text.plain
 
 
-_LEFT_OUT: Final = ("Greatest", "Best off", "Worst off", "Least")  # where a line is too narrow, the first of them first
+_LEFT_OUT: Final = (
+    marked("Greatest"),
+    marked("Best off"),
+    marked("Worst off"),
+    marked("Least"),
+)  # where a line is too narrow, the first of them first
 
 
 def _names_of(alternatives: Sequence[Alternative]) -> list[Cell]:
@@ -332,14 +339,14 @@ def _show_rules(
     decimals = decimals_of_estimates([own.welfare for own in served.values()])
     rules_of: dict[str, list[str]] = {}
     for rule in _RULES:
-        strictly = ", its limit kept" if rule == _RULES[0] and has_a_price(outcome) else ""
-        rules_of.setdefault(truth[rule], []).append(rule + strictly)
+        strictly = say(", its limit kept") if rule == _RULES[0] and has_a_price(outcome) else ""
+        rules_of.setdefault(truth[rule], []).append(say(rule) + strictly)
     rows: list[Sequence[str]] = []
     for joined, rules in rules_of.items():
         tied = [served[name] for name in _tied(joined, outcome.candidates)]
         welfare = _range((own.welfare.value for own in tied), decimals)
         rows.append((joined, ", ".join(rules), welfare, _range((own.disparity for own in tied), decimals)))
-    columns = ("Non-private winner", "By", "Its welfare", "Its disparity")
+    columns = ("Non-private winner", say("By"), "Its welfare", "Its disparity")
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Its welfare",))
 
 

@@ -26,7 +26,6 @@ from typing import ClassVar, Final, Literal, cast
 import msgspec
 import numpy as np
 
-from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.mechanisms import PostProcessed, VectorLaplace
@@ -249,7 +248,7 @@ def _all_of_them(protocol: MoralPreferences, pair: FloatArray, number: int) -> I
 
 
 def _who(protocol: MoralPreferences, num_voters: int) -> str:
-    return f"a coalition with the {SERVER}" if protocol.parameters.is_local else f"{num_voters - 1:,} voters"
+    return "a coalition with the server" if protocol.parameters.is_local else f"{num_voters - 1:,} voters"
 
 
 def _told(evaluation: Evaluation) -> str:
