@@ -11,7 +11,7 @@ import functools
 import glob
 import importlib
 import itertools
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +21,9 @@ import numpy as np
 from ...protocol.columns import CodedColumn
 from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries
+from .cells import text_of
 from .columns import read_blocks
-from .files import MAX_FILE_BYTES, readable
+from .files import MAX_FILE_BYTES, WatchedFile, readable
 from .text_forms import PLAIN, form_of, names_in, open_table
 
 __all__ = ["Piece", "RowBatch", "TableFiles", "is_columnar", "is_in_batches"]
@@ -47,6 +48,8 @@ class RowBatch:
         source: the file's name.
         first: the number of the first one in its file, as whoever opens that sees it.
         word: what such a number is of: a line or a row.
+        line_of: where there are blank lines in between, finds the line of a row, by reading the file again; `first` is
+            then counted without them, from 0 behind the header.
     """
 
     table: Mapping[str, Entries]
@@ -54,10 +57,11 @@ class RowBatch:
     source: str
     first: int
     word: str
+    line_of: Callable[[int], int] = int
 
     def where(self, row: int) -> str:
         """Return where a row of the batch stands, the first one being 1."""
-        return f"{self.source} {self.word} {self.first + row - 1}"
+        return f"{self.source} {self.word} {self.line_of(self.first + row - 1)}"
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True):
@@ -125,7 +129,7 @@ class TableFiles:
     Attributes:
         paths: the files, in order.
         names: the columns of every file; further ones that only some have do not count.
-        num_rows: how many rows there are in all; None where only reading them tells.
+        num_rows: how many rows there are in all; None where only reading them tells, and nobody has.
 
     Raises:
         ConfigurationError: nothing is found, a file cannot be read, has no rows or other columns, or what reads it is
@@ -150,6 +154,7 @@ class TableFiles:
         self.names = [name for name in self._own_names if all(self._own_names[name] in f.kinds for f in self._files)]
         numbers = [file.num_rows for file in self._files]
         self.num_rows = None if None in numbers else sum(number for number in numbers if number is not None)
+        self._done = 0  # bytes of files whose batches have all come
 
     def pieces(self) -> list[Piece]:
         """Return all rows, piece by piece in order; rows of a CSV are counted, which reads it.
@@ -164,7 +169,14 @@ class TableFiles:
                     if num_rows:  # of an empty one there is nobody to count
                         found.append(Piece(str(file.path.absolute()), number, first, num_rows, state))
                     first += num_rows
+        self.num_rows = first
         return found
+
+    @property
+    def share_read(self) -> float:
+        """Which share of all bytes `batches` has read; of a file in Parquet or Arrow none before its end."""
+        now = sum(file.path.num_read for file in self._files if isinstance(file.path, WatchedFile))
+        return (self._done + now) / sum(num_bytes for num_bytes, _ in self._states)
 
     def batches(self, names: Sequence[str], *, pieces: range | None = None) -> Generator[RowBatch]:
         """Yield the rows of these columns, batch by batch; of each file all, or those of some pieces.
@@ -172,6 +184,7 @@ class TableFiles:
         Raises:
             ConfigurationError: a file cannot be read or has changed since it was looked at, or an entry is missing.
         """
+        self._done = 0
         own = [self._own_names[name] for name in names]
         for name, kind in self._files[0].kinds.items():
             allowed = f"{_NUMBER}, {_TEXT}, or {_TRUTH}"
@@ -184,6 +197,7 @@ class TableFiles:
                     table = {name: batch.table[column] for name, column in zip(names, own, strict=True)}
                     yield dataclasses.replace(batch, table=table)
                 _check_as_it_was(file.path, state)
+            self._done += state[0]
 
     def contents(self) -> list[tuple[Mapping[str, str], int]]:
         """Return of each file what its columns hold, and how many rows it has: those of a CSV are counted by a pass."""
@@ -291,7 +305,7 @@ class _CSVFile(_File):
         with open_table(path, self._form) as rows:
             self._header = names_in(rows)
             has_rows = any(row for _, row in rows)
-        super().__init__(path, dict.fromkeys(self._header, _ENTRY), None if has_rows else 0)
+        super().__init__(WatchedFile(path), dict.fromkeys(self._header, _ENTRY), None if has_rows else 0)
         for number, name in enumerate(self._header):
             allowed = "a header of distinct, non-empty names"
             refuse(not name or name in self._header[:number], f"{path.name} line 1", name, allowed)
@@ -313,25 +327,27 @@ class _CSVFile(_File):
         else:
             if is_plain:
                 return
+        with self._filled() as filled:
+            rows = itertools.islice(filled, num_rows, None)
+            while some := list(itertools.islice(rows, _ROWS)):
+                for line, row in some:
+                    allowed = f"{len(self._header)} entries: {', '.join(self._header)}"
+                    require(len(row) == len(self._header), f"{self.path.name} line {line}", row, allowed)
+                columns = [CodedColumn.of(row[pick] for _, row in some) for pick in picks]
+                table = dict(zip(names, columns, strict=True))
+                yield RowBatch(table, len(some), self.path.name, num_rows, "line", self._line_of)
+                num_rows += len(some)
+
+    @contextlib.contextmanager
+    def _filled(self) -> Generator[Iterator[tuple[int, list[str]]]]:
+        """Yield the rows below the header, each with its line, without blank ones."""
         with open_table(self.path, self._form) as rows:
             names_in(rows)
-            filled = ((line, row) for line, row in rows if row)
-            yield from self._with_care(itertools.islice(filled, num_rows, None), names, picks)
+            yield ((line, row) for line, row in rows if row)
 
-    def _with_care(
-        self, rows: Iterator[tuple[int, list[str]]], names: Sequence[str], picks: Sequence[int]
-    ) -> Iterator[RowBatch]:
-        while some := list(itertools.islice(rows, _ROWS)):
-            for line, row in some:
-                allowed = f"{len(self._header)} entries: {', '.join(self._header)}"
-                require(len(row) == len(self._header), f"{self.path.name} line {line}", row, allowed)
-            # Blank lines count, so that each run of lines without one is a batch of its own.
-            for _, together in itertools.groupby(enumerate(some), key=lambda each: each[1][0] - each[0]):
-                run = [each for _, each in together]
-                table = {
-                    name: CodedColumn.of(row[pick] for _, row in run) for name, pick in zip(names, picks, strict=True)
-                }
-                yield RowBatch(table, len(run), self.path.name, run[0][0], "line")
+    def _line_of(self, number: int) -> int:
+        with self._filled() as rows:
+            return next(itertools.islice(rows, number, None))[0]
 
 
 class _Columnar(_File):
@@ -369,15 +385,9 @@ class _Columnar(_File):
         num_rows = 0 if pieces is None else sum(self._piece_rows[: pieces.start])
         with self._naming_faults(self.path):
             for batch in self._tables(names, pieces):
-                found = dict(zip(names, batch.columns, strict=True))
-                for name, column in found.items():
-                    if column.null_count and self.kinds[name] == _NUMBER:
-                        row = num_rows + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]) + 1
-                        raise ConfigurationError(
-                            field=f"{name} ({self.path.name} row {row})", value="", allowed="given"
-                        )
                 if batch.num_rows:
-                    table = {name: _entries(column, self.kinds[name]) for name, column in found.items()}
+                    columns = zip(names, batch.columns, strict=True)
+                    table = {name: _entries(column, self.kinds[name]) for name, column in columns}
                     yield RowBatch(table, batch.num_rows, self.path.name, num_rows + 1, "row")
                 num_rows += batch.num_rows
 
@@ -440,9 +450,11 @@ def _kind_of(kind: Any) -> str:
 
 
 def _entries(column: Any, kind: str) -> Entries:
-    """Return a column: numbers as they are, and of texts each distinct one once; a missing text is an empty one."""
+    """Return a column: numbers as they are, and of texts each distinct one once; a missing one is an empty text."""
     arrow: Any = _imported()
     types: Any = importlib.import_module("pyarrow.types")
+    if kind == _NUMBER and column.null_count:
+        return CodedColumn.of("" if entry is None else text_of(entry) for entry in column.to_pylist())
     if kind == _NUMBER:
         is_flat = not (types.is_dictionary(column.type) or types.is_decimal(column.type))
         return column.to_numpy() if is_flat else column.to_pylist()

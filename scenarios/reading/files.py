@@ -6,11 +6,12 @@ A line is refused, with its number, where it is no text.
 import contextlib
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path, PosixPath
-from typing import IO, AnyStr, Final, cast
+from typing import IO, Any, AnyStr, Final, cast
 
 from ...protocol.errors import ConfigurationError, refuse
 
@@ -19,6 +20,7 @@ __all__ = [
     "MAX_FILE_BYTES",
     "MAX_LINE",
     "HeldFile",
+    "WatchedFile",
     "bounded_lines",
     "check_files",
     "check_size",
@@ -42,6 +44,23 @@ class HeldFile(PosixPath):
     """A file that is in memory alone: it has a name, for errors, and no place on a disk."""
 
     data: bytes
+
+
+class WatchedFile(PosixPath):
+    """A file of which it is known how far it has been read since it was opened last."""
+
+    _opened: IO[Any] | None = None
+
+    def watch(self, opened: IO[Any]) -> None:
+        """Take note that it was opened."""
+        self._opened = opened
+
+    @property
+    def num_read(self) -> int:
+        """How many of its bytes, packed as they are, have been read; 0 of one that is closed."""
+        if self._opened is None or self._opened.closed:
+            return 0
+        return os.lseek(self._opened.fileno(), 0, os.SEEK_CUR)
 
 
 @contextlib.contextmanager
@@ -100,15 +119,21 @@ def open_text(path: Path, encoding: str = "utf-8-sig", *, errors: str = "strict"
     if isinstance(path, HeldFile):
         return io.TextIOWrapper(open_bytes(path), encoding=encoding, errors=errors, newline="")
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding=encoding, errors=errors, newline="")
-    return path.open(encoding=encoding, errors=errors, newline="")
+        return _watched(path, gzip.open(path, "rt", encoding=encoding, errors=errors, newline=""))
+    return _watched(path, path.open(encoding=encoding, errors=errors, newline=""))
 
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Return a file, which may be packed (`.gz`)."""
     if isinstance(path, HeldFile):
         return io.BytesIO(path.data)
-    return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+    return _watched(path, cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb"))
+
+
+def _watched(path: Path, opened: IO[AnyStr]) -> IO[AnyStr]:
+    if isinstance(path, WatchedFile):
+        path.watch(opened)
+    return opened
 
 
 def decoded(file: IO[bytes], path: Path) -> Iterator[str]:

@@ -115,6 +115,14 @@ class PartyStream:
     files: TableFiles | None = None
     names: Sequence[str] = ()
 
+    def num_left(self, num_parties: int) -> float:
+        """Return how many come after so many: estimated, as a float, where bytes alone are known; -1 where nothing."""
+        known = self.num_parties if self.files is None else self.files.num_rows
+        if known is not None:
+            return max(0, known - num_parties)
+        share = 0.0 if self.files is None else self.files.share_read
+        return num_parties * (1 / share - 1) if share else -1
+
 
 @dataclasses.dataclass(frozen=True)
 class PartiesTable:

@@ -76,13 +76,14 @@ def run_streamed(
     protocol: PhasedProtocol[Any, Any],
     *,
     tally: Callable[[Callable[[int], None]], Sequence[Tally]],
-    num_parties: int | None,
+    num_left: Callable[[int], float],
     noise: SimulatedNoise,
     told: Told,
 ) -> SessionRecord:
     """Run a session as array computations over parties that come in batches; see `run_arrays`.
 
-    Whoever tallies the batches, and tells its argument how many parties there were so far, knows what was charged.
+    `num_left` is `PartyStream.num_left`. Whoever tallies the batches, and tells its argument how many parties there
+    were so far, knows what was charged.
     """
     name = " and ".join(phase.name for phase in protocol.phases)
     tell = _telling(noise.session, told)
@@ -92,7 +93,7 @@ def run_streamed(
 
     def on_batch(count: int) -> None:
         if told.on_progress is not None:
-            told.on_progress(name, count, -1 if num_parties is None else max(0, num_parties - count))
+            told.on_progress(name, count, num_left(count))
 
     def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
         tell(_closed(phase, tally, outcome))

@@ -69,17 +69,22 @@ class Watcher:
             case _:
                 pass
 
-    def on_progress(self, phase: str, received: int, outstanding: int) -> None:
-        """Move the open phase's bar; where nobody knows how many are outstanding (-1) it has no end."""
+    def on_progress(self, phase: str, received: int, outstanding: float) -> None:
+        """Move the open phase's bar; where nobody knows how many are outstanding (-1) it has no end.
+
+        Where their number is an estimate, a float, the bar says the share.
+        """
         if self._progress is None or self._clock() - self._began < _SECONDS_WITHOUT_BARS:
             return
-        total = None if outstanding < 0 else received + outstanding
+        done, total = received, None if outstanding < 0 else received + outstanding
+        if isinstance(total, float):
+            done, total = received / total, 1.0
         if phase not in self._bars:
             self._bars[phase] = self._progress.add_task(phase, total=total)
-        self._progress.update(self._bars[phase], completed=received, total=total)
+        self._progress.update(self._bars[phase], completed=done, total=total)
 
     @property
-    def poll(self) -> Callable[[str, int, int], None] | None:
+    def poll(self) -> Callable[[str, int, float], None] | None:
         """`on_progress`, if there is a bar to move."""
         return None if self._progress is None else self.on_progress
 

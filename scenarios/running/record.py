@@ -24,14 +24,14 @@ class Told(Observers, frozen=True, kw_only=True):
         log: where events go; None for nowhere.
         listener: told of every effect of the server's machine; of arrays, as each phase closes, of those it would have.
         meter: counts the messages of agents; each session has one of its own.
-        on_progress: called with the open phase, how many have reported and how many have not, -1 where nobody knows: of
-            agents a few times a second, of streams after each batch.
+        on_progress: called with the open phase, how many have reported and how many have not, as a float where that is
+            estimated, and -1 where nobody knows: of agents a few times a second, of streams after each batch.
         entries: gets every loss; what is paid stays paid.
         views: gets every view, where the mode records them.
         kept: what earlier sessions of its scopes left; gets what this one leaves. None where nobody asks for that.
     """
 
-    on_progress: Callable[[str, int, int], None] | None = None
+    on_progress: Callable[[str, int, float], None] | None = None
     entries: list[LedgerEntry] = msgspec.field(default_factory=list[LedgerEntry])
     views: list[View] = msgspec.field(default_factory=list[View])
     kept: KeptReports | None = None

@@ -110,8 +110,8 @@ def run_session(
                         return sharded.tally(resolved, streamed, on_batch=on_batch)
                     return tally_batches(resolved.protocol, batches, noise=noise, on_batch=on_batch)
 
-                number = resolved.stream.num_parties
-                return run_streamed(resolved.protocol, tally=tally, num_parties=number, noise=noise, told=told)
+                num_left = resolved.stream.num_left
+                return run_streamed(resolved.protocol, tally=tally, num_left=num_left, noise=noise, told=told)
         finally:
             told.entries.extend(streamed.entries(scenario.name))
     if scenario.transport == ARRAY:

@@ -171,7 +171,7 @@ SMALL: Columns = {"weight": [1, 2], "roof": ["yes", "no"], "bylaws": [True, Fals
         (_with(SMALL, weight=["1", "2"]), "column 'weight' of 2.parquet", "a number, as in 1.parquet"),
         (_with(SMALL, weight=[[1], [2]]), "column 'weight' of 2.parquet", "a number, as in 1.parquet"),
         (_with(SMALL, weight=[1, 7]), "weight (2.parquet row 2)", "one of 1, 2, 3"),
-        (_with(SMALL, weight=[1, None]), "weight (2.parquet row 2)", "given"),
+        (_with(SMALL, weight=[1, None]), "weight (2.parquet row 2)", "one of 1, 2, 3"),
         (_with(SMALL, roof=["yes", "perhaps"]), "roof (2.parquet row 2)", "yes or no"),
         (_with(SMALL, roof=[None, "yes"]), "roof (2.parquet row 1)", "yes or no"),
         (_with(SMALL, bylaws=[True, None]), "bylaws (2.parquet row 2)", "yes or no"),
@@ -336,14 +336,47 @@ def test_sizes_of_groups_that_are_not_the_file_s_are_refused() -> None:
         run_session(election("s", own), seed=3)
 
 
-@pytest.mark.parametrize("end", ["parquet", "csv"])
-def test_progress_is_by_rows_and_says_how_many_are_left_where_files_do(end: str) -> None:
-    write(Path(f"parts/0.{end}"), made(23))
-    told: list[tuple[int, int]] = []
+def progress() -> list[tuple[int, float]]:
+    told: list[tuple[int, float]] = []
 
-    def tell(_: str, received: int, outstanding: int) -> None:
+    def tell(_: str, received: int, outstanding: float) -> None:
         told.append((received, outstanding))
 
     run_session(resolved("parts", PARAMETERS["joint"]), seed=3, told=Told(on_progress=tell))
-    assert told[-1][0] == 23
-    assert [left for _, left in told] == [23 - done if end == "parquet" else -1 for done, _ in told]
+    return told
+
+
+def test_progress_is_by_rows_and_says_how_many_are_left_where_files_do() -> None:
+    write(Path("parts/0.parquet"), made(23))
+    told = progress()
+    assert told[-1] == (23, 0)
+    assert all(received + left == 23 for received, left in told)
+
+
+@pytest.mark.parametrize("end", ["csv", "csv.gz"])
+def test_progress_of_text_is_estimated_by_bytes(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    monkeypatch.setattr(batches, "_ROWS", 5_000)
+    for number in range(2):  # the first one's rows are of blank lines: read with care, as the second one's are not
+        write(Path(f"parts/{number}.csv"), made(50_000))
+    lines = Path("parts/0.csv").read_text().replace("\n", "\n\n")
+    if end == "csv.gz":
+        Path("parts/0.csv.gz").write_bytes(gzip.compress(lines.encode()))
+        Path("parts/0.csv").unlink()
+    else:
+        Path("parts/0.csv").write_text(lines)
+    sizes = [path.stat().st_size for path in sorted(Path("parts").iterdir())]
+    told = progress()
+    assert told[-1] == (100_000, pytest.approx(0.0, abs=1e-6))
+    shares = [received / (received + left) for received, left in told]
+    assert shares == sorted(shares)
+    assert all(isinstance(left, float) for _, left in told)
+    ((_, of_first),) = [(done, share) for (done, _), share in zip(told, shares, strict=True) if done == 50_000]
+    assert of_first == pytest.approx(sizes[0] / sum(sizes), abs=0.03)
+
+
+def test_a_blank_line_after_each_row_makes_no_batch_of_it() -> None:
+    Path("blank.csv").write_text(as_csv(made(30)).replace("\n", "\n\n"))
+    files = batches.TableFiles("blank.csv", field="partners", columns={})
+    found = list(files.batches(["weight", "roof"]))
+    assert [batch.num_rows for batch in found] == [7, 7, 7, 7, 2]
+    assert [batch.where(2) for batch in found] == [f"blank.csv line {3 + 2 * row}" for row in (1, 8, 15, 22, 29)]

@@ -87,9 +87,11 @@ def test_rows_of_files_have_an_estimate_of_the_end_and_none_where_nobody_knows_h
         now[0] = 2.0 * step
         watcher.on_progress("weights and opinions", 1_000 * step, 9_000 - 1_000 * step)
         watcher.on_progress("rankings", 1_000 * step, -1)
-    known, unknown = progress.tasks
+        watcher.on_progress("texts", 1_000 * step, 9_000.0 - 1_000 * step)  # by bytes: a share, and no number of rows
+    known, unknown, estimated = progress.tasks
     assert (known.completed, known.total, known.time_remaining) == (5_000, 9_000, 8)
     assert (unknown.completed, unknown.total, unknown.time_remaining) == (5_000, None, None)
+    assert (estimated.completed, estimated.total, estimated.time_remaining) == (5 / 9, 1.0, 8)
 
 
 def test_a_phase_that_had_no_bar_closes_all_the_same() -> None:

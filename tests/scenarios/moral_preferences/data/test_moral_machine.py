@@ -346,6 +346,19 @@ def test_responses_in_parquet_are_those_of_a_csv(put: Put, tmp_path: Path) -> No
     assert (caught.value.field, caught.value.value) == ("Dog (2.parquet row 4)", "101")
 
 
+def test_rows_of_nobody_are_left_out_of_parquet_as_of_a_csv(put: Put, tmp_path: Path) -> None:
+    parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    users = sorted({str(row["UserID"]) for row in SEVERAL})
+    rows = [row | {"UserID": 2**53 + users.index(str(row["UserID"]))} for row in SEVERAL]  # no float tells them apart
+    columns = {name: [row[name] for row in rows] + [rows[0][name] if name != "UserID" else None] for name in rows[0]}
+    parquet.write_table(importlib.import_module("pyarrow").table(columns), path := tmp_path / "all.parquet")
+    ours = joined(list(stream_moral_machine(path, folder=tmp_path, batch_voters=1)))
+    theirs = read_moral_machine(put(text_of([*rows, rows[0] | {"UserID": ""}])))
+    assert (list(ours.voters), ours.reading) == (list(theirs.voters), theirs.reading)
+    assert ours.reading.num_rows_without_voter == 1
+    assert np.array_equal(ours.records.differences, theirs.records.differences)
+
+
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_written_file_is_the_made_up_survey(tmp_path: Path, read: Read, *, shuffle: bool) -> None:
     path = tmp_path / "like.csv"
