@@ -23,8 +23,10 @@ from psephos.scenarios.experiments import (
     reproductions,
     show_reproduction,
 )
+from psephos.scenarios.experiments.judging import judged
 from psephos.scenarios.presentation.drawing import Picture
 from psephos.scenarios.tables import Table
+from psephos.scenarios.verdicts import Judgement
 from rich.console import Console
 
 PAPER = Paper(
@@ -74,13 +76,15 @@ def parts(asked: Asked) -> Iterator[Part]:
 
 def on_paper(found: Coins) -> Iterator[Finding]:
     """Say what the paper says."""
-    yield Finding(claim="Coins are fair.", source="Table 1", holds=True, numbers=f"All {len(found.even_ones)} are.")
-    yield Finding(claim="There are two.", source="Table 2", holds=False, numbers="There are three.")
+    told = f"All {len(found.even_ones)} are."
+    yield Finding(claim="Coins are fair.", source="Table 1", judgement=Judgement.HOLDS, numbers=told)
+    yield Finding(claim="There are two.", source="Table 2", judgement=Judgement.REFUTED, numbers="There are three.")
 
 
 def additions(found: Coins) -> Iterator[Finding]:
     """Say one thing more."""
-    yield Finding(claim="Coins are round.", source="a reading", holds=not found.lost, numbers="π is 3.1.")
+    judgement = judged(holds=not found.lost)
+    yield Finding(claim="Coins are round.", source="a reading", judgement=judgement, numbers="π is 3.1.")
 
 
 def sheets(found: Coins) -> Iterator[Table]:
