@@ -68,17 +68,20 @@ def difference(one: Measurement, other: Measurement) -> Measurement:
 
 
 def difference_of_shares(one: Measurement, other: Measurement, trials: int) -> Measurement:
-    """Return the same of two shares of so many trials each, whose errors are those of shares a little nearer to ½.
+    """Return the same of two shares of so many trials each, whose errors are those of Wilson's intervals.
 
-    A share of which all trials agree has an error, too.
+    A share of which all trials agree has an error, too. Source: Wilson (1927), and Newcombe (1998), method 10.
     """
     return difference(*(_share(each, trials) for each in (one, other)))
 
 
 def _share(share: Measurement, trials: int) -> Measurement:
-    squared = square(errors_of(1, trials))
-    middle = (share.value * trials + squared / 2) / (trials + squared)
-    return Measurement(share.value, math.sqrt(middle * (1 - middle) / (trials + squared)))
+    errors = errors_of(1, trials)
+    whole = trials + square(errors)
+    middle = (share.value * trials + square(errors) / 2) / whole
+    half = errors * math.sqrt(trials * share.value * (1 - share.value) + square(errors) / 4) / whole
+    # The end that is farther away.
+    return Measurement(share.value, (abs(middle - share.value) + half) / errors)
 
 
 def all_above(differences: Iterable[Measurement], *, trials: int) -> Judgement:

@@ -167,13 +167,13 @@ def test_the_page_has_findings_pictures_and_tables(reproduced: tuple[Coins, Path
     assert page[3:5] == LACKS
     assert page[5:11] == [
         "## What the paper says",
-        "Of 2 claims 1 holds and 1 does not.",
+        "Of 2 claims 1 holds and 1 does not hold.",
         (
             "- **Holds.** Coins are fair. (Table 1) All 2 are.\n"
             "- **Does not hold.** There are two. (Table 2) There are three."
         ),
         "## What we add",
-        "Of 1 claims 1 holds and 0 do not.",
+        "Of 1 claim 1 holds.",
         "- **Holds.** Coins are round. (a reading) π is 3.1.",
     ]
     assert page[11:15] == ["## Pictures", "![How many heads.](coins-heads.png)", "How many heads.", "## Tables"]
