@@ -227,7 +227,8 @@ def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
         ),
         numbers=f"Between {few} and {many} partners, MSE_w, MSE_q and MSE_φ differ by "
         f"{_listed(_values(gaps[1.0]), '.2g')} at ε = 1, and by {_listed(_values(gaps[most]), '.2g')} at ε = {most:g}. "
-        f"Their ratios {'stay near' if stay else 'do not stay near'} {by_number:g}: {_listed(ratios[1.0], '.0f')} at ε = 1, "
+        f"Their ratios {'stay near' if stay else 'do not stay near'} {by_number:g}: "
+        f"{_listed(ratios[1.0], '.0f')} at ε = 1, "
         f"{_listed(ratios[most], '.0f')} at ε = {most:g}.",
     )
 
