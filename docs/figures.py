@@ -23,7 +23,7 @@ _DOCS: Final = Path(__file__).resolve().parent
 _MARKED: Final = re.compile(r"(<!-- begin (?P<name>\w+) -->\n).*?(<!-- end (?P=name) -->)", re.DOTALL)
 _MUCH: Final = 0.5
 """Points behind: what was aimed at."""
-_CLAIMS: Final = re.compile(r"^Of (\d+) claims (\d+) hold", re.MULTILINE)
+_CLAIMS: Final = re.compile(r"^Of (\d+) claims? (.+)\.$", re.MULTILINE)
 _PEOPLE: Final = (30, 100, 300, 1_000, 10_000)
 _EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
 _MANY: Final = 1_000
@@ -111,13 +111,13 @@ def _measured() -> str:
 
 def _papers() -> str:
     """Return the table of the reproduced papers."""
-    rows: list[tuple[str, str, str]] = []
+    rows: list[tuple[str, ...]] = []
     for prefix, what in _PAPERS.items():
         claims = _CLAIMS.search((_DOCS / f"{prefix}-reproduced.md").read_text(encoding="utf-8"))
         assert claims is not None  # noqa: S101  so write it our own pages
         command = f"`psephos reproduce {prefix}`"
-        rows.append((f"[{what.capitalize()}]({prefix}-reproduced.md)", f"**{claims[2]} of {claims[1]}**", command))
-    return _markdown(("paper", "claims that hold", "printed by"), rows)
+        rows.append((f"[{what.capitalize()}]({prefix}-reproduced.md)", claims[1], claims[2], command))
+    return _markdown(("paper", "claims", "of which", "printed by"), rows)
 
 
 def _people(variant: VariantName) -> str:

@@ -50,14 +50,14 @@ class Judgement(Verdict):
 
     HOLDS = "holds", "good"
     """It is as claimed."""
-    IN_PART = "in part", "warning"
+    IN_PART = "holds in part", "warning"
     """It is not, and there are cases in which it is."""
-    REFUTED = "refuted", "poor"
+    REFUTED = "does not hold", "poor"
     """It is not."""
-    OPEN = "open", "open"
-    """What is known of the number decides nothing."""
-    SILENT = "silent", "open"
-    """The paper names no number."""
+    OPEN = "cannot tell", "open"
+    """What is known decides nothing: too few trials, bounds that are too wide, or a paper that names no number."""
+    NO_DATA = "no data", "quiet"
+    """The data set by which it is judged is not there."""
 
 
 _DECISIONS: Final[Mapping[str, Tone]] = {

@@ -9,7 +9,7 @@ import enum
 import math
 import string
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 import msgspec
 
@@ -18,11 +18,14 @@ from ..verdicts import Judgement
 
 __all__ = [
     "AUDIT",
+    "ON_PAPER",
+    "ON_STAND_IN",
     "READINGS",
     "BoundedFinding",
     "Certainty",
     "Finding",
     "Judged",
+    "by_heading",
     "findings_on_papers",
     "in_sentences",
 ]
@@ -32,37 +35,49 @@ AUDIT: Final = "psephos audit papers"
 READINGS: Final = "docs/readings.md"
 """The page of the manual that explains every reading by its identifier."""
 
+ON_PAPER: Final = "What the paper says"
+ON_STAND_IN: Final = "On a stand-in"
+"""The heading of claims that were judged on data of our own making, which count neither way."""
+
 _ROUNDING: Final = 1e-6  # laws are written in floats
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class Judged(Protocol):
     """A claim that was held against numbers: what all findings are."""
 
     @property
     def judgement(self) -> Judgement:
         """What becomes of it."""
-        raise NotImplementedError
+        ...
 
 
-class Finding(Judged, frozen=True, kw_only=True):
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A claim, held against the rows of a reproduction.
 
     Args:
         claim: one sentence.
         source: who says so: a section of the paper, or a reading.
-        holds: the verdict.
+        judgement: the verdict; where trials decide it, by intervals (`judging`).
         numbers: a sentence or two that give the numbers behind it.
+        on_stand_in: whether it was judged on data of our own making, in place of the paper's: it counts neither way.
     """
 
     claim: str
     source: str
-    holds: bool
+    judgement: Judgement
     numbers: str
+    on_stand_in: bool = False
 
-    @property
-    def judgement(self) -> Judgement:
-        """The verdict as one of all."""
-        return Judgement.HOLDS if self.holds else Judgement.REFUTED
+
+def by_heading(on_paper: Iterable[Finding], own: Iterable[Finding]) -> dict[str, tuple[Finding, ...]]:
+    """Return what was found of a paper's claims, and beside them, by headings; those on a stand-in have their own."""
+    given = tuple(on_paper)
+    told = {
+        ON_PAPER: tuple(finding for finding in given if not finding.on_stand_in),
+        ON_STAND_IN: tuple(finding for finding in given if finding.on_stand_in),
+        "What we add": tuple(own),
+    }
+    return {heading: findings for heading, findings in told.items() if findings}
 
 
 class Certainty(enum.Enum):
@@ -89,7 +104,7 @@ _CERTAINTIES: Final = {
 }
 
 
-class BoundedFinding(Judged, frozen=True, kw_only=True):
+class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A claim and what was found.
 
     Args:
@@ -144,7 +159,7 @@ class BoundedFinding(Judged, frozen=True, kw_only=True):
     def judgement(self) -> Judgement:
         """The verdict, of the two numbers."""
         if self.claimed is None:
-            return Judgement.SILENT
+            return Judgement.OPEN
         low, high = self.interval
         slack = 0.0 if math.isinf(self.claimed) else self.tolerance * max(abs(self.claimed), 1.0)
         match self.bound:
@@ -179,10 +194,10 @@ class BoundedFinding(Judged, frozen=True, kw_only=True):
 
     @property
     def in_sentences(self) -> Finding:
-        """The finding as a reproduction tells it: what holds in part does not hold."""
+        """The finding as a reproduction tells it."""
         numbers = f"{self.truth} {self.numbers[0].upper()}{self.numbers[1:]}".strip()
         source = f"reading {self.key.rstrip(string.ascii_lowercase)}"
-        return Finding(claim=f"{self.claim}.", source=source, holds=self.judgement is Judgement.HOLDS, numbers=numbers)
+        return Finding(claim=f"{self.claim}.", source=source, judgement=self.judgement, numbers=numbers)
 
     @property
     def reading(self) -> str:

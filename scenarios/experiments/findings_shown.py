@@ -9,6 +9,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from ..presentation.numbers import in_a_row
 from ..presentation.terminal import STYLES, show_facts
 from ..verdicts import Judgement
 from .findings import READINGS, BoundedFinding, Finding, Judged
@@ -21,13 +22,20 @@ __all__ = [
     "show_findings",
 ]
 
-_WORDS: Final = {Judgement.HOLDS: "holds", Judgement.REFUTED: "does not hold"}  # as sentences have it
 _MEANINGS: Final = {
     Judgement.HOLDS: "the claim is true",
     Judgement.IN_PART: "the claim is true only in the cases that the entry names",
     Judgement.REFUTED: "the claim is not true",
-    Judgement.OPEN: "the bounds that are known do not decide",
-    Judgement.SILENT: "the paper gives no number",
+    Judgement.OPEN: "what is known does not decide, or the paper gives no number",
+    Judgement.NO_DATA: "the data set by which it is judged is not there",
+}
+
+_COUNTED: Final = {  # as a sentence counts one, and several
+    Judgement.HOLDS: ("holds", "hold"),
+    Judgement.IN_PART: ("holds in part", "hold in part"),
+    Judgement.REFUTED: ("does not hold", "do not hold"),
+    Judgement.OPEN: ("cannot be told", "cannot be told"),
+    Judgement.NO_DATA: ("lacks its data", "lack their data"),
 }
 
 
@@ -38,7 +46,7 @@ def _count(findings: Iterable[Judged]) -> Counter[Judgement]:
 def findings_in_markdown(findings: Iterable[Finding]) -> str:
     """Return findings as a list in Markdown."""
     return "\n".join(
-        f"- **{_WORDS[finding.judgement].capitalize()}.** {finding.claim} ({finding.source}) {finding.numbers}"
+        f"- **{finding.judgement.capitalize()}.** {finding.claim} ({finding.source}) {finding.numbers}"
         for finding in findings
     )
 
@@ -46,10 +54,12 @@ def findings_in_markdown(findings: Iterable[Finding]) -> str:
 def count_in_words(findings: Sequence[Finding]) -> str:
     """Return a sentence that counts findings by their verdict."""
     counted = _count(findings)
-    holding, failing = counted[Judgement.HOLDS], counted[Judgement.REFUTED]
-    return (
-        f"Of {len(findings)} claims {holding} hold{'s' * (holding == 1)} and {failing} do{'es' * (failing == 1)} not."
-    )
+    told = [
+        f"{counted[judgement]} {words[counted[judgement] != 1]}"
+        for judgement, words in _COUNTED.items()
+        if counted[judgement]
+    ]
+    return f"Of {len(findings)} {'claim' if len(findings) == 1 else 'claims'} {in_a_row(told)}."
 
 
 def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -> None:
@@ -58,7 +68,7 @@ def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -
     console.print(Text(heading, style="bold"))
     console.print(Text(count_in_words(findings)))
     for finding in findings:
-        verdict = f"{_WORDS[finding.judgement]}: ", STYLES[finding.judgement.tone]
+        verdict = f"{finding.judgement}: ", STYLES[finding.judgement.tone]
         words = Text.assemble(verdict, finding.claim, (f" ({finding.source})", "cyan"))
         console.print()
         console.print(words)

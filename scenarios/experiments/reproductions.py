@@ -22,7 +22,7 @@ from ..presentation.terminal import show_sheet
 from ..running.folder import RunFolder
 from ..running.progress import OnStep
 from ..tables import Table, markdown_of
-from .findings import Finding
+from .findings import ON_STAND_IN, Finding, by_heading
 from .findings_shown import count_in_words, findings_in_markdown, show_findings
 from .paper import Paper
 from .sheets import Row, flat
@@ -38,6 +38,7 @@ __all__ = [
     "show_reproduction",
 ]
 
+_STAND_IN: Final = "The paper's data are not there. Data of our own making stand in for them, and count neither way."
 _FOLDER: Final = "A folder is named by --data FOLDER or PSEPHOS_DATA, and has a folder for each data set."
 
 
@@ -59,7 +60,7 @@ class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:
         """All findings, by their heading."""
-        return {"What the paper says": self.paper_findings, "What we add": self.own_findings}
+        return by_heading(self.paper_findings, self.own_findings)
 
     @property
     def tables(self) -> dict[str, tuple[Row, ...]]:
@@ -215,7 +216,7 @@ def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, pr
     parts = [f"# {experiments.title}", experiments.introduction.format(run=found), *experiments.remarks]
     parts += _lacks(experiments, found)
     for heading, findings in found.findings.items():
-        parts += [f"## {heading}", count_in_words(findings), findings_in_markdown(findings)]
+        parts += [f"## {heading}", *_remark_on(heading), count_in_words(findings), findings_in_markdown(findings)]
     if pictures:
         captions = {name: experiments.captions[name] for name in experiments.pictures(found)}
         parts.append("## Pictures")
@@ -223,6 +224,10 @@ def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, pr
     parts.append("## Tables")
     parts += [markdown_of(sheet) for sheet in experiments.sheets(found)]
     return "\n\n".join(parts) + "\n"
+
+
+def _remark_on(heading: str) -> list[str]:
+    return [_STAND_IN] if heading == ON_STAND_IN else []
 
 
 def show_reproduction(console: Console, paper: Paper, found: PaperReproduction) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.errors import require
-from ..experiments.findings import Finding
+from ..experiments.findings import ON_PAPER, Finding, by_heading
 from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.rows import table_of_rows
 from ..presentation.terminal import title_of
@@ -23,7 +23,7 @@ from ..reading.cells import rows_in
 from ..reading.files import check_files, readable
 from ..running.reader import Audit, pictures_in, read_as, read_command
 from ..tables import Rows, Table, listed
-from ..verdicts import AuditVerdict
+from ..verdicts import AuditVerdict, Judgement
 from .blocks import audited_losses
 from .page import Block, Page, Section, Text, drawn, repeated
 
@@ -204,13 +204,14 @@ def _of_reproduction(folder: Path) -> Page:
     title, _, rest = summary.partition("\n")
     introduction = [part.strip() for part in rest.partition("\n## ")[0].split("\n\n") if part.strip()]
     captions = {name: " ".join(words.split()) for words, name in _PICTURE.findall(summary)}
-    holds = sum(finding.holds for finding in found.paper_findings)
+    told = by_heading(found.paper_findings, found.own_findings)
+    claims = told.get(ON_PAPER, ())
+    holds = sum(finding.judgement is Judgement.HOLDS for finding in claims)
     found_pictures = pictures_in(folder)
     pictures = [block for name, words in captions.items() for block in drawn(found_pictures, name, words)]
     sections = [
         Section(title="What it is", blocks=[Text(" ".join(part.replace("`", "").split())) for part in introduction]),
-        Section(title="What the paper says", blocks=[*_findings(found.paper_findings, "The paper's claims")]),
-        Section(title="What we add", blocks=[*_findings(found.own_findings, "What we found beside them")]),
+        *(Section(title=heading, blocks=[_findings(findings, heading)]) for heading, findings in told.items()),
         Section(title="Pictures", blocks=pictures),
         Section(
             title="Tables",
@@ -229,7 +230,7 @@ def _of_reproduction(folder: Path) -> Page:
             f"seed {found.seed}",
             *(f"{name} {each}" for name, each in found.versions.items()),
         ],
-        verdict=[f"{holds:,} of {some(len(found.paper_findings), 'claim')} of the paper hold."],
+        verdict=[f"{holds:,} of {some(len(claims), 'claim')} of the paper hold."],
         sections=[section for section in sections if section.blocks],
     )
 
@@ -240,10 +241,8 @@ def _table_in(folder: Path, name: str, *, file: str) -> Rows:
     return rows_in(folder / f"{name}.csv")
 
 
-def _findings(findings: Sequence[Finding], caption: str) -> Iterator[Table]:
-    if not findings:
-        return
-    yield listed(
+def _findings(findings: Sequence[Finding], caption: str) -> Table:
+    return listed(
         findings,
         [
             ("Claim", lambda each: each.claim),
@@ -252,7 +251,7 @@ def _findings(findings: Sequence[Finding], caption: str) -> Iterator[Table]:
             ("Source", lambda each: each.source),
         ],
         caption=caption,
-        name=caption.lower().replace("'", "").replace(" ", "-"),
+        name=caption.lower().replace(" ", "-"),
     )
 
 

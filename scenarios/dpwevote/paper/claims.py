@@ -7,7 +7,7 @@ Source: Yan, Liu and Liu (2018), Sections 2.1.3, 4 and 5; readings W1 to W5.
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import correlation, linear_regression
 from typing import Final
 
@@ -19,7 +19,17 @@ from ....protocol.mechanisms import FiniteMechanism
 from ....protocol.privacy import total_of
 from ...audit.bounds import exact_epsilon
 from ...experiments.findings import BoundedFinding, Certainty, Finding, in_sentences
-from ...experiments.measurements import FAR, deviation, mean_square, most_by_chance
+from ...experiments.judging import (
+    agree,
+    all_above,
+    average,
+    difference,
+    difference_of_shares,
+    errors_of,
+    judged,
+    unless_contradicted,
+)
+from ...experiments.measurements import Measurement, mean_square, most_by_chance
 from ...experiments.sheets import where
 from ...presentation.numbers import in_a_row
 from ..attack.true_groups import evaluate_true_groups
@@ -32,6 +42,8 @@ from .workloads import SIGNED_WEIGHTS, make_vote
 __all__ = ["findings_on_dpwevote", "findings_on_paper"]
 
 _LINEAR = 0.99
+_MARGIN = 0.02
+"""What is no difference: of a published number on average, or of accuracies."""
 _SAME_TREND = 0.99
 _LEAST_RATIO = 0.5
 """Less of what is expected is something else."""
@@ -49,11 +61,13 @@ _found: Final = functools.partial(BoundedFinding, paper="DPWeVote: Yan, Liu and 
 
 def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     """Yield what the paper says, in its order, and whether it holds."""
+    trials = reproduction.trials
     for variant, name in _NAMES.items():
-        yield _reproduces(where(reproduction.table_3, variant=variant), 3, f"{name}'s accuracies", "chance gives 1")
+        cells = where(reproduction.table_3, variant=variant)
+        yield _reproduces(cells, 3, f"{name}'s accuracies", "chance gives 1", trials=trials)
     for variant, name in _NAMES.items():
-        by_chance = _chance_of_table_4(variant, reproduction.trials)
-        yield _reproduces(where(reproduction.table_4, variant=variant), 4, f"{name}'s MSE_q", by_chance)
+        by_chance = _chance_of_table_4(variant, trials)
+        yield _reproduces(where(reproduction.table_4, variant=variant), 4, f"{name}'s MSE_q", by_chance, trials=trials)
     yield _runs(reproduction)
     yield _beats_baseline(reproduction)
     yield _linear(reproduction)
@@ -63,19 +77,31 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     yield from in_sentences(findings_on_dpwevote(), "W2")
 
 
-def _reproduces(cells: Sequence[PublishedCell], table: int, what: str, by_chance: str) -> Finding:
-    far = [cell for cell in cells if abs(cell.difference) > FAR]
-    mean = mean_square(cell.difference for cell in cells)
+def _reproduces(cells: Sequence[PublishedCell], table: int, what: str, by_chance: str, *, trials: int) -> Finding:
+    differences = [cell.difference for cell in cells]
+    far = [cell for cell in cells if abs(cell.difference) > errors_of(len(cells), trials)]
+    relative = _mean_ratio(cells)
     greatest = max(cells, key=lambda cell: abs(cell.difference))
     listed = "".join(f"; n = {cell.num_partners}, ε = {cell.epsilon:g}: {cell.difference:+.1f}" for cell in far)
     return Finding(
         claim=f"{what[0].upper()}{what[1:]} come out as published.",
-        source=f"Table {table}, readings W1 and W3",
-        holds=not far and mean <= most_by_chance(len(cells)),
-        numbers=f"{len(far)} of {len(cells)} cells differ by more than {FAR:g} joint standard errors{listed}; the "
-        f"greatest difference is {greatest.difference:+.1f} (n = {greatest.num_partners}, "
-        f"ε = {greatest.epsilon:g}), the mean square {mean:.2f} where {by_chance}.",
+        source=f"Table {table}, readings W1 and W3; on average to {100 * _MARGIN:g} % of a number",
+        judgement=agree(differences, relative, _MARGIN, trials=trials),
+        numbers=f"{len(far)} of {len(cells)} cells are farther off than chance has it{listed}; the greatest difference "
+        f"is {greatest.difference:+.1f} joint standard errors (n = {greatest.num_partners}, "
+        f"ε = {greatest.epsilon:g}), the mean square {mean_square(differences):.2f} where {by_chance}. On average a "
+        f"number is off by {100 * relative.value:+.1f} ± {100 * relative.standard_error:.1f} %.",
     )
+
+
+def _mean_ratio(cells: Sequence[PublishedCell]) -> Measurement:
+    """Return by which part of the published number ours exceeds it, on average over cells."""
+    each = [difference(cell.ours, cell.published) for cell in cells]
+    parts = [
+        Measurement(found.value / cell.published.value, found.standard_error / cell.published.value)
+        for found, cell in zip(each, cells, strict=True)
+    ]
+    return average(parts)
 
 
 def _chance_of_table_4(variant: str, trials: int) -> str:
@@ -107,7 +133,7 @@ def _runs(reproduction: Reproduction) -> Finding:
     return Finding(
         claim=f"The published numbers rest on at least {RUNS:,} runs.",
         source="Section 5.1.1",
-        holds=all(is_small) and all(number >= RUNS for number in decisions.values()),
+        judgement=judged(holds=all(is_small) and all(number >= RUNS for number in decisions.values())),
         numbers=f"{'; '.join(parts)}; of {RUNS:,} decisions they would scatter by {of_runs:.4f}. The MSE_q scatter "
         f"about their expectations {math.sqrt(errors):.2f} times as much as {RUNS:,} runs would. The differences above "
         f"take the accuracies as of so many decisions, and the MSE_q as of {RUNS:,} runs.",
@@ -119,13 +145,14 @@ def _beats_baseline(reproduction: Reproduction) -> Finding:
     epsilons = sorted(cell.epsilon for cell in cells)
     pairs = list(zip(where(cells, variant="printed"), where(cells, variant="laplace"), strict=True))
     expected = min(printed.normal_law - laplace.normal_law for printed, laplace in pairs)
-    leads = [deviation(printed.accuracy, laplace.accuracy) for printed, laplace in pairs]
+    leads = [difference_of_shares(a.accuracy, b.accuracy, reproduction.trials) for a, b in pairs]
+    drawn = all_above(leads, trials=reproduction.trials)
     return Finding(
         claim="DPWeVote is more accurate than the Laplace baseline at every ε, on the paper's own data.",
         source="Sections 5.2.3 and 5.3",
-        holds=expected > 0 and min(leads) >= -FAR,
+        judgement=unless_contradicted(drawn, holds=expected > 0),
         numbers=f"By the normal law its lead is {expected:.4f} at least over ε from {epsilons[0]:g} to "
-        f"{epsilons[-1]:g}; it is ahead in {sum(lead > 0 for lead in leads)} of {len(leads)} "
+        f"{epsilons[-1]:g}; it is ahead in {sum(lead.value > 0 for lead in leads)} of {len(leads)} "
         "simulated cells.",
     )
 
@@ -139,7 +166,7 @@ def _linear(reproduction: Reproduction) -> Finding:
     return Finding(
         claim="Accuracy grows linearly with ε.",
         source="Section 5.2.1",
-        holds=explained >= _LINEAR,
+        judgement=judged(holds=explained >= _LINEAR),
         numbers=f"A line explains {100 * explained:.1f} % of the normal law's variation from ε = {epsilons[0]:g} to "
         f"{epsilons[-1]:g}, and is off by {off:.3f} at most; its slope is {line.slope:.3f}.",
     )
@@ -149,49 +176,59 @@ def _number_of_partners(reproduction: Reproduction) -> Finding:
     cells = where(reproduction.figure_4, variant="printed")
     most = max(cell.num_partners for cell in cells)
     gains = [(few, many) for few, many in _by_partners(cells) if many.num_partners == most]
-    differences = [deviation(many.accuracy, few.accuracy) for few, many in gains]
-    mean = math.fsum(many.accuracy.value - few.accuracy.value for few, many in gains) / len(gains)
-    excess = mean_square(differences)
+    trials = reproduction.trials
+    each = [difference_of_shares(many.accuracy, few.accuracy, trials) for few, many in gains]
+    mean = average(each)
+    deviations = [one.value / one.standard_error for one in each]
     return Finding(
         claim="On uniform votes the number of partners does not matter for the accuracy.",
-        source='Section 5.2.2: "unclear"; reading W9',
-        holds=excess <= most_by_chance(len(differences)),
-        numbers=f"From {gains[0][0].num_partners} to {most} partners accuracy changes by {100 * mean:+.1f} percentage "
-        f"points on average over ε; the mean square of the changes in joint standard errors is {excess:.2f}.",
+        source=f'Section 5.2.2: "unclear"; reading W9; on average to {100 * _MARGIN:g} points',
+        judgement=agree(deviations, mean, _MARGIN, trials=trials),
+        numbers=f"From {gains[0][0].num_partners} to {most} partners accuracy changes by {100 * mean.value:+.1f} ± "
+        f"{100 * mean.standard_error:.1f} percentage points on average over ε; the mean square of the changes in joint "
+        f"standard errors is {mean_square(deviations):.2f}.",
     )
 
 
 def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
     cells = where(reproduction.figure_4, variant="printed")
-    falls = [a > b for few, many in _by_partners(cells) for a, b in zip(_errors_of(few), _errors_of(many), strict=True)]
+    falls = [
+        difference(a, b)
+        for few, many in _by_partners(cells)
+        for a, b in zip(_measured(few), _measured(many), strict=True)
+    ]
     yield Finding(
         claim="More partners make all three mean squared errors smaller.",
         source="Section 5.2.2",
-        holds=all(falls),
-        numbers=f"They do in {sum(falls)} of {len(falls)} comparisons at the same ε.",
+        judgement=all_above(falls, trials=reproduction.trials),
+        numbers=f"They do in {sum(fall.value > 0 for fall in falls)} of {len(falls)} comparisons at the same ε.",
     )
     few, many = min(c.num_partners for c in cells), max(c.num_partners for c in cells)
     errors = {
-        one.epsilon: list(zip(_errors_of(one), _errors_of(other), strict=True))
+        one.epsilon: list(zip(_measured(one), _measured(other), strict=True))
         for one, other in zip(where(cells, num_partners=few), where(cells, num_partners=many), strict=True)
     }
-    gaps = {epsilon: [of_few - of_many for of_few, of_many in found] for epsilon, found in errors.items()}
+    gaps = {epsilon: [difference(*pair) for pair in found] for epsilon, found in errors.items()}
     most = max(errors)
-    ratios = {epsilon: [of_few / of_many for of_few, of_many in errors[epsilon]] for epsilon in (1.0, most)}
+    ratios = {epsilon: [a.value / b.value for a, b in errors[epsilon]] for epsilon in (1.0, most)}
     by_number = many / few
     stay = all(_LEAST_RATIO < ratio / by_number < 1 / _LEAST_RATIO for own in ratios.values() for ratio in own)
     yield Finding(
         claim="The differences between numbers of partners become less obvious above ε = 1.",
         source="Section 5.2.2, of a figure with linear axes",
-        holds=all(
-            gap < at_one
-            for epsilon, found in gaps.items()
-            if epsilon > 1
-            for gap, at_one in zip(found, gaps[1.0], strict=True)
+        judgement=all_above(
+            (
+                difference(at_one, gap)
+                for epsilon, found in gaps.items()
+                if epsilon > 1
+                for gap, at_one in zip(found, gaps[1.0], strict=True)
+            ),
+            trials=reproduction.trials,
         ),
-        numbers=f"Between {few} and {many} partners, MSE_w, MSE_q and MSE_φ differ by {_listed(gaps[1.0], '.2g')} at "
-        f"ε = 1, and by {_listed(gaps[most], '.2g')} at ε = {most:g}. Their ratios "
-        f"{'stay near' if stay else 'do not stay near'} {by_number:g}: {_listed(ratios[1.0], '.0f')} at ε = 1, "
+        numbers=f"Between {few} and {many} partners, MSE_w, MSE_q and MSE_φ differ by "
+        f"{_listed(_values(gaps[1.0]), '.2g')} at ε = 1, and by {_listed(_values(gaps[most]), '.2g')} at ε = {most:g}. "
+        f"Their ratios {'stay near' if stay else 'do not stay near'} {by_number:g}: "
+        f"{_listed(ratios[1.0], '.0f')} at ε = 1, "
         f"{_listed(ratios[most], '.0f')} at ε = {most:g}.",
     )
 
@@ -206,9 +243,13 @@ def _by_partners(cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
     ]
 
 
-def _errors_of(cell: Cell) -> list[float]:
+def _measured(cell: Cell) -> list[Measurement]:
     """Return the three mean squared errors, equations (11) to (13)."""
-    return [error.value for error in (cell.mse_w, cell.mse_q, cell.mse_phi) if error is not None]
+    return [error for error in (cell.mse_w, cell.mse_q, cell.mse_phi) if error is not None]
+
+
+def _values(measurements: Iterable[Measurement]) -> list[float]:
+    return [each.value for each in measurements]
 
 
 def _listed(numbers: Sequence[float], form: str) -> str:
@@ -217,13 +258,13 @@ def _listed(numbers: Sequence[float], form: str) -> str:
 
 def _same_trend(reproduction: Reproduction) -> Finding:
     cells = where(reproduction.figure_4, variant="printed", num_partners=100)
-    _, quotas, opinions = zip(*map(_errors_of, cells), strict=True)
+    _, quotas, opinions = zip(*(_values(_measured(cell)) for cell in cells), strict=True)
     alike = correlation(list(map(math.log, quotas)), list(map(math.log, opinions)))
     ratios = [quota / opinion for quota, opinion in zip(quotas, opinions, strict=True)]
     return Finding(
         claim="MSE_q and MSE_φ vary alike with ε.",
         source="Section 5.2.2",
-        holds=alike >= _SAME_TREND,
+        judgement=judged(holds=alike >= _SAME_TREND),
         numbers=f"Their logarithms have a correlation of {alike:.4f} over ε at n = 100; MSE_q is {min(ratios):.2f} to "
         f"{max(ratios):.2f} times MSE_φ.",
     )

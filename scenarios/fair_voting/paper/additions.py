@@ -1,13 +1,22 @@
 """What we add to the paper: other mechanisms and objectives; every number comes from the rows."""
 
 import itertools
+import math
 from collections.abc import Iterator
 
 from ...experiments.findings import Finding
-from ...experiments.measurements import deviation
+from ...experiments.judging import (
+    ahead_somewhere,
+    all_above,
+    between,
+    difference,
+    difference_of_shares,
+    judged,
+)
+from ...experiments.measurements import Measurement
 from ...experiments.sheets import where
 from .cells import DELTA, GAMMA, OBJECTIVES
-from .claims import CLEAR, distance, in_turn, percent
+from .claims import distance, in_turn, percent
 from .local_table import PRICES
 from .published import EPSILONS, SIZES
 from .rows import EqualLossRow, ObjectiveRow, RealRow, Reproduction, pairs_of
@@ -52,7 +61,7 @@ def _societies(reproduction: Reproduction) -> Finding:
     return Finding(
         claim=f"Mallows models with {FITTED.title} give all of Table 1 to within {_NEAR:g}.",
         source=f"a search over all centers, dispersions in steps of .01; δ = {DELTA:g}, γ = {GAMMA:g}",
-        holds=max(worst, of_disparity) <= _NEAR,
+        judgement=judged(holds=max(worst, of_disparity) <= _NEAR),
         numbers=f"ΔW is off by {of_disparity:.3f} at most and W by {worst:.3f}, {distance(rows):.3f} in the root of "
         f"the mean square. {READ.title[0].upper()}{READ.title[1:]}, found for the Laplace rows of large groups alone "
         f"(reading F5), are off by {distance(others):.3f}: there two alternatives are nearly as fair, and in "
@@ -74,20 +83,20 @@ def _pairs(reproduction: Reproduction, setting: Setting, one: str, other: str, o
     return pairs_of(reproduction.equal_losses, one, other, society=setting.name, objective=objective)
 
 
-def _gains(pairs: _Pairs) -> list[float]:
+def _leads(pairs: _Pairs, trials: int) -> list[Measurement]:
     """Return by how much more often the first mechanism is right."""
-    return [one.agreement.value - other.agreement.value for one, other in pairs]
+    return [difference_of_shares(one.agreement, other.agreement, trials) for one, other in pairs]
 
 
 def _disliked(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
-    is_least = True
+    behind: list[Measurement] = []
     for setting in SETTINGS:
         clean, best = (
             where(reproduction.rules, society=setting.name, sizes=SIZES[-1], rule=rule)[0]
             for rule in ("parity", "borda")
         )
-        is_least &= clean.welfare.value < _RANDOM_WELFARE
+        behind.append(difference(Measurement(_RANDOM_WELFARE, 0.0), clean.welfare))
         parts.append(
             f"{setting.title}: W = {clean.welfare.value:.2f} where Borda's winner has {best.welfare.value:.2f} "
             f"and a random one {_RANDOM_WELFARE:g}"
@@ -95,7 +104,7 @@ def _disliked(reproduction: Reproduction) -> Finding:
     return Finding(
         claim="The least ΔW alone elects what both groups dislike: worse than a random winner.",
         source="reading F5",
-        holds=is_least,
+        judgement=all_above(behind, trials=reproduction.trials),
         numbers=f"Without privacy, {SIZES[-1][0]:,} and {SIZES[-1][1]:,} voters, {'; '.join(parts)}.",
     )
 
@@ -106,12 +115,12 @@ def _objectives(reproduction: Reproduction) -> Iterator[Finding]:
         ("penalized", "the most W − ΔW"),
     ):
         parts: list[str] = []
-        gains: list[float] = []
+        gains: list[Measurement] = []
         for setting in SETTINGS:
             for epsilon in (EPSILONS[0], EPSILONS[-1]):
                 plain = _small(reproduction, setting.name, "laplace", "parity", epsilon)
                 other = _small(reproduction, setting.name, "laplace", objective, epsilon)
-                gains.append(deviation(other.welfare, plain.welfare))
+                gains.append(difference(other.welfare, plain.welfare))
                 parts.append(
                     f"W {plain.welfare.value:.2f} to {other.welfare.value:.2f}, ΔW {plain.disparity.value:.2f} to "
                     f"{other.disparity.value:.2f} ({setting.name}, ε = {epsilon:g})"
@@ -119,26 +128,28 @@ def _objectives(reproduction: Reproduction) -> Iterator[Finding]:
         yield Finding(
             claim=f"Electing {words} gains welfare at the same proven loss.",
             source="reading F5; Algorithm 1's noise, which any objective may be computed from",
-            holds=min(gains) > CLEAR,
+            judgement=all_above(gains, trials=reproduction.trials),
             numbers=f"{_SMALL[0]:,} and {_SMALL[1]:,} voters: {'; '.join(parts)}.",
         )
 
 
 def _centered(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
-    gains: list[float] = []
+    gains: list[Measurement] = []
     ratios: set[float] = set()
     for setting in SETTINGS:
         rows = where(reproduction.noises, society=setting.name, relation="add-remove-one")
         for printed, tight in zip(where(rows, calibration="printed"), where(rows, calibration="tight"), strict=True):
             price = printed.epsilon_proven
-            gains.append(deviation(tight.agreement, printed.agreement))
+            gains.append(difference_of_shares(tight.agreement, printed.agreement, reproduction.trials))
             ratios.add(round(tight.scale / printed.scale, 3))
             parts.append(f"{percent(printed.agreement)} to {percent(tight.agreement)} at {price:g} ({setting.name})")
     return Finding(
         claim="Utilities counted from (m − 1)/2 take a third of Algorithm 1's noise away, at equal proven loss.",
         source="reading F1: what is the same for all alternatives cancels in W₁ − W₂; add or remove a voter, m = 4",
-        holds=max(ratios) < 0.67 and max(gains) > CLEAR and min(gains) > -CLEAR,  # noqa: PLR2004  two thirds
+        judgement=ahead_somewhere(gains, trials=reproduction.trials)
+        if max(ratios) < 0.67  # noqa: PLR2004  two thirds
+        else judged(holds=False),
         numbers=f"The scale falls to {', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))} of the printed one, and "
         f"the fairest alternative wins more often: {'; '.join(parts)}.",
     )
@@ -146,32 +157,31 @@ def _centered(reproduction: Reproduction) -> Finding:
 
 def _by_quality(reproduction: Reproduction, objective: str) -> Finding:
     parts: list[str] = []
-    leads: list[float] = []
-    behind = 0.0
+    leads: list[Measurement] = []
     for setting in SETTINGS:
         pairs = _pairs(reproduction, setting, "permute_and_flip", "laplace", objective)
-        leads += [deviation(flips.agreement, laplace.agreement) for flips, laplace in pairs]
-        behind = max(behind, -min(_gains(pairs)))
+        leads += _leads(pairs, reproduction.trials)
         parts.append(f"{setting.name}: {in_turn(pairs, _right)}")
     return Finding(
-        claim=f"Permute-and-flip, which releases the winner alone, is right more often than Algorithm 1 at equal "
-        f"proven loss: {objective}.",
+        claim="Permute-and-flip, which releases the winner alone, is right more often than Algorithm 1 at some proven "
+        f"losses, and at none less often: {objective}.",
         source=f"{_SMALL[0]:,} and {_SMALL[1]:,} voters; McKenna and Sheldon (2020)",
-        holds=max(leads) > CLEAR and behind < _ALIKE,
+        judgement=ahead_somewhere(leads, trials=reproduction.trials),
         numbers=f"Right: the winner is one without privacy. {'; '.join(parts)}.",
     )
 
 
 def _flips(reproduction: Reproduction) -> Finding:
     differences = [
-        gain
+        one.agreement.value - other.agreement.value
         for setting, objective in itertools.product(SETTINGS, ("parity", "penalized"))
-        for gain in _gains(_pairs(reproduction, setting, "permute_and_flip", "exponential", objective))
+        for one, other in _pairs(reproduction, setting, "permute_and_flip", "exponential", objective)
     ]
     return Finding(
         claim="Permute-and-flip is never worse than the exponential mechanism.",
         source="McKenna and Sheldon (2020), Theorem 2; parity and penalized, at equal proven loss",
-        holds=min(differences) >= -1e-9,  # noqa: PLR2004  rounding
+        # By laws: the winners' probabilities are computed, and no winner is drawn.
+        judgement=judged(holds=min(differences) >= -1e-9),  # noqa: PLR2004  rounding
         numbers=f"It is right more often by {100 * min(differences):.1f} to {100 * max(differences):.1f} percentage "
         f"points in {len(differences)} cells.",
     )
@@ -179,16 +189,16 @@ def _flips(reproduction: Reproduction) -> Finding:
 
 def _samples(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
-    shares: list[float] = []
+    behind: list[Measurement] = []
     for setting in SETTINGS:
         pairs = _pairs(reproduction, setting, "sampling", "exponential")
         words = ", ".join(f"{_right(row)} at {row.epsilon_proven:g}" for row, _ in pairs)
         parts.append(f"{setting.name}: {words}")
-        shares += _gains(pairs)
+        behind += _leads([(other, own) for own, other in pairs], reproduction.trials)
     return Finding(
         claim="At its proven loss Algorithm 2 is behind the exponential mechanism at every ε.",
         source="readings F2 to F4; with the γ and n_s that suit it best",
-        holds=max(shares) < 0,
+        judgement=all_above(behind, trials=reproduction.trials),
         numbers=f"It is right in {'; '.join(parts)}.",
     )
 
@@ -203,7 +213,7 @@ def _pair(reproduction: Reproduction) -> Finding:
         claim=f"Where nobody is trusted, one comparison of a random pair tells a ranking best, for ε ≤ "
         f"{_SMALL_PRICE:g} and {sizes[0]} to {sizes[-1]} alternatives.",
         source="variances of one voter's estimate, Borda scores",
-        holds=all(row.mechanism == "sampled_pair" for row in best),
+        judgement=judged(holds=all(row.mechanism == "sampled_pair" for row in best)),
         numbers=f"It has the least variance in {sum(row.mechanism == 'sampled_pair' for row in best)} of {len(best)} "
         f"cases; the nearest rival has {nearest.ratio:.1f} times as much ({MECHANISM_NAMES[nearest.mechanism]}, m "
         f"= {nearest.alternatives}, ε = {nearest.epsilon:g}).",
@@ -220,8 +230,10 @@ def _crossings(reproduction: Reproduction) -> Finding:
     return Finding(
         claim="For a large ε the whole ranking is best for up to 8 alternatives, and noisy scores beyond.",
         source="the same variances, ε up to 20",
-        holds=all(above == "whole_ranking" for above in few)
-        and all(above == "noisy_scores" for size, above in last.items() if size > 8),  # noqa: PLR2004  the same
+        judgement=judged(
+            holds=all(above == "whole_ranking" for above in few)
+            and all(above == "noisy_scores" for size, above in last.items() if size > 8)  # noqa: PLR2004  the same
+        ),
         numbers=f"The best one changes: {words}.",
     )
 
@@ -233,7 +245,7 @@ def _order(reproduction: Reproduction) -> Finding:
         for row in reproduction.variances
         if row.alternatives == 4  # noqa: PLR2004  the paper's
     }
-    agreed, number = 0, 0
+    leads: list[Measurement] = []
     parts: list[str] = []
     for epsilon in EPSILONS:
         rows = {name: _small(reproduction, FITTED.name, name, "parity", epsilon) for name in names}
@@ -244,28 +256,28 @@ def _order(reproduction: Reproduction) -> Finding:
         for one in names:
             for other in names:
                 if variances[one, epsilon] < variances[other, epsilon]:
-                    number += 1
-                    agreed += deviation(rows[one].agreement, rows[other].agreement) > -CLEAR
+                    pair = rows[one].agreement, rows[other].agreement
+                    leads.append(difference_of_shares(*pair, reproduction.trials))
     return Finding(
         claim="The local mechanism with the smaller variance elects the right alternative more often.",
         source=f"{_SMALL[0]:,} and {_SMALL[1]:,} voters, {FITTED.title}, parity",
-        holds=agreed == number,
-        numbers=f"In {agreed} of {number} comparisons, but for chance. Right: {'; '.join(parts)}.",
+        judgement=ahead_somewhere(leads, trials=reproduction.trials),
+        numbers=f"In {sum(lead.value > 0 for lead in leads)} of {len(leads)} comparisons. Right: {'; '.join(parts)}.",
     )
 
 
 def _trust(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
-    gaps: list[float] = []
+    gaps: list[Measurement] = []
     for setting in SETTINGS:
         pairs = _pairs(reproduction, setting, "local", "laplace")
         pairs = [pair for pair in pairs if pair[0].epsilon_proven >= EPSILONS[0]]
-        gaps += _gains(pairs)
+        gaps += _leads([(trusted, own) for own, trusted in pairs], reproduction.trials)
         parts.append(f"{setting.name}: {in_turn(pairs, _right)}")
     return Finding(
-        claim="Trusting nobody costs accuracy at every ε.",
+        claim="Trusting nobody costs accuracy at some ε, and gains it at none.",
         source=f"the best local mechanism, Algorithm 1, equal proven loss, {_SMALL[0]:,} and {_SMALL[1]:,} voters",
-        holds=max(gaps) < _ALIKE,
+        judgement=ahead_somewhere(gaps, trials=reproduction.trials),
         numbers=f"Right: {'; '.join(parts)}.",
     )
 
@@ -285,19 +297,20 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
     yield Finding(
         claim="On real profiles the least ΔW costs welfare.",
         source="published profiles, without privacy; against Borda's winner",
-        holds=all(clean["parity"].welfare < clean["borda"].welfare for clean in rules.values()),
+        judgement=judged(holds=all(clean["parity"].welfare < clean["borda"].welfare for clean in rules.values())),
         numbers=f"Elected are, {'; '.join(prices)}.",
     )
     parts: list[str] = []
-    leads: list[float] = []
+    leads: list[Measurement] = []
     for name in rules:
         pairs = pairs_of(reproduction.real, "permute_and_flip", "laplace", name=name, objective="parity")
-        leads += [deviation(laplace.disparity, flips.disparity) for flips, laplace in pairs]
+        leads += [difference(laplace.disparity, flips.disparity) for flips, laplace in pairs]
         parts.append(f"{name}: {in_turn(pairs, _disparity)}")
     yield Finding(
-        claim="On real profiles permute-and-flip elects as fairly as Algorithm 1 or more so, at equal proven loss.",
+        claim="On real profiles permute-and-flip elects more fairly than Algorithm 1 at some proven losses, and at "
+        "none less fairly.",
         source="parity; ε proven for replacing a ranking",
-        holds=min(leads) > -CLEAR,
+        judgement=ahead_somewhere(leads, trials=reproduction.trials),
         numbers=f"ΔW: {'; '.join(parts)}.",
     )
     needed: list[str] = []
@@ -312,7 +325,7 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
     yield Finding(
         claim=f"Few voters and many alternatives need an ε above {_SMALL_PRICE:g} for half of the fairness.",
         source="permute-and-flip, parity; half of the way from ΔW at the least ε to the least ΔW",
-        holds=any(" from ε = 2" in words or " from ε = 5" in words or " none " in words for words in needed),
+        judgement=judged(holds=any(told in words for words in needed for told in (" ε = 2 ", " ε = 5 ", " none "))),
         numbers=f"It is reached, {'; '.join(needed)}.",
     )
     by_nobody = {name: where(reproduction.real, name=name, objective="parity", mechanism="local") for name in rules}
@@ -322,12 +335,17 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
     )
     small = next(iter(by_nobody.values()))
     yield Finding(
-        claim="With a few dozen voters, trusting nobody leaves no fairness at ε ≤ 2.",
-        source="the best local mechanism, parity",
-        holds=all(
-            deviation(row.disparity, small[0].disparity) > -CLEAR
-            for row in small
-            if row.epsilon_proven <= 2  # noqa: PLR2004  the claim's
+        claim="With a few dozen voters, trusting nobody leaves next to no fairness at ε ≤ 2.",
+        source=f"the best local mechanism, parity: ΔW falls by less than {_NEAR:g} from that at the least ε",
+        judgement=between(
+            (
+                difference(small[0].disparity, row.disparity)
+                for row in small[1:]
+                if row.epsilon_proven <= 2  # noqa: PLR2004  the claim's
+            ),
+            -math.inf,
+            _NEAR,
+            trials=reproduction.trials,
         ),
         numbers=f"ΔW: {'; '.join(words)}.",
     )

@@ -6,6 +6,7 @@ Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F5
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
@@ -18,8 +19,10 @@ from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
 from ...experiments.findings import BoundedFinding, Certainty, Finding, in_sentences
-from ...experiments.measurements import FAR, Measurement, deviation, mean_square
+from ...experiments.judging import ahead_somewhere, all_above, between, difference, errors_of, judged
+from ...experiments.measurements import Measurement, mean_square
 from ...experiments.sheets import where
+from ...verdicts import Judgement
 from ..audit.neighbors import sums_of_profile
 from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_by_algorithm_1
 from ..audit.winner_laws import Ties, loss_between
@@ -29,10 +32,8 @@ from .rows import PricedT, Reproduction, SamplingRow, TableRow, pairs_of
 from .settings import FITTED, READ, SETTINGS
 from .societies_fit import expected_utilities
 
-__all__ = ["CLEAR", "distance", "findings_on_fair_voting", "findings_on_paper", "in_turn", "percent"]
+__all__ = ["distance", "findings_on_fair_voting", "findings_on_paper", "in_turn", "percent"]
 
-CLEAR: Final = 3.0
-"""In joint standard errors: what is farther apart is hardly so by chance."""
 _ALIKE = 0.005
 """What two decimals do not tell apart."""
 _AUDIT: Final = "psephos audit fair-voting"
@@ -86,22 +87,24 @@ def _not_available(reproduction: Reproduction) -> Finding:
     return Finding(
         claim="There is no election where there are not enough samples.",
         source="Experimental Results, Table 1",
-        holds=False,
+        judgement=judged(holds=not rows),
         numbers=f"ΔW is N/A there, and yet a W is printed. Run with the samples that are asked for: {words}.",
     )
 
 
 def _laplace_rows(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
-    spreads: dict[str, float] = {}
+    alike: dict[str, Judgement] = {}
     for setting in SETTINGS:
         rows = where(reproduction.table_1, society=setting.name, mechanism="laplace")
         by_size = [where(rows, sizes=sizes) for sizes in SIZES]
-        spreads[setting.name] = max(
-            max(value) - min(value)
+        apart = [
+            difference(one, other)
             for own in by_size
-            for value in ([row.disparity.value for row in own], [row.welfare.value for row in own])
-        )
+            for values in ([row.disparity for row in own], [row.welfare for row in own])
+            for one, other in itertools.combinations(values, 2)
+        ]
+        alike[setting.name] = between(apart, -_ALIKE, _ALIKE, trials=reproduction.trials)
         disparities = [row.disparity.value for row in rows]
         welfares = [row.welfare.value for row in rows]
         parts.append(
@@ -113,7 +116,7 @@ def _laplace_rows(reproduction: Reproduction) -> Finding:
     return Finding(
         claim="Algorithm 1's rows are the same for all ε and all sizes.",
         source="Experimental Results; Table 1, to two decimals",
-        holds=spreads[FITTED.name] <= _ALIKE,
+        judgement=alike[FITTED.name],
         numbers=f"{'; '.join(parts)}. In the first society the fairest alternative leads so far that noise hardly ever "
         f"hides it: with {SIZES[0][0]:,} and {SIZES[0][1]:,} voters it wins in {words} (ε proven for replacing a "
         "ranking). It is below the paper's ε that privacy costs anything.",
@@ -126,15 +129,18 @@ def _sampling_rows(reproduction: Reproduction) -> Finding:
     for setting in SETTINGS:
         rows = where(reproduction.table_1, society=setting.name, mechanism="sampling")
         offs = [row.welfare_off for row in rows] + [row.disparity_off for row in rows if row.disparity_off is not None]
-        far[setting.name] = sum(abs(off) > FAR for off in offs)
+        errors = errors_of(len(offs), reproduction.trials)
+        far[setting.name] = sum(abs(off) > errors for off in offs)
         parts.append(
             f"{setting.title}: off by {distance(rows):.3f} (root mean square), {far[setting.name]} of {len(offs)} "
-            f"numbers by more than {FAR:g} joint standard errors, the farthest by {max(offs, key=abs):+.1f}"
+            f"numbers by more than {errors:.1f} joint standard errors, the farthest by {max(offs, key=abs):+.1f}"
         )
     return Finding(
         claim="Algorithm 2's rows come out as published.",
         source="Table 1, for the societies that were found; the unbiased scale, from the group",
-        holds=far[FITTED.name] == 0,
+        # A society that is fitted to the table cannot refute it.
+        judgement=Judgement.OPEN if far[FITTED.name] else Judgement.HOLDS,
+        on_stand_in=True,
         numbers=f"{'; '.join(parts)}.",
     )
 
@@ -159,7 +165,8 @@ def _line_17(reproduction: Reproduction) -> Finding:
     return Finding(
         claim="W̃_k = S_k/n_k, as line 17 says, is what the published column was computed with.",
         source="Algorithm 2, line 17; reading F3",
-        holds=all(scale == "printed" for _, scale in nearest.values()),
+        judgement=Judgement.HOLDS if all(scale == "printed" for _, scale in nearest.values()) else Judgement.OPEN,
+        on_stand_in=True,
         numbers=f"The root of the mean squared difference from the published column is, {'; '.join(parts)}. S_k/n_k "
         "compares counts of as many voters after dividing them by different sizes.",
     )
@@ -186,7 +193,9 @@ def _thousand_elections(reproduction: Reproduction) -> Finding:
     return Finding(
         claim="Each value is the average of 1,000 elections that are drawn independently.",
         source="Experimental Results",
-        holds=abs(worst[0]) <= FAR,
+        # That they are drawn independently, for each value, is our reading of the sentence.
+        judgement=Judgement.OPEN,
+        on_stand_in=True,
         numbers="Algorithm 2 has the same n_s for all sizes, and in large groups the same law, so that a column's rows "
         f"differ by chance alone: {worst[1]}, {abs(worst[0]):.1f} standard errors apart if elections scatter as "
         "ours. A profile that is drawn once for each size, and not for each election, would explain it.",
@@ -195,35 +204,34 @@ def _thousand_elections(reproduction: Reproduction) -> Finding:
 
 def _fairer_when_private(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
-    is_rising = True
+    rises: list[Measurement] = []
     for setting in SETTINGS:
         for sizes in SIZES:
             rows = where(reproduction.table_1, society=setting.name, mechanism="sampling", sizes=sizes)
-            values = [row.disparity.value for row in rows]
-            is_rising &= values == sorted(values)
-            parts.append(", ".join(f"{value:.2f}" for value in values))
+            rises.append(difference(rows[-1].disparity, rows[0].disparity))
+            parts.append(", ".join(f"{row.disparity.value:.2f}" for row in rows))
     return Finding(
         claim="Algorithm 2 is fairer at a smaller label ε.",
-        source="Experimental Results; Table 1",
-        holds=is_rising,
+        source="Experimental Results; Table 1, the least label against the greatest",
+        judgement=all_above(rises, trials=reproduction.trials),
         numbers=f"ΔW at labels {', '.join(f'{epsilon:g}' for epsilon in EPSILONS)}: {'; '.join(parts)}. But that is "
         "the accuracy of more samples, and costs more privacy, not less.",
     )
 
 
 def _laplace_is_fairer(reproduction: Reproduction) -> Finding:
-    leads: list[float] = []
+    leads: list[Measurement] = []
     parts: list[str] = []
     for setting in SETTINGS:
         given = {"society": setting.name, "objective": "parity"}
         pairs = pairs_of(reproduction.equal_losses, "laplace", "sampling", **given)
-        leads += [deviation(sampling.disparity, laplace.disparity) for laplace, sampling in pairs]
+        leads += [difference(sampling.disparity, laplace.disparity) for laplace, sampling in pairs]
         words = in_turn(pairs, lambda row: f"{row.disparity.value:.2f}")
         parts.append(f"{setting.title}: {words}")
     return Finding(
-        claim="Algorithm 1 is fairer than Algorithm 2, at equal proven loss too.",
+        claim="Algorithm 1 is fairer than Algorithm 2, at some proven losses, and at none less fair.",
         source="Conclusion; there at equal labels",
-        holds=max(leads) > CLEAR and min(leads) > -CLEAR,
+        judgement=ahead_somewhere(leads, trials=reproduction.trials),
         numbers=f"ΔW of Algorithms 1 and 2, the latter with the γ and n_s that suit it best: {'; '.join(parts)}.",
     )
 
@@ -255,6 +263,7 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
         found=_disliked_loss(_sampling(scale="printed", group_sizes=LARGE_SIZES)),
         certainty=Certainty.FOUND,
         command=_AUDIT,
+        only=f"for other γ than {GAMMA:g}, if for any: the report names none",
         note="An alternative that nobody likes wins, until one voter likes it. The winner tells that voter's ranking.",
     )
     for letter, gamma in (("b", GAMMA), ("c", 0.01)):
@@ -266,6 +275,7 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
             found=_disliked_loss(_sampling(scale="printed", gamma=gamma), ties="first"),
             certainty=Certainty.FOUND,
             command=_REPRODUCE,
+            only=f"for other γ than {gamma:g}, if for any: the report names none",
             note="The loss is larger than the label ε, and the larger, the smaller γ is.",
         )
     fair = _sampling(scale="unbiased")

@@ -5,7 +5,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
-from ...experiments.measurements import TOLERANCE, apart
+from ...experiments.judging import ahead_somewhere, all_above, difference, errors_of, judged
+from ...experiments.measurements import Measurement, apart
 from ...experiments.sheets import where
 from .claims import share
 from .methods import METHODS
@@ -16,8 +17,6 @@ from .societies import MACHINE_LIKE, SYNTHETIC
 
 __all__ = ["own_findings"]
 
-_CLEAR = 3.0
-"""In standard errors: some one of five ε is rarely as far off by chance."""
 _UNITS = {
     "RLDP": "a record, nobody trusted",
     "RLCP": "a record, the aggregator trusted",
@@ -42,11 +41,11 @@ def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
     yield _meets_the_claim(reproduction)
     for setting, (method, source) in itertools.product(_KINDS, _SOURCES.items()):
         if rows := where(reproduction.variants, setting=setting, method=method):
-            yield _against_the_paper(rows, source)
+            yield _against_the_paper(rows, source, reproduction.trials)
     yield _whitening(reproduction)
     yield _equal_voter_loss(reproduction)
     for method in ("algorithm-2", "algorithm-3", "direction"):
-        yield _weights(where(reproduction.weights, method=method))
+        yield _weights(where(reproduction.weights, method=method), reproduction.trials)
     yield from _projection(reproduction)
     yield _tight(reproduction)
 
@@ -55,18 +54,22 @@ def _meets_the_claim(reproduction: Reproduction) -> Finding:
     found = where(reproduction.variants, setting=SYNTHETIC, method="direction")
     ratios = {row.epsilon: row.ratio.value for row in found if row.epsilon is not None}
     (low, much), (high, most) = RATIO, HIGH_RATIO
-    held = [ratio > (most if epsilon >= high else much) for epsilon, ratio in ratios.items() if epsilon >= low]
+    beyond = [
+        Measurement(row.ratio.value - (most if row.epsilon >= high else much), row.ratio.standard_error)
+        for row in found
+        if row.epsilon is not None and row.epsilon >= low
+    ]
     words = ", ".join(f"{100 * ratio:.1f} % at ε = {epsilon:g}" for epsilon, ratio in ratios.items())
     return Finding(
         claim=f"With directions, local noise for records keeps more than {100 * much:g} % of the accuracy without "
         f"privacy from ε = {low:g} on, and more than {100 * most:g} % from ε = {high:g} on.",
         source=f"what Section 5.3 says of Algorithm 3, for the direction release (reading M8), on {_KINDS[SYNTHETIC]}",
-        holds=all(held),
+        judgement=all_above(beyond, trials=reproduction.trials),
         numbers=f"It keeps {words}.",
     )
 
 
-def _against_the_paper(rows: Sequence[VariantRow], source: str) -> Finding:
+def _against_the_paper(rows: Sequence[VariantRow], source: str, trials: int) -> Finding:
     first = rows[0]
     reference = METHODS[REFERENCES[first.paradigm]].title
     noisy = [
@@ -83,9 +86,11 @@ def _against_the_paper(rows: Sequence[VariantRow], source: str) -> Finding:
     )
     return Finding(
         claim=f"{first.paradigm} ({_UNITS[first.paradigm]}), {_KINDS[first.setting]}: {_lower(first.title)} is better "
-        f"than {reference} at equal ε.",
+        f"than {reference} at some ε, and at none worse.",
         source=source,
-        holds=max(errors for *_, errors in noisy) > _CLEAR and min(errors for *_, errors in noisy) >= -_CLEAR,
+        judgement=ahead_somewhere(
+            (row.lead for row in rows if row.epsilon is not None and row.lead is not None), trials=trials
+        ),
         numbers=f"Points of accuracy, by ε: {words}.{extra}",
     )
 
@@ -96,7 +101,7 @@ def _lower(title: str) -> str:
 
 def _whitening(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
-    gains: list[float] = []
+    gains: list[Measurement] = []
     for plain, whitened in (
         ("direction", "whitened"),
         ("central-direction", "central-whitened"),
@@ -105,18 +110,18 @@ def _whitening(reproduction: Reproduction) -> Finding:
     ):
         rows, others = (where(reproduction.variants, setting=MACHINE_LIKE, method=each) for each in (plain, whitened))
         differences = [
-            (row.epsilon, turned.accuracy.value - row.accuracy.value) for row, turned in zip(rows, others, strict=True)
+            (row.epsilon, difference(turned.accuracy, row.accuracy)) for row, turned in zip(rows, others, strict=True)
         ]
-        gains += [difference for epsilon, difference in differences if epsilon is not None]
+        gains += [gain for epsilon, gain in differences if epsilon is not None]
         words = ", ".join(
-            f"{100 * difference:+.1f} {'without noise' if epsilon is None else f'at {epsilon:g}'}"
-            for epsilon, difference in differences
+            f"{100 * gain.value:+.1f} {'without noise' if epsilon is None else f'at {epsilon:g}'}"
+            for epsilon, gain in differences
         )
         parts.append(f"{rows[0].paradigm}: {words}")
     return Finding(
         claim=f"Whitening by the public covariance helps the direction release at every ε, on {_KINDS[MACHINE_LIKE]}.",
         source="reading M8",
-        holds=min(gains) > 0,
+        judgement=all_above(gains, trials=reproduction.trials),
         numbers=f"Points of accuracy, by ε: {'; '.join(parts)}. Whitening turns the sum to where β points, and makes "
         "noise larger along features that vary little: it pays where the noise is small.",
     )
@@ -140,12 +145,14 @@ def _equal_voter_loss(reproduction: Reproduction) -> Finding:
     return Finding(
         claim="At equal loss of a voter Algorithm 2 is better than Algorithm 3.",
         source="reading M7, N = 50, n = 100",
-        holds=all(other.accuracy.value > ours.accuracy.value for ours, other in pairs),
+        judgement=all_above(
+            (difference(other.accuracy, ours.accuracy) for ours, other in pairs), trials=reproduction.trials
+        ),
         numbers=f"Algorithm 3 against Algorithm 2, where {words}.",
     )
 
 
-def _weights(rows: Sequence[WeightRow]) -> Finding:
+def _weights(rows: Sequence[WeightRow], trials: int) -> Finding:
     def place(row: WeightRow) -> str:
         return f"{'the same ' if row.is_fixed else ''}{row.voters:,} {_KINDS[row.setting]}"
 
@@ -157,7 +164,7 @@ def _weights(rows: Sequence[WeightRow]) -> Finding:
     return Finding(
         claim=f"{METHODS[rows[0].method].title}, voters with an ε of their own: a weighted mean beats the plain one.",
         source="reading M9, groups of reading M11; ε depends on no preference",
-        holds=apart((row.gain for row in rows), TOLERANCE)[0] == len(rows),
+        judgement=all_above((row.gain for row in rows), trials=trials),
         numbers=f"{words[0].upper()}{words[1:]}.",
     )
 
@@ -173,19 +180,20 @@ def _projection(reproduction: Reproduction) -> Iterator[Finding]:
     yield Finding(
         claim="Projecting the released mean to the ball never makes its squared error larger.",
         source="a property of projections to convex sets that hold the clean mean",
-        holds=len(smaller) == len(rows),
+        judgement=judged(holds=len(smaller) == len(rows)),
         numbers=f"It makes it smaller or leaves it in {len(smaller)} of {len(rows)} cases; most for {place(most)}: "
         f"{most.error.value:,.3g} to {most.error_projected.value:,.3g}.",
     )
-    better, worse = apart((row.gain for row in rows), TOLERANCE)
+    errors = errors_of(len(rows), reproduction.trials)
+    better, worse = apart((row.gain for row in rows), errors)
     losses = "; ".join(
-        f"{place(row)}: {100 * row.gain.value:+.1f} points" for row in rows if apart([row.gain], TOLERANCE)[1]
+        f"{place(row)}: {100 * row.gain.value:+.1f} points" for row in rows if apart([row.gain], errors)[1]
     )
     yield Finding(
-        claim="It helps decisions too, which need the direction alone.",
+        claim="It helps decisions too, which need the direction alone, at some ε, and hurts them at none.",
         source="the same releases",
-        holds=bool(better) and not worse,
-        numbers=f"The accuracy is higher in {better} of {len(rows)} cases, by more than {TOLERANCE:g} standard "
+        judgement=ahead_somewhere((row.gain for row in rows), trials=reproduction.trials),
+        numbers=f"The accuracy is higher in {better} of {len(rows)} cases, by more than {errors:.1f} standard "
         f"errors, and lower in {worse}{f' ({losses})' if losses else ''}: projection sets small numbers to 0.",
     )
 
@@ -196,6 +204,6 @@ def _tight(reproduction: Reproduction) -> Finding:
     return Finding(
         claim="A lower sensitivity of the functional mechanism is proven.",
         source="reading M6",
-        holds=all(row.found <= row.tight < row.printed for row in rows),
+        judgement=judged(holds=all(row.found <= row.tight < row.printed for row in rows)),
         numbers=f"It is lower by {words}, and no search found a change above it.",
     )

@@ -66,7 +66,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
 PAPER: Final = Sizes()
 """Those of the paper."""
 _EPSILONS: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
-BASELINE_BOUNDS: Final = (2.0, 10.0)
+BASELINE_BOUNDS: Final = (2.0, 10.0, 100.0, 1_000.0)
 REFERENCES: Final = {
     "VLCP": "algorithm-1",
     "VLDP": "algorithm-2",

@@ -4,36 +4,59 @@ import collections
 from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
-from ...experiments.measurements import TOLERANCE, apart
+from ...experiments.judging import all_above, average, difference, errors_of, judged, on_average
+from ...experiments.measurements import Measurement, apart, deviation
 from ...experiments.sheets import where
 from .rows import ChoiceRow, Reproduction
 from .trials import ESTIMATOR_NAMES, MECHANISM_NAMES
 
 __all__ = ["own_findings"]
 
-_MOST = 0.5
+_NEAR = 0.01
+"""What is no difference between accuracies."""
+_ZERO = Measurement(0.0, 0.0)
 
 
 def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
     """Yield what the paper does not say, and whether it holds."""
+    if reproduction.table_3:
+        yield _worse_start(reproduction)
     yield _large_losses(reproduction)
     yield _one_answer(reproduction)
     for mechanism in MECHANISM_NAMES:
         yield _estimator(reproduction, mechanism)
     yield _auto_mechanism(reproduction)
     for unit, words in (("claimed", "equal claimed ε"), ("all answers", "equal proven loss of all answers")):
-        yield _auto(where(reproduction.choices, unit=unit), words)
+        yield _auto(where(reproduction.choices, unit=unit), words, reproduction.comparison_trials)
     yield _winners(reproduction)
+
+
+def _worse_start(reproduction: Reproduction) -> Finding:
+    td, mv = (
+        where(reproduction.table_3, estimator=estimator, mechanism="one_layer")
+        for estimator in ("truth_discovery", "majority")
+    )
+    fewer = [difference(theirs.error_rate, ours.error_rate) for ours, theirs in zip(td, mv, strict=True)]
+    smaller = sum(ours.change.value < theirs.change.value for ours, theirs in zip(td, mv, strict=True))
+    starts = [100 * (cells[0].error_rate.value - cells[0].change.value) for cells in (td, mv)]
+    return Finding(
+        claim="With one layer truth discovery's smaller changes mean fewer errors than majority voting's.",
+        source="Table 3, as it may be read; reading T1",
+        judgement=all_above(fewer, trials=reproduction.trials),
+        numbers=f"Its change is smaller in {smaller} of {len(td)} rows, but it starts from {starts[0]:.1f} % errors "
+        f"where the majority has {starts[1]:.1f} %: it has fewer errors in {sum(each.value > 0 for each in fewer)}.",
+    )
 
 
 def _large_losses(reproduction: Reproduction) -> Finding:
     found = where(reproduction.choices, unit="all answers")
     parts: list[str] = []
     balances: list[int] = []
+    errors = errors_of(len(found), reproduction.comparison_trials)
     for price in sorted({choice.price for choice in found}):
         gains = [choice.two_layer_gain for choice in where(found, price=price)]
         reached = [gain for gain in gains if gain is not None]
-        better, worse = apart(reached, TOLERANCE)
+        better, worse = apart(reached, errors)
         beyond = len(gains) - len(reached)
         balances.append(better - worse - beyond)
         mean = 100 * sum(gain.value for gain in reached) / max(len(reached), 1)
@@ -45,72 +68,86 @@ def _large_losses(reproduction: Reproduction) -> Finding:
         claim="At equal proven loss of all answers, two layers win on more crowds than they lose, and not where the "
         "loss is large alone.",
         source="reading T4, with the paper's truth discovery; a range from 0 on cannot have the small losses",
-        holds=min(balances) > 0,
-        numbers=f"By more than {TOLERANCE:g} standard errors: {'; '.join(parts)}.",
+        judgement=judged(holds=min(balances) > 0),
+        numbers=f"By more than {errors:.1f} standard errors: {'; '.join(parts)}.",
     )
 
 
 def _one_answer(reproduction: Reproduction) -> Finding:
     found = where(reproduction.choices, unit="one answer")
     reached = [(choice, gain) for choice in found if (gain := choice.two_layer_gain) is not None]
-    better, worse = apart((gain for _, gain in reached), TOLERANCE)
-    places = ", ".join(f"{choice.crowd} at {choice.price:g}" for choice, gain in reached if apart([gain], TOLERANCE)[0])
+    errors = errors_of(len(reached), reproduction.comparison_trials)
+    better, worse = apart((gain for _, gain in reached), errors)
+    places = ", ".join(f"{choice.crowd} at {choice.price:g}" for choice, gain in reached if apart([gain], errors)[0])
     return Finding(
         claim="At equal proven loss of one answer, two layers are never better than one.",
-        source="reading T4: a worker's other answers tell what it drew",
-        holds=not better,
+        source=f"reading T4: a worker's other answers tell what it drew; to {100 * _NEAR:g} points",
+        judgement=all_above(
+            (Measurement(_NEAR - gain.value, gain.standard_error) for _, gain in reached),
+            trials=reproduction.comparison_trials,
+        ),
         numbers=f"In {len(reached)} of {len(found)} cases they can have the loss, and are better in {better}"
-        f"{f' ({places})' if better else ''} and worse in {worse}, by more than {TOLERANCE:g} standard errors.",
+        f"{f' ({places})' if better else ''} and worse in {worse}, by more than {errors:.1f} standard errors.",
     )
 
 
 def _estimator(reproduction: Reproduction, mechanism: str) -> Finding:
     rows = where(reproduction.comparisons, unit="claimed", mechanism=mechanism, estimator="auto")
     leads = [(row, row.lead) for row in rows if row.lead is not None]
-    ahead, _ = apart((lead for _, lead in leads), 1)
-    back = [f"{row.crowd} at ε = {row.price:g}" for row, lead in leads if apart([lead], 1)[1]]
-    listed, mean = ", ".join(back), sum(lead.value for _, lead in leads) / len(leads)
+    trials = reproduction.comparison_trials
+    errors = errors_of(1 + len(leads), trials)
+    ahead, _ = apart((lead for _, lead in leads), errors)
+    back = [f"{row.crowd} at ε = {row.price:g}" for row, lead in leads if apart([lead], errors)[1]]
+    listed, mean = ", ".join(back), average(lead for _, lead in leads)
+    least = min((deviation(lead, _ZERO) for _, lead in leads), default=0.0)
     return Finding(
         claim=f"On the reports of {MECHANISM_NAMES[mechanism]}, auto finds more truths than the paper's weights.",
         source="reading T6",
-        holds=mean > 0 and not back,
-        numbers=f"It is ahead in {ahead} of {len(leads)} cells by more than a standard error, behind in {len(back)}"
-        f"{f' ({listed})' if back else ''}, and on average by {100 * mean:+.1f} points.",
+        judgement=on_average(mean, least, len(leads), trials=trials),
+        numbers=f"It is ahead in {ahead} of {len(leads)} cells by more than {errors:.1f} standard errors, behind in "
+        f"{len(back)}{f' ({listed})' if back else ''}, and on average by {mean:+%} points.",
     )
 
 
 def _auto_mechanism(reproduction: Reproduction) -> Finding:
     rows = where(reproduction.comparisons, estimator="auto")
-    wrong: list[str] = []
-    cases = 0
+    taken: list[tuple[str, Measurement]] = []
     for choice in reproduction.choices:
         offers = where(rows, crowd=choice.crowd, unit=choice.unit, price=choice.price)
         if choice.unit == "claimed" or len(offers) == 1:
             continue
-        cases += 1
-        (taken,) = where(offers, mechanism=choice.auto_mechanism)
-        best = max(offers, key=lambda row: row.accuracy.value)
-        spread = taken.accuracy.standard_error + best.accuracy.standard_error
-        if best.accuracy.value - taken.accuracy.value > TOLERANCE * spread:
-            wrong.append(f"{choice.crowd}, {choice.unit} at {choice.price:g}")
+        (own,) = where(offers, mechanism=choice.auto_mechanism)
+        (other,) = (row for row in offers if row.mechanism != choice.auto_mechanism)
+        behind = difference(other.accuracy, own.accuracy)
+        taken.append((f"{choice.crowd}, {choice.unit} at {choice.price:g}", behind))
+    errors = errors_of(len(taken), reproduction.comparison_trials)
+    wrong = [case for case, behind in taken if apart([behind], errors)[0]]
     return Finding(
         claim="The mechanism that promises more at one proven price is the better one.",
-        source='the mechanism "auto", which looks at no answer',
-        holds=not wrong,
-        numbers=f"Where both mechanisms can have the price, another choice would be better, by {TOLERANCE:g} standard "
-        f"errors of both, in {len(wrong)} of {cases} cases{': ' * bool(wrong)}{'; '.join(wrong)}.",
+        source=f'the mechanism "auto", which looks at no answer; to {100 * _NEAR:g} points',
+        judgement=all_above(
+            (Measurement(_NEAR - behind.value, behind.standard_error) for _, behind in taken),
+            trials=reproduction.comparison_trials,
+        ),
+        numbers=f"Where both mechanisms can have the price, the other one is better, by {errors:.1f} standard errors "
+        f"of both, in {len(wrong)} of {len(taken)} cases{': ' * bool(wrong)}{'; '.join(wrong)}.",
     )
 
 
-def _auto(choices: Sequence[ChoiceRow], words: str) -> Finding:
-    ahead, back = apart((choice.auto_lead for choice in choices), 1)
-    listed = ", ".join(f"{choice.crowd} at {choice.price:g}" for choice in choices if apart([choice.auto_lead], 1)[1])
+def _auto(choices: Sequence[ChoiceRow], words: str, trials: int) -> Finding:
+    errors = errors_of(1 + len(choices), trials)
+    ahead, back = apart((choice.auto_lead for choice in choices), errors)
+    listed = ", ".join(
+        f"{choice.crowd} at {choice.price:g}" for choice in choices if apart([choice.auto_lead], errors)[1]
+    )
+    mean = average(choice.auto_lead for choice in choices)
+    least = min(deviation(choice.auto_lead, _ZERO) for choice in choices)
     return Finding(
-        claim=f"At {words}, auto is nowhere behind the paper's method, and ahead of it on most crowds.",
-        source="one standard error, trial by trial",
-        holds=not back and ahead > _MOST * len(choices),
-        numbers=f"It is ahead by more than a standard error in {ahead} of {len(choices)} cases, and behind in "
-        f"{back}{f' ({listed})' if listed else ''}.",
+        claim=f"At {words}, auto is ahead of the paper's method on average, and nowhere behind it.",
+        source="trial by trial",
+        judgement=on_average(mean, least, len(choices), trials=trials),
+        numbers=f"It is ahead by {mean:+%} points on average; by more than {errors:.1f} standard errors in {ahead} of "
+        f"{len(choices)} cases, and behind in {back}{f' ({listed})' if listed else ''}.",
     )
 
 
@@ -122,7 +159,7 @@ def _winners(reproduction: Reproduction) -> Finding:
     return Finding(
         claim="No single estimator is the best on every crowd.",
         source="at equal proven loss of all answers, with the mechanism that suits each",
-        holds=len(counts) > 1,
+        judgement=judged(holds=len(counts) > 1),
         numbers=f"The best is {', '.join(f'{ESTIMATOR_NAMES[name]} in {count}' for name, count in ordered)} of "
         f"{len(found)} cases. Furthest ahead of truth discovery is {ESTIMATOR_NAMES[widest.best_estimator]} on "
         f"{widest.crowd} at {widest.price:g} an answer: {widest.best:%} % against {widest.paper:%} %.",

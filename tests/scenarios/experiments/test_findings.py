@@ -105,7 +105,7 @@ def test_numbers_of_moral_preferences(found: Mapping[str, BoundedFinding]) -> No
     assert found["M4"].found == pytest.approx((14 * root + 12 * half) / (2 * (root + half)))
     assert 30 < found["M7"].found <= 50 * found["M19"].found
     assert found["M3"].found > 0.95
-    assert found["M2"].found == pytest.approx(0.96, abs=0.01)
+    assert found["M2"].found < 0.924
     assert found["M5"].found < 0.9
     assert found["M17"].found == pytest.approx(1)
 
@@ -131,15 +131,15 @@ def test_verdicts(found: Mapping[str, BoundedFinding]) -> None:
     for key, finding in found.items():
         by_verdict[finding.judgement].add(key)
     assert by_verdict[Judgement.REFUTED] == {
-        *("W2", "T8", "T9", "T14", "T15"),
-        *("M2", "M3", "M5", "M17", "F2", "F3", "F4", "F4b", "F4c", "F9"),
+        *("W2", "T8", "T9", "T14"),
+        *("M3", "M5", "F2", "F3", "F9"),
     }
     assert by_verdict[Judgement.HOLDS] == {
         *("W3", "W11", "W13", "T5", "T10"),
         *("M6", "M15", "M16", "M18", "M19", "F7"),
     }
-    assert by_verdict[Judgement.OPEN] == {"F4d"}
-    assert by_verdict[Judgement.SILENT] == {"W4", "F4e", "F5"}
+    # The last three have no number in the paper.
+    assert by_verdict[Judgement.OPEN] == {"F4d", "M2", "W4", "F4e", "F5"}
     in_part = by_verdict[Judgement.IN_PART]
     assert in_part == {key for key, finding in found.items() if finding.only}
 
@@ -172,7 +172,7 @@ def test_every_entry_says_what_is_claimed_and_what_is_true_in_sentences(found: M
 
 def test_a_program_is_given_the_verdict_and_the_place_of_the_reading(found: Mapping[str, BoundedFinding]) -> None:
     data = bounded_finding_as_data(found["T3b"])
-    assert (data["key"], data["judgement"], data["reading"]) == ("T3b", "in part", "docs/readings.md#t3")
+    assert (data["key"], data["judgement"], data["reading"]) == ("T3b", "holds in part", "docs/readings.md#t3")
 
 
 def test_findings_fit_a_terminal(found: Mapping[str, BoundedFinding]) -> None:
@@ -183,7 +183,7 @@ def test_findings_fit_a_terminal(found: Mapping[str, BoundedFinding]) -> None:
     assert "…" not in text.getvalue()
     first_words = {line.split()[0] for line in lines if line and not line.startswith(" ")}
     assert found.keys() <= first_words
-    assert lines[0] == f"{len(found)} claims: holds 11, in part 18, refuted 15, open 1, silent 3."
+    assert lines[0] == f"{len(found)} claims: holds 11, holds in part 23, does not hold 9, cannot tell 5."
     assert "docs/readings.md" in text.getvalue()
     assert text.getvalue().count("\npaper ") == text.getvalue().count("\nnumbers ") == len(found)
     assert text.getvalue().count("\ncommand  psephos ") == len(found)
@@ -222,7 +222,7 @@ def test_verdict_follows_from_the_numbers(bound: str, certainty: Certainty, numb
 
 
 def test_verdict_of_claims_without_a_number_and_with_a_domain() -> None:
-    assert finding(claimed=None).judgement is Judgement.SILENT
+    assert finding(claimed=None).judgement is Judgement.OPEN
     assert finding(claimed=None).claimed_text == "-"
     assert finding(found=2.0, only="for one answer").judgement is Judgement.IN_PART
     assert finding(claimed=math.inf, bound="=", certainty=Certainty.PROVEN).judgement is Judgement.REFUTED

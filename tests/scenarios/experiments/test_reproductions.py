@@ -23,8 +23,10 @@ from psephos.scenarios.experiments import (
     reproductions,
     show_reproduction,
 )
+from psephos.scenarios.experiments.judging import judged
 from psephos.scenarios.presentation.drawing import Picture
 from psephos.scenarios.tables import Table
+from psephos.scenarios.verdicts import Judgement
 from rich.console import Console
 
 PAPER = Paper(
@@ -74,13 +76,15 @@ def parts(asked: Asked) -> Iterator[Part]:
 
 def on_paper(found: Coins) -> Iterator[Finding]:
     """Say what the paper says."""
-    yield Finding(claim="Coins are fair.", source="Table 1", holds=True, numbers=f"All {len(found.even_ones)} are.")
-    yield Finding(claim="There are two.", source="Table 2", holds=False, numbers="There are three.")
+    told = f"All {len(found.even_ones)} are."
+    yield Finding(claim="Coins are fair.", source="Table 1", judgement=Judgement.HOLDS, numbers=told)
+    yield Finding(claim="There are two.", source="Table 2", judgement=Judgement.REFUTED, numbers="There are three.")
 
 
 def additions(found: Coins) -> Iterator[Finding]:
     """Say one thing more."""
-    yield Finding(claim="Coins are round.", source="a reading", holds=not found.lost, numbers="π is 3.1.")
+    judgement = judged(holds=not found.lost)
+    yield Finding(claim="Coins are round.", source="a reading", judgement=judgement, numbers="π is 3.1.")
 
 
 def sheets(found: Coins) -> Iterator[Table]:
@@ -163,13 +167,13 @@ def test_the_page_has_findings_pictures_and_tables(reproduced: tuple[Coins, Path
     assert page[3:5] == LACKS
     assert page[5:11] == [
         "## What the paper says",
-        "Of 2 claims 1 holds and 1 does not.",
+        "Of 2 claims 1 holds and 1 does not hold.",
         (
             "- **Holds.** Coins are fair. (Table 1) All 2 are.\n"
             "- **Does not hold.** There are two. (Table 2) There are three."
         ),
         "## What we add",
-        "Of 1 claims 1 holds and 0 do not.",
+        "Of 1 claim 1 holds.",
         "- **Holds.** Coins are round. (a reading) π is 3.1.",
     ]
     assert page[11:15] == ["## Pictures", "![How many heads.](coins-heads.png)", "How many heads.", "## Tables"]

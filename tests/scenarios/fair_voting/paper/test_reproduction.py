@@ -28,6 +28,7 @@ from psephos.scenarios.fair_voting.paper.tables import sheets_of
 from psephos.scenarios.fair_voting.profiles import fixed_profile
 from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.verdicts import Judgement
 from rich.console import Console
 
 TABLES = (
@@ -220,9 +221,11 @@ def test_findings_are_made_of_the_rows_again(reproduction: Reproduction) -> None
 
 
 def test_verdicts_that_no_chance_decides(reproduction: Reproduction) -> None:
-    holds = {finding.source: finding.holds for finding in reproduction.paper_findings}
-    verdicts = {f"reading {key}": key == "F7" for key in ("F1", "F2", "F3", "F4", "F7", "F8", "F9")}
-    assert {source: holds[source] for source in verdicts} == verdicts
+    found = {finding.source: finding.judgement for finding in reproduction.paper_findings}
+    in_part = dict.fromkeys(("F1", "F4", "F8"), Judgement.IN_PART)
+    refuted = dict.fromkeys(("F2", "F3", "F9"), Judgement.REFUTED)
+    verdicts = {f"reading {key}": verdict for key, verdict in {**in_part, **refuted, "F7": Judgement.HOLDS}.items()}
+    assert {source: found[source] for source in verdicts} == verdicts
 
 
 def test_every_sheet_has_a_cell_for_each_header_and_tells_what_is_missing(reproduction: Reproduction) -> None:

@@ -22,6 +22,7 @@ from psephos.scenarios.moral_preferences.paper.rows import CurvePoint, EffectRow
 from psephos.scenarios.moral_preferences.paper.societies import MACHINE_LIKE, Setting
 from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.verdicts import Judgement
 from rich.console import Console
 
 pytestmark = pytest.mark.full("seven seconds of sessions; other papers are reproduced small as well")
@@ -169,17 +170,26 @@ def test_sensitivities_are_those_of_reading_m6(reproduction: Reproduction) -> No
     assert all(0.9 * row.tight < row.found <= row.tight for row in by_size.values())
 
 
-@pytest.mark.parametrize(("difference", "least", "holds"), [(0.1, -1.0, True), (0.01, -1.0, False), (0.1, -9.0, False)])
+@pytest.mark.parametrize(
+    ("difference", "least", "verdict"),
+    [
+        (0.1, -1.0, Judgement.HOLDS),
+        (0.01, -1.0, Judgement.OPEN),
+        (0.1, -9.0, Judgement.IN_PART),
+        (-0.1, -9.0, Judgement.REFUTED),
+    ],
+)
 def test_a_claim_on_a_figure_holds_where_its_effect_is_no_chance(
-    reproduction: Reproduction, difference: float, least: float, *, holds: bool
+    reproduction: Reproduction, difference: float, least: float, verdict: Judgement
 ) -> None:
     def changed(row: EffectRow) -> EffectRow:
         if (row.figure, row.what) != (1, "voters"):
             return row
         return msgspec.structs.replace(row, difference=Measurement(difference, 0.01), least=least)
 
-    other = msgspec.structs.replace(reproduction, effects=tuple(map(changed, reproduction.effects)))
-    assert claim(findings_on_paper(other), "Algorithm 1: more voters give a better accuracy. Figure 1").holds is holds
+    other = msgspec.structs.replace(reproduction, trials=1_000, effects=tuple(map(changed, reproduction.effects)))
+    found = claim(findings_on_paper(other), "Algorithm 1: more voters give a better accuracy. Figure 1")
+    assert found.judgement is verdict
 
 
 def test_section_5_3_holds_only_where_every_ratio_is_above(reproduction: Reproduction) -> None:
@@ -190,10 +200,11 @@ def test_section_5_3_holds_only_where_every_ratio_is_above(reproduction: Reprodu
 
         return msgspec.structs.replace(reproduction, curves=tuple(map(changed, reproduction.curves)))
 
-    for low, high, holds in ((0.81, 0.91, True), (0.79, 0.91, False), (0.81, 0.89, False)):
+    in_part = Judgement.IN_PART
+    for low, high, verdict in ((0.81, 0.91, Judgement.HOLDS), (0.79, 0.91, in_part), (0.81, 0.89, in_part)):
         findings = findings_on_paper(with_ratios(low, high))
-        verdicts = [finding.holds for finding in findings if "Section 5.3, Figure 10" in finding.source]
-        assert verdicts == [holds] * 4
+        verdicts = [finding.judgement for finding in findings if "Section 5.3, Figure 10" in finding.source]
+        assert verdicts == [verdict] * 4
 
 
 def test_a_variant_is_better_where_it_wins_clearly_and_loses_nowhere(reproduction: Reproduction) -> None:
@@ -201,13 +212,16 @@ def test_a_variant_is_better_where_it_wins_clearly_and_loses_nowhere(reproductio
         def changed(row: VariantRow) -> VariantRow:
             if (row.setting, row.method) != ("synthetic", "direction") or row.epsilon is None:
                 return row
-            return msgspec.structs.replace(row, lead_in_errors=first if row.epsilon == 1 else others)
+            lead = Measurement(0.01 * (first if row.epsilon == 1 else others), 0.01)
+            return msgspec.structs.replace(row, lead=lead)
 
-        return msgspec.structs.replace(reproduction, variants=tuple(map(changed, reproduction.variants)))
+        variants = tuple(map(changed, reproduction.variants))
+        return msgspec.structs.replace(reproduction, trials=1_000, variants=variants)
 
     words = "RLDP (a record, nobody trusted), Section 5.1's voters: the direction is better than Algorithm 3"
-    for first, others, holds in ((9.0, 0.0, True), (1.0, 1.0, False), (9.0, -9.0, False)):
-        assert claim(own_findings(with_leads(first, others)), words).holds is holds
+    holds, cannot_tell, in_part = Judgement.HOLDS, Judgement.OPEN, Judgement.IN_PART
+    for first, others, verdict in ((9.0, 0.0, holds), (1.0, 1.0, cannot_tell), (9.0, -9.0, in_part)):
+        assert claim(own_findings(with_leads(first, others)), words).judgement is verdict
 
 
 def test_findings_have_numbers_and_no_nans(reproduction: Reproduction) -> None:

@@ -1,0 +1,165 @@
+"""How a claim is judged by numbers that trials gave: by intervals, all of which hold at once.
+
+With a probability of at least 1 − `RISK`, over all claims of all papers together, none is said to hold that does not,
+and none not to hold that does: each claim has its part of that risk, and each comparison within a claim its part of
+the claim's. Means of trials have Student's law. What the intervals leave open "cannot be told"; more trials tell it.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from scipy.special import chdtri, stdtrit
+
+from ...protocol.elementary import square
+from ..verdicts import Judgement
+from .measurements import Measurement, mean_square
+
+__all__ = [
+    "MOST_CLAIMS",
+    "RISK",
+    "agree",
+    "ahead_somewhere",
+    "all_above",
+    "average",
+    "between",
+    "difference",
+    "difference_of_shares",
+    "errors_of",
+    "judged",
+    "on_average",
+    "unless_contradicted",
+]
+
+RISK: Final = 0.01
+"""That any claim at all is judged wrongly, in either direction."""
+MOST_CLAIMS: Final = 200
+"""So many claims share the risk, at most."""
+
+_LIMIT: Final = 100  # trials from which on squares of deviations have nearly the law of a normal number's
+
+
+def errors_of(number: int, trials: int) -> float:
+    """Return by how many standard errors one of so many means may be off, so that all of a claim's hold at once."""
+    return float(stdtrit(trials - 1, 1 - RISK / MOST_CLAIMS / (2 * number)))
+
+
+def judged(*, holds: bool) -> Judgement:
+    """Return the verdict where numbers have no error: by a law, or by data that are there whole."""
+    return Judgement.HOLDS if holds else Judgement.REFUTED
+
+
+def unless_contradicted(drawn: Judgement, *, holds: bool) -> Judgement:
+    """Return the verdict of a law, which trials beside it can only contradict."""
+    return judged(holds=holds) if drawn in {Judgement.HOLDS, Judgement.OPEN} else drawn
+
+
+def average(numbers: Iterable[Measurement]) -> Measurement:
+    """Return the mean of independent numbers."""
+    given = list(numbers)
+    error = math.sqrt(math.fsum(square(each.standard_error) for each in given))
+    return Measurement(math.fsum(each.value for each in given) / len(given), error / len(given))
+
+
+def difference(one: Measurement, other: Measurement) -> Measurement:
+    """Return by how much the first of two independent means is larger."""
+    error = math.sqrt(square(one.standard_error) + square(other.standard_error))
+    return Measurement(one.value - other.value, error)
+
+
+def difference_of_shares(one: Measurement, other: Measurement, trials: int) -> Measurement:
+    """Return the same of two shares of so many trials each, whose errors are those of Wilson's intervals.
+
+    A share of which all trials agree has an error, too. Source: Wilson (1927), and Newcombe (1998), method 10.
+    """
+    return difference(*(_share(each, trials) for each in (one, other)))
+
+
+def _share(share: Measurement, trials: int) -> Measurement:
+    errors = errors_of(1, trials)
+    whole = trials + square(errors)
+    middle = (share.value * trials + square(errors) / 2) / whole
+    half = errors * math.sqrt(trials * share.value * (1 - share.value) + square(errors) / 4) / whole
+    # The end that is farther away.
+    return Measurement(share.value, (abs(middle - share.value) + half) / errors)
+
+
+def all_above(differences: Iterable[Measurement], *, trials: int) -> Judgement:
+    """Judge that each of some differences is above 0.
+
+    It holds where each interval is above 0. Where one is below, it does not, or in part: where another is above.
+    """
+    given = list(differences)
+    errors = errors_of(len(given), trials)
+    above = sum(each.value > errors * each.standard_error for each in given)
+    below = sum(each.value < -errors * each.standard_error for each in given)
+    if below:
+        return Judgement.IN_PART if above else Judgement.REFUTED
+    return Judgement.HOLDS if above == len(given) else Judgement.OPEN
+
+
+def ahead_somewhere(differences: Iterable[Measurement], *, trials: int) -> Judgement:
+    """Judge that some differences are above 0, and none below.
+
+    It holds where an interval is above 0 and none below: a difference may be below 0 by what the intervals leave open.
+    """
+    given = list(differences)
+    judgement = all_above(given, trials=trials)
+    errors = errors_of(len(given), trials)
+    is_open = judgement is Judgement.OPEN
+    return (
+        Judgement.HOLDS if is_open and any(each.value > errors * each.standard_error for each in given) else judgement
+    )
+
+
+def on_average(mean: Measurement, least: float, number: int, *, trials: int) -> Judgement:
+    """Judge that the mean of some differences is above 0, where none of them says the contrary.
+
+    It holds in part where the mean is above 0 and one of them is below.
+
+    Args:
+        mean: of the differences.
+        least: the least of them, each in its own standard errors.
+        number: of them.
+        trials: of each.
+    """
+    errors = errors_of(1 + number, trials)
+    if mean.value < -errors * mean.standard_error:
+        return Judgement.REFUTED
+    if mean.value <= errors * mean.standard_error:
+        return Judgement.OPEN
+    return Judgement.IN_PART if least < -errors else Judgement.HOLDS
+
+
+def between(numbers: Iterable[Measurement], low: float, high: float, *, trials: int) -> Judgement:
+    """Judge that each of some numbers is between two limits.
+
+    It holds where each interval is; it does not where one interval is outside.
+    """
+    given = list(numbers)
+    errors = errors_of(len(given), trials)
+    ends = [(each.value - errors * each.standard_error, each.value + errors * each.standard_error) for each in given]
+    if any(last < low or first > high for first, last in ends):
+        return Judgement.REFUTED
+    return Judgement.HOLDS if all(low <= first and last <= high for first, last in ends) else Judgement.OPEN
+
+
+def agree(deviations: Sequence[float], mean: Measurement, margin: float, *, trials: int) -> Judgement:
+    """Judge that numbers are as others are, a paper's say.
+
+    They are not where one of them is far off, or all are farther off than chance has it; they are where, besides, the
+    mean of the differences is within a margin.
+
+    Args:
+        deviations: ours less the others, in joint standard errors.
+        mean: of the differences themselves.
+        margin: what is no difference, in the numbers' unit.
+        trials: of each of ours.
+    """
+    count = len(deviations)
+    is_far = max(map(abs, deviations)) > errors_of(count, trials)
+    if trials >= _LIMIT:
+        is_far |= mean_square(deviations) > float(chdtri(count, RISK / MOST_CLAIMS / 2)) / count
+    if is_far:
+        return Judgement.REFUTED
+    return between([mean], -margin, margin, trials=trials)
