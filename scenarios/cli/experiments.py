@@ -83,8 +83,9 @@ def trials(
 
     The parties stay the same; each trial is one session, the same that `psephos run` would hold. Each would cost real
     parties their ε again, so that nobody real may stand behind them: --like makes some up. A grid runs every
-    combination of its values. A result depends on the seed alone, and not on the number of processes, or on a cluster.
-    What was interrupted goes on by the same command with --resume FOLDER in place of --out.
+    combination of its values; one that cannot be held is N/A, with the reason. A result depends on the seed alone,
+    and not on the number of processes, or on a cluster. What was interrupted goes on by the same command with
+    --resume FOLDER in place of --out.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import contextlib
     import secrets
@@ -97,7 +98,7 @@ def trials(
         check_trials,
         made_up_like,
         open_journal,
-        prepare,
+        prepare_all,
         run_trials,
         wanted_of,
     )
@@ -120,7 +121,7 @@ def trials(
     if like is not None:
         share = _share_in(like, field="--like")
         loaded = [(own, made_up_like(each, share)) for own, each in loaded]
-    prepared = [(own, *prepare(each, seed=drawn)) for own, each in loaded]
+    prepared, refused = prepare_all(loaded, seed=drawn)
     first = prepared[0][2]
     name, title = first.scenario.name, first.scenario.title or first.scenario.name
     console = make_console()
@@ -159,12 +160,12 @@ def trials(
         setting = f"{of_each} · {number_of_trials(measured)} trials{' of each cell' if len(prepared) > 1 else ''}"
         with reporting(folder, wanted=with_report, command=given_command()):
             said = {"name": name, "title": title, "setting": setting, "form": form}
-            write_trials(folder, measured, **said, pictures=pictures, wanted=wanted)
+            write_trials(folder, measured, **said, pictures=pictures, wanted=wanted, refused=refused)
         journal.drop()
     if as_json:
-        print_json(summary_in_json(measured, name=name, wanted=wanted))
+        print_json(summary_in_json(measured, name=name, wanted=wanted, refused=refused))
         return
-    show_trials(console, measured, wanted=wanted)
+    show_trials(console, measured, wanted=wanted, refused=refused)
     tell_folder(console, folder)
 
 

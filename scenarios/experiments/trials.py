@@ -52,12 +52,14 @@ __all__ = [
     "Cell",
     "MeasuredCell",
     "PhaseMeans",
+    "RefusedCell",
     "Trial",
     "Wanted",
     "check_trials",
     "made_up_like",
     "open_journal",
     "prepare",
+    "prepare_all",
     "run_trials",
     "wanted_of",
     "work",
@@ -94,6 +96,18 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: Settings
     scenario: Scenario
+
+
+class RefusedCell(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell of a grid that cannot be tried.
+
+    Args:
+        settings: by which it differs from the other cells.
+        reason: in a sentence.
+    """
+
+    settings: Settings
+    reason: str
 
 
 class PhaseMeans(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,6 +273,28 @@ def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, L
         )
         raise ConfigurationError(field="made_up", value=False, allowed=allowed)
     return scenario, resolved
+
+
+def prepare_all(
+    cells: Iterable[tuple[Settings, Scenario]], *, seed: int
+) -> tuple[list[tuple[Settings, Scenario, Local]], list[RefusedCell]]:
+    """Return the cells of a grid as `prepare` does, and those that cannot be tried.
+
+    Raises:
+        ConfigurationError: none can be; the first one's.
+    """
+    prepared: list[tuple[Settings, Scenario, Local]] = []
+    refused: list[RefusedCell] = []
+    first: ConfigurationError | None = None
+    for settings, scenario in cells:
+        try:
+            prepared.append((settings, *prepare(scenario, seed=seed)))
+        except ConfigurationError as error:
+            first = first or error
+            refused.append(RefusedCell(settings=settings, reason=str(error)))
+    if first is not None and not prepared:
+        raise first
+    return prepared, refused
 
 
 def made_up_like(scenario: Scenario, share: float) -> Scenario:

@@ -29,7 +29,7 @@ from ..tables import Table, listed
 from .measurements import Measurement, apart_by, unseen
 from .measures import Measure
 from .summaries import QUANTILES, Summary
-from .trials import BYTES, MESSAGES, MeasuredCell, Wanted
+from .trials import BYTES, MESSAGES, MeasuredCell, RefusedCell, Wanted
 from .trials_drawn import picture_of
 
 __all__ = [
@@ -63,6 +63,7 @@ def write_trials(
     setting: str = "",
     form: str = "csv",
     wanted: Wanted | None = None,
+    refused: Sequence[RefusedCell] = (),
 ) -> None:
     """Write everything that trials of a scenario gave, and a picture if one is wanted."""
     measures = measures_in(cells)
@@ -86,7 +87,7 @@ def write_trials(
     traffic = [{**dict(cell.settings), **msgspec.structs.asdict(phase)} for cell in cells for phase in cell.traffic]
     if traffic:
         folder.write_table("traffic.csv", traffic)
-    folder.write_json("summary.json", summary_in_json(cells, name=name, wanted=wanted))
+    folder.write_json("summary.json", summary_in_json(cells, name=name, wanted=wanted, refused=refused))
     if pictures:
         leading = [measure for measure in measures if measure.name not in {BYTES.name, MESSAGES.name}]
         picture = picture_of(cells, leading)
@@ -124,7 +125,9 @@ def _unreached(cells: Sequence[MeasuredCell], wanted: Wanted) -> int:
     return sum(not wanted.is_reached(cell) for cell in cells)
 
 
-def summary_in_json(cells: Sequence[MeasuredCell], *, name: str, wanted: Wanted | None = None) -> dict[str, Any]:
+def summary_in_json(
+    cells: Sequence[MeasuredCell], *, name: str, wanted: Wanted | None = None, refused: Sequence[RefusedCell] = ()
+) -> dict[str, Any]:
     """Return the content of `summary.json`."""
     aim = (
         {} if wanted is None else {"wanted": {**msgspec.structs.asdict(wanted), "missed_in": _unreached(cells, wanted)}}
@@ -145,6 +148,7 @@ def summary_in_json(cells: Sequence[MeasuredCell], *, name: str, wanted: Wanted 
             }
             for cell in cells
         ],
+        "refused": [{"settings": dict(cell.settings), "reason": cell.reason} for cell in refused],
         "versions": {name: importlib.metadata.version(name) for name in ("psephos", "numpy")},
     }
 
@@ -210,12 +214,18 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     return f"{both}: {where}{end}."
 
 
-def _named(cell: MeasuredCell) -> str:
+def _named(cell: MeasuredCell | RefusedCell) -> str:
     """Return the settings of a cell, as a sentence has them."""
     return " and ".join(f"{key} = {value}" for key, value in cell.settings)
 
 
-def show_trials(console: Console, cells: Sequence[MeasuredCell], *, wanted: Wanted | None = None) -> None:
+def show_trials(
+    console: Console,
+    cells: Sequence[MeasuredCell],
+    *,
+    wanted: Wanted | None = None,
+    refused: Sequence[RefusedCell] = (),
+) -> None:
     """Print a verdict, then of one cell all measures, of several the leading ones as far as they fit."""
     if verdict := verdict_of_trials(cells):
         console.print(Text(verdict, style="bold"))
@@ -224,10 +234,10 @@ def show_trials(console: Console, cells: Sequence[MeasuredCell], *, wanted: Want
         said = f"{number:,} of {len(cells):,} cells have" if len(cells) > 1 else "The trials have"
         console.print(Text(f"{said} not reached the error that is wanted, ±{wanted.error:g} of {wanted.measure}."))
         console.print()
-    if len(cells) == 1:
+    if len(cells) + len(refused) == 1:
         _show_cell(console, cells[0])
     else:
-        _show_grid(console, cells)
+        _show_grid(console, cells, refused)
     if traffic := cells[0].traffic:
         console.print()
         table = listed(
@@ -264,7 +274,7 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
     show_note(console, f"{words}; summary.csv has the intervals of quantiles as well")
 
 
-def _show_grid(console: Console, cells: Sequence[MeasuredCell]) -> None:
+def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused: Sequence[RefusedCell]) -> None:
     keys = [key for key, _ in cells[0].settings]
     leading = [measure for measure in measures_in(cells) if measure.name != MESSAGES.name]
     leading.sort(key=lambda measure: measure.is_detail)
@@ -273,11 +283,14 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell]) -> None:
         found = [(measure, cell.summaries.get(measure.name)) for measure in leading]
         written_ = ["" if summary is None else written(summary, measure) for measure, summary in found]
         rows.append([*(value for _, value in cell.settings), *written_])
+    rows += [[*(value for _, value in cell.settings), *(["N/A"] * len(leading))] for cell in refused]
     columns = [*keys, *(title_of(measure.name) for measure in leading)]
     show_table(console, Table(columns=columns, rows=rows, labels=len(keys)), whole="summary.csv")
     words = f"means over {number_of_trials(cells)} trials of each cell with fresh noise; ± is one standard error, and "
     words += "missing where all trials agree; summary.csv has intervals, and differences from the first cell"
     show_note(console, words)
+    for cell in refused:
+        show_note(console, f"N/A with {_named(cell)}: {cell.reason}")
 
 
 def written(summary: Summary, measure: Measure) -> str:

@@ -73,6 +73,14 @@ class _Trials(msgspec.Struct, frozen=True, kw_only=True):
     trials: int
     verdict: str = ""
     measures: dict[str, str] = {}
+    refused: list["_Refused"] = []
+
+
+class _Refused(msgspec.Struct, frozen=True):
+    """A cell that could not be tried."""
+
+    settings: dict[str, str]
+    reason: str
 
 
 def page_of_study(folder: Path) -> Page | None:
@@ -176,9 +184,13 @@ def _of_trials(folder: Path) -> Page:
 def _verdict_of_trials(trials: _Trials, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what trials came to, and of a grid the first measure of each cell."""
     leading = list(_leading(rows))
+    refused = [
+        f"{', '.join(f'{key} = {value}' for key, value in each.settings.items())}: N/A, since {each.reason}."
+        for each in trials.refused
+    ]
     if trials.verdict:
-        return [trials.verdict, *(leading if len(leading) > 1 else ())]
-    return leading or ["Nothing was measured."]
+        return [trials.verdict, *(leading if len(leading) > 1 else ()), *refused]
+    return [*(leading or ["Nothing was measured."]), *refused]
 
 
 def _leading(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

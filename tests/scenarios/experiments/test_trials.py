@@ -419,7 +419,7 @@ def test_a_grid_has_a_line_for_each_cell(psephos: Psephos, grid: tuple[str, ...]
         (["--trials", "100001"], "--trials must be from 2"),
         (["--workers", "-1"], "--workers must be"),
         (["--grid", "epsilom=1,2"], "--grid must be"),
-        (["--grid", "epsilon=1,x"], "parameters.epsilon must be"),
+        (["--grid", "epsilon=x,-1"], "parameters.epsilon must be"),
         (["--set", "noise=secure"], "noise must be 'simulated'"),
     ],
 )
@@ -428,6 +428,24 @@ def test_bad_input_is_said_before_anything_is_written(psephos: Psephos, words: l
     assert ended.status == 2
     assert ended.err.startswith(f"psephos: {said}"), ended.err
     assert not Path("out").exists()
+
+
+def test_a_cell_that_cannot_be_held_is_not_available_and_ends_no_grid(psephos: Psephos) -> None:
+    words = ("trials", "two-societies", "--trials", 2, "--grid", "mechanism=sampling,laplace", "--grid", "epsilon=0.01")
+    ended = psephos(*words, "--out", "out", "--seed", 1)
+    assert ended.status == 0
+    said = " ".join(ended.out.split())
+    reason = "epsilon must be at least 0.406 for a group of 500 (N/A below)"
+    assert "sampling 0.01 N/A" in said
+    assert f"N/A with mechanism = sampling and epsilon = 0.01: {reason}" in said
+    (refused,) = json.loads(Path("out/summary.json").read_text(encoding="utf-8"))["refused"]
+    assert refused["settings"] == {"mechanism": "sampling", "epsilon": "0.01"}
+    assert refused["reason"].startswith(reason)
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    assert "mechanism = sampling, epsilon = 0.01: N/A, since epsilon must be at least 0.406" in page
+    alone = psephos("trials", "two-societies", "--trials", 2, "--grid", "mechanism=sampling", "--grid", "epsilon=0.01")
+    assert (alone.status, alone.out) == (2, "")
+    assert reason in alone.err
 
 
 def test_trials_end_at_the_first_check_that_knows_the_mean_well_enough() -> None:
