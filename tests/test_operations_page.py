@@ -142,7 +142,16 @@ def test_every_command_of_the_page_ends_as_the_page_says(operated: Operated) -> 
     }
     assert {line: ended.status for line, ended in operated.ended.items()} == expected, operated.ended
     words = {line.split()[1] for line in expected if line.startswith("psephos ")}
-    assert words == {"rehearse", "enroll", "roster", "serve", "revoke", "join", "ledger"}
+    assert words == {"rehearse", "enroll", "roster", "serve", "revoke", "join", "ledger", "tally"}
+
+
+def test_reports_that_are_counted_again_have_the_outcome_of_their_session(operated: Operated) -> None:
+    session, counted, again = (
+        json.loads((operated.folder / name / "result.json").read_text(encoding="utf-8"))
+        for name in ("session", "counted", "counted-again")
+    )
+    assert counted["outcome"] == again["outcome"] == session["outcome"]
+    assert counted["tallies"] == again["tallies"] == session["tallies"]
 
 
 def test_a_rehearsal_prints_what_it_runs_and_says_who_heard(operated: Operated) -> None:

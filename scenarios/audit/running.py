@@ -17,7 +17,7 @@ import msgspec
 from ...agents.noise import check_opendp
 from ...protocol.errors import ConfigurationError, did_you_mean
 from ..running.config import shipped_scenarios
-from ..running.processes import num_cores, open_queue, open_workers, taken_from, working
+from ..running.processes import Pool, named_answers, num_cores, open_queue, open_workers, taken_from, working
 from ..running.progress import OnStep
 from ..system import load_each, protocol_names
 from ..verdicts import AuditVerdict
@@ -157,6 +157,7 @@ def audit_all(
     on_progress: OnStep | None = None,
     cases: Sequence[Case] | None = None,
     ladder: Ladder | None = None,
+    pool: Pool | None = None,
 ) -> AuditReport:
     """Audit all cases that a name stands for.
 
@@ -169,6 +170,7 @@ def audit_all(
         on_progress: told of each case as it is done, of other processes' at last.
         ladder: which sizes of whole sessions are tried beside; by default none.
         cases: those of somebody else's, which this process audits alone; by default those of the name.
+        pool: audits these instead of processes of its own, from simulated noise.
 
     Returns:
         The report; where somebody ends the run by a signal, of the cases that were audited until then.
@@ -177,6 +179,7 @@ def audit_all(
         ConfigurationError: the name is unknown, a number is out of range, the samples are too few for any statement, or
             what draws secure noise is not installed.
         KeyboardInterrupt: somebody ended the run before any case was audited.
+        TaskError: the pool, a cluster, could not audit some.
     """
     check_confidence(confidence)
     if "secure" in samples:
@@ -203,8 +206,9 @@ def audit_all(
     job = Job(dict(samples), each, seed, ladder)
     number = min(workers or num_cores(), max(1, len(cases) // _LEAST_EACH))
     rows: dict[tuple[str, str], AuditRow] = {}
+    come = audit_cases(cases, job, number) if pool is None else _pooled(cases, job, pool)
     # What is audited is told, whoever ends the run: of fewer statements all hold with the same confidence.
-    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(audit_cases(cases, job, number)) as done:
+    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(come) as done:
         for count, row in enumerate(done, start=1):
             rows[row.group, row.name] = row
             if on_progress is not None:
@@ -253,18 +257,27 @@ def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[Audi
                 yield from rows
 
 
+def _pooled(cases: Sequence[Case], job: Job, pool: Pool) -> Generator[AuditRow]:
+    number = math.ceil(len(cases) / _LEAST_EACH)
+    names = [[(case.group, case.name) for case in cases[place::number]] for place in range(number)]
+    tasks = [msgspec.msgpack.encode(_Task(each, job)) for each in names]
+    for place, answer in named_answers(pool, __name__, tasks, lambda place: f"audits of {names[place]}"):
+        yield from msgspec.msgpack.decode(answer or work(tasks[place]), type=list[AuditRow])
+
+
 class _Task(msgspec.Struct, frozen=True):
-    """What another process does: cases by group and name, those whose places it takes from a queue."""
+    """What another process does: cases by group and name; of a queue, those whose places it takes from there."""
 
     names: list[tuple[str, str]]
     job: Job
-    queue: int
+    queue: int | None = None
 
 
 def _rows_of(task: _Task) -> list[AuditRow]:
     known = [*_all_cases(), *([] if task.job.ladder is None else ladder_cases(task.job.ladder))]
     cases = {(case.group, case.name): case for case in known}
-    return [_audit_case(cases[task.names[place]], task.job) for place in taken_from(task.queue)]
+    places = range(len(task.names)) if task.queue is None else taken_from(task.queue)
+    return [_audit_case(cases[task.names[place]], task.job) for place in places]
 
 
 work: Final = working(_Task, _rows_of)

@@ -6,6 +6,7 @@ Exit status: 0, or 1 where a run failed, or 2 where the input was wrong; one lin
 from . import (
     audit,
     calibration,
+    counting,
     drafting,
     enrollment,
     experiments,
@@ -23,6 +24,7 @@ __all__ = [
     "audit",
     "calibration",
     "cli",
+    "counting",
     "drafting",
     "enrollment",
     "experiments",

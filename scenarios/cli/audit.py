@@ -1,5 +1,6 @@
 """`audit`: every privacy loss bounded from below, and held against what is claimed and proven."""
 
+import contextlib
 import secrets
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from .group import cli
-from .options import make_folder, print_json, tell_folder
+from .options import cluster_option, make_folder, print_json, tell_folder
 from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ _PAPERS_TAKE = {"name", "as_json"}
 @click.option(
     "--workers", type=click.IntRange(min=0), default=0, help="How many processes (default: one for each core)."
 )
+@cluster_option
 @click.option("--json", "as_json", is_flag=True, help="Print audit.json and nothing else.")
 @click.option(
     "--out",
@@ -82,6 +84,7 @@ def audit(
     seed: int,
     rotation: int | None,
     workers: int,
+    cluster: str | None,
     out: Path | None,
     *,
     thorough: bool,
@@ -117,7 +120,7 @@ def audit(
     psephos audit my-protocol --set epsilon=2
     psephos audit my-scenario.toml
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import ConfigurationError, refuse
     from ..audit.fault import GROUP
     from ..audit.ladder import Ladder
     from ..audit.running import (
@@ -130,6 +133,7 @@ def audit(
     )
     from ..audit.showing import show_report, write_report
     from ..presentation import make_console
+    from ..running.cluster import open_cluster
     from ..running.progress import steps
 
     if name in {_PAPERS, GROUP}:
@@ -143,18 +147,22 @@ def audit(
     if quick and thorough:
         raise ConfigurationError(field="--quick and --thorough", value="both", allowed="given one at a time")
     cases = _own_cases(name, settings, data)  # whether it is one, before a folder is made
+    allowed = "left out, but for --source simulated of our own names: no task draws secure noise"
+    refuse(cluster is not None and (source != "simulated" or cases is not None), "--cluster", cluster, allowed)
     folder = None if out is None else make_folder(out, "")
     usual: dict[Source, int] = {"simulated": SIMULATED_SAMPLES, "secure": SECURE_SAMPLES}
     numbers: dict[Source, int] = {own: usual[own] if samples is None else samples for own in sources_of(source)}
     if source == "both":  # secure noise is drawn one by one, and slowly: more of it only where it alone is asked for
         numbers["secure"] = min(numbers["secure"], SECURE_SAMPLES)
-    with steps(make_console(stderr=True)) as tell:
+    opened = contextlib.nullcontext() if cluster is None else open_cluster(cluster, workers=workers)
+    with opened as pool, steps(make_console(stderr=True)) as tell:
         report = audit_all(
             name,
             samples={own: numbers[own] * (THOROUGH if thorough else 1) // (QUICK if quick else 1) for own in numbers},
             confidence=confidence,
             seed=seed,
             workers=workers,
+            pool=pool,
             on_progress=tell,
             cases=cases,
             ladder=Ladder(secrets.randbelow(_ROTATIONS) if rotation is None else rotation, quick),

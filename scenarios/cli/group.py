@@ -23,7 +23,7 @@ SECTIONS: Final = {
     "Start": ("new", "scenarios", "show", "samples", "plan", "run"),
     "Read what a run left": ("report", "compare", "ledger"),
     "Compare and measure": ("variants", "trials", "calibrate", "audit", "reproduce"),
-    "Deploy": ("rehearse", "enroll", "roster", "serve", "revoke", "join", "journal"),
+    "Deploy": ("rehearse", "enroll", "roster", "serve", "revoke", "join", "tally", "journal"),
 }
 """The commands in the order in which somebody meets them; those that systems bring follow."""
 _AGAIN_SECONDS: Final = 0.01  # after which an interrupt comes again that was lost

@@ -32,7 +32,7 @@ _PARQUET: Final = ".parquet"
 _ARROW: Final = (".arrow", ".feather", ".ipc")
 _CSV: Final = (".csv", ".csv.gz", ".txt", ".tsv")
 _FORMS: Final = (_PARQUET, *_ARROW, *_CSV)
-_NUMBER, _TEXT, _TRUTH, _ENTRY = "a number", "a text", "true or false", "an entry of a CSV"
+_NUMBER, _TEXT, _TRUTH, _ENTRY, _BYTES = "a number", "a text", "true or false", "an entry of a CSV", "bytes"
 _ROWS: Final = 1 << 16
 _WILD: Final = frozenset("*?[")
 _MOST_DISTINCT: Final = 100_000
@@ -178,8 +178,12 @@ class TableFiles:
         now = sum(file.path.num_read for file in self._files if isinstance(file.path, WatchedFile))
         return (self._done + now) / sum(num_bytes for num_bytes, _ in self._states)
 
-    def batches(self, names: Sequence[str], *, pieces: range | None = None) -> Generator[RowBatch]:
+    def batches(
+        self, names: Sequence[str], *, pieces: range | None = None, has_bytes: bool = False
+    ) -> Generator[RowBatch]:
         """Yield the rows of these columns, batch by batch; of each file all, or those of some pieces.
+
+        Bytes, where columns may have them, are text of hexadecimal digits, as they are in a CSV.
 
         Raises:
             ConfigurationError: a file cannot be read or has changed since it was looked at, or an entry is missing.
@@ -188,7 +192,7 @@ class TableFiles:
         own = [self._own_names[name] for name in names]
         for name, kind in self._files[0].kinds.items():
             allowed = f"{_NUMBER}, {_TEXT}, or {_TRUTH}"
-            is_odd = name in own and kind not in {_NUMBER, _TEXT, _TRUTH, _ENTRY}
+            is_odd = name in own and kind not in {_NUMBER, _TEXT, _TRUTH, _ENTRY, *[_BYTES] * has_bytes}
             refuse(is_odd, f"column {name!r} of {self._files[0].path.name}", kind, allowed)
         for file, state in zip(self._files, self._states, strict=True):
             with readable(file.path, field=self._field), contextlib.closing(file.read(own, pieces)) as parts:
@@ -446,7 +450,7 @@ def _kind_of(kind: Any) -> str:
         return _NUMBER
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return _TEXT
-    return str(kind)
+    return _BYTES if types.is_binary(kind) or types.is_large_binary(kind) else str(kind)
 
 
 def _entries(column: Any, kind: str) -> Entries:
@@ -462,6 +466,7 @@ def _entries(column: Any, kind: str) -> Entries:
         return column.cast(arrow.int8()).to_numpy()
     coded = column
     if column.null_count or not types.is_dictionary(column.type):
-        coded = column.cast(arrow.string()).fill_null("").dictionary_encode()
-    names = ["" if name is None else name for name in coded.dictionary.to_pylist()]
+        own, missing = (arrow.binary(), b"") if kind == _BYTES else (arrow.string(), "")
+        coded = column.cast(own).fill_null(missing).dictionary_encode()
+    names = ["" if name is None else name.hex() if kind == _BYTES else name for name in coded.dictionary.to_pylist()]
     return CodedColumn(names, coded.indices.to_numpy())

@@ -49,18 +49,13 @@ class HeldFile(PosixPath):
 class WatchedFile(PosixPath):
     """A file of which it is known how far it has been read since it was opened last."""
 
-    _opened: IO[Any] | None = None
-
-    def watch(self, opened: IO[Any]) -> None:
-        """Take note that it was opened."""
-        self._opened = opened
+    opened: IO[Any] | None = None
 
     @property
     def num_read(self) -> int:
         """How many of its bytes, packed as they are, have been read; 0 of one that is closed."""
-        if self._opened is None or self._opened.closed:
-            return 0
-        return os.lseek(self._opened.fileno(), 0, os.SEEK_CUR)
+        is_open = self.opened is not None and not self.opened.closed
+        return os.lseek(self.opened.fileno(), 0, os.SEEK_CUR) if self.opened is not None and is_open else 0
 
 
 @contextlib.contextmanager
@@ -132,7 +127,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 def _watched(path: Path, opened: IO[AnyStr]) -> IO[AnyStr]:
     if isinstance(path, WatchedFile):
-        path.watch(opened)
+        path.opened = opened
     return opened
 
 

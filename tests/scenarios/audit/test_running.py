@@ -4,7 +4,7 @@ import csv
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +162,31 @@ def test_processes_find_what_one_finds() -> None:
     assert {row.name: row.audits for row in rows} == {row.name: row.audits for row in alone}
 
 
+class Here:
+    """A pool that does a task in this process, or leaves it to whoever asks."""
+
+    num_workers, least_seconds = 1, 0.0
+
+    def __init__(self, *, fails: bool) -> None:
+        self.fails, self.num_tasks = fails, 0
+
+    def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
+        assert module == running.__name__
+        for number, task in enumerate(tasks):
+            self.num_tasks += 1
+            yield number, None if self.fails else running.work(task)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_pool_finds_what_one_process_finds(*, fails: bool) -> None:
+    pool = Here(fails=fails)
+    found, alone = (
+        running.audit_all("channels", samples={"simulated": 4_000}, workers=1, **more) for more in ({"pool": pool}, {})
+    )
+    assert pool.num_tasks == math.ceil(len(alone.rows) / 8)
+    assert [(row.name, row.audits) for row in found.rows] == [(row.name, row.audits) for row in alone.rows]
+
+
 def test_the_command_prints_a_table_and_progress_beside_it(known: Callable[..., None], psephos: Psephos) -> None:
     known(make_case("sound"))
     ended = psephos("audit", "coins", "--samples", 100, "--out", "out")
@@ -193,6 +218,8 @@ def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
         (("all", "--confidence", 1), "confidence must be in (0, 1), both excluded, got 1.0"),
         (("all", "--confidence", "nan"), "confidence must be in (0, 1), both excluded, got nan"),
         (("all", "--samples", 5), "samples must be at least"),
+        (("all", "--cluster", "local"), "--cluster must be left out, but for --source simulated"),
+        (("faults", "--cluster", "local"), "--cluster must be left out of an audit of faults"),
         (("faults", "--samples", 5), "samples must be at least"),
         (("faults", "--out", "folder"), "--out must be left out of an audit of faults, got 'folder'"),
         (("faults", "--quick"), "--quick must be left out of an audit of faults, got 'True'"),

@@ -1,0 +1,201 @@
+"""A deployment's reports, counted again: from files of them, or from the journal of the session that took them.
+
+A file has a row for each report: `place` on the roster from 0, `phase` by its name, and `payload`, the bytes that came,
+in text as hexadecimal digits. Rows are in the order of places and, of one place, of phases, over all files: so nobody
+counts twice, and nothing is kept of a place that has passed. What a trusted server adds it draws once, as it serves.
+"""
+
+import csv
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from ...agents.journal_format import decode_record, read_journal
+from ...agents.session_journal import SESSION
+from ...protocol.arrays import IntArray
+from ...protocol.columns import CodedColumn
+from ...protocol.errors import ConfigurationError, QuorumError, require
+from ...protocol.phases import Phase, PhasedProtocol
+from ...protocol.plugin_checks import checked_outcome, checked_tally
+from ...protocol.records import Accepted, PhaseClosed, ServerRecord
+from ...protocol.roles import SessionKind
+from ...protocol.server_machine import SessionResult
+from ...protocol.tally import Merged
+from ..reading.batches import RowBatch, TableFiles
+from ..reading.files import readable
+from ..reading.grouping import numbers_in
+from ..running.folder import RunFolder
+from ..running.plugin_errors import blaming_plugins, parts_of
+from ..running.resolution import Served
+from ..running.results import published
+from ..running.statements import setting_of
+from ..running.writing import open_run, write_outcome
+
+__all__ = ["read_journaled", "read_reports", "recount", "recount_in_folder", "write_reports"]
+
+_FIELD: Final = "--reports"
+_PLACE, _PHASE, _PAYLOAD = _COLUMNS = ("place", "phase", "payload")
+_MOST_SHOWN: Final = 40
+_decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
+
+
+def read_reports(path: str) -> Iterator[RowBatch]:
+    """Yield the reports of a file, a folder or a pattern; ConfigurationError: one cannot be read."""
+    files = TableFiles(path, field=_FIELD, columns={})
+    is_whole = set(_COLUMNS) <= set(files.names)
+    require(is_whole, f"columns of {files.paths[0].name}", ", ".join(files.names), f"{', '.join(_COLUMNS)}, at least")
+    return files.batches(_COLUMNS, has_bytes=True)
+
+
+def read_journaled(side: Served, path: Path) -> Iterator[RowBatch]:
+    """Yield the reports that the journal of a session that is over has.
+
+    Raises:
+        ConfigurationError: it is another session's, or the session is not over.
+        JournalError: it cannot be read.
+    """
+    journal = read_journal(path, kind=SESSION)
+    parameters = hashlib.sha256(side.protocol.encoded_parameters).hexdigest()
+    own = {"session": side.scenario.name, "parameters": parameters, "roster": side.roster.digest}
+    for field, value in own.items():
+        is_own = journal.about.configuration.get(field) == value
+        require(is_own, _FIELD, str(path), f"the journal of a session of this {field}: that one is of another")
+    records = [decode_record(row.body, _decoder, path) for row in journal.rows]
+    closed = {record.step for record in records if isinstance(record, PhaseClosed)}
+    require(len(closed) == len(side.protocol.phases), _FIELD, str(path), "the journal of a session that is over")
+    reports = [record for record in records if isinstance(record, Accepted)]
+    reports.sort(key=lambda record: (record.place, record.step))
+    table = {
+        _PLACE: np.array([record.place for record in reports], dtype=np.int64),
+        _PHASE: CodedColumn.of(side.protocol.phases[record.step].name for record in reports),
+        _PAYLOAD: CodedColumn.of(record.report.hex() for record in reports),
+    }
+    yield RowBatch(table, len(reports), path.name, 1, "report")
+
+
+def write_reports(path: Path, batches: Iterable[RowBatch]) -> None:
+    """Write reports as CSV into a file for its owner alone, which must not exist."""
+    require(path.suffix == ".csv", "--export", str(path), "a file of .csv")
+    with readable(path, field="--export", what="a new file in a folder that can be written"):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            rows = (row for batch in batches for row in zip(*(batch.table[name] for name in _COLUMNS), strict=True))
+            csv.writer(file, lineterminator="\n").writerows([_COLUMNS, *rows])
+
+
+def recount_in_folder(
+    side: Served, folder: RunFolder, batches: Iterable[RowBatch], *, pictures: bool = True
+) -> SessionResult:
+    """Count reports, and leave what comes of it in a folder. See `recount`."""
+    with open_run(folder, side, {"kind": SessionKind.DEPLOYMENT.value, "recounted": True}, has_ledger=False):
+        left = recount(side, batches)
+    scenario, num_parties = side.scenario, len(side.names)
+    result = published(side.protocol, left, session=scenario.name, kind=SessionKind.DEPLOYMENT, num_parties=num_parties)
+    title, setting = scenario.title or scenario.name, setting_of(side.protocol, num_parties)
+    write_outcome(folder, left.outcome, result, title=title, setting=setting, pictures=pictures)
+    return left
+
+
+def recount(side: Served, batches: Iterable[RowBatch]) -> SessionResult:
+    """Return what a session leaves of these reports, as its server had it.
+
+    Raises:
+        ConfigurationError: a server of the protocol draws noise or hides who came, or a row is wrong.
+        QuorumError: a phase has fewer reports than its quorum.
+        PluginError: the protocol's own code fails.
+    """
+    protocol, phases, num_parties = side.protocol, side.protocol.phases, len(side.names)
+    _check_protocol(protocol)
+    merged, received = [Merged() for _ in phases], [0] * len(phases)
+    with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
+        for rows in _whole(_checked(side, batches)):
+            starts = np.flatnonzero(rows[:, 1] == 0)
+            counts = np.diff(np.append(starts, len(rows)))
+            for number, phase in enumerate(phases):
+                if not len(own := starts[counts > number]):
+                    break
+                *earlier, reports = (
+                    rows[own + at, 2 : 2 + each.num_reported] for at, each in enumerate(phases[: number + 1])
+                )
+                public, is_first = side.inputs.public[rows[own, 0]], not received[number]
+                merged[number].add(checked_tally(protocol, phase, reports, earlier, public, is_first=is_first))
+                received[number] += len(own)
+        for phase, number in zip(phases, received, strict=True):
+            required = max(1, side.rules.of(phase.name).required(num_parties))
+            if number < required:
+                given: dict[str, Any] = {"phase": phase.name, "received": number, "required": required}
+                raise QuorumError(**given, missing=(), num_missing=num_parties - number)
+        tallies = tuple(tally.all() for tally in merged)
+        return SessionResult(checked_outcome(protocol, tallies), tallies, tuple(received))
+
+
+def _check_protocol(protocol: PhasedProtocol[Any, Any]) -> None:
+    for phase in protocol.phases:
+        is_own = phase.tally_mechanism is None and len(phase.steps) == 1 and not phase.hides_participation
+        allowed = "one in which it is public who reports, and all noise is in reports: a server draws its own only once"
+        require(is_own, "phase", phase.name, allowed)
+
+
+def _whole(batches: Iterable[IntArray]) -> Iterator[IntArray]:
+    """Yield rows so that those of one place come together."""
+    held: IntArray | None = None
+    for batch in batches:
+        rows = batch if held is None else np.concatenate([held, batch])
+        cut = int(np.searchsorted(rows[:, 0], rows[-1, 0]))
+        if cut:
+            yield rows[:cut]
+        held = rows[cut:]
+    if held is not None:
+        yield held
+
+
+def _checked(side: Served, batches: Iterable[RowBatch]) -> Iterator[IntArray]:
+    """Yield places, numbers of phases and reports, in order, as a server would have taken them; filled up with 0."""
+    phases, most = side.protocol.phases, len(side.names)
+    names = {phase.name: number for number, phase in enumerate(phases)}
+    before = np.array([[-1, -1]], dtype=np.int64)
+    for batch in batches:
+        told = numbers_in(batch.table[_PLACE])
+        numbers = CodedColumn.of(batch.table[_PHASE]).recoded(names)
+        is_place = (told >= 0) & (told < most) & (told == np.floor(told))
+        _require_all(batch, _PLACE, is_place, f"a place on the roster, from 0 to {most - 1}")
+        _require_all(batch, _PHASE, numbers >= 0, f"one of {', '.join(names)}")
+        rows = np.stack([told.astype(np.int64), numbers], axis=1)
+        step = rows - np.concatenate([before, rows[:-1]])
+        follows = ((step[:, 0] > 0) & (numbers == 0)) | ((step[:, 0] == 0) & (step[:, 1] == 1))
+        allowed = "in the order of places, and of one place in that of phases: each once, and none left out"
+        _require_all(batch, _PLACE, follows, allowed)
+        before = rows[-1:]
+        yield np.concatenate([rows, _decoded(side, batch, rows)], axis=1)
+
+
+def _require_all(batch: RowBatch, column: str, are_fine: Any, allowed: str) -> None:
+    if not are_fine.all():
+        row = int(np.argmin(are_fine))
+        require(are_fine[row], f"{column} ({batch.where(row + 1)})", str(batch.table[column][row]), allowed)
+
+
+def _decoded(side: Served, batch: RowBatch, rows: IntArray) -> IntArray:
+    phases, column = side.protocol.phases, CodedColumn.of(batch.table[_PAYLOAD])
+    found = np.zeros((len(rows), max(phase.num_reported for phase in phases)), dtype=np.int64)
+    for number, phase in enumerate(phases):
+        own, width = np.flatnonzero(rows[:, 1] == number), phase.num_reported
+        distinct, firsts, codes = np.unique(column.codes[own], return_index=True, return_inverse=True)
+        reads_rows = type(phase).check_report is not Phase.check_report
+        known = np.empty((len(distinct), width), dtype=np.int64)
+        row = 0
+        try:
+            for at, row in enumerate(own[firsts].tolist()):
+                known[at] = phase.codec.decode(bytes.fromhex(column[row]))
+            found[own, :width] = known[codes]
+            for row in own.tolist() if reads_rows else ():
+                phase.check_report(found[row, :width].tolist(), side.inputs.public[rows[row, 0]].tolist())
+        except (ValueError, msgspec.DecodeError) as error:
+            field, allowed = f"{_PAYLOAD} ({batch.where(row + 1)})", f"a report in phase {phase.name!r} ({error})"
+            raise ConfigurationError(field=field, value=column[row][:_MOST_SHOWN], allowed=allowed) from None
+    return found
