@@ -169,7 +169,7 @@ def test_a_partys_disk_that_is_full_sends_nothing_and_goes_on_when_there_is_room
             ending = clients["ann"].ending()
             if not ending.status:
                 break
-            check_ended(ending, "ann.sqlite cannot be ", status=2)
+            check_ended(ending, ".sqlite cannot be ", status=2)
             for phase in range(len(PHASES)):
                 assert "ann" not in vote.accepted(phase) or vote.records_of("ann").num_drawn > phase
         assert vote.records_of("ann").left is not None  # there was room for all in the end

@@ -323,13 +323,12 @@ def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(t
         who = {"everybody": NAMES, "without": ("ann", "zoe"), "nobody": ()}
         words = ("--listen", "127.0.0.1:0", "--no-pictures", "--status", "0")
         terminals = {name: Terminal() for name in who}
-        for name in who:  # each keeps a journal in its own
+        for name in who:  # each keeps a journal in its own, with a witness of its own, which knows no other server
             shutil.copytree(tmp_path / "drawn", tmp_path / f"drawn-{name}")
         servers = {
-            name: start(
-                "serve", path, "--roster", f"drawn-{name}", *words, "--out", f"at-{name}", terminal=terminals[name]
-            )
+            name: start("serve", path, "--roster", f"drawn-{name}", *words, *own, terminal=terminals[name])
             for name in who
+            for own in [("--out", f"at-{name}", "--witness", f"witness-{name}")]
         }
         addresses = {name: server.address() for name, server in servers.items()}
         pages = {name: server.line_with("status at ").split("/")[2] for name, server in servers.items()}
