@@ -17,7 +17,7 @@ import msgspec
 from ...agents.noise import check_opendp
 from ...protocol.errors import ConfigurationError, did_you_mean
 from ..running.config import shipped_scenarios
-from ..running.processes import Pool, named_answers, num_cores, open_queue, open_workers, taken_from, working
+from ..running.processes import Pool, named_answers, num_cores, open_workers, working
 from ..running.progress import OnStep
 from ..system import load_each, protocol_names
 from ..verdicts import AuditVerdict
@@ -245,16 +245,16 @@ def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[Audi
 
     Another process makes its cases itself, since functions do not travel. RuntimeError: one failed, and has said why.
     """
-    names = [(case.group, case.name) for case in cases]
-    with open_queue(len(cases)) as queue:
-        tasks = [_Task(names, job, queue) for _ in range(workers - 1)]
-        with open_workers(__name__, tasks, answer=list[AuditRow], queue=queue) as answers:
-            for place in taken_from(queue):
-                yield _audit_case(cases[place], job)
-            for rows in answers:
-                if rows is None:
-                    raise RuntimeError("a process that audits a share of the cases has failed")
-                yield from rows
+    # One from here, one from there, so that slow groups are shared.
+    ours, *others = (cases[place::workers] for place in range(workers))
+    tasks = [_Task([(case.group, case.name) for case in share], job) for share in others]
+    with open_workers(__name__, tasks, answer=list[AuditRow]) as answers:
+        for case in ours:
+            yield _audit_case(case, job)
+        for rows in answers:
+            if rows is None:
+                raise RuntimeError("a process that audits a share of the cases has failed")
+            yield from rows
 
 
 def _pooled(cases: Sequence[Case], job: Job, pool: Pool) -> Generator[AuditRow]:
@@ -266,18 +266,16 @@ def _pooled(cases: Sequence[Case], job: Job, pool: Pool) -> Generator[AuditRow]:
 
 
 class _Task(msgspec.Struct, frozen=True):
-    """What another process does: cases by group and name; of a queue, those whose places it takes from there."""
+    """What another process does: cases by group and name."""
 
     names: list[tuple[str, str]]
     job: Job
-    queue: int | None = None
 
 
 def _rows_of(task: _Task) -> list[AuditRow]:
     known = [*_all_cases(), *([] if task.job.ladder is None else ladder_cases(task.job.ladder))]
     cases = {(case.group, case.name): case for case in known}
-    places = range(len(task.names)) if task.queue is None else taken_from(task.queue)
-    return [_audit_case(cases[task.names[place]], task.job) for place in places]
+    return [_audit_case(cases[name], task.job) for name in task.names]
 
 
 work: Final = working(_Task, _rows_of)

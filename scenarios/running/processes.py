@@ -22,11 +22,9 @@ __all__ = [
     "TaskError",
     "named_answers",
     "num_cores",
-    "open_queue",
     "open_worker",
     "open_workers",
     "shares_of",
-    "taken_from",
     "working",
 ]
 
@@ -37,7 +35,6 @@ _ANSWER: Final = (
     "out, sys.stdout = sys.stdout.buffer, sys.stderr; out.write(work(sys.stdin.buffer.read())); out.flush()"
 )
 """What a protocol prints is no part of an answer."""
-_NUMBER: Final = 2  # bytes of a number in a queue
 _LEAST_SHARE: Final = 5  # fewer repetitions are not worth a process: it makes what repetitions have in common once more
 
 
@@ -97,41 +94,14 @@ def num_cores() -> int:
 
 
 @contextlib.contextmanager
-def open_queue(number: int) -> Generator[int]:
-    """Yield a descriptor of a queue of the numbers from 0 on: each goes to one of the processes that have it.
-
-    So work whose lengths differ is shared without anybody who hands it out. See `taken_from`.
-    """
-    reading, writing = os.pipe()
-    try:
-        with open(writing, "wb") as file:  # noqa: PTH123  a pipe, which holds 64 KiB
-            file.write(b"".join(place.to_bytes(_NUMBER) for place in range(number)))
-        yield reading
-    finally:
-        os.close(reading)
-
-
-def taken_from(queue: int) -> Iterator[int]:
-    """Yield numbers of a queue that no other process has taken, until none is left."""
-    while place := os.read(queue, _NUMBER):
-        yield int.from_bytes(place)
-
-
-@contextlib.contextmanager
-def open_worker(module: str, task: bytes, *, queue: int | None = None) -> Generator[subprocess.Popen[bytes]]:
+def open_worker(module: str, task: bytes) -> Generator[subprocess.Popen[bytes]]:
     """Start a process that calls `work` of a module, with the task on its standard input; end it on leaving.
 
-    Its answer is what the process's `communicate` returns. It has the queue, too, under the same descriptor.
+    Its answer is what the process's `communicate` returns.
     """
     command = [sys.executable, "-c", f"import sys; from {module} import work; {_ANSWER}"]
     # In a group of its own: what a keyboard sends goes to this process alone, which ends the other one.
-    process = subprocess.Popen(  # noqa: S603  a module of ours
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        process_group=0,
-        pass_fds=() if queue is None else (queue,),
-    )
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)  # noqa: S603  a module of ours
     try:
         assert process.stdin is not None  # noqa: S101  a pipe was asked for
         process.stdin.write(task)
@@ -151,7 +121,7 @@ def open_worker(module: str, task: bytes, *, queue: int | None = None) -> Genera
 
 @contextlib.contextmanager
 def open_workers(
-    module: str, tasks: Sequence[msgspec.Struct], *, answer: type[AnswerT], queue: int | None = None
+    module: str, tasks: Sequence[msgspec.Struct], *, answer: type[AnswerT]
 ) -> Generator[Iterator[AnswerT | None]]:
     """Start a process for each task, which works while the block does; see `open_worker`.
 
@@ -159,9 +129,7 @@ def open_workers(
         The answers in the tasks' order, each waited for when it is asked for; None of a process that failed.
     """
     with contextlib.ExitStack() as stack:
-        processes = [
-            stack.enter_context(open_worker(module, msgspec.msgpack.encode(task), queue=queue)) for task in tasks
-        ]
+        processes = [stack.enter_context(open_worker(module, msgspec.msgpack.encode(task))) for task in tasks]
         said = ((process.communicate()[0], process) for process in processes)
         yield (None if process.returncode else msgspec.msgpack.decode(words, type=answer) for words, process in said)
 
