@@ -109,8 +109,10 @@ def _again(text: str, fewest: int = _FEWEST) -> str | None:
 
 def _list(words: str) -> str:
     """Return words of ours said again, or each of several that stand in a row."""
-    if (said := _again(words)) is None and (sign := next((sign for sign in ("; ", ", ") if sign in words), "")):
+    if (said := _again(words)) is None and (sign := next((sign for sign in ("; ", ", ") if sign in words[1:]), "")):
         return sign.join(map(_list, words.split(sign)))
+    if said is None and None not in (both := [_again(part) for part in words.rsplit(" and ", 1)]) and len(both) > 1:
+        return say("{first} and {last}", first=both[0], last=both[1])
     return said or _again(words, 1) or words
 
 

@@ -109,7 +109,7 @@ WORDS: Final = (
         "no",
         "truth",
         "; ",
-        "By",
+        *("By", "differs", "crossings", "{title!s}, ε = {epsilon:g}: {said!s}"),
         "simulated noise",
         "secure noise",
         *("all of it on a page, for a browser", "the outcome as a picture", "the outcome as a table"),

@@ -222,7 +222,7 @@ def _sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if not alone:  # sizes of which all are too small
             yield f"{begun!s}; what so few learn without it is not computed."
             continue
-        told = [f"{row['others']} others have {row['advantage']:.3f}" for row in (alone[len(alone) // 2], alone[-1])]
+        told = [f"{row['others']:,} others have {row['advantage']:.3f}" for row in (alone[len(alone) // 2], alone[-1])]
         last, error = alone[-1], float(alone[-1]["standard error"])
         right = f"{float(last['success']):.3f}{f' ± {error:.3f}' if error >= _LEAST_ERROR else ''}"
         yield (

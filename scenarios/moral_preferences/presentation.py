@@ -141,7 +141,7 @@ def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
             name = say("{low} to {high}", low=name, high=f"{joined[-1].epsilon:g}")
         share = f"{100 * weight / total:.1f} %" if total else ""
         rows.append((name, f"{number:,}", f"{weight / number:.3g}", share))
-    weights = "Weight of a report" if size == 1 else "Mean weight"
+    weights = say("Weight of a report") if size == 1 else say("Mean weight")
     show_table(console, Table(columns=("Voters' own ε", "Voters", weights, "Share of the mean"), rows=rows))
 
 

@@ -139,8 +139,11 @@ def show_differences(
         )
         console.print(Text(f"  {hold}", style="bold"))
         show_note(console, "interval: of the difference without noise")
-        sure = "noise makes any interval or verdict wrong with a probability of at most {level}, "
-        show_note(console, say(f"{sure}whatever the societies are", level=f"{100 * level:g} %"))
+        told = (
+            "noise makes any interval or verdict wrong with a probability of at most {level}, whatever the societies "
+            "are"
+        )
+        show_note(console, say(told, level=f"{100 * level:g} %"))
     if outcome.mechanism != "functional":  # whose errors have what differs between voters in them
         show_note(console, "± is of the noise: how far other voters would differ is no part of it")
 

@@ -266,7 +266,7 @@ def _trust(left: RunLeft) -> Iterator[Block]:
         yield Text(_too_old(left), "quiet")
     else:
         yield Text(" ".join(trust_of(about)))
-    if own:
+    if " " in own:  # a word alone is the model, which has been said
         yield Text(own)
     if not left.is_deployment or _is_rehearsal(left):
         yield Text("This was a simulation: it protects nobody.", "quiet")

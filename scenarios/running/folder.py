@@ -151,7 +151,7 @@ class RunFolder:
             raise ConfigurationError(
                 field="--out", value=str(path), allowed=marked(f"a folder to write to ({error.strerror or error!s})")
             ) from None
-        refuse(occupied, "--out", str(path), "a new or an empty folder")
+        refuse(occupied, "--out", str(path), marked("a new or an empty folder"))
         refuse(not is_ours, "--out", str(path), OWN_FOLDER)
         self.path, self._resumes = path, resumes
 

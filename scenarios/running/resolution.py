@@ -429,7 +429,7 @@ def make_protocol(
     if model is not None and protocol.model is not model:
         own = {name: given[name] for _, settings in kind.settings_by_trust for name in settings if name in given}
         shown = " and ".join(f"{name} = {value!r}" for name, value in own.items())
-        allowed = f"{protocol.model.value!r}, as {shown} has it, or {' and '.join(own)} left out to follow it"
+        allowed = marked(f"{protocol.model.value!r}, as {shown} has it, or {' and '.join(own)} left out to follow it")
         raise ConfigurationError(field="trust", value=model.value, allowed=allowed)
     if (equip := part_of(kind, "equip", Callable)) is not None:
         equip(protocol)

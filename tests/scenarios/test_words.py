@@ -158,6 +158,16 @@ def test_what_is_said_again_has_its_own_words_in_its_places() -> None:
     assert words.say_again("what somebody else's role says, and 3 voters") == (
         "what somebody else's role says, and 3 voters"
     )
+    swept = (
+        "DPWeVote, ε = 1: with the server the advantage is 0.138; without it, 7 others have 0.065 and 8 others have "
+    )
+    said = words.say_again(f"{swept}0.080, who are right in 0.196 ± 0.001 (the bound is 0.308).")
+    assert said == (
+        "DPWeVote, ε = 1: mit dem Server beträgt der Vorteil 0.138; ohne ihn bei 7 anderen 0.065 und bei 8 anderen "
+        "0.080, richtig in 0.196 ± 0.001 (die Grenze ist 0.308)."
+    )
+    lie = "its best misreport is worth 0.02 more than the truth, by ferry > bridge"
+    assert words.say_again(lie) == "die beste falsche Rangliste bringt 0.02 mehr als die Wahrheit, mit ferry > bridge"
     assert list(words.say_all(["yes", "no"])) == ["ja", "nein"]
     assert list(words.say_all(["yes", "Ann"])) == ["yes", "Ann"]  # names, of which one is a word of ours
 

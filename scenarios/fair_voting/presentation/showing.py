@@ -258,7 +258,9 @@ def _show_crossings(console: Console, outcome: Outcome, alternatives: Sequence[A
     served = [own for alternative in shown if (own := alternative.known) is not None]
     decimals = decimals_of_disparity(served)
     disparity = [f"{own.disparity_of_groups:,.{decimals}f}" for own in served]
-    numbers = _by_groups(console, outcome, shown, {}, {f"Disparity of {CROSSINGS}": disparity})
+    numbers = _by_groups(
+        console, outcome, shown, {}, {say("Disparity of {feature}", feature=say(CROSSINGS)): disparity}
+    )
     show_table(console, _by_columns({"Alternative": _names_of(shown), **numbers}), drop=_LEFT_OUT, whole=known.table)
 
 
@@ -301,7 +303,11 @@ def _show_feature(
         for place, (group, size) in enumerate(sizes)
     }
     decimals = decimals_of_estimates([utility for own in served for utility in own.utilities])
-    last = {f"Disparity of {_short(feature.name)}": [f"{own.disparity:,.{decimals}f}" for own in served]}
+    last = {
+        say("Disparity of {feature}", feature=_short(feature.name)): [
+            f"{own.disparity:,.{decimals}f}" for own in served
+        ]
+    }
     show_table(console, _by_columns({"Alternative": names, **numbers, **last}), drop=tuple(numbers))
 
 
@@ -366,7 +372,8 @@ def _tied(joined: str, candidates: Sequence[str]) -> Sequence[str]:
 def _range(values: Iterable[float], decimals: int) -> str:
     """Return the least and the greatest of some numbers, as one where they are written alike."""
     written = [rounded(value, decimals) for value in sorted(values)]
-    return " to ".join(dict.fromkeys((written[0], written[-1])))
+    low, high = written[0], written[-1]
+    return low if low == high else say("{low} to {high}", low=low, high=high)
 
 
 def _notes(outcome: Outcome, known: Known) -> Iterable[str]:

@@ -321,6 +321,18 @@ def test_no_line_of_a_page_ends_between_a_number_and_its_sign(psephos: Psephos) 
         "at most 73.2\N{NO-BREAK SPACE}% sure of one person&#39;s vote (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1)."
         in page
     )
+    assert psephos("report", "out", "--lang", "fr").status == 0
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    assert "P(faux)\N{NO-BREAK SPACE}:" in page
+
+
+def test_a_word_for_the_model_of_trust_is_no_text_about_it(psephos: Psephos) -> None:
+    run = ("run", "eu-council", "--transport", "array", "--no-pictures", "--set")
+    for trust in ("central", "The council is honest."):
+        assert psephos(*run, f"trust={trust}", "--out", trust[:3]).status == 0
+        shown = Path(trust[:3], "report.html").read_text(encoding="utf-8")
+        assert ("<bdi>The council is honest.</bdi>" in shown) is (" " in trust)
+        assert "<p><bdi>central</bdi></p>" not in shown
 
 
 def test_a_series_has_a_page_with_every_vote_and_what_all_cost(psephos: Psephos) -> None:
