@@ -1,12 +1,14 @@
 """The two kinds of session, as types: a deployment cannot be built around simulated noise."""
 
 import dataclasses
+import importlib
 import secrets
 from typing import TypeAlias
 
 import msgspec
 
 from ..protocol.errors import ConfigurationError
+from ..protocol.masking import Primitives
 from ..protocol.messages import NO_CHARTER, Charter
 from ..protocol.randomness import SimulatedNoise
 from ..protocol.sides import SessionMode
@@ -46,6 +48,11 @@ class Simulation(SessionMode):
             object.__setattr__(self, "charter", own)
         super().__post_init__()
 
+    @property
+    def primitives(self) -> Primitives:
+        """See `SessionMode.primitives`."""
+        return _cryptography()
+
 
 @dataclasses.dataclass(frozen=True)
 class Deployment(SessionMode):
@@ -74,6 +81,17 @@ class Deployment(SessionMode):
     def record_views(self) -> bool:
         """Never."""
         return False
+
+    @property
+    def primitives(self) -> Primitives:
+        """See `SessionMode.primitives`."""
+        return _cryptography()
+
+
+def _cryptography() -> Primitives:
+    """Return primitives; imported late, since only masked sessions need them."""
+    primitives: Primitives = importlib.import_module("psephos.agents.masking").Cryptography()
+    return primitives
 
 
 def draw_session_id() -> str:
