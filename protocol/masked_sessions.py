@@ -7,6 +7,7 @@ it says the same bytes, or nothing. So masks never cover two values.
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -16,8 +17,11 @@ import numpy as np
 from .arrays import IntArray
 from .errors import ConfigurationError, JournalError, MalformedMessageError, RemoteProtocolError, require
 from .masking import (
+    BOX_BYTES,
     KEY_BYTES,
+    SIGNATURE_BYTES,
     Boxes,
+    Confirmation,
     Confirmations,
     Keys,
     MaskingMove,
@@ -27,6 +31,7 @@ from .masking import (
     NeighborKeys,
     Primitives,
     Said,
+    Shares,
     Survivors,
 )
 from .messages import NIL, Charter, Report, Request, decode_payload, encode
@@ -35,7 +40,7 @@ from .roles import SERVER
 from .roster import Roster, SigningRoster
 from .sides import Party, SessionMode
 
-__all__ = ["PartyMasking", "ServerMasking", "party_masking", "server_masking"]
+__all__ = ["PartyMasking", "ServerMasking", "masked_sizes", "party_masking", "server_masking"]
 
 _HEARD: Final[Mapping[MaskingMove, Any]] = {
     MaskingMove.KEYS: SigningRoster,
@@ -245,6 +250,43 @@ def _heard(step: Step, request: Request) -> Any:
     if empty != NIL:
         raise MalformedMessageError(problem, sender=SERVER, role="client", message_type="Request")
     return decode_payload(told, msgspec.msgpack.Decoder(_HEARD[step.move]).decode, sender=SERVER, problem=problem)
+
+
+def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, int]]:
+    """Return for each step how many bytes all parties say in it, and all hear, where nobody leaves."""
+    number, key, seal = len(names), bytes(KEY_BYTES), bytes(BOX_BYTES)
+    signature, places = bytes(SIGNATURE_BYTES), range(number)
+    # All parties whose places take as many bytes say and hear as much of the others.
+    starts = [*(start for start in (0, 1 << 7, 1 << 8) if start < number), number]
+    boxes = [
+        (stop - start, _raw(Boxes(tuple((place, seal) for place in places if place != start))))
+        for start, stop in itertools.pairwise(starts)
+    ]
+    keys = Keys(key, key, signature)
+    heard = [
+        [(number, _raw(SigningRoster("0" * 64, tuple(names), (key,) * number)))],
+        [(number, _raw(NeighborKeys(tuple((place, keys) for place in places))))],
+        boxes,
+        [(number, _raw(Survivors(tuple(places))))],
+        [(number, _raw(Confirmations(tuple((place, signature) for place in places))))],
+    ]
+    said = [
+        [(number, _raw(keys))],
+        boxes,
+        [(number, phase.codec.encode(phase.least_report))],
+        [(number, _raw(Confirmation(signature)))],
+        [(number, _raw(Shares(tuple((place, key) for place in places))))],
+    ]
+    sizes: list[tuple[int, int]] = []
+    for step, (up, down) in enumerate(zip(said, heard, strict=True)):
+        asked = [(many, Request(step, NIL, told) if down is boxes else Request(step, told)) for many, told in down]
+        reported = [(many, Report(step, told)) for many, told in up]
+        sizes.append((_bytes_of(reported), _bytes_of(asked)))
+    return sizes
+
+
+def _bytes_of(messages: Sequence[tuple[int, Request | Report]]) -> int:
+    return sum(many * len(encode(message)) for many, message in messages)
 
 
 def server_masking(protocol: PhasedProtocol[Any, Any], roster: Roster, mode: SessionMode) -> ServerMasking | None:

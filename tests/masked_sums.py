@@ -100,7 +100,7 @@ class MaskedSession(Session):
         super().__init__(protocol, inputs, **given)
         noise = SimulatedNoise(7, session="keys")
         self.signers, keys = draw_signature_keys(noise, protocol=protocol.name, number=len(inputs))
-        self.roster = Roster(self.names, inputs.public, keys=keys)
+        self.roster = Roster(self.names, inputs.public, keys=keys, fingerprints=self.roster.fingerprints)
         self.charter = Charter(SESSION_ID, self.roster.digest)
 
     def mode(self, noise: NoiseSource | None = None) -> SessionMode:
@@ -112,11 +112,11 @@ class MaskedSession(Session):
         return Party(plain.name, plain.place, plain.row, sign=self.signers[plain.place], **given)
 
 
-def make_session(number: int = 4, *, seed: int = 0, kind: type[MaskedSession] = MaskedSession, **size: Any) -> Any:
-    """Return a session of so many parties, of whom place i holds 2^i."""
-    protocol = PrivateSum(Size(**size))
-    inputs = protocol.encode({"number": [1 << place for place in range(number)]})
-    return kind(protocol, inputs, seed=seed)
+def make_session(number: int = 4, *, threshold: int = 3, colluders: int = 0, **given: Any) -> MaskedSession:
+    """Return a session of so many parties, of whom place i holds 2^i, but for 2^20 at most."""
+    protocol = PrivateSum(Size(threshold=threshold, colluders=colluders))
+    inputs = protocol.encode({"number": [1 << place % 21 for place in range(number)]})
+    return MaskedSession(protocol, inputs, **given)
 
 
 def tally_of(session: Session, places: Sequence[int]) -> Tally:

@@ -29,6 +29,7 @@ from .primitives import KEY_BYTES, SIGNATURE_BYTES
 from .shamir import SHARE_BYTES
 
 __all__ = [
+    "BOX_BYTES",
     "MASKING",
     "Boxes",
     "Confirmation",
@@ -43,12 +44,12 @@ __all__ = [
     "Survivors",
 ]
 
-_BOX_BYTES: Final = 2 * SHARE_BYTES + 16
+BOX_BYTES: Final = 2 * SHARE_BYTES + 16
 _Place = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 _Key = Annotated[bytes, msgspec.Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
 _Signature = Annotated[bytes, msgspec.Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
 _Share = Annotated[bytes, msgspec.Meta(min_length=SHARE_BYTES, max_length=SHARE_BYTES)]
-_Box = Annotated[bytes, msgspec.Meta(min_length=_BOX_BYTES, max_length=_BOX_BYTES)]
+_Box = Annotated[bytes, msgspec.Meta(min_length=BOX_BYTES, max_length=BOX_BYTES)]
 _Residue = Annotated[int, msgspec.Meta(ge=-(2**63), lt=2**63)]
 
 
