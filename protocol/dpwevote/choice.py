@@ -120,7 +120,7 @@ def worst_variance_of(parameters: Parameters) -> float:
 
     Where weights are public, a partner of weight w adds w² times the variance that is told.
     """
-    if parameters.public_weights:
+    if parameters.public_weights and not parameters.kind.model.bounds_release:
         return max(debiased_variances(parameters.make_opinion_mechanism(), (0.0, 1.0)))
     return parameters.kind(parameters).worst_variance
 

@@ -197,6 +197,10 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
             needs_agents = record or turnout is not None
             scenario, many = _on_path(scenario, protocol, num_parties=len(parties.names), needs_agents=needs_agents)
         check_completed(protocol, table)
+        is_masked = protocol.masked_phase is not None
+        refuse(
+            is_masked and turnout, "trust", protocol.model.value, "another in a series: a masked vote has one roster"
+        )
         with parties.naming_lines():
             protocol.check_columns(parties.table)
             inputs = checked_inputs(protocol, protocol.encode(parties.table), num_parties=len(parties.names))
@@ -349,6 +353,8 @@ def with_adversaries(resolved: Local, *, away: Collection[str] = ()) -> Local:
     """Look up and check the adversaries of what is run; they may name parties of a series who are away."""
     tables, transport = resolved.scenario.adversary, resolved.scenario.transport
     roles: tuple[Role, ...] = ()
+    allowed = "left out: in a masked session there is no report to read, or to replace by one that means something"
+    refuse(resolved.protocol.masked_phase is not None and tables, "adversary", f"{len(tables)} given", allowed)
     if tables:
         names = (str(table.get("role")) for table in tables)
         plugins = (Plugin(f"role {name!r}", (find_adversary(name),)) for name in names)  # if one is to be blamed
