@@ -17,7 +17,9 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-__all__ = ["Cryptography", "signer_of"]
+from ..protocol.randomness import NoiseSource
+
+__all__ = ["Cryptography", "draw_signature_keys", "signer_of"]
 
 _NONCE: Final = bytes(12)
 _COUNTER_AND_NONCE: Final = bytes(16)
@@ -65,3 +67,15 @@ class Cryptography:
 def signer_of(private: bytes) -> Callable[[bytes], bytes]:
     """Return what signs by a private key of 32 bytes (Ed25519)."""
     return Ed25519PrivateKey.from_private_bytes(private).sign
+
+
+def draw_signature_keys(
+    noise: NoiseSource, *, protocol: str, number: int
+) -> tuple[list[Callable[[bytes], bytes]], list[bytes]]:
+    """Return keys for all parties of a session that one process runs: what signs by each, and the public ones.
+
+    Of a simulation they follow from its seed.
+    """
+    address = {"protocol": protocol, "phase": "keys of signatures"}
+    private = [Ed25519PrivateKey.from_private_bytes(noise.entropy(**address, place=place)) for place in range(number)]
+    return [key.sign for key in private], [key.public_key().public_bytes_raw() for key in private]

@@ -1,18 +1,23 @@
 """The two kinds of session, as types: a deployment cannot be built around simulated noise."""
 
 import dataclasses
+import importlib
 import secrets
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from ..protocol.errors import ConfigurationError
+from ..protocol.masking import Primitives
 from ..protocol.messages import NO_CHARTER, Charter
+from ..protocol.phases import PhasedProtocol
 from ..protocol.randomness import SimulatedNoise
+from ..protocol.roster import Roster
 from ..protocol.sides import SessionMode
 from .noise import SecureNoise
 
-__all__ = ["Deployment", "Mode", "Simulation", "draw_session_id"]
+__all__ = ["Deployment", "Mode", "Simulation", "draw_session_id", "with_keys"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +51,12 @@ class Simulation(SessionMode):
             object.__setattr__(self, "charter", own)
         super().__post_init__()
 
+    @property
+    def primitives(self) -> Primitives:
+        """See `SessionMode.primitives`."""
+        primitives: Primitives = _masking().Cryptography()
+        return primitives
+
 
 @dataclasses.dataclass(frozen=True)
 class Deployment(SessionMode):
@@ -75,10 +86,41 @@ class Deployment(SessionMode):
         """Never."""
         return False
 
+    @property
+    def primitives(self) -> Primitives:
+        """See `SessionMode.primitives`."""
+        primitives: Primitives = _masking().Cryptography()
+        return primitives
+
+
+def _masking() -> Any:
+    """Return `masking`, imported late: cryptography is heavy, and only masked sessions need it."""
+    return importlib.import_module("psephos.agents.masking")
+
 
 def draw_session_id() -> str:
     """Return 128 random bits in hexadecimal."""
     return secrets.token_hex(16)
+
+
+ModeT = TypeVar("ModeT", bound=SessionMode)
+
+
+def with_keys(
+    protocol: PhasedProtocol[Any, Any], roster: Roster, mode: ModeT
+) -> tuple[Roster, ModeT, Sequence[Callable[[bytes], bytes]]]:
+    """Return what a session is held by whose parties are all in this process: in a masked one keys are made for all.
+
+    Returns:
+        The roster, the mode with its digest, and what signs for each party; the first two as they are, and nothing,
+        where no phase is masked.
+    """
+    if protocol.masked_phase is None:
+        return roster, mode, ()
+    signers, keys = _masking().draw_signature_keys(mode.noise, protocol=protocol.name, number=len(roster))
+    roster = Roster(roster.names, roster.public, fingerprints=roster.fingerprints, keys=keys)
+    charter = msgspec.structs.replace(mode.charter, roster=roster.digest)
+    return roster, dataclasses.replace(mode, charter=charter), signers
 
 
 Mode: TypeAlias = Simulation | Deployment

@@ -115,6 +115,11 @@ class SecureNoise:
             raise ValueError(f"values must be in [{low}, {high}]")  # they are private: not shown
         return self._sampler(mechanism)(values)
 
+    def entropy(self, *, protocol: str, phase: str, place: int) -> bytes:
+        """Return the operating system's. See `NoiseSource.entropy`; the address is not used."""
+        del protocol, phase, place
+        return secrets.token_bytes(32)
+
     def check(self, mechanism: RowMechanism) -> None:
         """Make the mechanism's sampler. See `NoiseSource.check`."""
         self._sampler(mechanism)

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from .kept_reports import check_kept_names, check_values, has_changed, seal_of
+from .masked_sessions import PartyMasking
 from .messages import Report, Request
 from .phases import Phase, PhasedProtocol
 from .privacy import Charge, PrivacyLoss, Reservation
@@ -24,6 +25,9 @@ __all__ = ["Answers"]
 class Answers:
     """One party's answers.
 
+    Args:
+        masking: the party's part of a masked phase, if there is one.
+
     Attributes:
         given: the requests that have their answer, step by step.
 
@@ -32,9 +36,16 @@ class Answers:
         ValueError: a value is out of its mechanism's range.
     """
 
-    __slots__ = ("_noise", "_party", "_protocol", "given")
+    __slots__ = ("_masking", "_noise", "_party", "_protocol", "given")
 
-    def __init__(self, protocol: PhasedProtocol[Any, Any], party: Party, noise: NoiseSource) -> None:
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        party: Party,
+        noise: NoiseSource,
+        masking: PartyMasking | None = None,
+    ) -> None:
+        self._masking = masking
         self._protocol = protocol
         self._party = party
         self._noise = noise
@@ -76,16 +87,32 @@ class Answers:
         return [
             (step.phase, loss)
             for step in self._protocol.steps[len(self.given) :]
-            if step.phase.name not in self._party.kept
+            if step.is_charged and step.phase.name not in self._party.kept
             for loss in step.phase.losses_of(public)
         ]
 
     def answer(
         self, request: Request, public: Sequence[int], reservation: Reservation, *, session: str
     ) -> tuple[Report, list[Charge]]:
-        """Charge and draw the next step's report, or repeat an earlier session's; return it with what was charged."""
-        phase = self._protocol.steps[request.step].phase
+        """Charge and draw the next step's report, or repeat an earlier session's; return it with what was charged.
+
+        Raises:
+            RemoteProtocolError: of a masked phase, what the server asks cannot be right.
+        """
+        step = self._protocol.steps[request.step]
+        phase = step.phase
         charges: list[Charge] = []
+        if self._masking is not None:
+
+            def draw() -> Sequence[int]:
+                losses = phase.losses_of(public)
+                charges.extend(reservation.charge(loss, session=session, phase=phase.name) for loss in losses)
+                address = {"protocol": self._protocol.name, "phase": phase.name, "place": self._party.place}
+                return self._noise.randomize(phase.mechanism_of(public), self._party.row[phase.columns], **address)
+
+            report = Report(request.step, step.codec.encode(self._masking.answer(step, request, draw)))
+            self.given.append((request, report))
+            return report, charges
         if phase.name not in self._party.kept:
             charges = [reservation.charge(loss, session=session, phase=phase.name) for loss in phase.losses_of(public)]
             values = self._noise.randomize(

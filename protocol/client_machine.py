@@ -32,6 +32,7 @@ from .errors import (
     require,
 )
 from .faults import unexpected_message
+from .masked_sessions import party_masking
 from .messages import (
     NIL,
     Abort,
@@ -93,6 +94,7 @@ class ClientMachine:
         "_heard",
         "_is_durable",
         "_late_phase",
+        "_masking",
         "_mode",
         "_num_steps",
         "_party",
@@ -129,8 +131,9 @@ class ClientMachine:
         self._transcript = Transcript(
             session=mode.session, protocol=protocol.name, kind=kind._value_, num_steps=self._num_steps
         )
-        self._answers = Answers(protocol, party, mode.noise)
         self._is_durable = records is not None
+        self._masking = party_masking(protocol, party, mode, is_kept=self._is_durable)
+        self._answers = Answers(protocol, party, mode.noise, self._masking)
         self._acknowledged: dict[int, bytes] = {}
         self._has_reserved = False  # on record, by an earlier conversation
         self._heard: Left | None = None
@@ -141,6 +144,8 @@ class ClientMachine:
             self._answers.given.extend(past.answered)
             self._acknowledged.update(past.acknowledged)
             self._has_reserved, self._heard = past.has_reserved, past.heard
+            if self._masking is not None and past.heard is None:
+                self._masking.restore(past.answered, past.sealed)
 
     @property
     def state(self) -> State:
@@ -325,7 +330,10 @@ class ClientMachine:
             return self._blame(error)
         self._transcript.add(message)
         position.move(Move.REQUEST)
-        report, charges = self._answers.answer(message, self._public, self._reservation, session=self._mode.session)
+        try:
+            report, charges = self._answers.answer(message, self._public, self._reservation, session=self._mode.session)
+        except RemoteProtocolError as error:
+            return self._blame(error)
         position.move(Move.REPORT)
         effects: list[Effect] = [*map(Charged, charges), send((SERVER,), report, view=self._view)]
         if self._is_durable:
@@ -335,17 +343,23 @@ class ClientMachine:
                 report=encode(report),
                 entries=tuple(charge.entry for charge in charges),
                 kept=self._answers.remembered(message.step),
+                sealed=self._masking.sealed if self._masking is not None and not message.step else b"",
             )
             effects.insert(0, Keep(drawn))
         return effects
 
     def _check_payload(self, request: Request) -> None:
-        """Raise MalformedMessageError if a request carries anything but what the step before it announces."""
+        """Raise MalformedMessageError if a request carries anything but what the step before it announces.
+
+        What those of a masked phase carry is read by the party's part of it.
+        """
+        if self._masking is not None:
+            return
         decoder = None if not request.step else self._protocol.steps[request.step - 1].phase.outcome_decoder
         problem = f"{SERVER}'s request of phase {request.step} carries what nobody announces"
         if decoder is not None:
             decode_payload(request.payload, decoder.decode, sender=SERVER, problem=problem)
-        if request.own != NIL or (decoder is None and request.payload != NIL):  # no step has anything for one alone yet
+        if request.own != NIL or (decoder is None and request.payload != NIL):
             raise MalformedMessageError(problem, sender=SERVER, role="client", message_type="Request")
 
     def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:

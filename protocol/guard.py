@@ -16,6 +16,7 @@ kind, before a server begins with a roster or an array is charged.
 """
 
 import abc
+import dataclasses
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -423,32 +424,47 @@ class GuardedShare(Guarded):
     @property
     def event(self) -> PrivacyEvent:
         """What whoever sees the sum sees of one person's data: with fewer honest shares than planned, more."""
-        return self.of_all_parts(self.share.event_of_sum(self.num_values, honest=self.honest))
+        return self.event_within(self.share.sensitivity)
+
+    def event_within(self, sensitivity: int) -> PrivacyEvent:
+        """Return the same of a person whose rows are no farther apart than this, in l1 distance."""
+        share = dataclasses.replace(self.share, sensitivity=sensitivity)
+        return self.of_all_parts(share.event_of_sum(self.num_values, honest=self.honest))
+
+    def sensitivity_of(self, public: Sequence[int]) -> int:
+        """Return how far apart rows of this person are at most: as far as anybody's, unless overridden."""
+        del public
+        return self.share.sensitivity
 
     def check_largest(self) -> None:
-        self._refuse_shares((), [self.losses])
+        self._refuse_shares(self.event, [self.losses])
 
     def check_losses(self, public: Sequence[int]) -> None:
         drawn = self.mechanism_of(public)
         require(drawn == self.share, f"mechanism of phase {self.name!r}", drawn, f"{self.share}, whose loss is stated")
-        self._refuse_shares(public, [self.losses_of(public), self.losses])
+        own = dataclasses.replace(self.share, sensitivity=self.sensitivity_of(public))
+        self._refuse_shares(self.event_within(own.sensitivity), [self.losses_of(public), self.losses], public)
         if self.num_parts > 1:
             return
         rows = self.rows_of(public)
         rows = rows_to_try(self.protected_values_of(public)) if rows is None else rows
-        if strangers := _strangers(self.name, self.share, rows, np.ones((len(rows),) * 2, dtype=np.bool_)):
+        if strangers := _strangers(self.name, own, rows, np.ones((len(rows),) * 2, dtype=np.bool_)):
             raise strangers
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
         for places in self.kinds_of(public):
             alike = public[places]
             if len(alike):
-                self.check_losses(alike[0].tolist())
-                self._refuse_shares(alike[0].tolist(), [losses for _, _, losses in self.loss_groups(alike)])
+                row: list[int] = alike[0].tolist()
+                self.check_losses(row)
+                event = self.event_within(self.sensitivity_of(row))
+                self._refuse_shares(event, [losses for _, _, losses in self.loss_groups(alike)], row)
 
-    def _refuse_shares(self, public: Sequence[int], stated: Sequence[Sequence[PrivacyLoss]]) -> None:
+    def _refuse_shares(
+        self, event: PrivacyEvent, stated: Sequence[Sequence[PrivacyLoss]], public: Sequence[int] = ()
+    ) -> None:
         for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
-            self.refuse_below(PureAccountant.epsilon_of(self.event, relation), relation, stated, public)
+            self.refuse_below(PureAccountant.epsilon_of(event, relation), relation, stated, public)
 
 
 class _Realized(NamedTuple):

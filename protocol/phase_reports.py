@@ -14,8 +14,9 @@ import numpy as np
 from .arrays import IntArray
 from .errors import MalformedMessageError
 from .kept_reports import ReceivedReports
-from .messages import NIL, Release, Request, decode_payload
-from .phases import Draw, Phase, PhasedProtocol
+from .masked_sessions import ServerMasking
+from .messages import NIL, Release, Request, decode_payload, encode_payload
+from .phases import Draw, MaskedPhase, Phase, PhasedProtocol
 from .plugin_checks import checked_phase_outcome, checked_tally
 from .plugin_faults import blaming, reason_of
 from .population import draw_for_release, released_tally
@@ -65,20 +66,24 @@ class PhaseReports:
         public: their public rows; what parties choose of theirs is written into it as they join.
         draws: what the server draws noise by, where that is left to it.
         transcript: digests what everybody is told.
+        masking: the server's part of a masked phase, if there is one.
 
     Attributes:
         position: where the session stands.
         seats: the parties'.
         step: the number of the open step; -1 while the parties join.
-        request: what was asked as it opened.
+        request: what was asked as it opened, but for what is some party's own.
         payloads: those that count, as they came, for each step that was opened, by place.
-        closed: of each closed phase the places that count, in order, and their reports.
+        closed: of each closed phase the places that count, in order, and their reports; of a masked one none is known.
         tallies: what closed phases left.
     """
 
     __slots__ = (
         "_draws",
+        "_masking",
         "_open",
+        "_own",
+        "_payload",
         "_protocol",
         "_public",
         "_reads_rows",
@@ -101,8 +106,12 @@ class PhaseReports:
         public: IntArray,
         draws: Mapping[str, Draw],
         transcript: Transcript,
+        masking: ServerMasking | None = None,
     ) -> None:
         self._protocol = protocol
+        self._masking = masking
+        self._payload = NIL if masking is None else masking.payload  # what the next request carries
+        self._own: Mapping[int, msgspec.Raw] = {}  # of the open step's
         self.names = names
         self._public = public
         self._draws = draws
@@ -165,18 +174,31 @@ class PhaseReports:
         """Whether the server draws the noise of the open step's phase."""
         return self._open.phase.name in self._draws
 
-    def open_step(self, payload: msgspec.Raw, asked: Collection[Seat]) -> None:
+    def open_step(self, asked: Collection[Seat]) -> None:
         """Open the next step, of these who are asked, with what the step before it published."""
         self.position.move(SessionMove.OPEN_PHASE)
         self.step += 1
         self._open = self._protocol.steps[self.step]
         self.payloads.append({})
         self.seats.ask(asked)
-        self.request = Request(self.step, payload)
+        self.request = Request(self.step, self._payload)
+        self._own = {} if self._masking is None else self._masking.own
         self.transcript.add(self.request)
 
+    def requests_to(self, seats: Collection[Seat]) -> list[tuple[Request, Collection[Seat]]]:
+        """Return what these are asked in the open step: all the same, but where something is for one alone."""
+        if not self._own:
+            return [(self.request, seats)]
+        payload = self.request.payload
+        return [(Request(self.step, payload, self._own.get(seat.place, NIL)), [seat]) for seat in seats]
+
     def read(self, seat: Seat, payload: msgspec.Raw) -> Any:
-        """Return what a message of this seat's party answers in the open step; MalformedMessageError if nothing."""
+        """Return what a message of this seat's party answers in the open step.
+
+        Raises:
+            MalformedMessageError: nothing.
+            RemoteProtocolError: nothing that has a place in a masked phase.
+        """
         problem = f"{seat.party}'s report in phase {self._open.name!r} is not what the phase declares"
         values = decode_payload(payload, self._open.codec.decode, sender=seat.party, problem=problem)
         if self._reads_rows[self.step]:
@@ -187,6 +209,8 @@ class PhaseReports:
             except Exception as error:
                 reason = reason_of(error, is_private=self._protocol.keeps_words)
                 raise MalformedMessageError(f"{problem}: {reason}", sender=seat.party) from error
+        if self._masking is not None:
+            self._masking.receive(seat.place, values)
         return values
 
     def count(self, seat: Seat, payload: bytes) -> None:
@@ -203,15 +227,20 @@ class PhaseReports:
 
         Raises:
             PluginError: the protocol's own code fails (`plugin_checks`).
+            QuorumError, RemoteProtocolError: of a masked phase, nothing opens.
         """
         phase = self._open.phase
         self.seats.close()
-        tally = self._tally(phase, places)
+        tally = self._tally(phase, places) if self._masking is None else self._unmasked(phase, self._masking)
+        if tally is None:
+            return None  # the phase goes on
         if drawn is None:
             with blaming(self._protocol, f"release of phase {phase.name!r}"):
                 drawn = released_tally(phase, tally, self._draws.get(phase.name))
         self.tallies.append(drawn)
-        return checked_phase_outcome(self._protocol, phase, self.tallies)
+        outcome = checked_phase_outcome(self._protocol, phase, self.tallies)
+        self._payload = encode_payload(outcome)
+        return outcome
 
     def release(self, release: Release, hearing: Iterable[Seat]) -> None:
         """End the session with its result, which those are told who are there to hear it."""
@@ -224,6 +253,17 @@ class PhaseReports:
         """End the session without a result, and return the parties that are to be told."""
         self.position.move(SessionMove.ABORT)
         return self.seats.break_all()
+
+    def _unmasked(self, phase: Phase, masking: ServerMasking) -> Tally | None:
+        """Close a step of a masked phase; return the tally after the last, of all whose rows were added up."""
+        summed = masking.close()
+        self._payload = masking.payload
+        if summed is None or not isinstance(phase, MaskedPhase):
+            return None
+        order, total = summed
+        self.closed.append((order, np.empty((len(order), 0), dtype=np.int64)))
+        with blaming(self._protocol, f"tally of phase {phase.name!r}"):
+            return phase.tally_of_sum(total, self._public[order])
 
     def _tally(self, phase: Phase, places: Sequence[int]) -> Tally:
         """Tally the parties that have reported in every phase so far."""

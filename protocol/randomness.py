@@ -64,6 +64,10 @@ class NoiseSource(Protocol):
         """
         ...
 
+    def entropy(self, *, protocol: str, phase: str, place: int) -> bytes:
+        """Return 32 bytes, from which a party derives its secrets of a masked phase."""
+        ...
+
 
 def stream_key(*, seed: int, session: str, round_number: int, protocol: str, phase: str, purpose: str) -> int:
     """Return the 128-bit Philox key of one stream.
@@ -165,6 +169,11 @@ class SimulatedNoise:
         if reports.keys() >= {*values}:
             return [reports[value][at] for at, value in enumerate(values, row * width)]
         return mechanism.draw_row(values, block.uniforms[row].tolist())
+
+    def entropy(self, *, protocol: str, phase: str, place: int) -> bytes:
+        """Return what follows from the seed. See `NoiseSource.entropy`."""
+        key = self._stream_key(protocol=protocol, phase=phase, purpose="secrets")
+        return hashlib.blake2b(place.to_bytes(8, "big"), key=key.to_bytes(16, "big"), digest_size=32).digest()
 
     def _key(self, protocol: str, phase: str) -> int:
         key = self._keys.get((protocol, phase))

@@ -83,6 +83,7 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unkno
         report: the message that answers it, encoded.
         entries: the losses; none where the report is repeated from an earlier session.
         kept: beside a report that later sessions repeat.
+        sealed: beside the first answer in a masked phase: the root of the party's secrets, sealed by its key.
         at: when it was kept, in seconds since 1970 (UTC), rounded up: a machine has no clock, so its journal says so; 0
             where nobody does.
     """
@@ -93,6 +94,7 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unkno
     entries: tuple[LedgerEntry, ...]
     kept: Remembered | None = None
     at: Count = 0
+    sealed: bytes = b""
 
 
 class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unknown_fields=True, omit_defaults=True):

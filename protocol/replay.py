@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from .admission import Admission
-from .errors import JournalError, MalformedMessageError, QuorumError
-from .messages import Report, Request, decode, encode_payload
+from .errors import JournalError, QuorumError, RemoteProtocolError
+from .messages import Report, Request, decode
 from .phase_reports import PhaseReports
 from .phases import PhasedProtocol
 from .records import (
@@ -40,6 +40,7 @@ class ClientPast(msgspec.Struct, frozen=True):
         answered: the requests, step by step, each with its report.
         acknowledged: the steps whose report the server has said that it keeps, and by what it knows its word.
         has_reserved: whether there is room on the ledger for the session.
+        sealed: the root of its secrets in a masked phase, sealed.
         heard: how it ended, where the release was heard and is kept.
     """
 
@@ -47,6 +48,7 @@ class ClientPast(msgspec.Struct, frozen=True):
     acknowledged: Mapping[int, bytes] = {}
     has_reserved: bool = False
     heard: Left | None = None
+    sealed: bytes = b""
 
 
 def replay_client(
@@ -66,6 +68,7 @@ def replay_client(
     acknowledged: dict[int, bytes] = {}
     has_reserved = False
     heard: Left | None = None
+    sealed = b""
     for record in records:
         match record:
             case Reserved():
@@ -82,6 +85,7 @@ def replay_client(
                 if not request.step == report.step == record.step == len(answered):
                     raise JournalError(f"has a report of phase {record.step} where {len(answered)} is next")
                 answered.append((request, report))
+                sealed = sealed or record.sealed
             case Acknowledged(step):
                 acknowledged[step] = record.receipt
             case Left():
@@ -89,7 +93,7 @@ def replay_client(
                 heard = record if record.release else heard
     if len(answered) > len(protocol.steps):
         raise JournalError(f"has reports of {len(answered)} phases, and {protocol.name!r} fewer")
-    return ClientPast(tuple(answered), acknowledged, has_reserved, heard)
+    return ClientPast(tuple(answered), acknowledged, has_reserved, heard, sealed)
 
 
 def replay_server(
@@ -110,7 +114,7 @@ def replay_server(
                 case Chosen(place=place, chosen=chosen):
                     admission.choose(place, chosen)
                 case PhaseOpened():
-                    _reopen(record, phase_reports, outcome)
+                    _reopen(record, phase_reports)
                 case Accepted():
                     _recount(record, phase_reports)
                 case PhaseClosed():
@@ -118,12 +122,12 @@ def replay_server(
                     outcome = phase_reports.settle(record.places, drawn)
                 case Broken():
                     return QuorumError(**msgspec.structs.asdict(record))
-    except (LookupError, ValueError, TypeError, OverflowError, MalformedMessageError) as error:
+    except (LookupError, ValueError, TypeError, OverflowError, RemoteProtocolError) as error:
         raise JournalError(f"has a record that has no place in this session: {error}") from error
     return outcome
 
 
-def _reopen(record: PhaseOpened, phase_reports: PhaseReports, outcome: msgspec.Struct | None) -> None:
+def _reopen(record: PhaseOpened, phase_reports: PhaseReports) -> None:
     if record.step != phase_reports.step + 1:
         raise ValueError(f"phase {record.step} opens after phase {phase_reports.step}")
     asked = [phase_reports.seats.at(place) for place in record.places]
@@ -133,7 +137,7 @@ def _reopen(record: PhaseOpened, phase_reports: PhaseReports, outcome: msgspec.S
         if seat.state is State.NEW:
             seat.move(Move.HELLO)
             seat.move(Move.WELCOME)
-    phase_reports.open_step(encode_payload(outcome), asked)
+    phase_reports.open_step(asked)
 
 
 def _recount(record: Accepted, phase_reports: PhaseReports) -> None:

@@ -10,7 +10,26 @@ from .arrays import IntArray
 from .errors import ConfigurationError, StrangerError, quote, require
 from .roles import check_party_name
 
-__all__ = ["Roster"]
+__all__ = ["Roster", "SigningRoster"]
+
+
+class SigningRoster(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Who may take part in a masked session, and by which keys they sign: what every party of it knows.
+
+    Args:
+        others: the digest of what else is on the roster: fingerprints and public rows.
+        names: in order.
+        keys: their public keys of signatures (Ed25519).
+    """
+
+    others: str
+    names: tuple[str, ...]
+    keys: tuple[bytes, ...]
+
+    @property
+    def digest(self) -> str:
+        """The roster's: the SHA-256 of all of it, in hexadecimal."""
+        return hashlib.sha256(msgspec.msgpack.encode(self)).hexdigest()
 
 
 class Roster:
@@ -21,15 +40,24 @@ class Roster:
         public: int64, shape (n, public columns).
         fingerprints: of each party's certificate, the SHA-256 in hexadecimal; without them whoever knows a name may
             take its seat, which is right where nobody else can reach the server.
+        keys: the public key of signatures of each party (Ed25519), which masked sessions need.
 
     Raises:
         ConfigurationError: there is nobody, a name is taken twice or cannot name a party.
     """
 
-    def __init__(self, names: Sequence[str], public: IntArray, *, fingerprints: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        public: IntArray,
+        *,
+        fingerprints: Sequence[str] | None = None,
+        keys: Sequence[bytes] | None = None,
+    ) -> None:
         self.names = tuple(names)
         self.public = public
         self.fingerprints = None if fingerprints is None else tuple(fingerprints)
+        self.keys = None if keys is None else tuple(keys)
         self.places = {name: place for place, name in enumerate(self.names)}
         require(self.names, "roster", [], "at least one party")
         for name in self.names:
@@ -41,10 +69,24 @@ class Roster:
             raise ValueError(f"expected public rows for {len(self.names)} parties, got shape {public.shape}")
         if self.fingerprints is not None and len(self.fingerprints) != len(self.names):
             raise ValueError(f"expected {len(self.names)} fingerprints, got {len(self.fingerprints)}")
+        if self.keys is not None and len(self.keys) != len(self.names):
+            raise ValueError(f"expected {len(self.names)} keys, got {len(self.keys)}")
 
     @functools.cached_property
     def digest(self) -> str:
-        """The SHA-256, in hexadecimal, of names, fingerprints and public rows: two sides have one roster, or not."""
+        """The SHA-256, in hexadecimal, of names, fingerprints, public rows and keys: two sides have one roster, or not.
+
+        Where there are keys it is that of `signing`, by which a party checks what it is told of others.
+        """
+        return self._digest_without_keys if (signing := self.signing) is None else signing.digest
+
+    @functools.cached_property
+    def signing(self) -> SigningRoster | None:
+        """What every party of a masked session is told; None without keys."""
+        return None if self.keys is None else SigningRoster(self._digest_without_keys, self.names, self.keys)
+
+    @functools.cached_property
+    def _digest_without_keys(self) -> str:
         rows: list[list[int]] = self.public.tolist()
         return hashlib.sha256(msgspec.msgpack.encode([self.names, self.fingerprints, rows])).hexdigest()
 

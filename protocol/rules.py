@@ -25,7 +25,8 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     Args:
         deadline_seconds: > 0; the phase closes then with whoever has reported.
         quorum: how many reports it needs: a number of parties (an integer ≥ 1), or a share of the roster (a
-            float in (0, 1]); by default everybody, and nobody where it is private who reports.
+            float in (0, 1]); by default everybody, but nobody where it is private who reports, and in a masked phase
+            as many as have to take part.
 
     Raises:
         ConfigurationError: a value is out of range.
@@ -66,6 +67,12 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             return max(1, int(-(-(self.quorum * num_parties - 1e-9) // 1)))
         require(self.quorum <= num_parties, "quorum", self.quorum, f"at most the {num_parties} parties")
         return self.quorum
+
+
+def _least_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, int]:
+    """Return how many have to answer in each, whatever the rules say, but 0 where that is nobody."""
+    least = {step.name: step.least for step in protocol.steps}
+    return {JOIN: max(least.values()), **least}
 
 
 def names_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, bool]:
@@ -115,14 +122,19 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
             ConfigurationError: a step has the name of the time before the first one, a rule names no step, or it asks
                 for more parties than there are, or for any where it is private who reports.
         """
-        names = names_of(protocol)
+        names, least = names_of(protocol), _least_of(protocol)
         refuse(len(names) == len(protocol.steps), "phase", JOIN, "named otherwise")
         for name in sorted(self.phases):
             require(name in names, "rules", name, one_of(names, name))
         return tuple(
-            Wait(name, rules.deadline_seconds, rules.required(num_parties, hides_participation=is_hidden), is_hidden)
+            Wait(name, rules.deadline_seconds, max(quorum, least[name]), is_hidden)
             for name, is_hidden in names.items()
             for rules in [self.of(name)]
+            for quorum in [
+                0
+                if least[name] and rules.quorum is None
+                else rules.required(num_parties, hides_participation=is_hidden)
+            ]
         )
 
 

@@ -26,7 +26,6 @@ from .effects import Drop, Effect, Keep, Send, send
 from .errors import (
     JournalError,
     LocalProtocolError,
-    MalformedMessageError,
     QuorumError,
     RemoteProtocolError,
     SessionAborted,
@@ -34,6 +33,7 @@ from .errors import (
 )
 from .faults import conflicting_report, unexpected_message
 from .kept_reports import ReceivedReports, check_kept_names
+from .masked_sessions import server_masking
 from .messages import (
     MAX_GREETING_BYTES,
     MAX_MESSAGE_BYTES,
@@ -115,7 +115,12 @@ class ServerMachine:
         )
         transcript.add(self._admission.welcome)
         self._phase_reports = PhaseReports(
-            protocol, names=roster.names, public=self._admission.public, draws=draws, transcript=transcript
+            protocol,
+            names=roster.names,
+            public=self._admission.public,
+            draws=draws,
+            transcript=transcript,
+            masking=server_masking(protocol, roster, mode),
         )
         self._seats = self._phase_reports.seats
         self._flow = SessionFlow(
@@ -196,7 +201,7 @@ class ServerMachine:
         if isinstance(outcome, QuorumError):
             return self._flow.end(outcome)
         if isinstance(self._records[-1], PhaseClosed):
-            return self._flow.follow(outcome)
+            return self._flow.follow()
         return [self._flow.deadline, *self._flow.close_if_complete()]
 
     def answer(self, inquiry: Inquiry, *, fingerprint: str = "") -> Terms:
@@ -355,7 +360,7 @@ class ServerMachine:
         if self._kept:
             effects += self._tell_of_kept(seat)
         if seat.state is State.ASKED:
-            effects.append(self._send(seat, self._phase_reports.request))
+            effects += self._flow.ask([seat])
         elif not self._seats.num_awaited:
             effects += self._flow.close_if_complete()
         return effects
@@ -366,7 +371,7 @@ class ServerMachine:
         effects: list[Effect] = [self._send(seat, self._admission.welcome_of(seat.place))]
         effects += self._acknowledge(seat) if seat.num_reports else self._tell_of_kept(seat)
         if seat.state is State.ASKED:
-            effects.append(self._send(seat, self._phase_reports.request))
+            effects += self._flow.ask([seat])
         elif seat.state is State.FINISHED and (releases := self._flow.releases) is not None:
             effects.append(self._send(seat, releases.to(seat.party)))
         return effects
@@ -400,7 +405,7 @@ class ServerMachine:
             return self._drop(seat, self._unexpected(seat, message))
         try:
             values = phase_reports.read(seat, message.payload)
-        except MalformedMessageError as error:
+        except RemoteProtocolError as error:
             error.role, error.state, error.message_type = "server", seat.state.value, "Report"
             return self._drop(seat, error)
         phase = self._protocol.steps[message.step].phase

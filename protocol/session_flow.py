@@ -5,14 +5,14 @@ ends, and both sides name the missing parties. Where it is private who takes par
 What is decided is kept before anybody is told.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from .effects import Closed, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline, send
 from .errors import LocalProtocolError, PsephosError, QuorumError, RemoteProtocolError
-from .messages import NIL, Abort, Message, Release, encode, encode_payload
+from .messages import Abort, Message, Release, encode, encode_payload
 from .phase_reports import PhaseReports
 from .phases import PhasedProtocol
 from .plugin_checks import checked_outcome, checked_own_outcomes
@@ -171,7 +171,7 @@ class SessionFlow:
             return self._abort(len(present), present)
         counts = (None, None) if wait.is_hidden else (len(present), len(phase_reports.names) - len(present))
         if phase_reports.step < 0:
-            return [Closed(wait.name, *counts, None), *self._open_next(NIL)]
+            return [Closed(wait.name, *counts, None), *self._open_next()]
         step, places = phase_reports.step, sorted(present)
         try:
             outcome = phase_reports.settle(places)
@@ -181,22 +181,22 @@ class SessionFlow:
         if self._is_durable:
             drawn = KeptTally.of(phase_reports.tallies[-1]) if phase_reports.draws_noise else None
             effects.insert(0, Keep(PhaseClosed(step, tuple(places), drawn)))
-        return [*effects, *self.follow(outcome)]
+        return [*effects, *self.follow()]
 
-    def follow(self, outcome: msgspec.Struct | None) -> list[Effect]:
-        """Open the next step, or release after the last; `outcome` is what the step published that has closed."""
+    def follow(self) -> list[Effect]:
+        """Open the next step, with what the one published that has closed; or release after the last."""
         if self._phase_reports.step + 1 == len(self._protocol.steps):
             return self._release()
-        return self._open_next(encode_payload(outcome))
+        return self._open_next()
 
     def end(self, error: PsephosError, *, told: PsephosError | None = None) -> list[Effect]:
         """End the session with an error, on every side; clients may be told another one."""
         return [self._send(self._phase_reports.abort(), Abort.because(told or error)), Fail(error)]
 
-    def _open_next(self, payload: msgspec.Raw) -> list[Effect]:
+    def _open_next(self) -> list[Effect]:
         phase_reports, before = self._phase_reports, self.wait
         asked = phase_reports.seats.able_to(Move.REQUEST)
-        phase_reports.open_step(payload, asked)
+        phase_reports.open_step(asked)
         wait, places = self.wait, tuple([seat.place for seat in asked])
         if len(asked) < wait.quorum:  # nobody shall pay for a step that cannot reach its quorum
             return self._abort(0, set(places))
@@ -206,8 +206,13 @@ class SessionFlow:
             *([Keep(PhaseOpened(phase_reports.step, places))] if self._is_durable else []),
             Opened(wait.name, num_asked),
             self.deadline,
-            self._send([seat.party for seat in asked], phase_reports.request),
+            *self.ask(asked),
         ]
+
+    def ask(self, seats: Collection[Seat]) -> list[Effect]:
+        """Ask these parties what the open step asks."""
+        asked = self._phase_reports.requests_to(seats)
+        return [self._send([seat.party for seat in some], request) for request, some in asked]
 
     def _release(self) -> list[Effect]:
         phase_reports = self._phase_reports

@@ -5,10 +5,11 @@ Whoever takes part passes these on whole, from an agent to its machine and on to
 
 import dataclasses
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from .kept_reports import KeptReport
+from .masking import Primitives
 from .messages import NO_CHARTER, Charter
 from .privacy import Ledger
 from .randomness import NoiseSource
@@ -38,6 +39,11 @@ class SessionMode:
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", self.noise.kind)
 
+    @property
+    def primitives(self) -> Primitives | None:
+        """Of cryptography, for masked phases; None unless agents bring them."""
+        return None
+
 
 class Party:
     """One party of a session: who it is, and what it holds. All but its name, its place and its public row is private.
@@ -50,14 +56,16 @@ class Party:
             of it, at its end, leaves with the Hello.
         ledger: where its losses are charged; by default one of its own, without a budget.
         kept: its reports of earlier sessions, by the names of phases that keep theirs.
-        secret: tells a party that comes back to a scope whether its values are still the same; from nobody else.
+        secret: tells a party that comes back to a scope whether its values are still the same, and seals what records
+            of a masked phase may not tell; from nobody else.
+        sign: signs by the key that the roster has for the party, in masked phases.
 
     Raises:
         ConfigurationError: the name cannot name a party.
         TypeError: a value is no integer.
     """
 
-    __slots__ = ("kept", "ledger", "name", "place", "public", "row", "secret")
+    __slots__ = ("kept", "ledger", "name", "place", "public", "row", "secret", "sign")
 
     def __init__(
         self,
@@ -69,6 +77,7 @@ class Party:
         ledger: Ledger | None = None,
         kept: Mapping[str, KeptReport] | None = None,
         secret: bytes = b"",
+        sign: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self.name: Final = check_party_name(name)
         self.place: Final = place
@@ -78,3 +87,4 @@ class Party:
         self.ledger: Final = Ledger(name) if ledger is None else ledger
         self.kept: Final = kept or {}
         self.secret: Final = secret
+        self.sign: Final = sign

@@ -15,6 +15,7 @@ import numpy as np
 
 from .arrays import IntArray
 from .integers import bytes_of
+from .masked_sessions import masked_sizes
 from .messages import (
     NIL,
     Acknowledgement,
@@ -129,8 +130,10 @@ class ExpectedTraffic:
             self._number,
             self._number * (welcome + header) + int(bytes_of(public).sum()),
         ]
+        phase = protocol.masked_phase
+        self._masked = None if phase is None else masked_sizes(phase, names)
         self._reports = [
-            len(encode(Report(number, step.codec.encode(step.phase.least_report))))
+            0 if step.move else len(encode(Report(number, step.codec.encode(step.phase.least_report))))
             for number, step in enumerate(protocol.steps)
         ]
 
@@ -141,7 +144,9 @@ class ExpectedTraffic:
         number, protocol = self._number, self._protocol
         counts = [self._join]
         payload = NIL
-        for place, (step, report) in enumerate(zip(protocol.steps, self._reports, strict=True)):
+        counts += [[number, up, number, down] for up, down in self._masked or ()]
+        steps = () if self._masked else zip(protocol.steps, self._reports, strict=True)
+        for place, (step, report) in enumerate(steps):
             request = len(encode(Request(place, payload)))
             counts.append([number, number * report, number, number * request])
             if place + 1 < len(protocol.steps):

@@ -67,6 +67,10 @@ class CountingNoise:
         self.draws.append((phase, place))
         return self._noise.randomize(mechanism, values, protocol=protocol, phase=phase, place=place)
 
+    def entropy(self, *, protocol: str, phase: str, place: int) -> bytes:
+        """Return what the simulation's noise returns."""
+        return self._noise.entropy(protocol=protocol, phase=phase, place=place)
+
 
 class Session:
     """All that defines a session, and makers of its machines.

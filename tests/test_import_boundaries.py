@@ -106,6 +106,7 @@ ORDER = (
     "faults",
     "population",
     "roster",
+    "masked_sessions",
     "rules",
     "traffic",
     "admission",

@@ -11,6 +11,7 @@ import hashlib
 import secrets
 import ssl
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,7 @@ __all__ = [
     "make_identity",
     "make_signature_key",
     "read_certificate",
+    "read_signature_key",
 ]
 
 VALID_DAYS: Final = 365
@@ -124,6 +126,17 @@ def make_signature_key() -> tuple[bytes, bytes]:
     key = ed25519.Ed25519PrivateKey.generate()
     own = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return own, key.public_key().public_bytes_raw()
+
+
+def read_signature_key(pem: bytes) -> Callable[[bytes], bytes]:
+    """Return what signs by a private key that `make_signature_key` made; ValueError for anything else."""
+    try:
+        key = serialization.load_pem_private_key(pem, password=None)
+    except (TypeError, UnsupportedAlgorithm) as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
+        raise ValueError("it is no Ed25519 key")  # noqa: TRY004  a file's content, and no argument's type
+    return key.sign
 
 
 def read_certificate(text: str) -> tuple[bytes, dt.datetime]:

@@ -20,11 +20,12 @@ beside the greatest weight where that unit is too small. The sensitivity is that
 Source: Dwork, McSherry, Nissim and Smith (2006), and the discrete law of `mechanisms.discrete_laplace`.
 """
 
+import abc
 import functools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -44,7 +45,7 @@ from .variant import Holdings, Offer, Sums, Variant
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["CentralSums", "CentralVariant", "CentralVotes", "PublicWeightVotes", "share_of"]
+__all__ = ["CentralSums", "CentralVariant", "CentralVotes", "PricedByWeight", "PublicWeightVotes", "share_of"]
 
 _PHASE: Final = "votes"
 _LAW: Final = "discrete Laplace noise on sums"
@@ -74,7 +75,7 @@ class CentralSums:
         deviation: the most by which a part of a margin is off, in units of weight.
     """
 
-    def __init__(self, parameters: "Parameters") -> None:
+    def __init__(self, parameters: "Parameters", *, most_scale: int = _MOST_SCALE) -> None:
         self._num_candidates = len(parameters.candidates)
         self._public = parameters.public_weights
         share = share_of(parameters)
@@ -83,7 +84,7 @@ class CentralSums:
         beside, share = (Fraction(0), Fraction(0)) if self._public else (min(share, 1 - share), share)
         exact = [[weight * (opinion - share) for opinion in (0, 1)] for weight in weights]
         self.step = unit_of(number for pair in exact for number in pair)
-        most = min(_MOST_STEPS, math.floor(_MOST_SCALE * min(parameters.epsilon, 1.0)))
+        most = min(_MOST_STEPS, math.floor(most_scale * min(parameters.epsilon, 1.0)))
         if weights[-1] / self.step > most:
             self.step = Fraction(power_of_two_above(float(weights[-1] / most)))
         steps = [[math.floor(number / self.step + Fraction(1, 2)) for number in pair] for pair in exact]
@@ -121,9 +122,13 @@ class CentralSums:
 
     def sums_of(self, places: IntArray, opinions: IntArray) -> IntArray:
         """Return what partners of these weights and opinions add up to: margins, then the number beside them."""
+        return exact_column_sums(self.rows_of(places, opinions))
+
+    def rows_of(self, places: IntArray, opinions: IntArray) -> IntArray:
+        """Return what each of them adds."""
         votes = self.margins[places[:, None], opinions]
         beside = self.totals[places][:, None] if len(self.totals) else np.empty((len(places), 0), dtype=np.int64)
-        return exact_column_sums(np.hstack([votes, beside]))
+        return np.hstack([votes, beside])
 
 
 class CentralVotes(CentralPhase):
@@ -171,15 +176,20 @@ class CentralVotes(CentralPhase):
         return Tally(len(reports), self.sums.sums_of(reports[:, 0], reports[:, 1:]))
 
 
-class PublicWeightVotes(CentralVotes):
-    """The same where weights are public: partners show their opinions.
-
-    The tally has each candidate's support, in steps, then how many of the reporters have each weight of the set.
+class PricedByWeight(Phase):
+    """A phase whose partners' weights are public, and set the price.
 
     Privacy:
         Who reports is public, and so are the numbers by weight, which have no noise: neighbors differ in one partner's
         opinions. A partner of weight w pays ε·w/w_max for each candidate.
     """
+
+    _parameters: "Parameters"
+
+    @property
+    @abc.abstractmethod
+    def _loss_of_weight(self) -> Sequence[PrivacyLoss]:
+        """Of each weight of the set."""
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return what a partner of this weight pays. See `Phase.losses_of`."""
@@ -187,7 +197,7 @@ class PublicWeightVotes(CentralVotes):
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
         """Group partners by their weight. See `Phase.loss_groups`."""
-        numbers: list[int] = np.bincount(public[:, 1], minlength=self._num_weights).tolist()
+        numbers: list[int] = self.numbers_of(public).tolist()
         present = [place for place, number in enumerate(numbers) if number]
         if not present:
             return [("", 0, self.losses)]
@@ -200,6 +210,20 @@ class PublicWeightVotes(CentralVotes):
             for place in present
         ]
 
+    def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
+        return [np.flatnonzero(public[:, 1] == place) for place in np.unique(public[:, 1])]
+
+    def numbers_of(self, public: IntArray) -> IntArray:
+        """Return how many of these partners have each weight of the set."""
+        return np.bincount(public[:, 1], minlength=len(self._parameters.weights)).astype(np.int64)
+
+
+class PublicWeightVotes(PricedByWeight, CentralVotes):
+    """The same where weights are public: partners show their opinions.
+
+    The tally has each candidate's support, in steps, then how many of the reporters have each weight of the set.
+    """
+
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
         """Return what the sums tell of a partner of this weight. See `CentralPhase.release_event_of`."""
         return self._loss_of_weight[public[1]].event
@@ -210,12 +234,9 @@ class PublicWeightVotes(CentralVotes):
         sensitivities = map(self.sums.sensitivity_of, range(self._num_weights))
         return [self._loss_for(PureMechanism(epsilon=sensitivity / scale)) for sensitivity in sensitivities]
 
-    def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
-        return [np.flatnonzero(public[:, 1] == place) for place in np.unique(public[:, 1])]
-
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        numbers = np.bincount(public[:, 1], minlength=self._num_weights).astype(np.int64)
-        return Tally(len(reports), np.concatenate([self.sums.sums_of(public[:, 1], reports), numbers]))
+        sums = self.sums.sums_of(public[:, 1], reports)
+        return Tally(len(reports), np.concatenate([sums, self.numbers_of(public)]))
 
 
 class CentralVariant(Variant):
@@ -227,12 +248,11 @@ class CentralVariant(Variant):
     has_one_price: ClassVar[bool] = True
     takes_groups: ClassVar[bool] = False
 
-    def __init__(self, parameters: "Parameters") -> None:
+    def __init__(self, parameters: "Parameters", *, most_scale: int = _MOST_SCALE) -> None:
         super().__init__(parameters)
-        self.central_sums = CentralSums(parameters)
+        self.central_sums = CentralSums(parameters, most_scale=most_scale)
         self._share = share_of(parameters)
         self._fixed_quota = Fraction(str(parameters.quota or 0))
-        self._error = math.sqrt(self.central_sums.mechanism.noise_variance)
 
     @classmethod
     def offer_of(cls, parameters: "Parameters") -> Offer | None:
@@ -314,7 +334,7 @@ class CentralVariant(Variant):
         if not self._tells_total:
             return Fraction(0), 0.0
         unit = self.central_sums.step / self.central_sums.total_share
-        return int(tally.totals[-1]) * unit, self._error * float(unit)
+        return int(tally.totals[-1]) * unit, self.error_in_steps(tally.num_reports) * float(unit)
 
     def _quota(self, total: Fraction) -> Fraction:
         return self._fixed_quota if self._parameters.quota is not None else self._share * total
@@ -332,7 +352,7 @@ class CentralVariant(Variant):
         step, count = self.central_sums.step, tally.num_reports
         steps = int(tally.totals[number])
         held = self._held_against(tally)
-        margin = Estimate(float(steps * step - held), self._error * float(step))
+        margin = Estimate(float(steps * step - held), self.error_in_steps(count) * float(step))
         quota = support = None
         if self.tells_support:
             total, error = self._total(tally)
@@ -343,17 +363,30 @@ class CentralVariant(Variant):
             electorate = self.public_electorate(self._numbers_by_weight(tally))
         else:
             electorate = self.private_electorate(count, num_voting=count)
-        scale = self.central_sums.mechanism.scale * float(step)
-        return Sums(
-            support, quota, margin, margin, self._verdict_on(steps, held, count), electorate, laplace_scale=scale
-        )
+        verdict = self._verdict_on(steps, held, count)
+        return Sums(support, quota, margin, margin, verdict, electorate, **self.noise_law(count))
+
+    def error_in_steps(self, num_partners: int) -> float:
+        """Return the standard error of a sum of so many partners' votes, in steps."""
+        del num_partners
+        return math.sqrt(self.central_sums.mechanism.noise_variance)
+
+    def reach_in_steps(self, num_partners: int) -> int:
+        """Return the least noise of such a sum, in steps, that is reached as often as the level at most."""
+        del num_partners
+        return self.central_sums.mechanism.reach_of(self._parameters.level)
+
+    def noise_law(self, num_partners: int) -> dict[str, Any]:
+        """Return what `Sums` says of the law of that noise."""
+        del num_partners
+        return {"laplace_scale": self.central_sums.mechanism.scale * float(self.central_sums.step)}
 
     def reach(self, numbers: Sequence[int]) -> float:
         """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.
 
         `numbers` are those of partners by weight, or of all; the noise does not grow with them.
         """
-        steps = self.central_sums.mechanism.reach_of(self._parameters.level)
+        steps = self.reach_in_steps(sum(numbers))
         return steps * float(self.central_sums.step) + self.bias_bound(sum(numbers))
 
     def _held_against(self, tally: Tally) -> Fraction:
@@ -366,7 +399,7 @@ class CentralVariant(Variant):
         """Return the verdict on a noisy sum, by the noise's exact law: wrong with probability `level` at most."""
         level, step = self._parameters.level, self.central_sums.step
         off = num_partners * self.central_sums.deviation
-        reach = self.central_sums.mechanism.reach_of(level)
+        reach = self.reach_in_steps(num_partners)
         # The greatest sum whose candidate may have to fail, and the least whose may have to pass.
         failing, passing = (held + off) / step, (held - off) / step
         if self._parameters.passes == "at_least":

@@ -47,7 +47,7 @@ def make_offers(parameters: Parameters, *, is_quick: bool = False) -> tuple[Offe
         is_quick: whether it is missing as well where it takes more than half a second.
     """
     takes_long = is_quick and _takes_long(signed_weights(parameters), parameters.epsilon)
-    local = (kind for kind in VARIANTS.values() if not kind.model.trusts_server)
+    local = (kind for kind in VARIANTS.values() if not kind.model.bounds_release)
     kinds = (kind for kind in local if not (takes_long and kind is OptimalVariant))
     return tuple(offer for kind in kinds if (offer := kind.offer_of(parameters)) is not None)
 
@@ -120,7 +120,7 @@ def worst_variance_of(parameters: Parameters) -> float:
 
     Where weights are public, a partner of weight w adds w² times the variance that is told.
     """
-    if parameters.public_weights:
+    if parameters.public_weights and not parameters.kind.model.bounds_release:
         return max(debiased_variances(parameters.make_opinion_mechanism(), (0.0, 1.0)))
     return parameters.kind(parameters).worst_variance
 

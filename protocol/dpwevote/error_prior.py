@@ -20,8 +20,10 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
+import numpy as np
 import scipy as sp
 
+from ..arrays import FloatArray
 from ..elementary import exp, ln, normal_tail, square
 from ..estimators import Estimate
 
@@ -69,7 +71,13 @@ def threshold_of(margin: Fraction, unit: Fraction, *, tie_passes: bool) -> Fract
 
 
 def error_probability(
-    margin: Estimate, electorate: Electorate, *, prior: ErrorPrior, passed: bool, laplace_scale: float = 0.0
+    margin: Estimate,
+    electorate: Electorate,
+    *,
+    prior: ErrorPrior,
+    passed: bool,
+    laplace_scale: float = 0.0,
+    masses: FloatArray | None = None,
 ) -> float:
     """Return the probability that a decision is wrong, by an unbiased estimate of the margin.
 
@@ -80,7 +88,9 @@ def error_probability(
         electorate: which margins are possible.
         prior: of margins.
         passed: the decision.
-        laplace_scale: of the estimate's noise, where that has Laplace's law; 0 for a normal one.
+        laplace_scale: of the estimate's noise, where that has Laplace's law; else the step of `masses`; 0 for a normal
+            one.
+        masses: of the noise, where it has a law of its own: of 0, 1, … steps; it is symmetric.
     """
     error, threshold = margin.standard_error, electorate.threshold
     low, high = electorate.least, electorate.greatest
@@ -88,7 +98,10 @@ def error_probability(
         known = margin.value if low < high else low
         return 0.0 if passed == (known > threshold) else 1.0
     value = min(max(margin.value, low - _FURTHEST * error), high + _FURTHEST * error)
-    noise = _LaplaceNoise(value, laplace_scale) if laplace_scale else _NormalNoise(value, error)
+    if masses is not None:
+        noise: _Noise = _OwnNoise(value, laplace_scale, masses)
+    else:
+        noise = _LaplaceNoise(value, laplace_scale) if laplace_scale else _NormalNoise(value, error)
     possible = noise.between(low, high)
     between = min(max(threshold, low), high)
     of_uniform = (noise.between(low, between) if passed else noise.between(between, high)) / possible
@@ -161,6 +174,30 @@ class _LaplaceNoise(_Noise):
         total = math.fsum(size for _, size in sizes)
         wrong = math.fsum(size for fails, size in sizes if fails is passed)
         return exp(greatest + ln(total)) / (2 * self._size), wrong / total
+
+
+class _OwnNoise(_Noise):
+    """Noise of whole steps, each spread evenly over one."""
+
+    def __init__(self, value: float, size: float, masses: FloatArray) -> None:
+        super().__init__(value, size)
+        both = np.concatenate([masses[:0:-1], masses])
+        self._noise = np.arange(1 - len(masses), len(masses)) * size
+        self._masses = both / math.fsum(both.tolist())
+
+    def between(self, low: float, high: float) -> float:
+        margins = self._value - self._noise
+        within = np.clip((np.minimum(high, margins + self._size / 2) - low) / self._size, 0.0, 1.0)
+        within = np.minimum(within, np.clip((high - margins + self._size / 2) / self._size, 0.0, 1.0))
+        return math.fsum((within * self._masses).tolist())
+
+    def of_coins(self, center: float, spread: float, threshold: float, *, passed: bool) -> tuple[float, float]:
+        margins = self._value - self._noise
+        logs = (margins - center) * (margins - center) / (-2 * spread * ln(2.0))
+        greatest = float(logs.max())
+        joint = self._masses * sp.special.exp2(logs - greatest)
+        total, wrong = (math.fsum(some.tolist()) for some in (joint, joint[(margins < threshold) == passed]))
+        return exp(greatest * ln(2.0)) * total / math.sqrt(2 * math.pi * spread), wrong / total
 
 
 def _log_normal_between(low: float, high: float) -> float:

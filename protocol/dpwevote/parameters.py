@@ -16,12 +16,15 @@ from .central import CentralVariant
 from .error_prior import ErrorPrior
 from .finite import JointVariant, PrintedVariant
 from .laplace import LaplaceVariant
+from .masked import MaskedVariant, check_sizes
 from .signed import OptimalVariant, SignedResponseVariant, SignedVariant, TwoPointVariant
 from .variant import Variant
 
 __all__ = ["DEFAULT_EPSILON", "LEFT_OUT", "VARIANTS", "Parameters", "VariantName"]
 
-VariantName: TypeAlias = Literal["joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "central", "auto"]
+VariantName: TypeAlias = Literal[
+    "joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "central", "masked", "auto"
+]
 VARIANTS: Final[Mapping[VariantName, type[Variant]]] = {
     kind.name: kind
     for kind in (
@@ -32,6 +35,7 @@ VARIANTS: Final[Mapping[VariantName, type[Variant]]] = {
         SignedResponseVariant,
         OptimalVariant,
         CentralVariant,
+        MaskedVariant,
     )
 }
 """By name; "auto" is one of those that trust nobody."""
@@ -61,14 +65,16 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             weight is a group of its own. A group stands for its members by their mean (reading W7).
         public_weights: weights are known to everybody, nothing is spent on them, and only opinions are reported.
         variant: which reports and which estimate (see the package). A session of "auto" is one of the variant that has
-            the least worst-case variance at the same price in all, and trusts nobody; in "central" the server is.
+            the least worst-case variance at the same price in all, and trusts nobody; in "central" the server is; in
+            "masked" nobody is, and the server learns a noisy sum alone.
         prior: what "optimal" averages its variance over: "uniform", or a share for each signed weight in increasing
             order; by default it has the least variance in the worst case.
         epsilon: the paper's ε, the price of one candidate with its weight; in nats. Beside a matrix it is left out, and
             becomes the sum of both.
         epsilon_weight: what a weight report costs; by default ε/2, and 0 where weights are public.
         epsilon_opinion: what an opinion report costs; by default ε/2, and ε where weights are public. Both are left out
-            in variants that report signed weights, in "central", in "auto", and beside a matrix for the same report.
+            in variants that report signed weights, in "central", "masked" and "auto", and beside a matrix for the same
+            report.
         weight_matrix: the probabilities by which weights are reported in place of k-RR's: a row for each true group,
             a column for each reported one, as `mechanisms.own_matrix` reads them. Its loss is its own.
         opinion_matrix: the same of opinions: rows for a true "no" and a true "yes", columns likewise.
@@ -79,6 +85,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         level: of the verdict on each candidate: the greatest probability that it is wrong, whatever the truth is.
         error_prior: under which the probability of an error is meant (see `error_prior`): by default "mixed" for the
             majority, of which alone it can be, and "uniform" for other quotas.
+        threshold: of "masked", T: so many partners take part to the end, or nothing is released. Both are on the wire
+            only where they are given.
+        colluders: of "masked", c: so many partners at most are in league with the server.
         game: the weighted game that the vote is one of (the paper's Section 4.1): a partner draws its weight's report
             in the game's first vote, and repeats it in later ones, which cost their opinions alone. Weights, groups,
             ε_weight and the kind of report are those of the whole game. On the wire only where it is given.
@@ -104,6 +113,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     quota_fraction: float | None = None
     passes: Literal["at_least", "more_than"] = "at_least"
     weight_collection: Literal["once", "per_candidate"] = "once"
+    threshold: int | msgspec.UnsetType = msgspec.UNSET
+    colluders: int | msgspec.UnsetType = msgspec.UNSET
     game: str | msgspec.UnsetType = msgspec.UNSET
     project_counts: bool = False
     level: float = DEFAULT_LEVEL
@@ -117,6 +128,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_game()
         self._check_losses()
         self._check_quota()
+        check_sizes(self)
         check_level(self.level)
         allowed = "'uniform', since the quota is not half of all weight and fair coins say nothing about other quotas"
         refuse(self.error_prior == "mixed" and not self.is_majority, "error_prior", self.error_prior, allowed)
@@ -124,7 +136,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def as_variant(self, variant: VariantName, **others: Any) -> Self:
         """Return the same vote by another variant, without what only some variants have, but for what is given."""
         only_some = dict.fromkeys(("prior", "epsilon_weight", "epsilon_opinion"))
-        only_some |= dict.fromkeys(("weight_matrix", "opinion_matrix", "game"), msgspec.UNSET)
+        only_some |= dict.fromkeys(("weight_matrix", "opinion_matrix", "game", "threshold", "colluders"), msgspec.UNSET)
         only_some |= {"weight_collection": "once", "project_counts": False}
         return msgspec.structs.replace(self, variant=variant, **(only_some | others))
 

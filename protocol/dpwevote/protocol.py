@@ -32,7 +32,7 @@ _NO_WORDS: Final[Mapping[str, float]] = MappingProxyType({})
 
 
 class DPWeVote(PhasedProtocol[Parameters, Outcome]):
-    """Weighted yes/no voting under differential privacy: local, or central where the server is trusted.
+    """Weighted yes/no voting under differential privacy: local, distributed, or central where the server is trusted.
 
     Args:
         parameters: the session's; those of variant "auto" become those of the variant that is chosen.
@@ -43,7 +43,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         holds; against all others colluding. Claimed and proven agree (reading W5). T votes of one game are
         (ε_weight + T·k·ε_opinion)-LDP in all, since the weight's report is drawn in the first and repeated in the
         others: these are a function of what the first one told, and of T independent draws for opinions. In variant
-        "central" kε-DP of the release, against whoever sees that; the server sees all votes.
+        "central" kε-DP of the release, against whoever sees that; the server sees all votes. In variant "masked" kε-DP
+        against the server and as many partners with it as `colluders` says (`phases.MaskedPhase`).
 
     Source:
         Yan, Liu and Liu (2018), Sections 4.1 to 4.5; readings W1 to W8.
@@ -57,6 +58,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     computes_twice: ClassVar[bool] = False
     settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
         (TrustModel.LOCAL, {}),
+        (TrustModel.DISTRIBUTED, {"variant": "masked"}),
         (TrustModel.CENTRAL, {"variant": "central"}),
     )
 

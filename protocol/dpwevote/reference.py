@@ -18,7 +18,7 @@ __all__ = ["reference_run"]
 
 
 def reference_run(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> Outcome:
-    """Run a session of any variant but `laplace` in which every partner answers; ValueError for that one."""
+    """Run a session of any variant but `laplace` and `masked` in which every partner answers; ValueError for these."""
     parameters = vote.parameters
     if parameters.kind.model.trusts_server:
         return _central_run(vote, inputs, noise)

@@ -55,7 +55,9 @@ class Sums:
         unbiased: the same, by an unbiased rule, and with an error that is no more than it can be.
         verdict: what a test says of it.
         electorate: which margins are possible.
-        laplace_scale: of the margin's noise, where that is one draw of Laplace's law; 0 where it is a sum of many.
+        laplace_scale: of the margin's noise, where that is one draw of Laplace's law; 0 where it is a sum of many; one
+            step where it has `masses`.
+        masses: of the margin's noise, of 0, 1, … steps, where that is a law of its own.
     """
 
     support: Estimate | None
@@ -65,6 +67,7 @@ class Sums:
     verdict: DecisionVerdict
     electorate: Electorate
     laplace_scale: float = 0.0
+    masses: FloatArray | None = None
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -308,6 +311,7 @@ class Variant(abc.ABC):
                 prior=self._parameters.named_error_prior,
                 passed=passed,
                 laplace_scale=sums.laplace_scale,
+                masses=sums.masses,
             ),
         )
 

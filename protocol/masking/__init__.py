@@ -2,10 +2,11 @@
 
 from .graph import LEAST_FOR_CIRCLE, Circle, Complete, circle_for
 from .party import MaskingParty
-from .primitives import KEY_BYTES, Primitives
+from .primitives import KEY_BYTES, SIGNATURE_BYTES, Primitives
 from .server import MaskingServer, Said, Told
 from .shamir import combine, split
 from .steps import (
+    BOX_BYTES,
     MASKING,
     Boxes,
     Confirmation,
@@ -21,9 +22,11 @@ from .steps import (
 )
 
 __all__ = [
+    "BOX_BYTES",
     "KEY_BYTES",
     "LEAST_FOR_CIRCLE",
     "MASKING",
+    "SIGNATURE_BYTES",
     "Boxes",
     "Circle",
     "Complete",

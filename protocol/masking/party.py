@@ -134,17 +134,32 @@ class MaskingParty:
         ]
         return self._done(MaskingMove.SHARES, Boxes(tuple(boxes)))
 
-    def masked(self, heard: Boxes, values: Sequence[int]) -> Masked:
+    def masked(self, heard: Boxes, values: Sequence[int] | Callable[[], Sequence[int]]) -> Masked:
         """Step 3: say the row under masks.
 
         Args:
             heard: the boxes of those neighbors who are still there.
-            values: the row with its noise shares, as residues modulo 2⁶⁴; it leaves here.
+            values: the row with its noise shares, as residues modulo 2⁶⁴; it leaves here. Or what draws it, which is
+                called once, when nothing of what was heard is wrong.
         """
+        self._take_boxes(heard)
+        rules, primitives = self._rules, self._primitives
+        row = values() if callable(values) else values
+        if len(row) != rules.width:
+            raise ValueError(f"expected {rules.width} values, got {len(row)}")
+        total = np.array(row, dtype=np.int64) + mask_of_seed(self._own_seed, rules, primitives)
+        for place, _ in heard.boxes:
+            total += mask_of(self._agreed[place], self._place, place, rules=rules, primitives=primitives)
+        return self._done(MaskingMove.MASKED, Masked(tuple(total.tolist())))
+
+    def has_masked(self, heard: Boxes) -> None:
+        """Step 3 after a restart: the masked row has left, or is kept to leave as it was; nothing is masked again."""
+        self._take_boxes(heard)
+        self._position.move(MaskingMove.MASKED)
+
+    def _take_boxes(self, heard: Boxes) -> None:
         self._begin(MaskingMove.MASKED)
         rules, primitives = self._rules, self._primitives
-        if len(values) != rules.width:
-            raise ValueError(f"expected {rules.width} values, got {len(values)}")
         self._check_neighbors("boxes", [place for place, _ in heard.boxes], self._known)
         for place, box in heard.boxes:
             try:
@@ -154,10 +169,6 @@ class MaskingParty:
             if len(pair) != 2 * SHARE_BYTES:
                 raise self._fault(f"the box of {rules.names[place]!r} does not hold two shares")
             self._held[place] = pair[:SHARE_BYTES], pair[SHARE_BYTES:]
-        total = np.array(values, dtype=np.int64) + mask_of_seed(self._own_seed, rules, primitives)
-        for place, _ in heard.boxes:
-            total += mask_of(self._agreed[place], self._place, place, rules=rules, primitives=primitives)
-        return self._done(MaskingMove.MASKED, Masked(tuple(total.tolist())))
 
     def confirm(self, heard: Survivors) -> Confirmation:
         """Step 4: sign who survived."""

@@ -29,6 +29,7 @@ from .primitives import KEY_BYTES, SIGNATURE_BYTES
 from .shamir import SHARE_BYTES
 
 __all__ = [
+    "BOX_BYTES",
     "MASKING",
     "Boxes",
     "Confirmation",
@@ -43,12 +44,12 @@ __all__ = [
     "Survivors",
 ]
 
-_BOX_BYTES: Final = 2 * SHARE_BYTES + 16
+BOX_BYTES: Final = 2 * SHARE_BYTES + 16
 _Place = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 _Key = Annotated[bytes, msgspec.Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
 _Signature = Annotated[bytes, msgspec.Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
 _Share = Annotated[bytes, msgspec.Meta(min_length=SHARE_BYTES, max_length=SHARE_BYTES)]
-_Box = Annotated[bytes, msgspec.Meta(min_length=_BOX_BYTES, max_length=_BOX_BYTES)]
+_Box = Annotated[bytes, msgspec.Meta(min_length=BOX_BYTES, max_length=BOX_BYTES)]
 _Residue = Annotated[int, msgspec.Meta(ge=-(2**63), lt=2**63)]
 
 
@@ -92,7 +93,7 @@ MASKING: Final[Mapping[MaskingState, Mapping[MaskingMove, MaskingState]]] = {
 What is absent is forbidden: no step is answered twice, so that no party says a second share of anybody."""
 
 
-class Keys(msgspec.Struct, frozen=True):
+class Keys(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A party's keys: of masks, and of the boxes for it."""
 
     of_masks: _Key
@@ -100,43 +101,43 @@ class Keys(msgspec.Struct, frozen=True):
     signature: _Signature
 
 
-class NeighborKeys(msgspec.Struct, frozen=True):
+class NeighborKeys(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The keys of a party's neighbors, by their places."""
 
     keys: tuple[tuple[_Place, Keys], ...]
 
 
-class Boxes(msgspec.Struct, frozen=True):
+class Boxes(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Boxes by the places of those for whom they are, or, on their way down, from whom."""
 
     boxes: tuple[tuple[_Place, _Box], ...]
 
 
-class Masked(msgspec.Struct, frozen=True):
+class Masked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Values under masks, as residues modulo 2⁶⁴ in [−2⁶³, 2⁶³)."""
 
     residues: tuple[_Residue, ...]
 
 
-class Survivors(msgspec.Struct, frozen=True):
+class Survivors(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The places of those whose masked values count, in order."""
 
     places: tuple[_Place, ...]
 
 
-class Confirmation(msgspec.Struct, frozen=True):
+class Confirmation(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A party's signature on the survivors."""
 
     signature: _Signature
 
 
-class Confirmations(msgspec.Struct, frozen=True):
+class Confirmations(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Signatures on the survivors, by the places of those who signed."""
 
     signatures: tuple[tuple[_Place, _Signature], ...]
 
 
-class Shares(msgspec.Struct, frozen=True):
+class Shares(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """One share of each neighbor's: of its own mask's seed where it survived, else of its keys'."""
 
     shares: tuple[tuple[_Place, _Share], ...]

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ..arguments import exact_arguments, make_fields_exact, unconverted
 from ..arrays import FloatArray, IntArray
-from ..elementary import exp, expm1, square
+from ..elementary import exp, expm1, ln, square
 from ..errors import require
 from ..estimate import Estimate
 from ..privacy.events import SharedDiscreteLaplace
@@ -37,14 +37,13 @@ from .exact import Below, ExactMechanism, has_happened, has_happened_exp
 from .logarithms import log_of
 from .mechanism import Mechanism, check_batch, sums_of
 
-__all__ = ["REACH_IN_SCALES", "PolyaShare", "share_log_law", "wrapped"]
+__all__ = ["REACH_IN_SCALES", "PolyaShare", "share_log_law", "share_masses", "share_reach", "wrapped"]
 
 REACH_IN_SCALES: Final = 64
 """Of the table of the law; noise beyond has probability below e^(−64)."""
 
 _LEAST_SCALE: Final = 2.0**-4
 _MOST_OF_LAW: Final = 2.0**14  # scales whose law is worked out, in a second
-_MOST_SHARES: Final = 4  # times the planned ones
 _MOST_OF_TABLE: Final = 1 << 12  # tails that are kept
 _SCALES_OF_UNIFORMS: Final = 38  # e^(−38) < 2^(−54), below every uniform
 _START_IN_SCALES: Final = REACH_IN_SCALES + 24  # where the recurrence begins: what is wrong there fades as e^(−2·24)
@@ -52,6 +51,8 @@ _START_IN_SCALES: Final = REACH_IN_SCALES + 24  # where the recurrence begins: w
 _ROOM_IN_SCALES: Final = 128
 _TOO_LARGE: Final = 2**62
 _WORD: Final = 2**64
+_MOST_TIMES: Final = 32
+_MORE: Final = 1 + 2.0**-30  # for what is rounded in the law and its sums
 _RATE_BITS: Final = 80
 _DIGITS: Final = 60
 
@@ -85,6 +86,32 @@ def share_log_law(*, scale: float, planned: int, num_shares: int = 1) -> FloatAr
     if scale > _MOST_OF_LAW:
         raise NotImplementedError(f"the law of noise shares is worked out for scales up to 2**14, got {scale:g}")
     return _log_law(scale, num_shares / planned)
+
+
+def share_masses(*, scale: float, planned: int, num_shares: int) -> FloatArray:
+    """Return P[noise = x] of a sum of shares for x = 0, 1, …; see `share_log_law`."""
+    logs = share_log_law(scale=scale, planned=planned, num_shares=num_shares)
+    masses: FloatArray = sp.special.exp2(logs / ln(2.0)).astype(np.float64, copy=False)
+    return masses
+
+
+@exact_arguments
+def share_reach(*, scale: float, planned: int, num_shares: int, level: float) -> int:
+    """Return the least noise t ≥ 1 of a sum of shares that is reached with probability `level` at most.
+
+    Tails beyond the law's table fall by e^(−1/(2·scale)) a step at least, for up to 32 times the planned shares.
+
+    Raises:
+        ConfigurationError, NotImplementedError: as `share_log_law`, or for more shares than that.
+    """
+    require(num_shares <= _MOST_TIMES * planned, "num_shares", num_shares, f"at most {_MOST_TIMES * planned}")
+    masses = share_masses(scale=scale, planned=planned, num_shares=num_shares) * _MORE
+    beyond = float(masses[-1]) / -expm1(-1 / (2 * scale))
+    tails = np.cumsum(masses[::-1])[::-1] + beyond
+    within = np.flatnonzero(tails[1:] <= level)
+    allowed = f"a level that noise of {REACH_IN_SCALES} scales reaches"
+    require(len(within), "level", level, allowed)
+    return int(within[0]) + 1
 
 
 @functools.lru_cache(maxsize=32)

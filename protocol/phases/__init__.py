@@ -11,17 +11,20 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 
 from ..columns import Column, Entries, missing_column
 from .central_phase import CentralPhase
+from .masked_phase import MOST_PARTIES, MaskedPhase
 from .phase import MAX_VALUES_IN_REPORT, Codec, Draw, MechanismGroups, Phase, Step
 from .phased_protocol import Inputs, OnePhaseProtocol, PhasedProtocol, Truth
 
 __all__ = [
     "MAX_VALUES_IN_REPORT",
+    "MOST_PARTIES",
     "CentralPhase",
     "Codec",
     "Column",
     "Draw",
     "Entries",
     "Inputs",
+    "MaskedPhase",
     "MechanismGroups",
     "OnePhaseProtocol",
     "Phase",

@@ -18,6 +18,7 @@ from ..errors import require
 from ..guard import Guarded
 from ..integers import RowCodec
 from ..kept_reports import Scope
+from ..masking import MaskingMove
 from ..mechanisms import FiniteMechanism, RowMechanism
 from ..messages import MAX_MESSAGE_BYTES, PayloadDecoder
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
@@ -60,11 +61,17 @@ class Step:
         name: unique in its protocol.
         phase: of which it is a step.
         codec: of its answers.
+        move: which step of a masked phase it is; None of any other.
+        least: how many have to answer, whatever the rules say.
+        is_charged: whether its answer is what the phase's losses are charged for.
     """
 
     name: str
     phase: "Phase"
     codec: Codec
+    move: MaskingMove | None = None
+    least: int = 0
+    is_charged: bool = True
 
 
 class Phase(Guarded):

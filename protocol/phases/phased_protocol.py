@@ -16,13 +16,14 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..columns import Column, Entries, check_columns
-from ..errors import ConfigurationError, require
+from ..errors import ConfigurationError, refuse, require
 from ..guard import Values
 from ..kept_reports import Scope
 from ..messages import MAX_CHOSEN, PayloadDecoder, encode_payload
 from ..privacy import PrivacyLoss, TrustModel
 from ..shown import exact_line
 from ..tally import Tally
+from .masked_phase import MaskedPhase
 from .phase import Phase, Step
 
 __all__ = ["Inputs", "OnePhaseProtocol", "PhasedProtocol", "Truth"]
@@ -121,7 +122,16 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             allowed = f"before {phase.name!r}: that phase hides who reports, so no later phase may show it"
             is_hidden = following.hides_participation or not phase.hides_participation
             require(is_hidden, "phases", following.name, allowed)
+        masked = next((phase.name for phase in phases if isinstance(phase, MaskedPhase)), "")
+        allowed = f"left out beside {masked!r}: a masked phase is its protocol's only one"
+        refuse(masked and len(phases) > 1, "phases", names, allowed)
         return phases
+
+    @functools.cached_property
+    def masked_phase(self) -> MaskedPhase | None:
+        """The one phase of a protocol in the distributed model; None in any other."""
+        (first, *_) = self.phases
+        return first if isinstance(first, MaskedPhase) else None
 
     @functools.cached_property
     def steps(self) -> tuple[Step, ...]:

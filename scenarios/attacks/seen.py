@@ -50,7 +50,7 @@ class Seen:
         rows: int64, shape (members, private columns): the members' own inputs.
         public: int64, shape (n, public columns): everybody's public rows.
         reports: for each phase int64, shape (n, num_reported): the reports; 0 where `told` is not.
-        told: for each phase bool, shape (n,): whose reports the coalition saw.
+        told: for each phase bool, shape (n,): whose reports the coalition saw; nobody's where they are masked.
         outcomes: for each phase but the last what closing it published, as plain data; None where nothing came.
         release: what was released at the end; None where the coalition heard no release.
         totals: each phase's published tally (`result.json` has it); empty where the session came to no end.
@@ -109,6 +109,8 @@ def seen_by_arrays(
     whose[own] = True
     drawn = [reports[kept] for reports in _draw(protocol, inputs, noise=noise, earlier=earlier)]
     tallies = tallies_of(protocol, drawn, public, noise=noise)
+    if protocol.masked_phase is not None:
+        whose = np.zeros(len(kept), dtype=np.bool_)
     return Seen(
         protocol=protocol,
         coalition=Coalition(tuple(own), coalition.has_server),
@@ -239,6 +241,8 @@ class _Gathered:
 
     def _take(self, observation: Observation, place: int | None, *, is_own: bool) -> None:
         match observation.message:
+            case Report() | Request() if self._protocol.masked_phase is not None:
+                pass  # a masked report tells nothing, and a party knows of its own what it holds: its row
             case Report(number, payload) if place is not None and number < len(self.reports):
                 expected = Happening.RECEIVED if is_own else Happening.SENT
                 if observation.happening is expected and not self.told[number][place]:

@@ -6,6 +6,7 @@ import functools
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,6 +30,7 @@ from ..running.writing import describe_failure, open_run
 from .agreement import Agreement, Joining
 from .common import find_transport, in_charter, make_mode, naming_address, utc
 from .invitations import Invitation
+from .keys import signer_beside
 
 __all__ = ["Heard", "join", "join_in_folder"]
 
@@ -158,6 +160,11 @@ async def _connect(joining: Joining, transport: Transport, network: Plugin) -> C
 def _make_client(
     joining: Joining, agreement: Agreement, *, ledger: Ledger, log: Log | None, sitting: Sitting | None
 ) -> Client:
+    sign = None
+    if agreement.protocol.masked_phase is not None and joining.keys is not None:
+        own = joining.keys.identity
+        if isinstance(own, Path):
+            sign = signer_beside(own)
     mode = make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number)
     party = Party(
         joining.party,
@@ -167,6 +174,7 @@ def _make_client(
         ledger=ledger,
         kept={name: recalled.report for name, recalled in agreement.recalled.items()},
         secret=joining.secret,
+        sign=sign,
     )
     return find_client_role(agreement.protocol.client_role)(
         agreement.protocol,

@@ -198,12 +198,15 @@ def draw_session(
             take any seat.
 
     Raises:
-        ConfigurationError: as `check_days` and `check_enrollments`.
+        ConfigurationError: as `check_days` and `check_enrollments`, or a phase is masked and nobody has enrolled.
     """
     check_days(days)
+    allowed = "given for a masked session: whoever makes the keys of all could sign, and take part, for all"
+    refuse(protocol.masked_phase is not None and enrolled is None, "--enrolled", "left out", allowed)
     expires = int(time.time() + days * _SECONDS_OF_DAY)
     server = make_identity(days=days)
     made: list[Identity] = []
+    keys: list[bytes] | None = None
     if enrolled is None:
         made = [make_identity(days=days) for _ in roster.names]
         fingerprints = [identity.fingerprint for identity in made]
@@ -212,7 +215,9 @@ def draw_session(
         known = check_enrollments(roster.names, enrolled, expires=expires)
         fingerprints = [enrollment.fingerprint for enrollment in known]
         certificates = [enrollment.certificate for enrollment in known]
-    roster = Roster(roster.names, roster.public, fingerprints=fingerprints)
+        if protocol.masked_phase is not None:
+            keys = [bytes.fromhex(enrollment.signature_key) for enrollment in known]
+    roster = Roster(roster.names, roster.public, fingerprints=fingerprints, keys=keys)
     session_id = draw_session_id() if kind is SessionKind.DEPLOYMENT else ""
     parameters: dict[str, Any] = msgspec.to_builtins(protocol.parameters)
     invitations = [

@@ -196,4 +196,4 @@ def _without_report(row: Row) -> Row:
     record = msgspec.msgpack.decode(row.body, type=Drawn) if row.kind == "drawn" else None
     if record is None or record.kept is not None:
         return row
-    return row_of(row.session, msgspec.structs.replace(record, request=b"", report=b""))
+    return row_of(row.session, msgspec.structs.replace(record, request=b"", report=b"", sealed=b""))

@@ -8,7 +8,7 @@ make the keys of all, and could then take anybody's seat.
 import datetime as dt
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,7 @@ from ...transports.keys import (
     make_identity,
     make_signature_key,
     read_certificate,
+    read_signature_key,
 )
 from ...transports.own_files import OWN_FOLDER, is_own, write_private
 
@@ -36,6 +37,7 @@ __all__ = [
     "find_key",
     "read_certificates",
     "read_enrollments",
+    "signer_beside",
     "slug_of",
     "stem_of",
 ]
@@ -204,6 +206,20 @@ def read_certificates(path: Path) -> list[bytes]:
     if not certificates:
         raise ConfigurationError(field="--roster", value=str(path), allowed="certificates")
     return certificates
+
+
+def signer_beside(key_file: Path) -> Callable[[bytes], bytes]:
+    """Return what signs by the key of signatures that `enroll` wrote beside a key of TLS.
+
+    Raises:
+        ConfigurationError: there is none that can be read.
+    """
+    file = key_file.with_name(SIGNATURE_FILE)
+    try:
+        return read_signature_key(file.read_bytes())
+    except (OSError, ValueError) as error:
+        allowed = f"the folder of `psephos enroll`, with a key of signatures, for a masked session ({error})"
+        raise ConfigurationError(field="--key", value=str(file), allowed=allowed) from None
 
 
 def find_key(fingerprint: str, candidates: Iterable[Path]) -> Path | None:

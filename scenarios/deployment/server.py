@@ -32,7 +32,7 @@ from ..running.limits import calm_collector, reserve_for_server
 from ..running.plugin_errors import Plugin, blaming_plugins, parts_of
 from ..running.resolution import Served
 from ..running.results import published
-from ..running.rosters import FINGERPRINT_COLUMN
+from ..running.rosters import FINGERPRINT_COLUMN, SIGNATURE_COLUMN
 from ..running.statements import setting_of
 from ..running.writing import describe_failure, open_run, write_outcome
 from .common import DEFAULT_TRANSPORT, Keys, find_transport, in_charter, naming_address
@@ -104,6 +104,7 @@ def roster_rows(side: Served, roster: Roster) -> list[dict[str, object]]:
             side.protocol.client_role: name,
             **{column: entries[place] for column, entries in columns.items()},
             **({} if roster.fingerprints is None else {FINGERPRINT_COLUMN: roster.fingerprints[place]}),
+            **({} if roster.keys is None else {SIGNATURE_COLUMN: roster.keys[place].hex()}),
         }
         for place, name in enumerate(roster.names)
     ]

@@ -42,8 +42,10 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
     if reach <= AIM * whole:
         return []
     quota = parameters.fraction if parameters.quota is None else parameters.quota / whole
-    usual = _TRUSTED if protocol.trusts_server else ("joint",) if parameters.public_weights else _QUICK
-    least = _LEAST if protocol.trusts_server else parameters.epsilon / _LESS
+    is_sum = protocol.model.bounds_release  # whose noise does not grow with the votes
+    usual: Sequence[VariantName] = ("joint",) if parameters.public_weights else _QUICK
+    usual = (parameters.variant,) if is_sum else usual
+    least = _LEAST if is_sum else parameters.epsilon / _LESS
     price, by = _price(parameters, inputs, AIM * whole, variants=usual, least=least)
     own = Forecast(
         epsilon=parameters.epsilon_total,
@@ -54,7 +56,7 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
         by=by,
         whole=of,
     )
-    if protocol.trusts_server:
+    if is_sum:
         return [own]
     price, by = _price(parameters, inputs, AIM * whole, variants=_TRUSTED, least=_LEAST)
     return [own, dataclasses.replace(own, trust=marked("a trusted tally"), price=price, by=by)]
@@ -87,5 +89,7 @@ def _reaches(
     parameters: Parameters, inputs: Inputs, epsilon: float, variants: Sequence[VariantName]
 ) -> Iterator[tuple[float, str]]:
     for name in variants:
-        if (reach := DPWeVote(parameters.as_variant(name, epsilon=epsilon)).reach(inputs.public)) is not None:
+        sizes = {"threshold": parameters.threshold, "colluders": parameters.colluders} if name == "masked" else {}
+        priced = parameters.as_variant(name, epsilon=epsilon, **sizes)
+        if (reach := DPWeVote(priced).reach(inputs.public)) is not None:
             yield reach, name

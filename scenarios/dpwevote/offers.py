@@ -21,11 +21,11 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     """Return what the other unbiased variants that trust nobody offer at the price of a vote with private weights.
 
     The number is that of `psephos variants`: the standard error of a candidate's margin if all partners were the worst.
-    Of a vote that trusts its server nothing is offered: less trust is a wish, and not a gain.
+    Of a vote that trusts its server nothing is offered: less trust is a wish, and not a gain; nor of a masked one.
     """
     assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters
-    if parameters.kind.model.trusts_server:
+    if parameters.kind.model.bounds_release:
         return ()
     if parameters.scope is not None:  # a session's price is that of the game's first vote alone
         return ()

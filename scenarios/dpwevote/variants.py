@@ -2,7 +2,8 @@
 
 The error is the standard error of a candidate's margin if all partners were the worst. It depends on nobody's values.
 Where weights are public there is one variant that trusts nobody, and the error is exact: "yes" and "no" have the same.
-`central` trusts the server; its noise is that of one draw, however many partners there are.
+`central` trusts the server; its noise is that of one draw, however many partners there are. So is that of `masked`,
+which trusts nobody, but for the shares of those who need not be there.
 """
 
 import math
@@ -36,6 +37,12 @@ _OWN: Final = "joint, own matrices"
 _OF_SOME: Final = ("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts")
 """What only some variants have, and is left out of all of them."""
 _CENTRAL: Final = "central"
+_MASKED: Final = "masked"
+_SUMS: Final = frozenset({_MASKED, _CENTRAL})
+_LEAVING: Final = 10  # of so many one may leave, and one be with the server, unless the session says how many
+_OF_MASKS: Final = (
+    "masked: the server learns a noisy sum alone, if as many take part and as few are with it as the session says"
+)
 _OF_SERVER: Final = "central: the server sees the votes, and adds noise once, however many partners there are"
 _UNBIASED: Final = tuple(name for name, kind in VARIANTS.items() if kind.has_finite_reports and not kind.is_biased)
 
@@ -60,7 +67,7 @@ class VoteVariants(VariantTable):
         return ("joint", _CENTRAL) if self.parameters.public_weights else (_PAPERS, *_UNBIASED, _CENTRAL)
 
     def model_of(self, name: str) -> TrustModel:
-        return TrustModel.CENTRAL if name == _CENTRAL else TrustModel.LOCAL
+        return VARIANTS[_MASKED if name == _MASKED else _CENTRAL].model if name in _SUMS else TrustModel.LOCAL
 
     @property
     def unit(self) -> Unit:
@@ -137,11 +144,26 @@ class VoteVariants(VariantTable):
         del tell  # it takes no time
         own = self._of_own_matrices()
         if self.parameters.public_weights:
-            return [*own, *super().offers()]
+            local, *central = super().offers()
+            return [*own, local, *self._of_masks(), *central]
         found = [(make_paper_offer(self.parameters), _PAPERS)]
         found += [(offer, offer.variant) for offer in make_offers(self.parameters)]
-        found.append((make_central_offer(self.parameters), _CENTRAL))
-        return [*own, *(self._told(offer, name) for offer, name in found)]
+        central = self._told(make_central_offer(self.parameters), _CENTRAL)
+        return [*own, *(self._told(offer, name) for offer, name in found), *self._of_masks(), central]
+
+    def _of_masks(self) -> Iterator[Offered]:
+        """Yield what a masked session offers: as it is sized, or of so many people to the end as usual."""
+        own, people = self.parameters, self.people
+        sizes = {"threshold": own.threshold, "colluders": own.colluders}
+        if own.variant != _MASKED:
+            sizes = {"threshold": people - people // _LEAVING, "colluders": people // _LEAVING}
+        if people < 2:  # noqa: PLR2004  a sum of one is a value
+            return
+        parameters = self._plain(epsilon=own.epsilon).as_variant(_MASKED, **sizes)
+        if (offer := parameters.kind.offer_of(parameters)) is not None:
+            scale = math.sqrt(people * offer.worst_variance)
+            told = self._told(msgspec.structs.replace(offer, worst_variance=0.0, server_variance=scale**2), _MASKED)
+            yield msgspec.structs.replace(told, settings={**told.settings, **sizes})
 
     def _of_own_matrices(self) -> Iterator[Offered]:
         """Yield what the session itself offers, if it reports by matrices of its own, without bias."""
@@ -183,7 +205,7 @@ class VoteVariants(VariantTable):
         )
 
     def best(self, offers: Sequence[Offered]) -> Offered:
-        local = [offered for offered in offers if offered.name not in {_PAPERS, _OWN, _CENTRAL}]
+        local = [offered for offered in offers if offered.name not in {_PAPERS, _OWN, *_SUMS}]
         return super().best(local or offers)
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
@@ -191,9 +213,10 @@ class VoteVariants(VariantTable):
         of_own = [f"{_OWN}: the session itself, at its own price"] if offers[0].name == _OWN else []
         if self.parameters.public_weights:
             said = "weights are public, and only opinions are reported; ± is the standard error of a margin"
-            return [said, _OF_SERVER, *of_own]
+            return [said, _OF_MASKS, _OF_SERVER, *of_own]
         notes = [
             "worst variance: the most of one partner's contribution to the margin of one candidate",
+            _OF_MASKS,
             _OF_SERVER,
             f"± is the standard error of a margin if all {partners:,} partners were the worst",
             "`auto` takes the one that is marked",

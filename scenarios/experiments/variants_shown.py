@@ -28,7 +28,8 @@ _NO_PRICES: Final[Prices] = {}
 
 def trusting(model: TrustModel, table: VariantTable) -> str:
     """Return whom a variant trusts, as words that begin a sentence."""
-    return f"Trusting {model.trusted(table.resolved.protocol.server_role)}"
+    under = ", under masks" if model is TrustModel.DISTRIBUTED else ""
+    return f"Trusting {model.trusted(table.resolved.protocol.server_role)}{under}"
 
 
 def verdict_of_variants(

@@ -9,7 +9,7 @@ import msgspec
 from ...agents.adversaries import Deviation
 from ...agents.client import Client
 from ...agents.lobby import OneProcess
-from ...agents.modes import Mode
+from ...agents.modes import Mode, with_keys
 from ...agents.server import Server
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import Ledger
@@ -102,9 +102,10 @@ async def run_agents(
         Plugin(f"server role {classes.server.role!r}", (classes.server,)),
     )
     with calm_collector(len(names)), blaming_plugins(plugins, is_private=protocol.keeps_words):
+        roster, mode, signers = with_keys(protocol, Roster(names, inputs.public), mode)
         server = classes.server(
             protocol,
-            Roster(names, inputs.public),
+            roster,
             mode,
             rules=rules,
             places=OneProcess(),
@@ -114,7 +115,7 @@ async def run_agents(
         # Their server is in this process, and busy rather than silent.
         clients = {
             party.name: classes.client(protocol, party, mode, patience_seconds=math.inf, log=told.log)
-            for party in keeping.parties(ledgers)
+            for party in keeping.parties(ledgers, signers)
         }
         earlier = {name: len(client.ledger.entries) for name, client in clients.items() if ledgers}
         if adversity.weather is not None:

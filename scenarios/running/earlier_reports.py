@@ -4,7 +4,7 @@ Each party gets its own earlier report alone, and the server what it received. W
 scope, or the scope's law has, nothing begins.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,13 @@ class EarlierReports:
         """Whether anything is kept at all."""
         return bool(self._phases)
 
-    def parties(self, ledgers: Mapping[str, Ledger] | None = None) -> list[Party]:
-        """Return all parties with what they bring along, in roster order, and with new ledgers unless given."""
+    def parties(
+        self, ledgers: Mapping[str, Ledger] | None = None, signers: Sequence[Callable[[bytes], bytes]] = ()
+    ) -> list[Party]:
+        """Return all parties with what they bring along, in roster order, and with new ledgers unless given.
+
+        `signers` sign by the keys that the roster has for them, in masked sessions.
+        """
         private: list[list[int]] = self._inputs.private.tolist()
         public: list[list[int]] = self._inputs.public.tolist()
         own: dict[str, dict[str, KeptReport]] = {}
@@ -69,6 +74,7 @@ class EarlierReports:
                 public=public[place],
                 ledger=None if ledgers is None else ledgers[name],
                 kept=own.get(name) if own else None,
+                sign=signers[place] if signers else None,
             )
             for place, name in enumerate(self._names)
         ]

@@ -43,6 +43,7 @@ Key = TypeVar("Key", bound=Hashable)
 _ROUNDING = 1e-9  # of sums in floating point, which are not more for that
 MODELS: Final = {
     "local": marked("local model: against everyone else, even if all of them collude"),
+    "distributed": marked("distributed model: against the server, and as many parties with it as the session says"),
     "central": marked("central model: against everyone who sees the release; the server is trusted"),
 }
 """Against whom a loss is bounded, by the model of trust."""

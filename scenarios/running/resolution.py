@@ -36,7 +36,15 @@ from .config import Scenario
 from .limits import check_descriptors
 from .parties import read_parties, sources_of
 from .plugin_errors import Plugin, blaming, blaming_plugins, parts_of
-from .rosters import FINGERPRINT_COLUMN, check_columns, described_by, fingerprints_in, left_to_parties, read_roster
+from .rosters import (
+    KEY_COLUMNS,
+    check_columns,
+    described_by,
+    fingerprints_in,
+    left_to_parties,
+    read_roster,
+    signature_keys_in,
+)
 from .streams import stream_of
 from .turnout import Turnout
 
@@ -54,6 +62,7 @@ __all__ = [
 ]
 
 MOST_BY_AGENTS: Final = 10_000
+_MOST_MASKED: Final = 100  # in a masked session, whose work grows with the square
 """Of more parties arrays are taken where nobody says how: agents would take minutes, with the same result."""
 _AGENTS: Final = "memory"
 _BEST: Final = "auto"  # of parameters: whatever is best, so that trust may say it
@@ -142,11 +151,12 @@ class Served(Resolved, kw_only=True):
 
     public_table: Mapping[str, Entries]
     fingerprints: Sequence[str] | None
+    keys: Sequence[bytes] | None = None  # of signatures, where the session is masked
 
     @property
     def roster(self) -> Roster:
         """Who may take part."""
-        return Roster(self.names, self.inputs.public, fingerprints=self.fingerprints)
+        return Roster(self.names, self.inputs.public, fingerprints=self.fingerprints, keys=self.keys)
 
 
 def resolve(
@@ -179,15 +189,18 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
     parties = parties if turnout is None else turnout.applied(parties, role=kind.client_role)
     scenario = _in_folder(scenario, parties)
     many = ""
-    if scenario.transport == AUTO:
-        scenario, many = _on_path(
-            scenario, kind, num_parties=len(parties.names), needs_agents=record or turnout is not None
-        )
     with blaming(kind):
         with parties.naming_lines():
             given = kind.complete(parties.complete(scenario.parameters), table := Observed(parties.table))
         protocol = make_protocol(kind, given, scenario.model)
+        if scenario.transport == AUTO:
+            needs_agents = record or turnout is not None
+            scenario, many = _on_path(scenario, protocol, num_parties=len(parties.names), needs_agents=needs_agents)
         check_completed(protocol, table)
+        is_masked = protocol.masked_phase is not None
+        refuse(
+            is_masked and turnout, "trust", protocol.model.value, "another in a series: a masked vote has one roster"
+        )
         with parties.naming_lines():
             protocol.check_columns(parties.table)
             inputs = checked_inputs(protocol, protocol.encode(parties.table), num_parties=len(parties.names))
@@ -261,7 +274,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
     Args:
         scenario: what is to be served.
         roster: a folder of `psephos roster`, or a CSV of the parties: the role's name, the public columns,
-            `rosters.FINGERPRINT_COLUMN`; by default the scenario's own parties, without certificates.
+            `rosters.KEY_COLUMNS`; by default the scenario's own parties, without certificates.
 
     Raises:
         ConfigurationError: something is not allowed.
@@ -273,7 +286,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
     if scenario.transport == AUTO:
         scenario = msgspec.structs.replace(scenario, transport=_AGENTS)
     scenario = _in_folder(scenario, parties)
-    table = {name: entries for name, entries in parties.table.items() if name != FINGERPRINT_COLUMN}
+    table = {name: entries for name, entries in parties.table.items() if name not in KEY_COLUMNS}
     with blaming(kind):
         described = parties if roster is None else _described(scenario, kind, parties)
         with parties.naming_lines():
@@ -298,6 +311,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
         note="" if roster is None else parties.note,  # of what is private, a server says nothing
         public_table=public_table,
         fingerprints=fingerprints_in(parties),
+        keys=signature_keys_in(parties) if protocol.masked_phase is not None else None,
     )
 
 
@@ -313,22 +327,23 @@ def _checked_losses(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[
 
 
 def _on_path(
-    scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], *, num_parties: int, needs_agents: bool
+    scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int, needs_agents: bool
 ) -> tuple[Scenario, str]:
     """Return a scenario of transport "auto" with the path for so many parties, and a sentence where these are many."""
     has_agents = needs_agents or scenario.network or scenario.adversary or scenario.noise == "secure"
-    if has_agents or num_parties <= MOST_BY_AGENTS:
+    most_by_agents = MOST_BY_AGENTS if protocol.masked_phase is None else _MOST_MASKED
+    if has_agents or num_parties <= most_by_agents:
         return msgspec.structs.replace(scenario, transport=_AGENTS), ""
     said = marked(
-        f"More than {MOST_BY_AGENTS:,} {kind.client_role!s}s are computed by arrays, with the result that agents would "
-        f"have; transport = {_AGENTS!r} makes agents of them."
+        f"More than {most_by_agents:,} {protocol.client_role!s}s are computed by arrays, with the result that agents "
+        f"would have; transport = {_AGENTS!r} makes agents of them."
     )
     return msgspec.structs.replace(scenario, transport=ARRAY), said
 
 
 def _ruled(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> dict[str, Any]:
     """Return what all modes have in common: scenario, protocol and rules."""
-    if scenario.quorum is None and not protocol.hides_participation:
+    if scenario.quorum is None and not protocol.hides_participation and protocol.masked_phase is None:
         scenario = msgspec.structs.replace(scenario, quorum=1.0)  # as a run's folder says it
     rules = _make_rules(scenario, protocol, num_parties=num_parties)
     return {"scenario": scenario, "protocol": protocol, "rules": rules}
@@ -338,6 +353,8 @@ def with_adversaries(resolved: Local, *, away: Collection[str] = ()) -> Local:
     """Look up and check the adversaries of what is run; they may name parties of a series who are away."""
     tables, transport = resolved.scenario.adversary, resolved.scenario.transport
     roles: tuple[Role, ...] = ()
+    allowed = "left out: in a masked session there is no report to read, or to replace by one that means something"
+    refuse(resolved.protocol.masked_phase is not None and tables, "adversary", f"{len(tables)} given", allowed)
     if tables:
         names = (str(table.get("role")) for table in tables)
         plugins = (Plugin(f"role {name!r}", (find_adversary(name),)) for name in names)  # if one is to be blamed
@@ -467,7 +484,7 @@ def _check_columns(parties: PartiesTable, protocol: PhasedProtocol[Any, Any], *,
     columns = protocol.columns()
     own = [column.name for column in columns if column.is_own and are_own_known]
     public = [column.name for column in columns if not column.is_own]
-    check_columns(parties, [protocol.client_role, *public, *own, FINGERPRINT_COLUMN])
+    check_columns(parties, [protocol.client_role, *public, *own, *sorted(KEY_COLUMNS)])
 
 
 def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:

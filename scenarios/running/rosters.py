@@ -20,18 +20,23 @@ from .parties import read_parties_file, sources_of
 
 __all__ = [
     "FINGERPRINT_COLUMN",
+    "KEY_COLUMNS",
     "PARAMETERS_FILE",
     "ROSTER_FILE",
+    "SIGNATURE_COLUMN",
     "check_columns",
     "described_by",
     "fingerprints_in",
     "left_to_parties",
     "read_roster",
+    "signature_keys_in",
 ]
 
 ROSTER_FILE: Final = "roster.csv"  # in a folder of `psephos roster`
 PARAMETERS_FILE: Final = "parameters.json"  # beside it: the protocol's parameters, as the invitations have them
 FINGERPRINT_COLUMN: Final = "certificate_sha256"  # in a roster's file: the fingerprint of each party's certificate
+SIGNATURE_COLUMN: Final = "signature_key"  # likewise its public key of signatures, of masked sessions
+KEY_COLUMNS: Final = frozenset({FINGERPRINT_COLUMN, SIGNATURE_COLUMN})
 _SAID_ELSEWHERE: Final = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
 
 
@@ -83,7 +88,7 @@ def described_by(
         agreed = {name: value for name, value in roster.parameters.items() if name not in said}
         return dataclasses.replace(roster, parameters=agreed)
     of_public = sources.parameters_of_public_columns
-    table = {name: entries for name, entries in own.table.items() if name != FINGERPRINT_COLUMN}
+    table = {name: entries for name, entries in own.table.items() if name not in KEY_COLUMNS}
     # What follows from the roster's public columns is that, and not what the scenario's own parties say of it.
     others = {name: value for name, value in own.parameters.items() if name not in of_public}
     with roster.naming_lines():
@@ -107,14 +112,23 @@ def check_columns(parties: PartiesTable, known: Sequence[str]) -> None:
 
 def fingerprints_in(parties: PartiesTable) -> list[str] | None:
     """Return the fingerprints of the parties' certificates; None where they have none."""
-    if FINGERPRINT_COLUMN not in parties.table:
+    return _digits_in(parties, FINGERPRINT_COLUMN)
+
+
+def signature_keys_in(parties: PartiesTable) -> list[bytes] | None:
+    """Return the parties' public keys of signatures; None where they have none."""
+    keys = _digits_in(parties, SIGNATURE_COLUMN)
+    return None if keys is None else list(map(bytes.fromhex, keys))
+
+
+def _digits_in(parties: PartiesTable, column: str) -> list[str] | None:
+    if column not in parties.table:
         return None
-    fingerprints = [str(fingerprint) for fingerprint in parties.table[FINGERPRINT_COLUMN]]
-    for place, fingerprint in enumerate(fingerprints):
-        if not re.fullmatch(r"[0-9a-f]{64}", fingerprint):
+    found = [str(each) for each in parties.table[column]]
+    for place, each in enumerate(found):
+        if not re.fullmatch(r"[0-9a-f]{64}", each):
             line = f" line {parties.lines[place]}" if parties.lines else ""
-            field = f"{FINGERPRINT_COLUMN} ({parties.source}{line})"
-            raise ConfigurationError(
-                field=field, value=fingerprint, allowed="64 hexadecimal digits, as `psephos roster` writes"
-            )
-    return fingerprints
+            field = f"{column} ({parties.source}{line})"
+            allowed = "64 hexadecimal digits, as `psephos roster` writes"
+            raise ConfigurationError(field=field, value=each, allowed=allowed)
+    return found

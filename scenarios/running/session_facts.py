@@ -71,11 +71,13 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     claimed: float | None  # ε of all that one party says; None where nothing bounds it
     proven: float | None
     relation: str  # of both
+    threshold: int = 0  # of a masked session: how many take part to the end at least, and are with the server at most
+    colluders: int = 0
 
 
 def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
     """Return what is said of a session."""
-    total = total_of(protocol.losses)
+    total, masked = total_of(protocol.losses), protocol.masked_phase
     return SessionFacts(
         protocol=protocol.name,
         client_role=protocol.client_role,
@@ -88,6 +90,8 @@ def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
         claimed=total.claimed,
         proven=total.proven,
         relation=total.relation.value,
+        threshold=0 if masked is None else masked.threshold,
+        colluders=0 if masked is None else masked.colluders,
     )
 
 

@@ -100,7 +100,14 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
         return [facts.trust]
     server = say(facts.server_role.replace("-", " "))
     central = [phase.name for phase in facts.phases if phase.is_central]
-    if not central:
+    if facts.threshold:
+        told = (
+            "Nobody is trusted with private values: they leave under masks, and the {server} learns a noisy sum alone."
+        )
+        ends = "Fewer than {number} who take part to the end release nothing."
+        said = [say(told, server=server), say(ends, number=facts.threshold)]
+        who = say("The {server} with up to {number} others learns", server=server, number=facts.colluders)
+    elif not central:
         said = [say("Nobody is trusted with private values: everyone randomizes their own before they leave.")]
         who = say("Everyone else together, the {server} included, learns", server=server)
     elif len(central) == len(facts.phases):
@@ -142,9 +149,11 @@ def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
 def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
     """Return the model of trust, and what it means here."""
     central = [phase.name for phase in protocol.phases if phase.model.trusts_server]
+    server = say(protocol.server_role.replace("-", " "))
+    if protocol.masked_phase is not None:
+        return say("distributed model: nobody is trusted, the {server} learns a noisy sum", server=server)
     if not central:
         return say("local model: nobody is trusted")
-    server = say(protocol.server_role.replace("-", " "))
     if len(central) == len(protocol.phases):
         return say("central model: the {server} is trusted", server=server)
     phases = in_a_row(map(say, central))

@@ -7,6 +7,7 @@ import collections
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import masked_sums
 import msgspec
 import numpy as np
 import pytest
@@ -218,10 +219,10 @@ class World:
         elif isinstance(message, Request):
             opened = {each.step for each in self.kept_by_server if isinstance(each, PhaseOpened)}
             assert message.step in opened, "a phase was told before its opening was kept"
-            self.told["request", message.step].add(encode(message))
+            self.told["request", message.step].add(encode(Request(message.step, message.payload)))
         elif isinstance(message, Release):
             closed = {each.step for each in self.kept_by_server if isinstance(each, PhaseClosed)}
-            assert len(closed) == len(self.session.protocol.phases), "a release was told before it was kept"
+            assert len(closed) == len(self.session.protocol.steps), "a release was told before it was kept"
             self.told["release", 0].add(bytes(message.payload))
 
 
@@ -248,7 +249,11 @@ def chosen_epsilons() -> Session:
     return session
 
 
-MAKERS = [vote_of_three, trusted_preferences, trusted_election, chosen_epsilons]
+def masked_sum() -> Session:
+    return masked_sums.make_session(3, fingerprints=["a", "b", "c"])
+
+
+MAKERS = [vote_of_three, trusted_preferences, trusted_election, chosen_epsilons, masked_sum]
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
@@ -273,11 +278,34 @@ def test_a_crash_at_any_record_costs_nothing_and_draws_nothing_again(
         assert all(world.results[name] == result.outcome for name in world.session.names)
         for name, records in world.kept_by_client.items():
             drawn = [record.step for record in records if isinstance(record, Drawn)]
-            assert drawn == list(range(len(world.session.protocol.phases))), name
+            assert drawn == list(range(len(world.session.protocol.steps))), name
             self_told = records[-1]
             assert isinstance(self_told, Left)
             assert (self_told.reason, self_told.transcript) == ("", world.server.transcript)
             assert world.recalled(name) == Finish(result.outcome, result.own_outcomes.get(int(name[1:])))
+
+
+def test_secrets_of_a_masked_phase_are_sealed_and_lead_to_the_same_bytes_or_to_nothing() -> None:
+    world = World(masked_sum()).start()
+    world.run()
+    session, kept = world.session, world.kept_by_client["p0"]
+    records = [record for record in kept if not isinstance(record, Left)]
+    sealed = [record.sealed for record in records if isinstance(record, Drawn)]
+    assert sealed[0]
+    assert not any(sealed[1:])
+    client = session.client("p0", ledger=Ledger("p0"), records=records)
+    assert len(messages_of(client.start())) == 1
+    first = next(place for place, record in enumerate(records) if isinstance(record, Drawn))
+    other = msgspec.structs.replace(records[first], sealed=sealed[0][:-1] + bytes([sealed[0][-1] ^ 1]))
+    with pytest.raises(JournalError, match="has secrets of a masked phase that cannot be read: the box does not open"):
+        session.client("p0", ledger=Ledger("p0"), records=[*records[:first], other, *records[first + 1 :]])
+    shares = records[-1] if isinstance(records[-1], Drawn) else records[-2]
+    assert isinstance(shares, Drawn)
+    theirs = next(each for each in world.kept_by_client["p1"] if isinstance(each, Drawn) and each.step == shares.step)
+    place = records.index(shares)
+    swapped = msgspec.structs.replace(shares, report=theirs.report)
+    with pytest.raises(JournalError, match="has another answer in step 'sum, unmask' than its secrets lead to"):
+        session.client("p0", ledger=Ledger("p0"), records=[*records[:place], swapped])
 
 
 # A party

@@ -145,7 +145,7 @@ def _read_sums(vote: DPWeVote, outcome: Outcome) -> list[int]:
 
 def dpwevote_climbs() -> Iterator[Climb]:
     """Yield votes of any number of weights, candidates, partners and votes in a row, in every variant."""
-    variants = [name for name, kind in VARIANTS.items() if not kind.is_biased and not kind.model.trusts_server]
+    variants = [name for name, kind in VARIANTS.items() if not kind.is_biased and not kind.model.bounds_release]
     sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": RUNGS, "votes in a row": RUNGS}
     usual = [name for name in variants if name != "optimal"]
     yield Climb("votes", sizes, [*usual, "public weights"], _stage, alphabets=["weights"])

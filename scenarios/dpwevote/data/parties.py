@@ -23,7 +23,7 @@ from ...reading.conversion import convert
 from ...reading.frames import path_of
 from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
-from ...running.rosters import FINGERPRINT_COLUMN
+from ...running.rosters import KEY_COLUMNS
 from ...words import marked
 from ..words import ONE_SESSION, OUR_ABSTENTIONS
 from .made_up import make_like, make_partners
@@ -108,7 +108,7 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         table = {name: entries for name, entries in table.items() if name in candidates}
     if _WEIGHT in read.table:
         return dataclasses.replace(read, table={_WEIGHT: read.table[_WEIGHT], **table})
-    if not any(name in candidates if candidates else name != FINGERPRINT_COLUMN for name in table):
+    if not any(name in candidates if candidates else name not in KEY_COLUMNS for name in table):
         return read  # of names, and no opinion: whoever holds the rest says it
     _check_without_weights(read, candidates, parameters)
     note = marked(f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights.")

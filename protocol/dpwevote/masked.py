@@ -1,0 +1,190 @@
+"""The variant `masked`: nobody is trusted, and the server learns the same sums as in `central`, from masked rows.
+
+A partner's row is what it adds to the sums of `central`, in grid steps: for each candidate w(x − τ), then
+k·min(τ, 1 − τ)·w; of public weights w·x for each candidate alone. So the l1 sensitivity is that of `central`, and so is
+the noise but for the shares that are more than T − c: with n in the sum its variance is n/(T − c) times as much. Of the
+sum of n shares the exact law is known, so that verdicts are exact as well.
+
+Source: `central`; Goryczka and Xiong (2017) for the shares (`mechanisms.polya`).
+"""
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import msgspec
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..errors import refuse
+from ..guard import Values
+from ..mechanisms import PolyaShare
+from ..mechanisms.polya import share_masses, share_reach
+from ..phases import Inputs, MaskedPhase, Phase
+from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..tally import Tally
+from .central import CentralSums, CentralVariant, PricedByWeight
+from .variant import Holdings, Offer, Variant
+
+if TYPE_CHECKING:
+    from .parameters import Parameters, VariantName
+
+__all__ = ["MaskedVariant", "MaskedVotes"]
+
+_PHASE: Final = "votes"
+_LAW: Final = "shares of discrete Laplace noise on sums"
+_MOST_SCALE: Final = 2**13
+"""Grid steps: of this noise the law of sums is worked out."""
+
+
+class MaskedVotes(MaskedPhase):
+    """Partners add up what they hold, masked. The tally is that of `CentralVotes`."""
+
+    def __init__(self, parameters: "Parameters", sums: CentralSums, share: PolyaShare, *, columns: range) -> None:
+        self._sums, self._parameters = sums, parameters
+        self._num_candidates = len(parameters.candidates)
+        event = share.event_of_sum(len(columns), honest=share.planned)
+        self._loss = PrivacyLoss(
+            mechanism=_LAW,
+            event=event,
+            unit="opinions" if parameters.public_weights else "weight and opinions",
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=TrustModel.DISTRIBUTED,
+            claimed=share.privacy(len(columns), honest=share.planned),
+        )
+        threshold, colluders = parameters.threshold, parameters.colluders
+        assert isinstance(threshold, int)  # noqa: S101  of this variant
+        assert isinstance(colluders, int)  # noqa: S101  likewise
+        losses = [self._loss]
+        super().__init__(_PHASE, columns=columns, share=share, threshold=threshold, colluders=colluders, losses=losses)
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        """Return the rows of "no" to all candidates and of "yes" to all, for each weight: none are farther apart."""
+        places = np.repeat(self._places(public), 2)
+        opinions = np.tile(np.array([[0], [1]], dtype=np.int64), (len(places) // 2, self._num_candidates))
+        return self._sums.rows_of(places, opinions)
+
+    def values_of(self, public: Sequence[int]) -> Values:
+        """Return what the person's weight, or any, makes of each number."""
+        rows = self.rows_of(public)
+        return [np.unique(column).tolist() for column in rows.T]
+
+    def _places(self, public: Sequence[int]) -> IntArray:
+        """Return the weights that a person with this public row may have, by their places."""
+        return np.array([public[1]] if public else range(len(self._parameters.weights)), dtype=np.int64)
+
+
+class PublicMaskedVotes(PricedByWeight, MaskedVotes):
+    """The same where weights are public: who weighs less moves the sums less, and pays less."""
+
+    def sensitivity_of(self, public: Sequence[int]) -> int:
+        return self._sums.sensitivity_of(public[1]) if public else self.share.sensitivity
+
+    @functools.cached_property
+    def _loss_of_weight(self) -> list[PrivacyLoss]:
+        losses: list[PrivacyLoss] = []
+        for place in range(len(self._parameters.weights)):
+            event = self.event_within(self._sums.sensitivity_of(place))
+            claimed = self._sums.sensitivity_of(place) / self.share.scale
+            losses.append(msgspec.structs.replace(self._loss, event=event, claimed=claimed, proven=math.nan))
+        return losses
+
+    def tally_of_sum(self, total: IntArray, public: IntArray) -> Tally:
+        return Tally(len(public), np.concatenate([total, self.numbers_of(public)]))
+
+
+class MaskedVariant(CentralVariant):
+    """The variant `masked`: the phase of `central` with the server's noise made of the partners' shares."""
+
+    name: "ClassVar[VariantName]" = "masked"
+    model: ClassVar[TrustModel] = TrustModel.DISTRIBUTED
+
+    def __init__(self, parameters: "Parameters") -> None:
+        super().__init__(parameters, most_scale=_MOST_SCALE)
+        assert isinstance(parameters.threshold, int)  # noqa: S101  parameters of this variant have it
+        assert isinstance(parameters.colluders, int)  # noqa: S101  likewise
+        sums = self.central_sums
+        self.share = PolyaShare(
+            scale=sums.mechanism.scale,
+            sensitivity=sums.sensitivity,
+            bound=int(max(np.abs(sums.margins).max(), sums.totals.max(initial=1))),
+            planned=parameters.threshold - parameters.colluders,
+        )
+
+    @classmethod
+    def offer_of(cls, parameters: "Parameters") -> Offer | None:
+        """Return what it offers for each candidate at ε: one share of noise from each partner."""
+        return Offer(
+            variant=cls.name,
+            epsilon_weight=0.0,
+            epsilon_opinion=parameters.epsilon,
+            epsilon_total=len(parameters.candidates) * parameters.epsilon,
+            worst_variance=cls(parameters).worst_variance,
+        )
+
+    @property
+    def worst_variance(self) -> float:
+        return self.share.noise_variance * float(self.central_sums.step) ** 2
+
+    @property
+    def server_variance(self) -> float:
+        """0: the server adds no noise."""
+        return 0.0
+
+    def make_phases(self) -> Iterator[Phase]:
+        number, sums = len(self._parameters.candidates), self.central_sums
+        kind, first = (PublicMaskedVotes, number) if self._parameters.public_weights else (MaskedVotes, 1 + number)
+        columns = range(first, first + number + bool(len(sums.totals)))
+        yield kind(self._parameters, sums, self.share, columns=columns)
+
+    def check_roster(self, num_partners: int) -> None:
+        """Refuse a number of partners that threshold and colluders do not fit, or whose sums could wrap around."""
+        (phase,) = self.make_phases()
+        assert isinstance(phase, MaskedPhase)  # noqa: S101  it makes no other
+        phase.check_parties(num_partners)
+        self.reach_in_steps(num_partners)
+
+    def encode(self, holdings: Holdings) -> Inputs:
+        """Return rows that hold weight and opinions, and beside them what is added up: that alone is reported."""
+        shown = super().encode(holdings)
+        added = self.central_sums.rows_of(holdings.places, holdings.opinions)
+        return Inputs(np.hstack([shown.private, added]), shown.public)
+
+    def decode(self, inputs: Inputs) -> Holdings:
+        number = len(self._parameters.candidates) + (not self._parameters.public_weights)
+        return super().decode(Inputs(inputs.private[:, :number], inputs.public))
+
+    def error_in_steps(self, num_partners: int) -> float:
+        return math.sqrt(num_partners * self.share.noise_variance)
+
+    def reach_in_steps(self, num_partners: int) -> int:
+        level = self._parameters.level
+        return share_reach(scale=self.share.scale, planned=self.share.planned, num_shares=num_partners, level=level)
+
+    def noise_law(self, num_partners: int) -> dict[str, Any]:
+        masses = share_masses(scale=self.share.scale, planned=self.share.planned, num_shares=num_partners)
+        return {"laplace_scale": float(self.central_sums.step), "masses": masses}
+
+    def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
+        """Return what each partner's row with its share of noise adds to each candidate's margin."""
+        parameters = self._parameters
+        told: FloatArray = reports[0][:, : len(parameters.candidates)] * float(self.central_sums.step)
+        if parameters.public_weights:
+            told -= parameters.fraction * np.array(parameters.weights)[public[:, 1]][:, None]
+        return told
+
+    def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
+        return Variant.release_noise(self, uniforms)
+
+
+def check_sizes(parameters: "Parameters") -> None:
+    """Raise ConfigurationError unless T and c are given in this variant, and left out in others."""
+    for field, value in (("threshold", parameters.threshold), ("colluders", parameters.colluders)):
+        is_masked = parameters.variant == MaskedVariant.name
+        allowed = (
+            "given in variant 'masked': the partners who take part to the end at least, and those in league at most"
+        )
+        refuse(is_masked and not isinstance(value, int), field, "left out", allowed)
+        allowed = f"left out in variant {parameters.variant!r}"
+        refuse(not is_masked and isinstance(value, int), field, value, allowed)

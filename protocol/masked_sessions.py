@@ -1,0 +1,303 @@
+"""Masked phases in a session: what their five steps carry in requests and reports, on either side.
+
+The rules that hold here: all parties hold the same roster of keys, whose digest is in the charter that each agreed to;
+a server shows the roster with its first question, and a party that finds another one leaves. Of a party that keeps
+records the root of its secrets is among them before its public keys leave, sealed by a key that is not: after a restart
+it says the same bytes, or nothing. So masks never cover two values.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from .arrays import IntArray
+from .errors import ConfigurationError, JournalError, MalformedMessageError, RemoteProtocolError, require
+from .masking import (
+    BOX_BYTES,
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    Boxes,
+    Confirmation,
+    Confirmations,
+    Keys,
+    MaskingMove,
+    MaskingParty,
+    MaskingRules,
+    MaskingServer,
+    NeighborKeys,
+    Primitives,
+    Said,
+    Shares,
+    Survivors,
+)
+from .messages import NIL, Charter, Report, Request, decode_payload, encode
+from .phases import MaskedPhase, PhasedProtocol, Step
+from .roles import SERVER
+from .roster import Roster, SigningRoster
+from .sides import Party, SessionMode
+
+__all__ = ["PartyMasking", "ServerMasking", "masked_sizes", "party_masking", "server_masking"]
+
+_HEARD: Final[Mapping[MaskingMove, Any]] = {
+    MaskingMove.KEYS: SigningRoster,
+    MaskingMove.SHARES: NeighborKeys,
+    MaskingMove.MASKED: Boxes,
+    MaskingMove.CONFIRM: Survivors,
+    MaskingMove.UNMASK: Confirmations,
+}
+"""What the question of each step carries: for all, but for the boxes, which are for one party each."""
+
+
+def _rules(phase: MaskedPhase, signing: SigningRoster, charter: Charter) -> MaskingRules:
+    """Return the rules. See `MaskingRules` for the errors."""
+    names, keys = signing.names, signing.keys
+    given = {"threshold": phase.threshold, "colluders": phase.colluders, "width": phase.num_values}
+    return MaskingRules(charter.id, phase.name, names, keys, **given)
+
+
+def _primitives(phase: MaskedPhase, mode: SessionMode) -> Primitives:
+    require(mode.charter.id, "session id", "", f"given: phase {phase.name!r} is masked, for one session alone")
+    if (primitives := mode.primitives) is None:
+        allowed = f"a mode of agents: phase {phase.name!r} is masked, by cryptography"
+        raise ConfigurationError(field="mode", value=type(mode).__name__, allowed=allowed)
+    return primitives
+
+
+def _raw(value: msgspec.Struct) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.msgpack.encode(value))
+
+
+class ServerMasking:
+    """The server's part of a masked phase: `MaskingServer`, with what it tells as requests carry it.
+
+    Attributes:
+        payload: what the next request carries for all.
+        own: likewise for single parties, by place.
+
+    Raises:
+        ConfigurationError: the roster has no keys of signatures, is not the charter's, or does not fit the phase.
+        ValueError: it does not fit into a message.
+    """
+
+    def __init__(self, phase: MaskedPhase, roster: Roster, mode: SessionMode) -> None:
+        primitives = _primitives(phase, mode)
+        if (signing := roster.signing) is None:
+            allowed = f"one whose parties all have enrolled, with keys of signatures: phase {phase.name!r} is masked"
+            raise ConfigurationError(field="roster", value="without keys of signatures", allowed=allowed)
+        allowed = f"{roster.digest!r}, the digest of a roster with keys, as all parties of a masked phase agree to it"
+        require(mode.charter.roster == roster.digest, "charter.roster", mode.charter.roster, allowed)
+        phase.check_parties(len(roster))
+        self._server = MaskingServer(_rules(phase, signing, mode.charter), primitives)
+        self._keys: dict[int, Keys] = {}
+        self.payload = _raw(signing)
+        self.own: Mapping[int, msgspec.Raw] = {}
+        encode(Request(0, self.payload))
+
+    def receive(self, place: int, said: Said) -> None:
+        """Take an answer in the open step; see `MaskingServer.receive`."""
+        self._server.receive(place, said)
+        if isinstance(said, Keys):
+            self._keys[place] = said
+
+    def close(self) -> tuple[IntArray, IntArray] | None:
+        """Close the open step; return after the last whose rows were added up, by their places, and the sum.
+
+        Raises:
+            QuorumError, RemoteProtocolError: as `MaskingServer.close`; nothing opens.
+        """
+        move = self._server.step
+        told = self._server.close()
+        self.payload, self.own = NIL, {}
+        match move:
+            case MaskingMove.KEYS:
+                self.payload = _raw(NeighborKeys(tuple((place, self._keys[place]) for place in told)))
+            case MaskingMove.SHARES:
+                self.own = {place: _raw(boxes) for place, boxes in told.items()}
+            case MaskingMove.MASKED | MaskingMove.CONFIRM:
+                self.payload = _raw(next(iter(told.values())))  # all hear the same, since each masks with each
+            case _:
+                survivors = np.array(self._server.survivors, dtype=np.int64)
+                return survivors, np.array(self._server.total, dtype=np.int64)
+        return None
+
+
+class PartyMasking:
+    """One party's part of a masked phase: `MaskingParty`, with what it hears and says as messages carry it.
+
+    Raises:
+        ConfigurationError: the party has no key of signatures, or has agreed to no roster of such keys, or to no id of
+            the session.
+    """
+
+    def __init__(
+        self, protocol: PhasedProtocol[Any, Any], phase: MaskedPhase, party: Party, mode: SessionMode, *, is_kept: bool
+    ) -> None:
+        self._primitives = _primitives(phase, mode)
+        self._phase, self._party, self._charter = phase, party, mode.charter
+        about = f"phase {phase.name!r} is masked, among parties who know each other's keys"
+        require(mode.charter.roster, "charter.roster", "", f"agreed to beforehand: {about}")
+        if party.sign is None:
+            allowed = f"enrolled (psephos enroll), with a key of signatures: {about}"
+            raise ConfigurationError(field="party", value=party.name, allowed=allowed)
+        allowed = "a journal beside a private key, which seals what it may not tell: a masked session needs both"
+        require(party.secret or not is_kept, "journal", "without a key", allowed)
+        self._sign = party.sign
+        address = {"protocol": protocol.name, "phase": phase.name, "place": party.place}
+        self._entropy: Callable[[], bytes] = functools.partial(mode.noise.entropy, **address)
+        self._part: MaskingParty | None = None
+        self._about = b""  # what the sealed root is about
+        self.sealed = b""
+        """The root of its secrets, as records hold it; empty for who keeps none, or has said nothing yet."""
+
+    def answer(self, step: Step, request: Request, draw: Callable[[], Sequence[int]]) -> Said:
+        """Return what the party says in a step.
+
+        Args:
+            step: one of a masked phase.
+            request: the server's.
+            draw: charges the phase's losses and draws its row with noise, where nothing that was heard is wrong.
+
+        Raises:
+            RemoteProtocolError: what the server says cannot be right; the party says nothing any more.
+        """
+        heard = _heard(step, request)
+        if isinstance(heard, SigningRoster):
+            root = self._entropy()
+            self._begin(heard, root)
+            self.sealed = self._seal(root) if self._party.secret else b""
+        return self._say(heard, draw)
+
+    def restore(self, answered: Sequence[tuple[Request, Report]], sealed: bytes) -> None:
+        """Take the part up where records end; what it has said before it would say again.
+
+        Raises:
+            JournalError: it would not, or the secrets are sealed by another key.
+        """
+        for number, (request, report) in enumerate(answered):
+            step = self._phase.steps[number]
+            try:
+                heard = _heard(step, request)
+                if isinstance(heard, SigningRoster):
+                    self._begin(heard, None, sealed)
+                said = self._say(heard, None)
+            except (RemoteProtocolError, ValueError) as error:
+                raise JournalError(f"has secrets of a masked phase that cannot be read: {error}") from None
+            if said is not None and bytes(step.codec.encode(said)) != bytes(report.payload):
+                raise JournalError(f"has another answer in step {step.name!r} than its secrets lead to")
+        self.sealed = sealed
+
+    def _say(self, heard: Any, draw: Callable[[], Sequence[int]] | None) -> Any:
+        """Return what the party says; None for its masked row without what draws one: that was said before."""
+        part = self._part
+        assert part is not None  # noqa: S101  the first step has begun it
+        match heard:
+            case SigningRoster():
+                return part.keys()
+            case NeighborKeys(keys):
+                return part.shares(NeighborKeys(tuple(each for each in keys if each[0] != self._party.place)))
+            case Boxes():
+                return part.has_masked(heard) if draw is None else part.masked(heard, draw)
+            case Survivors():
+                return part.confirm(heard)
+            case _:
+                return part.unmask(heard)
+
+    def _begin(self, signing: SigningRoster, root: bytes | None, sealed: bytes = b"") -> None:
+        """Begin the part of a roster, with a root or a sealed one.
+
+        Raises:
+            RemoteProtocolError: the roster is not the one agreed to, or the party has another place in it.
+            ValueError: the seal does not open.
+        """
+        party, place = self._party, self._party.place
+        if signing.digest != self._charter.roster or signing.names[place : place + 1] != (party.name,):
+            raise self._fault(f"{SERVER}'s roster of keys is not the one agreed to")
+        try:
+            rules = _rules(self._phase, signing, self._charter)
+            self._phase.check_parties(len(signing.names))
+        except ConfigurationError as error:
+            raise self._fault(f"{SERVER}'s roster does not fit what was agreed to: {error}") from None
+        self._about = rules.about("sealed root", place)
+        own = self._open(sealed) if root is None else root
+        self._part = MaskingParty(rules, place, root=own, sign=self._sign, primitives=self._primitives)
+
+    def _seal(self, root: bytes) -> bytes:
+        salt = self._primitives.derive(self._entropy(), self._about, KEY_BYTES)  # a key seals once
+        return salt + self._primitives.seal(self._key_of_seal(salt), root, self._about)
+
+    def _open(self, sealed: bytes) -> bytes:
+        salt, box = sealed[:KEY_BYTES], sealed[KEY_BYTES:]
+        return self._primitives.open(self._key_of_seal(salt), box, self._about)
+
+    def _key_of_seal(self, salt: bytes) -> bytes:
+        return self._primitives.derive(self._party.secret, self._about + salt, KEY_BYTES)
+
+    def _fault(self, reason: str) -> RemoteProtocolError:
+        return RemoteProtocolError(reason, sender=SERVER, role="client", message_type="Request")
+
+
+def _heard(step: Step, request: Request) -> Any:
+    """Return what a request of a masked phase's step says; MalformedMessageError if it is anything else."""
+    assert step.move is not None  # noqa: S101  of a masked phase
+    problem = f"{SERVER}'s request of phase {request.step} carries what nobody announces"
+    told, empty = request.payload, request.own
+    if step.move is MaskingMove.MASKED:
+        told, empty = empty, told
+    if empty != NIL:
+        raise MalformedMessageError(problem, sender=SERVER, role="client", message_type="Request")
+    return decode_payload(told, msgspec.msgpack.Decoder(_HEARD[step.move]).decode, sender=SERVER, problem=problem)
+
+
+def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, int]]:
+    """Return for each step how many bytes all parties say in it, and all hear, where nobody leaves."""
+    number, key, seal = len(names), bytes(KEY_BYTES), bytes(BOX_BYTES)
+    signature, places = bytes(SIGNATURE_BYTES), range(number)
+    # All parties whose places take as many bytes say and hear as much of the others.
+    starts = [*(start for start in (0, 1 << 7, 1 << 8) if start < number), number]
+    boxes = [
+        (stop - start, _raw(Boxes(tuple((place, seal) for place in places if place != start))))
+        for start, stop in itertools.pairwise(starts)
+    ]
+    keys = Keys(key, key, signature)
+    heard = [
+        [(number, _raw(SigningRoster("0" * 64, tuple(names), (key,) * number)))],
+        [(number, _raw(NeighborKeys(tuple((place, keys) for place in places))))],
+        boxes,
+        [(number, _raw(Survivors(tuple(places))))],
+        [(number, _raw(Confirmations(tuple((place, signature) for place in places))))],
+    ]
+    said = [
+        [(number, _raw(keys))],
+        boxes,
+        [(number, phase.codec.encode(phase.least_report))],
+        [(number, _raw(Confirmation(signature)))],
+        [(number, _raw(Shares(tuple((place, key) for place in places))))],
+    ]
+    sizes: list[tuple[int, int]] = []
+    for step, (up, down) in enumerate(zip(said, heard, strict=True)):
+        asked = [(many, Request(step, NIL, told) if down is boxes else Request(step, told)) for many, told in down]
+        reported = [(many, Report(step, told)) for many, told in up]
+        sizes.append((_bytes_of(reported), _bytes_of(asked)))
+    return sizes
+
+
+def _bytes_of(messages: Sequence[tuple[int, Request | Report]]) -> int:
+    return sum(many * len(encode(message)) for many, message in messages)
+
+
+def server_masking(protocol: PhasedProtocol[Any, Any], roster: Roster, mode: SessionMode) -> ServerMasking | None:
+    """Return the server's part of a masked phase; None where the protocol has none. See `ServerMasking`."""
+    phase = protocol.masked_phase
+    return None if phase is None else ServerMasking(phase, roster, mode)
+
+
+def party_masking(
+    protocol: PhasedProtocol[Any, Any], party: Party, mode: SessionMode, *, is_kept: bool
+) -> PartyMasking | None:
+    """Return a party's part of a masked phase; None where the protocol has none. See `PartyMasking`."""
+    phase = protocol.masked_phase
+    return None if phase is None else PartyMasking(protocol, phase, party, mode, is_kept=is_kept)

@@ -1,0 +1,275 @@
+"""Masked phases in sessions: whoever leaves, whatever a server tells, the sum is that of arrays, or nothing opens.
+
+Tallies are compared bit for bit with those of arrays over the same parties, of which each holds another power of two.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from masked_sums import MaskedSession, PrivateSum, Size, make_session, tally_of
+from psephos.protocol import (
+    Charter,
+    ConfigurationError,
+    QuorumError,
+    RemoteProtocolError,
+    Roster,
+    ServerMachine,
+    SessionMode,
+)
+from psephos.protocol.effects import Effect, Fail, Send
+from psephos.protocol.masking import Boxes, Confirmation, Confirmations, MaskingMove, NeighborKeys, Survivors
+from psephos.protocol.messages import NIL, Report, Request, decode
+from psephos.protocol.roster import SigningRoster
+from psephos.protocol.traffic import ExpectedTraffic, TrafficMeter
+from thoroughness import draws
+from wire import Delivery, Wire
+
+STEPS = tuple(move for move in MaskingMove if move is not MaskingMove.BREAK)
+MASKED = STEPS.index(MaskingMove.MASKED)
+
+
+def play(session: MaskedSession, leaves: dict[int, int]) -> Wire:
+    """Hold a session in which parties are gone right after they have answered so many steps, 5 being all."""
+    wire = session.wire()
+    wire.start()
+    while True:
+        for place, answered in list(leaves.items()):
+            name = session.names[place]
+            sent = sum(1 for party, _ in wire.reports if party == name)
+            if sent >= answered and not wire.up[name]:
+                del leaves[place]
+                wire.lose(name)
+        available = wire.available()
+        if available:
+            wire.deliver(available[0])
+        elif not wire.hang_up():
+            if not wire.deadlines or wire.result is not None or wire.failure is not None:
+                return wire
+            wire.expire(wire.deadlines[0])
+
+
+def check(session: MaskedSession, leaves: dict[int, int], *, threshold: int) -> None:
+    number = len(session.names)
+    wire = play(session, dict(leaves))
+    masked = {party for party, step in wire.reports if step == MASKED}
+    survivors = [place for place in range(number) if leaves.get(place, len(STEPS)) > MASKED]
+    to_the_end = [place for place in range(number) if leaves.get(place, len(STEPS)) == len(STEPS)]
+    for place, name in enumerate(session.names):
+        assert len(session.ledgers[name].entries) == (name in masked), place
+    if len(to_the_end) < threshold:
+        assert wire.result is None
+        assert isinstance(wire.failure, QuorumError)
+        return
+    assert wire.result is not None
+    assert wire.result.tallies == (tally_of(session, survivors),)
+    assert wire.result.num_received == (len(survivors),)
+    assert {session.names[place] for place in to_the_end} <= wire.outcomes.keys()
+
+
+def test_all_of_four_add_up_to_what_arrays_do() -> None:
+    check(make_session(4), {}, threshold=3)
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("answered", range(5))
+def test_one_of_four_may_leave_after_any_step_and_counts_from_the_masked_one_on(place: int, answered: int) -> None:
+    check(make_session(4), {place: answered}, threshold=3)
+
+
+@pytest.mark.parametrize("answered", [*itertools.product(range(5), repeat=2)][:: draws(4, full=1)])
+def test_where_two_of_four_leave_nothing_is_released_and_what_was_charged_stays(answered: tuple[int, int]) -> None:
+    check(make_session(4), {1: answered[0], 3: answered[1]}, threshold=3)
+
+
+@given(st.data())
+def test_sums_of_more_parties_are_those_of_arrays_whoever_leaves(data: st.DataObject) -> None:
+    number = data.draw(st.integers(2, 6))
+    colluders = data.draw(st.integers(0, number - 2))
+    threshold = data.draw(st.integers((number + colluders) // 2 + 1, number))
+    leaves = data.draw(st.dictionaries(st.integers(0, number - 1), st.integers(0, 4), max_size=number - threshold + 1))
+    check(make_session(number, threshold=threshold, colluders=colluders), leaves, threshold=threshold)
+
+
+def test_what_is_expected_to_travel_travels() -> None:
+    session = make_session(4)
+    wire = session.wire()
+    meter = TrafficMeter(session.protocol)
+    wire.start()
+    while available := wire.available():
+        (delivery,) = available[:1]
+        queue = wire.up if delivery.direction == "up" else wire.down
+        payload = queue[delivery.party][0]
+        meter.note(decode(payload), len(payload), times=None if delivery.direction == "up" else 1)
+        wire.deliver(delivery)
+    assert wire.result is not None
+    expected = ExpectedTraffic(
+        session.protocol,
+        names=session.names,
+        public=session.inputs.public,
+        session=session.mode().session,
+        kind=session.mode().kind,
+        charter=session.charter,
+    )
+    assert expected.of(wire.result.tallies, wire.result.outcome, {}) == meter.phases
+
+
+# A server that lies
+
+Lie = Callable[[Request], Request]
+
+
+def lied_to(lie: Lie, *, step: int, session: MaskedSession | None = None) -> list[Effect]:
+    """Return what the first party does when it is told a lie in a step, everything before being right."""
+    session = session or make_session(4)
+    wire = session.wire()
+    wire.start()
+    while True:
+        available = [each for each in wire.available() if each.party != "p0" or not asks(wire, each, step)]
+        if not available:
+            break
+        wire.deliver(available[0])
+    request = decode(wire.down["p0"][0])
+    assert isinstance(request, Request)
+    return wire.clients["p0"].receive("server", lie(request))
+
+
+def asks(wire: Wire, delivery: Delivery, step: int) -> bool:
+    """Return whether what is delivered next asks for a step."""
+    if delivery.direction == "up":
+        return False
+    message = decode(wire.down[delivery.party][0])
+    return isinstance(message, Request) and message.step == step
+
+
+def told(kind: type[Any], change: Callable[[Any], Any], *, is_own: bool = False) -> Lie:
+    def lie(request: Request) -> Request:
+        value = change(msgspec.msgpack.decode(request.own if is_own else request.payload, type=kind))
+        raw = msgspec.Raw(msgspec.msgpack.encode(value))
+        return Request(request.step, request.payload, raw) if is_own else Request(request.step, raw)
+
+    return lie
+
+
+LIES: dict[str, tuple[int, Lie]] = {
+    "another roster of keys": (
+        0,
+        told(SigningRoster, lambda own: msgspec.structs.replace(own, keys=(bytes(32), *own.keys[1:]))),
+    ),
+    "a roster of others": (0, told(SigningRoster, lambda own: msgspec.structs.replace(own, names=own.names[::-1]))),
+    "no roster": (0, lambda request: Request(request.step, NIL)),
+    "keys that nobody signed": (
+        1,
+        told(NeighborKeys, lambda heard: NeighborKeys(((3, heard.keys[2][1]), *heard.keys[:3]))),
+    ),
+    "something for one alone beside keys": (1, lambda request: Request(1, request.payload, msgspec.Raw(b"\x01"))),
+    "a box less than are needed": (2, told(Boxes, lambda heard: Boxes(heard.boxes[:1]), is_own=True)),
+    "a box of somebody else": (
+        2,
+        told(Boxes, lambda heard: Boxes(((1, heard.boxes[1][1]), *heard.boxes[1:])), is_own=True),
+    ),
+    "boxes for all": (2, lambda request: Request(2, request.own)),
+    "fewer survivors than have to": (3, told(Survivors, lambda _: Survivors((0, 1)))),
+    "survivors without oneself": (3, told(Survivors, lambda _: Survivors((1, 2, 3)))),
+    "a signature less": (4, told(Confirmations, lambda heard: Confirmations(heard.signatures[:2]))),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_ends_the_party_s_part_and_no_value_leaves(name: str) -> None:
+    step, lie = LIES[name]
+    effects = lied_to(lie, step=step)
+    (failure,) = [effect.error for effect in effects if isinstance(effect, Fail)]
+    assert isinstance(failure, RemoteProtocolError)
+    sent = [effect.message for effect in effects if isinstance(effect, Send)]
+    assert not any(isinstance(message, Report) for message in sent)
+
+
+def test_nothing_is_charged_where_a_box_does_not_open() -> None:
+    session = make_session(4)
+    lied_to(LIES["a box of somebody else"][1], step=2, session=session)
+    assert not session.ledgers["p0"].entries
+
+
+def test_a_server_that_tells_each_of_other_survivors_reads_nothing() -> None:
+    """With T = 27 of 40 each is told of 28 survivors; without signatures the server would read the sum of 23."""
+    number, threshold = 40, 27
+    wire = make_session(number, threshold=threshold).wire()
+    wire.start()
+    confirming = 3
+    while any(available := [each for each in wire.available() if each.direction == "up" or not asks(wire, each, 3)]):
+        wire.deliver(available[0])
+    few: dict[int, tuple[int, ...]] = {}
+    signatures: dict[int, bytes] = {}
+    for place, name in enumerate(wire.session.names):
+        others = [other for other in range(number) if other != place]
+        few[place] = tuple(sorted((place, *others[place % 12 : place % 12 + threshold])))
+        lie = Request(confirming, msgspec.Raw(msgspec.msgpack.encode(Survivors(few[place]))))
+        (said,) = wire.clients[name].receive("server", lie)
+        assert isinstance(said, Send)
+        assert isinstance(said.message, Report)
+        signatures[place] = msgspec.msgpack.decode(said.message.payload, type=Confirmation).signature
+    assert len({*few.values()}) > 1
+    for place, name in enumerate(wire.session.names):
+        heard = Confirmations(tuple((other, signatures[other]) for other in few[place]))
+        lie = Request(confirming + 1, msgspec.Raw(msgspec.msgpack.encode(heard)))
+        effects = wire.clients[name].receive("server", lie)
+        assert any(isinstance(effect, Fail) for effect in effects)
+        assert not any(isinstance(effect, Send) and isinstance(effect.message, Report) for effect in effects)
+
+
+# What does not fit
+
+
+def test_a_roster_without_keys_is_refused() -> None:
+    session = make_session(4)
+    session.roster = Roster(session.names, session.inputs.public)
+    with pytest.raises(ConfigurationError, match="roster must be one whose parties all have enrolled"):
+        session.server()
+
+
+def test_a_server_and_parties_agree_to_one_roster_of_keys() -> None:
+    session = make_session(4)
+    session.charter = Charter(session.charter.id, "0" * 64)
+    with pytest.raises(ConfigurationError, match=r"charter\.roster must be"):
+        session.server()
+    session.charter = Charter(session.charter.id)
+    with pytest.raises(ConfigurationError, match=r"charter\.roster must be agreed to beforehand"):
+        session.client("p0")
+    session.charter = Charter()
+    with pytest.raises(ConfigurationError, match="session id must be given"):
+        session.client("p0")
+
+
+def test_a_mode_without_primitives_is_refused() -> None:
+    session = make_session(4)
+    mode = SessionMode("session", session.noise, charter=session.charter)
+    with pytest.raises(ConfigurationError, match="mode must be a mode of agents"):
+        ServerMachine(session.protocol, session.roster, mode)
+
+
+@pytest.mark.parametrize(
+    ("number", "threshold", "colluders"), [(4, 2, 0), (4, 3, 2), (4, 5, 0), (40, 20, 0), (40, 21, 2)]
+)
+def test_a_threshold_that_does_not_fit_is_refused_and_the_inequality_is_shown(
+    number: int, threshold: int, colluders: int
+) -> None:
+    session = make_session(number, threshold=threshold, colluders=colluders)
+    with pytest.raises(ConfigurationError, match=rf"2 \* threshold > parties \+ colluders = {number} \+ {colluders}"):
+        session.server()
+
+
+def test_a_masked_phase_is_its_protocol_s_only_one() -> None:
+    class Twice(PrivateSum):
+        def make_phases(self) -> Any:
+            (first,) = super().make_phases()
+            (second,) = super().make_phases()
+            second.name = "again"
+            return (first, second)
+
+    with pytest.raises(ConfigurationError, match="a masked phase is its protocol's only one"):
+        _ = Twice(Size()).phases

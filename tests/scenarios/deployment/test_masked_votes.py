@@ -1,0 +1,67 @@
+"""A masked vote between machines: parties enroll, their keys sign, and nobody sees a vote."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deployments import ENTRIES, Process, read_json, write_vote
+from psephos.scenarios.deployment import enroll
+
+Psephos = Callable[..., Any]
+MASKED = ("--set", "trust=distributed", "--set", "threshold=2", "--set", "colluders=0", "--set", "epsilon=2")
+
+
+def draw(psephos: Psephos, folder: Path, *words: object) -> Any:
+    write_vote(folder)
+    return psephos("roster", "vote.toml", *MASKED, *words, "--out", "drawn")
+
+
+def test_nobody_makes_the_keys_of_all(tmp_path: Path, psephos: Psephos) -> None:
+    ended = draw(psephos, tmp_path, "--make-keys")
+    assert ended.status == 2
+    assert "--enrolled must be given for a masked session" in ended.err
+
+
+def test_a_roster_whose_keys_were_taken_out_is_refused(tmp_path: Path, psephos: Psephos) -> None:
+    for party in ENTRIES:
+        enroll(party, tmp_path / "keys" / party)
+    assert draw(psephos, tmp_path, "--enrolled", "keys").status == 0
+    roster = tmp_path / "drawn" / "roster.csv"
+    rows = [line.split(",") for line in roster.read_text().splitlines()]
+    place = rows[0].index("signature_key")
+    assert all(len(row[place]) == 64 for row in rows[1:])
+    roster.write_text("\n".join(",".join(row[:place] + row[place + 1 :]) for row in rows) + "\n")
+    ended = psephos("serve", "vote.toml", *MASKED, "--roster", "drawn", "--listen", "127.0.0.1:0", "--out", "served")
+    assert ended.status == 2
+    assert "roster.csv must be" in ended.err
+
+
+@pytest.mark.full("four processes")
+def test_a_masked_vote_is_held_over_tls_and_its_journals_tell_no_secret(tmp_path: Path, psephos: Psephos) -> None:
+    for party in ENTRIES:
+        enroll(party, tmp_path / "keys" / party)
+    assert draw(psephos, tmp_path, "--enrolled", "keys").status == 0
+    how = ("--roster", "drawn", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
+    with Process("serve", "vote.toml", *MASKED, *how, folder=tmp_path, is_measured=False) as server:
+        address = server.address()
+        clients = [
+            Process(
+                *("join", "drawn/invitations", "--as", party, "--input", f"{party}.csv", "--address", address),
+                *("--key", f"keys/{party}", "--json", "--out", f"as-{party}"),
+                folder=tmp_path,
+                is_measured=False,
+            )
+            for party in ENTRIES
+        ]
+        endings = []
+        for client in clients:
+            with client:
+                endings.append(client.ending())
+        ended = server.ending()
+    assert [(each.status, each.err) for each in (*endings, ended)] == [(0, "")] * 4
+    assert read_json(tmp_path / "served" / "result.json")["received"] == {"votes": 3}
+    for party in ENTRIES:
+        (line,) = (tmp_path / f"as-{party}" / "ledger.jsonl").read_text().splitlines()
+        assert json.loads(line)["model"] == "distributed"

@@ -1,0 +1,143 @@
+"""The variant `masked`: the sums of `central` from masked rows, on every path with the same bits."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+import trio
+from psephos.agents.modes import Deployment, Simulation
+from psephos.agents.noise import SecureNoise
+from psephos.protocol import Charter, ConfigurationError, SimulatedNoise, run_population
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote.error_prior import Electorate, error_probability
+from psephos.protocol.estimators import Estimate
+from psephos.protocol.mechanisms.polya import share_masses, share_reach
+from psephos.protocol.phases import MaskedPhase
+from psephos.protocol.privacy import TrustModel
+from psephos.scenarios.plugins import make_transport
+from psephos.scenarios.running.by_agents import run_agents
+
+TABLE = {"weight": [1, 3, 2, 1, 2], "a": [1, 0, 1, 1, 1], "b": [0, 0, 1, 1, 0]}
+QUOTAS: list[dict[str, Any]] = [{}, {"quota": 4.0}, {"quota_fraction": 0.75}]
+
+
+def make_vote(**given: Any) -> DPWeVote:
+    sizes = {"threshold": 4, "colluders": 1}
+    return DPWeVote(Parameters(**{"candidates": ("a", "b"), "variant": "masked", **sizes, **given}))
+
+
+@pytest.mark.parametrize("quota", QUOTAS)
+@pytest.mark.parametrize("public_weights", [False, True])
+def test_a_vote_costs_what_central_costs_and_asks_for_no_less_noise(
+    quota: dict[str, Any], *, public_weights: bool
+) -> None:
+    vote = make_vote(public_weights=public_weights, epsilon=0.5, **quota)
+    (phase,) = vote.phases
+    assert isinstance(phase, MaskedPhase)
+    central = DPWeVote(vote.parameters.as_variant("central")).phases[0]
+    assert phase.share.sensitivity == central.tally_mechanism.sensitivity  # type: ignore[union-attr]
+    assert phase.share.scale == central.tally_mechanism.scale  # type: ignore[union-attr]
+    assert [loss.proven for loss in vote.losses] == pytest.approx([1.0])
+    assert vote.model is TrustModel.DISTRIBUTED
+    inputs = vote.encode(TABLE)
+    assert vote.truth(inputs) == DPWeVote(vote.parameters.as_variant("joint")).truth(
+        DPWeVote(vote.parameters.as_variant("joint")).encode(TABLE)
+    )
+    vote.check_roster(inputs.public)
+    vote.check_loss_groups(inputs.public)
+    if public_weights:
+        assert [vote.losses_of((place, place))[0].proven for place in range(3)] == pytest.approx([1 / 3, 2 / 3, 1.0])
+
+
+@pytest.mark.parametrize("public_weights", [False, True])
+def test_every_row_that_a_partner_may_hold_is_within_what_its_loss_is_of(*, public_weights: bool) -> None:
+    vote = make_vote(public_weights=public_weights)
+    (phase,) = vote.phases
+    assert isinstance(phase, MaskedPhase)
+    table = {"weight": np.repeat([1, 2, 3], 4), "a": np.tile([0, 1, 0, 1], 3), "b": np.tile([0, 0, 1, 1], 3)}
+    inputs = vote.encode(table)
+    rows = inputs.private[:, phase.columns]
+    apart = np.abs(rows[:, None] - rows).sum(axis=2)
+    if public_weights:
+        for place in range(3):
+            own = inputs.public[:, 1] == place
+            assert apart[np.ix_(own, own)].max() == phase.sensitivity_of((place, place))
+    else:
+        assert apart.max() == phase.share.sensitivity
+
+
+@pytest.mark.parametrize("transport", ["memory", "tcp", "tls"])
+@pytest.mark.parametrize("public_weights", [False, True])
+def test_agents_over_each_transport_have_the_bits_of_arrays(transport: str, *, public_weights: bool) -> None:
+    vote = make_vote(public_weights=public_weights)
+    inputs = vote.encode(TABLE)
+    noise = functools.partial(SimulatedNoise, 5, session="s")
+    expected = run_population(vote, inputs, noise=noise())
+    record = trio.run(
+        functools.partial(
+            run_agents,
+            vote,
+            names=[f"p{place}" for place in range(5)],
+            inputs=inputs,
+            mode=Simulation("s", noise()),
+            transport=make_transport(transport),
+        )
+    )
+    assert record.outcome == expected.outcome
+    assert record.tallies == expected.tallies
+    assert not record.endings
+    assert sorted({entry.model for entry in record.entries}, key=str) == [TrustModel.DISTRIBUTED]
+    assert len(record.entries) == 5
+
+
+def test_a_masked_vote_with_secure_noise_ends() -> None:
+    vote = make_vote(epsilon=8.0)
+    mode = Deployment("s", SecureNoise(), Charter("5e" * 16))
+    session = functools.partial(
+        run_agents, vote, names=list("abcde"), inputs=vote.encode(TABLE), mode=mode, transport=make_transport("memory")
+    )
+    record = trio.run(session)
+    assert record.num_received == (5,)
+    assert dataclasses.is_dataclass(mode)
+
+
+def test_the_verdicts_reach_is_the_exact_law_s() -> None:
+    for shares in (8, 10, 13):
+        masses = share_masses(scale=3.0, planned=8, num_shares=shares)
+        for level in (0.2, 0.05, 1e-6):
+            reach = share_reach(scale=3.0, planned=8, num_shares=shares, level=level)
+            assert masses[reach:].sum() <= level < masses[reach - 1 :].sum()
+
+
+@pytest.mark.parametrize("prior", ["uniform", "mixed"])
+def test_an_error_s_probability_by_a_law_of_its_own_is_laplace_s_where_that_is_its_law(prior: Any) -> None:
+    masses = share_masses(scale=64.0, planned=4, num_shares=4)
+    electorate = Electorate(least=-20.0, greatest=20.0, squares=90.0, threshold=0.0)
+    for value in (-7.0, -0.5, 1.0, 4.0, 30.0):
+        given: dict[str, Any] = {"prior": prior, "passed": value > 0}
+        margin = Estimate(value, 5.0)
+        exact = error_probability(margin, electorate, laplace_scale=4.0, **given)
+        own = error_probability(margin, electorate, laplace_scale=4.0 / 64, masses=masses, **given)
+        assert own == pytest.approx(exact, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"threshold": 2}, "threshold must be in"),
+        ({"threshold": 6}, "threshold must be in"),
+        ({"colluders": 4}, "colluders must be in|planned must be in"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named):
+        make_vote(**given).check_roster(np.empty((5, 0), dtype=np.int64))
+
+
+def test_sizes_are_of_this_variant_alone() -> None:
+    with pytest.raises(ConfigurationError, match="threshold must be given in variant 'masked'"):
+        DPWeVote(Parameters(candidates=("a",), variant="masked"))
+    with pytest.raises(ConfigurationError, match="threshold must be left out in variant 'joint'"):
+        DPWeVote(Parameters(candidates=("a",), threshold=3, colluders=0))
