@@ -10,7 +10,7 @@ FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o
 	constraints vulnerabilities clean FORCE
 
 demo: .venv/installed
-	@$(BIN)/psephos run eu-council --transport tcp
+	@$(BIN)/psephos run consortium-masked
 	@$(BIN)/psephos run consortium --transport tcp
 
 # All checks, and every test beside the slowest of them: minutes, and it says how many.

@@ -44,7 +44,7 @@ PRINTED: Final = re.compile(
 )
 """A command of a page, and behind it what it prints."""
 GALLERY: Final = {
-    "report.png": ("run eu-council", ""),
+    "report.png": ("run consortium-masked; run consortium", ""),
     "gallery-power.png": ("power eu-council", "power.png"),
     "planning.png": ("plan two-societies --error 5%", "plan.png"),
     "trials.png": (
@@ -56,7 +56,10 @@ GALLERY: Final = {
     "fair-voting.png": ("run two-societies", "estimates.png"),
     "collusion-sweep.png": ("run collusion-sweep", "adversary-1.png"),
 }
-"""What `gallery.md` shows: picture → words of the command that draws it, and which of its files; none for its page."""
+"""What `gallery.md` shows: picture → words of the command that draws it, and which of its files; none for its page.
+
+Pages of several commands stand side by side.
+"""
 _STAYS: Final = re.compile(r" +(?P<state>\w+) --> (?P=state): (?P<move>.*)")
 _COLUMNS: Final = 96
 """The tables of `which-mechanism.md` have all their columns."""
@@ -116,20 +119,28 @@ def draw_gallery() -> None:
         if picture:
             keep_picture(shlex.split(command), name, picture=picture)
         else:
-            keep_report(shlex.split(command), name)
+            keep_reports([shlex.split(each) for each in command.split(";")], name)
 
 
-def keep_report(words: Sequence[str], name: str) -> None:
-    """Run a command and keep a picture of the first screen of its page, where there is a browser."""
+def keep_reports(commands: Sequence[Sequence[str]], name: str) -> None:
+    """Run commands and keep a picture of the first screens of their pages, where there is a browser."""
     browser = find_browser()
     if browser is None:
         print(f"{name} stays as it is: no Chromium was found")
         return
     with tempfile.TemporaryDirectory() as folder:
-        out, picture = Path(folder) / "run", Path(folder) / "screen.png"
-        command = [sys.executable, "-m", "psephos.scenarios.cli", *words, "--out", str(out)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603  our own command
-        photograph(browser, out / "report.html", picture, [f"--window-size={_SCREEN}"])
+        screens: list[Image.Image] = []
+        for number, words in enumerate(commands):
+            out, picture = Path(folder) / f"run-{number}", Path(folder) / f"screen-{number}.png"
+            command = [sys.executable, "-m", "psephos.scenarios.cli", *words, "--out", str(out)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603  our own command
+            photograph(browser, out / "report.html", picture, [f"--window-size={_SCREEN}"])
+            with Image.open(picture) as drawn:
+                screens.append(drawn.convert("RGB"))
+        together = Image.new("RGB", (sum(screen.width for screen in screens), screens[0].height))
+        for number, screen in enumerate(screens):
+            together.paste(screen, (number * screens[0].width, 0))
+        together.save(picture := Path(folder) / "together.png")
         keep_small(picture, DOCS / name)
 
 
