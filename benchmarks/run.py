@@ -20,6 +20,7 @@ import crowds
 import denial_of_service
 import durable_sessions
 import elections
+import growth
 import journals
 import large_files
 import memory
@@ -45,6 +46,7 @@ _TOPICS: Final[dict[str, Callable[..., Iterator[Row]]]] = {
     "scale": scale.measure,
     "crowd_scale": crowd_scale.measure,
     "large_files": large_files.measure,
+    "growth": growth.measure,
     "preference_files": preference_files.measure,
     "survey_scale": survey_scale.measure,
     "memory": memory.measure,
