@@ -53,7 +53,7 @@ class Simulation(SessionMode):
 
     @property
     def primitives(self) -> Primitives:
-        """See `SessionMode.primitives`."""
+        """Of masked sums."""
         primitives: Primitives = _masking().Cryptography()
         return primitives
 
@@ -88,7 +88,7 @@ class Deployment(SessionMode):
 
     @property
     def primitives(self) -> Primitives:
-        """See `SessionMode.primitives`."""
+        """Of masked sums."""
         primitives: Primitives = _masking().Cryptography()
         return primitives
 

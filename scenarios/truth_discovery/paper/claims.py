@@ -49,6 +49,8 @@ _LARGE_FLIP = 0.4
 _MARGIN = 0.01
 """What is no difference between changes, on average over a table's rows."""
 _AROUND = 0.1
+_INSIDE = 1 - 1e-9
+"""A correlation of 1 has no transform."""
 _AUDIT: Final = "psephos audit truth-discovery"
 _REPRODUCE: Final = "psephos reproduce truth-discovery"
 _EPSILON: Final = 1.0
@@ -247,7 +249,7 @@ def _weights(reproduction: Reproduction) -> Iterator[Finding]:
             source="Figure 2, Section 7.2 (2)",
             # Fisher's transform, whose standard deviation does not depend on the correlation.
             judgement=all_above(
-                [Measurement(math.atanh(alike), 1 / math.sqrt(len(rows) - 3))], trials=max(2, len(rows) - 2)
+                [Measurement(math.atanh(_INSIDE * alike), 1 / math.sqrt(len(rows) - 3))], trials=max(2, len(rows) - 2)
             ),
             on_stand_in=crowd in made_up,
             numbers=f"The correlation over {len(rows)} workers is {alike:.2f}; {sum(fall > 0 for fall in large)} of "
