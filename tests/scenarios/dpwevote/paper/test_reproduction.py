@@ -293,7 +293,7 @@ FLIPS: Sequence[tuple[str, str, Callable[[Any], dict[str, Any]], Callable[[Any],
     (
         "More partners make all three",
         "figure_4",
-        lambda cell: {name: Measurement(1 / cell.num_partners, 1e-6) for name in MEASURES},
+        lambda cell: {name: Measurement(1 / cell.epsilon / cell.num_partners, 1e-6) for name in MEASURES},
         scaled("mse_w", 1e4, variant="printed", many=True),
     ),
     (
