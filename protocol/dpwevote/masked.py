@@ -169,7 +169,8 @@ class MaskedVariant(CentralVariant):
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each partner's row with its share of noise adds to each candidate's margin."""
         parameters = self._parameters
-        told: FloatArray = reports[0][:, : len(parameters.candidates)] * float(self.central_sums.step)
+        added = reports[0][:, : len(parameters.candidates)].astype(np.float64)
+        told: FloatArray = added * float(self.central_sums.step)
         if parameters.public_weights:
             told -= parameters.fraction * np.array(parameters.weights)[public[:, 1]][:, None]
         return told
