@@ -30,7 +30,7 @@ from .variant import Holdings, Offer, Variant
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["MaskedVariant", "MaskedVotes"]
+__all__ = ["MaskedVariant", "MaskedVotes", "PublicMaskedVotes", "check_sizes"]
 
 _PHASE: Final = "votes"
 _LAW: Final = "shares of discrete Laplace noise on sums"
