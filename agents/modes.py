@@ -53,7 +53,6 @@ class Simulation(SessionMode):
 
     @property
     def primitives(self) -> Primitives:
-        """Of masked sums."""
         primitives: Primitives = _masking().Cryptography()
         return primitives
 
@@ -88,7 +87,6 @@ class Deployment(SessionMode):
 
     @property
     def primitives(self) -> Primitives:
-        """Of masked sums."""
         primitives: Primitives = _masking().Cryptography()
         return primitives
 

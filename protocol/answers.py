@@ -107,8 +107,13 @@ class Answers:
             def draw() -> Sequence[int]:
                 losses = phase.losses_of(public)
                 charges.extend(reservation.charge(loss, session=session, phase=phase.name) for loss in losses)
-                address = {"protocol": self._protocol.name, "phase": phase.name, "place": self._party.place}
-                return self._noise.randomize(phase.mechanism_of(public), self._party.row[phase.columns], **address)
+                return self._noise.randomize(
+                    phase.mechanism_of(public),
+                    self._party.row[phase.columns],
+                    protocol=self._protocol.name,
+                    phase=phase.name,
+                    place=self._party.place,
+                )
 
             report = Report(request.step, step.codec.encode(self._masking.answer(step, request, draw)))
             self.given.append((request, report))

@@ -54,9 +54,15 @@ _HEARD: Final[Mapping[MaskingMove, Any]] = {
 
 def _rules(phase: MaskedPhase, signing: SigningRoster, charter: Charter) -> MaskingRules:
     """Return the rules. See `MaskingRules` for the errors."""
-    names, keys = signing.names, signing.keys
-    given = {"threshold": phase.threshold, "colluders": phase.colluders, "width": phase.num_values}
-    return MaskingRules(charter.id, phase.name, names, keys, **given)
+    return MaskingRules(
+        session=charter.id,
+        phase=phase.name,
+        names=signing.names,
+        keys=signing.keys,
+        threshold=phase.threshold,
+        colluders=phase.colluders,
+        width=phase.num_values,
+    )
 
 
 def _primitives(phase: MaskedPhase, mode: SessionMode) -> Primitives:

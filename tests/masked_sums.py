@@ -108,8 +108,15 @@ class MaskedSession(Session):
 
     def party(self, name: str, *, ledger: Ledger | None = None) -> Party:
         plain = super().party(name, ledger=ledger)
-        given = {"ledger": plain.ledger, "public": plain.public, "secret": f"secret of {name}".encode()}
-        return Party(plain.name, plain.place, plain.row, sign=self.signers[plain.place], **given)
+        return Party(
+            plain.name,
+            plain.place,
+            plain.row,
+            public=plain.public,
+            ledger=plain.ledger,
+            secret=f"secret of {name}".encode(),
+            sign=self.signers[plain.place],
+        )
 
 
 def make_session(number: int = 4, *, threshold: int = 3, colluders: int = 0, **given: Any) -> MaskedSession:

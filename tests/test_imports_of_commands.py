@@ -47,10 +47,10 @@ def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scenario", "system", "needs_scipy", "number"),
     [
-        ("eu-council", "dpwevote", False, 223),
-        ("crowd", "truth_discovery", True, 240),
-        ("moral-synthetic", "moral_preferences", True, 252),
-        ("two-societies", "fair_voting", True, 252),
+        ("eu-council", "dpwevote", False, 233),
+        ("crowd", "truth_discovery", True, 249),
+        ("moral-synthetic", "moral_preferences", True, 260),
+        ("two-societies", "fair_voting", True, 257),
     ],
 )
 def test_a_run_imports_its_own_system_and_no_attack(

@@ -20,7 +20,6 @@ beside the greatest weight where that unit is too small. The sensitivity is that
 Source: Dwork, McSherry, Nissim and Smith (2006), and the discrete law of `mechanisms.discrete_laplace`.
 """
 
-import abc
 import functools
 import math
 from collections.abc import Iterator, Sequence
@@ -186,10 +185,10 @@ class PricedByWeight(Phase):
 
     _parameters: "Parameters"
 
-    @property
-    @abc.abstractmethod
-    def _loss_of_weight(self) -> Sequence[PrivacyLoss]:
+    @functools.cached_property
+    def _loss_of_weight(self) -> list[PrivacyLoss]:
         """Of each weight of the set."""
+        raise NotImplementedError
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return what a partner of this weight pays. See `Phase.losses_of`."""
@@ -428,7 +427,7 @@ class CentralVariant(Variant):
             told -= self._parameters.fraction * np.array(self._parameters.weights)[holdings.places][:, None]
         return told
 
-    def release_noise(self, uniforms: FloatArray) -> FloatArray:
+    def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
         """Return the noise on one margin in so many releases, from a uniform each, shape (n, 1): in units of weight."""
         drawn = self.central_sums.mechanism.randomize(np.zeros(len(uniforms), dtype=np.int64), uniforms)
         return drawn.astype(np.float64) * float(self.central_sums.step)

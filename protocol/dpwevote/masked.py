@@ -30,7 +30,7 @@ from .variant import Holdings, Offer, Variant
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["MaskedVariant", "MaskedVotes"]
+__all__ = ["MaskedVariant", "MaskedVotes", "PublicMaskedVotes", "check_sizes"]
 
 _PHASE: Final = "votes"
 _LAW: Final = "shares of discrete Laplace noise on sums"
@@ -169,7 +169,8 @@ class MaskedVariant(CentralVariant):
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each partner's row with its share of noise adds to each candidate's margin."""
         parameters = self._parameters
-        told: FloatArray = reports[0][:, : len(parameters.candidates)] * float(self.central_sums.step)
+        added = reports[0][:, : len(parameters.candidates)].astype(np.float64)
+        told: FloatArray = added * float(self.central_sums.step)
         if parameters.public_weights:
             told -= parameters.fraction * np.array(parameters.weights)[public[:, 1]][:, None]
         return told

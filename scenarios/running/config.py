@@ -62,8 +62,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     protocol: str  # as registered
     title: str = ""  # one line
     description: str = ""  # what it is about; what is made up is said to be
-    # "local" (nobody is trusted) or "central" (the server is), which the protocol's parameters then follow; or else a
-    # text: who trusts whom, and what a coalition can learn.
+    # "local" (nobody is trusted), "distributed" (nor here: values are masked) or "central" (the server is), which the
+    # protocol's parameters then follow; or else a text: who trusts whom, and what a coalition can learn.
     trust: str = ""
     parameters: dict[str, Any] = {}  # the protocol's own
     # A CSV file's path, a table for the protocol's generator, a table that names a data set, or the parties themselves,

@@ -13,11 +13,13 @@ import msgspec
 import numpy as np
 import trio
 
-from ...agents.modes import Simulation
+from ...agents.adversaries import Deviation, Leaver
+from ...agents.modes import Simulation, with_keys
 from ...protocol.arrays import IntArray
 from ...protocol.effects import Effect
 from ...protocol.errors import MalformedMessageError
-from ...protocol.phases import Phase
+from ...protocol.masking import MaskingMove
+from ...protocol.phases import MaskedPhase, Phase
 from ...protocol.population import draw_reports, run_batches, run_population, tally_batch
 from ...protocol.roles import SessionKind, Side
 from ...protocol.roster import Roster
@@ -27,6 +29,7 @@ from ...protocol.views import Happening, Observation, View
 from ...transports.memory import MemoryTransport
 from ...transports.promises import require
 from ...transports.tcp import TCPTransport
+from ..running.by_agents import Adversity
 from ..running.session import SessionRecord, run_agents, run_arrays
 from .afresh import compute, compute_afresh
 from .cases import SESSION, ProtocolCase
@@ -171,14 +174,32 @@ def _check_paths(case: ProtocolCase) -> None:
         _require_same(way, whole, record.outcome, record.tallies, record.own_outcomes)
         require(record.num_received == whole.num_received, f"{way} count {record.num_received} reports")
 
+    if (phase := protocol.masked_phase) is not None and phase.threshold < len(inputs):
+        _check_departures(case, phase)
+
+
+def _check_departures(case: ProtocolCase, phase: MaskedPhase) -> None:
+    """Check that one who leaves a masked session counts from its masked row on, in whichever step it leaves."""
+    (reports,) = case.reports()
+    for number, step in enumerate(case.protocol.steps):
+        place = number % len(case)
+        record = _held(case, MemoryTransport(), {case.names[place]: Leaver(number, lambda _: True)})
+        is_in = np.arange(len(case)) != place
+        is_in[place] = number > list(MaskingMove).index(MaskingMove.MASKED)
+        tally = phase.tally(reports[is_in], earlier=[], public=case.inputs.public[is_in])
+        require(
+            record.tallies == (tally,), f"where one leaves in step {step.name!r} the tally is not that of the others"
+        )
+
 
 def _check_replay(case: ProtocolCase) -> None:
     """A server that is shown again what it saw says the same again."""
     (seen,) = (view for view in _held(case, MemoryTransport()).views if view.side is Side.SERVER)
     again = View(seen.party, Side.SERVER, SESSION, SessionKind.SIMULATION)
-    machine = ServerMachine(
-        case.again(), Roster(case.names, case.inputs.public), Simulation(SESSION, case.noise()), view=again
+    roster, mode, _ = with_keys(
+        case.protocol, Roster(case.names, case.inputs.public), Simulation(SESSION, case.noise())
     )
+    machine = ServerMachine(case.again(), roster, mode, view=again)
     replay(machine, seen.observations)
     for step, (once, twice) in enumerate(zip(seen.observations, again.observations, strict=False)):
         require(once == twice, f"step {step} was {once}, and is {twice} in the replay")
@@ -231,7 +252,9 @@ def _partitions(number: int, generator: np.random.Generator, *, has_empty: bool)
         yield [shard for shard in shards if has_empty or len(shard)]
 
 
-def _held(case: ProtocolCase, transport: MemoryTransport | TCPTransport) -> SessionRecord:
+def _held(
+    case: ProtocolCase, transport: MemoryTransport | TCPTransport, deviations: Mapping[str, Deviation] | None = None
+) -> SessionRecord:
     """Return what a session of agents leaves, with everybody's view."""
     session = functools.partial(
         run_agents,
@@ -240,6 +263,7 @@ def _held(case: ProtocolCase, transport: MemoryTransport | TCPTransport) -> Sess
         inputs=case.inputs,
         mode=Simulation(SESSION, case.noise(), record_views=True),
         transport=transport,
+        adversity=Adversity(deviations=deviations or {}),
     )
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 

@@ -26,6 +26,7 @@ from psephos.protocol.masking import Boxes, Confirmation, Confirmations, Masking
 from psephos.protocol.messages import NIL, Report, Request, decode
 from psephos.protocol.roster import SigningRoster
 from psephos.protocol.traffic import ExpectedTraffic, TrafficMeter
+from psephos.scenarios.testing import check_protocol
 from thoroughness import draws
 from wire import Delivery, Wire
 
@@ -116,6 +117,10 @@ def test_what_is_expected_to_travel_travels() -> None:
         charter=session.charter,
     )
     assert expected.of(wire.result.tallies, wire.result.outcome, {}) == meter.phases
+
+
+def test_a_masked_protocol_keeps_all_promises_also_where_parties_leave() -> None:
+    check_protocol(PrivateSum(Size(threshold=4, colluders=1, most=8)), {"number": [3, 1, 8, 0, 5]})
 
 
 # A server that lies

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deployments import ENTRIES, Process, read_json, write_vote
+from deployments import ENTRIES, Ending, Process, read_json, write_vote
 from psephos.scenarios.deployment import enroll
 
 Psephos = Callable[..., Any]
@@ -55,7 +55,7 @@ def test_a_masked_vote_is_held_over_tls_and_its_journals_tell_no_secret(tmp_path
             )
             for party in ENTRIES
         ]
-        endings = []
+        endings: list[Ending] = []
         for client in clients:
             with client:
                 endings.append(client.ending())
