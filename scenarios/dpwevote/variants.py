@@ -34,7 +34,10 @@ __all__ = ["VoteVariants"]
 
 _PAPERS: Final = "joint, the paper's split"
 _OWN: Final = "joint, own matrices"
-_OF_SOME: Final = ("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts")
+_OF_SOME: Final = (
+    *("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts"),
+    *("threshold", "colluders"),
+)
 """What only some variants have, and is left out of all of them."""
 _CENTRAL: Final = "central"
 _MASKED: Final = "masked"
