@@ -38,7 +38,6 @@ __all__ = [
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
 _TRUSTED: Final = {
-    "distributed": marked('nobody is trusted, and who counts learns a noisy sum alone; "local": each vote has noise'),
     "local": marked('nobody is trusted; "central": who counts is, and the result is far more exact'),
     "central": marked('who counts is trusted; "local": nobody is'),
 }
