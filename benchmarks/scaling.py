@@ -282,10 +282,10 @@ def _check() -> None:
             protocol, table_of = case.make(size)
             table, noise = table_of(batch), SimulatedNoise(_SEED, session="scaling")
             cuts = np.sort(generator.choice(np.arange(1, size // batch), _FRONTS - 1, replace=False)) * batch
-            ranges = list(zip([0, *cuts.tolist()], [*cuts.tolist(), size], strict=True))
+            ends = [0, *map(int, cuts), size]
             merged = [Merged() for _ in protocol.phases]
-            for number in generator.permutation(_FRONTS).tolist():
-                first, last = ranges[number]
+            for number in map(int, generator.permutation(_FRONTS)):
+                first, last = ends[number], ends[number + 1]
                 own, again = (
                     tally_batches(
                         protocol, batches_of(protocol, table, range(first, last, batch)), noise=noise, first=first
