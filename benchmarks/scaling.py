@@ -188,7 +188,7 @@ def _tables(prices: _Prices) -> Iterator[str]:
         ("reports", "bytes up", "bytes down", "tally", "kept for each", "CPU to count"),
         [
             (
-                CASES[name].what,
+                f"{name}: {CASES[name].what}",
                 f"{own.reports}",
                 f"{own.up:,.0f}",
                 f"{own.down:,.0f}",
@@ -228,7 +228,7 @@ def _tables(prices: _Prices) -> Iterator[str]:
             ("up", "down", "database", "inserts a second", "counting, one core", "kept", "dollars"),
             [
                 (
-                    CASES[name].what,
+                    name,
                     _bytes(size * own.up),
                     _bytes(size * own.down),
                     _bytes(size * own.reports * row_bytes),
