@@ -188,7 +188,7 @@ def _tables(prices: _Prices) -> Iterator[str]:
         ("reports", "bytes up", "bytes down", "tally", "kept for each", "CPU to count"),
         [
             (
-                CASES[name].what,
+                f"{name}: {CASES[name].what}",
                 f"{own.reports}",
                 f"{own.up:,.0f}",
                 f"{own.down:,.0f}",
@@ -228,7 +228,7 @@ def _tables(prices: _Prices) -> Iterator[str]:
             ("up", "down", "database", "inserts a second", "counting, one core", "kept", "dollars"),
             [
                 (
-                    CASES[name].what,
+                    name,
                     _bytes(size * own.up),
                     _bytes(size * own.down),
                     _bytes(size * own.reports * row_bytes),
@@ -282,10 +282,10 @@ def _check() -> None:
             protocol, table_of = case.make(size)
             table, noise = table_of(batch), SimulatedNoise(_SEED, session="scaling")
             cuts = np.sort(generator.choice(np.arange(1, size // batch), _FRONTS - 1, replace=False)) * batch
-            ranges = list(zip([0, *cuts.tolist()], [*cuts.tolist(), size], strict=True))
+            ends = [0, *map(int, cuts), size]
             merged = [Merged() for _ in protocol.phases]
-            for number in generator.permutation(_FRONTS).tolist():
-                first, last = ranges[number]
+            for number in map(int, generator.permutation(_FRONTS)):
+                first, last = ends[number], ends[number + 1]
                 own, again = (
                     tally_batches(
                         protocol, batches_of(protocol, table, range(first, last, batch)), noise=noise, first=first

@@ -6,7 +6,6 @@ Exit status: 0, or 1 where a run failed, or 2 where the input was wrong; one lin
 from . import (
     audit,
     calibration,
-    counting,
     drafting,
     enrollment,
     experiments,
@@ -24,7 +23,6 @@ __all__ = [
     "audit",
     "calibration",
     "cli",
-    "counting",
     "drafting",
     "enrollment",
     "experiments",

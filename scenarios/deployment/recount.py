@@ -146,7 +146,7 @@ def _whole(batches: Iterable[IntArray]) -> Iterator[IntArray]:
     held: IntArray | None = None
     for batch in batches:
         rows = batch if held is None else np.concatenate([held, batch])
-        cut = int(np.searchsorted(rows[:, 0], rows[-1, 0]))
+        cut = int(np.count_nonzero(rows[:, 0] != rows[-1:, 0]))
         if cut:
             yield rows[:cut]
         held = rows[cut:]
@@ -190,10 +190,10 @@ def _decoded(side: Served, batch: RowBatch, rows: IntArray) -> IntArray:
         known = np.empty((len(distinct), width), dtype=np.int64)
         row = 0
         try:
-            for at, row in enumerate(own[firsts].tolist()):
+            for at, row in enumerate(map(int, own[firsts])):
                 known[at] = phase.codec.decode(bytes.fromhex(column[row]))
             found[own, :width] = known[codes]
-            for row in own.tolist() if reads_rows else ():
+            for row in map(int, own) if reads_rows else ():
                 phase.check_report(found[row, :width].tolist(), side.inputs.public[rows[row, 0]].tolist())
         except (ValueError, msgspec.DecodeError) as error:
             field, allowed = f"{_PAYLOAD} ({batch.where(row + 1)})", f"a report in phase {phase.name!r} ({error})"

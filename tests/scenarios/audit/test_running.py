@@ -181,7 +181,7 @@ class Here:
 def test_a_pool_finds_what_one_process_finds(*, fails: bool) -> None:
     pool = Here(fails=fails)
     found, alone = (
-        running.audit_all("channels", samples={"simulated": 4_000}, workers=1, **more) for more in ({"pool": pool}, {})
+        running.audit_all("channels", samples={"simulated": 4_000}, workers=1, pool=each) for each in (pool, None)
     )
     assert pool.num_tasks == math.ceil(len(alone.rows) / 8)
     assert [(row.name, row.audits) for row in found.rows] == [(row.name, row.audits) for row in alone.rows]

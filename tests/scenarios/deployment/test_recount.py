@@ -110,24 +110,24 @@ def _at(row: int, column: int, value: object) -> Callable[[list[Report]], list[R
     return change
 
 
-@pytest.mark.parametrize(
-    ("change", "field", "allowed"),
-    [
-        (_at(4, 0, "x"), "place (r.csv line 6)", "a place on the roster"),
-        (_at(4, 0, "2.5"), "place (r.csv line 6)", "a place on the roster"),
-        (_at(4, 0, "-1"), "place (r.csv line 6)", "a place on the roster"),
-        (_at(4, 0, "2000"), "place (r.csv line 6)", "from 0 to 1999"),
-        (_at(4, 1, "wieghts"), "phase (r.csv line 6)", "one of weights, opinions"),
-        (_at(4, 2, "9"), "payload (r.csv line 6)", "a report in phase 'weights'"),
-        (_at(4, 2, "917f"), "payload (r.csv line 6)", "a report in phase 'weights'"),
-        (_at(4, 2, ""), "payload (r.csv line 6)", "a report in phase 'weights'"),
-        (lambda rows: [*rows[:4], rows[3], *rows[4:]], "place (r.csv line 6)", "each once"),
-        (lambda rows: [*rows, *rows[:2]], "place (r.csv line 4002)", "in the order of places"),
-        (lambda rows: rows[1:], "place (r.csv line 2)", "none left out"),
-        (lambda rows: [rows[1], rows[0], *rows[2:]], "place (r.csv line 2)", "in that of phases"),
-        (lambda rows: rows[:0], "r.csv", "a file with rows"),
-    ],
+WRONG: Sequence[tuple[Callable[[list[Report]], list[Report]], str, str]] = (
+    (_at(4, 0, "x"), "place (r.csv line 6)", "a place on the roster"),
+    (_at(4, 0, "2.5"), "place (r.csv line 6)", "a place on the roster"),
+    (_at(4, 0, "-1"), "place (r.csv line 6)", "a place on the roster"),
+    (_at(4, 0, "2000"), "place (r.csv line 6)", "from 0 to 1999"),
+    (_at(4, 1, "wieghts"), "phase (r.csv line 6)", "one of weights, opinions"),
+    (_at(4, 2, "9"), "payload (r.csv line 6)", "a report in phase 'weights'"),
+    (_at(4, 2, "917f"), "payload (r.csv line 6)", "a report in phase 'weights'"),
+    (_at(4, 2, ""), "payload (r.csv line 6)", "a report in phase 'weights'"),
+    (lambda rows: [*rows[:4], rows[3], *rows[4:]], "place (r.csv line 6)", "each once"),
+    (lambda rows: [*rows, *rows[:2]], "place (r.csv line 4002)", "in the order of places"),
+    (lambda rows: rows[1:], "place (r.csv line 2)", "none left out"),
+    (lambda rows: [rows[1], rows[0], *rows[2:]], "place (r.csv line 2)", "in that of phases"),
+    (lambda rows: rows[:0], "r.csv", "a file with rows"),
 )
+
+
+@pytest.mark.parametrize(("change", "field", "allowed"), WRONG)
 def test_a_wrong_row_is_named(change: Callable[[list[Report]], list[Report]], field: str, allowed: str) -> None:
     rows, _ = session_of("consortium")
     assert len(rows) == 4_000

@@ -158,9 +158,9 @@ def test_another_seed_or_round_is_another_result(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_batch_by_batch(tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
+    told: list[tuple[str, int, float]] = []
 
-    def tell(phase: str, received: int, outstanding: int) -> None:
+    def tell(phase: str, received: int, outstanding: float) -> None:
         told.append((phase, received, outstanding))
 
     finished = streamed(tmp_path / "out", *SMALL, told=Told(on_progress=tell))
@@ -442,7 +442,7 @@ def test_temporary_files_go_where_whoever_takes_batches_fails(tmp_path: Path, mo
         finally:
             (folder / "temporary").rmdir()
 
-    def fail(phase: str, count: int, outstanding: int) -> None:
+    def fail(phase: str, count: int, outstanding: float) -> None:
         assert (phase, outstanding) == ("preferences", 16)
         assert (tmp_path / "out" / "temporary").is_dir()
         raise RuntimeError(count)
