@@ -38,6 +38,13 @@ _MOST_SCALE: Final = 2**13
 """Grid steps: of this noise the law of sums is worked out."""
 
 
+def _unit(parameters: "Parameters") -> str:
+    """Return what is private of a partner."""
+    if not parameters.public_weights:
+        return "weight and opinions"
+    return "opinion" if len(parameters.candidates) == 1 else "opinions"
+
+
 class MaskedVotes(MaskedPhase):
     """Partners add up what they hold, masked. The tally is that of `CentralVotes`."""
 
@@ -48,7 +55,7 @@ class MaskedVotes(MaskedPhase):
         self._loss = PrivacyLoss(
             mechanism=_LAW,
             event=event,
-            unit="opinions" if parameters.public_weights else "weight and opinions",
+            unit=_unit(parameters),
             relation=NeighboringRelation.REPLACE_ONE,
             model=TrustModel.DISTRIBUTED,
             claimed=share.privacy(len(columns), honest=share.planned),

@@ -110,6 +110,8 @@ PARAMETER_KEYS: dict[str, tuple[str, object]] = {
     "level": ("0.01", 0.01),
     "error_prior": ("uniform", "uniform"),
     "game": ("spring", "spring"),
+    "threshold": ("5", 5),
+    "colluders": ("1", 1),
 }
 
 
@@ -137,7 +139,9 @@ def test_every_key_of_a_scenario_can_be_written(write: Write, key: str) -> None:
 @pytest.mark.parametrize("key", list(PARAMETER_KEYS))
 def test_every_parameter_can_be_set_by_its_name_or_its_path(ballot: str, key: str, prefix: str) -> None:
     text, value = PARAMETER_KEYS[key]
-    needed = {  # beside it: the variant that alone has a prior, and what the other report costs
+    needed = {  # beside it: the variant that alone has it, and what else that needs
+        "threshold": ["variant=masked", "colluders=1"],
+        "colluders": ["variant=masked", "threshold=5"],
         "prior": ["variant=optimal"],
         "weight_matrix": ["epsilon_opinion=1"],
         "opinion_matrix": ["epsilon_weight=1"],
@@ -360,7 +364,7 @@ def test_parameters_that_are_no_table_are_named(write: Write, settings: tuple[st
     ("source", "hint"),
     [
         ("eu-counsil", "did you mean 'eu-council'?"),
-        ("zzz", "consortium, crowd, cultures, differencing, duchenne, eu-council, eu-council-treaties"),
+        ("zzz", "consortium-masked, crowd, cultures, differencing, duchenne, eu-council, eu-council-masked"),
         ("", "a file"),
     ],
 )
