@@ -70,8 +70,11 @@ def test_each_picture_of_the_gallery_stands_above_the_command_that_draws_it(monk
     monkeypatch.setattr(sys, "path", [str(DOCS), *sys.path])
     drawn: dict[str, tuple[str, str]] = runpy.run_path(str(DOCS / "build.py"))["GALLERY"]
     text = (DOCS / "gallery.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^!\[[^\]]+\]\((\S+)\)\n\n`psephos ([^`]+)`", text, re.MULTILINE)
-    assert sorted(shown) == sorted((name, command) for name, (command, _) in drawn.items())
+    shown = re.findall(r"^!\[[^\]]+\]\((\S+)\)\n\n(`psephos .+)$", text, re.MULTILINE)
+    assert sorted(name for name, _ in shown) == sorted(drawn)
+    for name, line in shown:
+        commands = re.findall(r"`psephos ([^`]+)`", line)
+        assert drawn[name][0].split("; ") == commands[: drawn[name][0].count(";") + 1], name
     assert [name for name in drawn if not (DOCS / name).is_file()] == []
 
 

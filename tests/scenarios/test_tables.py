@@ -74,7 +74,7 @@ def test_a_verdict_is_its_words_in_a_file_and_brings_its_tone() -> None:
     assert [verdict.tone for verdict in AuditVerdict] == ["", "warning", "poor", "quiet"]
     assert [judgement.cell for judgement in Judgement][:2] == [
         Cell("holds", tone="good"),
-        Cell("in part", tone="warning"),
+        Cell("holds in part", tone="warning"),
     ]
 
 
