@@ -20,7 +20,7 @@ from ...protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Verdict
 from ...protocol.mechanisms import RowMechanism
-from ...protocol.phases import Inputs
+from ...protocol.phases import Inputs, MaskedPhase
 from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement
 
 __all__ = ["CALIBRATION", "Sessions", "matrices_of", "truth_of", "vote_of"]
@@ -29,6 +29,8 @@ _DIGITS: Final = 15
 """Of entries of matrices, whose rows must add up to 1 as they are written."""
 _MOST_ROWS: Final = 200_000
 """Of all parties of all sessions that are drawn at once."""
+_LEAVING: Final = 10
+"""Of so many partners one may leave a masked vote, and one be with its server."""
 _QUOTAS: Final[dict[str, dict[str, Any]]] = {
     "half": {},
     "more than half": {"passes": "more_than"},
@@ -38,7 +40,7 @@ _QUOTAS: Final[dict[str, dict[str, Any]]] = {
 }
 _SESSIONS: Final[Axes] = {
     "variant": ("joint", "joint, split", "laplace", "two_point", "signed_rr", "optimal", "public", "public laplace",
-                "matrices", "public matrices", "central", "public central"),
+                "matrices", "public matrices", "central", "public central", "masked", "public masked"),
     "epsilon": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0),
     "level": (0.2, 0.05, 0.01, 0.001),
     "partners": (*LADDER, 200, 1000),
@@ -55,7 +57,7 @@ _SESSIONS: Final[Axes] = {
 _FEW_WEIGHTS: Final[Axes] = {"light": (1, 2, 3), "heavy": (0, 1)}
 """The optimal mechanism is designed for a set of weights: seconds for few, minutes for many."""
 _PRIORS: Final[Axes] = {
-    "variant": ("joint", "laplace", "two_point", "signed_rr", "optimal", "public", "central"),
+    "variant": ("joint", "laplace", "two_point", "signed_rr", "optimal", "public", "central", "masked"),
     "prior": ("mixed", "uniform"),
     "epsilon": (0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0),
     "partners": (9, 16, 31, 64, 100, 300, 1_000),
@@ -72,13 +74,19 @@ def vote_of(case: Case) -> DPWeVote | None:
     if variant == "matrices":
         given |= matrices_of(case["epsilon"], len(given["weights"]), is_public=is_public)
         variant = "joint"
+    if variant == "masked":
+        leaving = case["partners"] // _LEAVING
+        given |= {"threshold": case["partners"] - leaving, "colluders": leaving}
     if kind == "split":
         given |= {"epsilon_weight": case["epsilon"] / 5, "epsilon_opinion": 4 * case["epsilon"] / 5}
     names = tuple(f"c{place}" for place in range(case.get("candidates", 1)))
     try:
         level, prior = case.get("level", 0.05), case.get("prior")
         vote = DPWeVote(Parameters(candidates=names, variant=variant, level=level, error_prior=prior, **given))
-        vote.phases  # noqa: B018  which the optimal mechanism refuses for many weights
+        # The optimal mechanism refuses many weights, a masked vote a single partner.
+        for phase in vote.phases:
+            if isinstance(phase, MaskedPhase):
+                phase.check_parties(case["partners"])
     except ConfigurationError:
         return None
     return vote
@@ -367,7 +375,8 @@ CALIBRATION: Final = Calibration(
         "A verdict needs no prior. The probability of an error does, and near a tie it says nothing: there half of all "
         "decisions are wrong, whatever is stated. `joint, split` spends a fifth on the weight; `public` is with "
         "public weights; `matrices` have a yes told half as often as by randomized response, and weights the likelier "
-        "the nearer they are to the true one; in `central` a trusted server adds noise once."
+        "the nearer they are to the true one; in `central` a trusted server adds noise once, in `masked` "
+        "each partner a share of it, and a tenth of them may leave or be with the server."
     ),
     statements=_statements,
 )

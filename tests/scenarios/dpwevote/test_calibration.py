@@ -117,4 +117,4 @@ def test_there_is_a_statement_for_each_variant_and_for_games_probabilities_and_e
         "probability of an error": "on average",
         "standard error of a margin": "error",
     }
-    assert len(STATEMENTS) == 15
+    assert len(STATEMENTS) == 17
