@@ -7,6 +7,7 @@ it says the same bytes, or nothing. So masks never cover two values.
 """
 
 import functools
+import hashlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -34,7 +35,7 @@ from .masking import (
     Shares,
     Survivors,
 )
-from .messages import NIL, Charter, Report, Request, decode_payload, encode
+from .messages import NIL, Report, Request, decode_payload, encode
 from .phases import MaskedPhase, PhasedProtocol, Step
 from .roles import SERVER
 from .roster import Roster, SigningRoster
@@ -52,16 +53,23 @@ _HEARD: Final[Mapping[MaskingMove, Any]] = {
 """What the question of each step carries: for all, but for the boxes, which are for one party each."""
 
 
-def _rules(phase: MaskedPhase, signing: SigningRoster, charter: Charter) -> MaskingRules:
-    """Return the rules. See `MaskingRules` for the errors."""
+def _rules(
+    protocol: PhasedProtocol[Any, Any], phase: MaskedPhase, signing: SigningRoster, mode: SessionMode
+) -> MaskingRules:
+    """Return the rules. See `MaskingRules` for the errors.
+
+    Parameters are part of what is signed: of parties that a server told other ones, none gets to the masked row.
+    """
+    agreed = [protocol.name, bytes(protocol.encoded_parameters), mode.session, mode.charter.roster]
     return MaskingRules(
-        session=charter.id,
+        session=mode.charter.id,
         phase=phase.name,
         names=signing.names,
         keys=signing.keys,
         threshold=phase.threshold,
         colluders=phase.colluders,
         width=phase.num_values,
+        agreed=hashlib.sha256(msgspec.msgpack.encode(agreed)).digest(),
     )
 
 
@@ -89,7 +97,9 @@ class ServerMasking:
         ValueError: it does not fit into a message.
     """
 
-    def __init__(self, phase: MaskedPhase, roster: Roster, mode: SessionMode) -> None:
+    def __init__(
+        self, protocol: PhasedProtocol[Any, Any], phase: MaskedPhase, roster: Roster, mode: SessionMode
+    ) -> None:
         primitives = _primitives(phase, mode)
         if (signing := roster.signing) is None:
             allowed = f"one whose parties all have enrolled, with keys of signatures: phase {phase.name!r} is masked"
@@ -97,7 +107,7 @@ class ServerMasking:
         allowed = f"{roster.digest!r}, the digest of a roster with keys, as all parties of a masked phase agree to it"
         require(mode.charter.roster == roster.digest, "charter.roster", mode.charter.roster, allowed)
         phase.check_parties(len(roster))
-        self._server = MaskingServer(_rules(phase, signing, mode.charter), primitives)
+        self._server = MaskingServer(_rules(protocol, phase, signing, mode), primitives)
         self._keys: dict[int, Keys] = {}
         self.payload = _raw(signing)
         self.own: Mapping[int, msgspec.Raw] = {}
@@ -143,7 +153,7 @@ class PartyMasking:
         self, protocol: PhasedProtocol[Any, Any], phase: MaskedPhase, party: Party, mode: SessionMode, *, is_kept: bool
     ) -> None:
         self._primitives = _primitives(phase, mode)
-        self._phase, self._party, self._charter = phase, party, mode.charter
+        self._protocol, self._phase, self._party, self._mode = protocol, phase, party, mode
         about = f"phase {phase.name!r} is masked, among parties who know each other's keys"
         require(mode.charter.roster, "charter.roster", "", f"agreed to beforehand: {about}")
         if party.sign is None:
@@ -220,10 +230,10 @@ class PartyMasking:
             ValueError: the seal does not open.
         """
         party, place = self._party, self._party.place
-        if signing.digest != self._charter.roster or signing.names[place : place + 1] != (party.name,):
+        if signing.digest != self._mode.charter.roster or signing.names[place : place + 1] != (party.name,):
             raise self._fault(f"{SERVER}'s roster of keys is not the one agreed to")
         try:
-            rules = _rules(self._phase, signing, self._charter)
+            rules = _rules(self._protocol, self._phase, signing, self._mode)
             self._phase.check_parties(len(signing.names))
         except ConfigurationError as error:
             raise self._fault(f"{SERVER}'s roster does not fit what was agreed to: {error}") from None
@@ -298,7 +308,7 @@ def _bytes_of(messages: Sequence[tuple[int, Request | Report]]) -> int:
 def server_masking(protocol: PhasedProtocol[Any, Any], roster: Roster, mode: SessionMode) -> ServerMasking | None:
     """Return the server's part of a masked phase; None where the protocol has none. See `ServerMasking`."""
     phase = protocol.masked_phase
-    return None if phase is None else ServerMasking(phase, roster, mode)
+    return None if phase is None else ServerMasking(protocol, phase, roster, mode)
 
 
 def party_masking(

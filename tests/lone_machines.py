@@ -152,6 +152,9 @@ class RefusingNoise:
     ) -> list[int]:
         raise AssertionError(f"{protocol}: {values} of place {place} went through {mechanism} in phase {phase!r}")
 
+    def entropy(self, *, protocol: str, phase: str, place: int) -> bytes:
+        raise AssertionError(f"{protocol}: place {place} drew secrets in phase {phase!r}")
+
 
 def make_client(
     *,

@@ -119,9 +119,11 @@ class MaskedSession(Session):
         )
 
 
-def make_session(number: int = 4, *, threshold: int = 3, colluders: int = 0, **given: Any) -> MaskedSession:
+def make_session(
+    number: int = 4, *, threshold: int = 3, colluders: int = 0, epsilon: float = 1.0, **given: Any
+) -> MaskedSession:
     """Return a session of so many parties, of whom place i holds 2^i, but for 2^20 at most."""
-    protocol = PrivateSum(Size(threshold=threshold, colluders=colluders))
+    protocol = PrivateSum(Size(threshold=threshold, colluders=colluders, epsilon=epsilon))
     inputs = protocol.encode({"number": [1 << place % 21 for place in range(number)]})
     return MaskedSession(protocol, inputs, **given)
 

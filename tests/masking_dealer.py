@@ -50,7 +50,7 @@ class Dealer:
         private = [secret_of("signing key", place) for place in range(number)]
         keys = tuple(Ed25519PrivateKey.from_private_bytes(own).public_key().public_bytes_raw() for own in private)
         names = tuple(f"p{place}" for place in range(number))
-        self.rules = MaskingRules(session, "votes", names, keys, threshold, colluders, width, circle)
+        self.rules = MaskingRules(session, "votes", names, keys, threshold, colluders, width, circle, agreed=bytes(32))
         self.signers = [signer_of(own) for own in private]
         self.parties = [self.party(place, kind) for place in range(number)]
         self.server = MaskingServer(self.rules, PRIMITIVES)

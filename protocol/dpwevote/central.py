@@ -62,6 +62,10 @@ def share_of(parameters: "Parameters") -> Fraction:
     return simple if float(simple) == parameters.fraction else Fraction(str(parameters.fraction))
 
 
+_LEAST_STEPS: Final = 8
+"""Of the greatest weight, of which noise may have so many more only."""
+
+
 class CentralSums:
     """The integers that a partner adds to the sums, and their noise.
 
@@ -84,6 +88,8 @@ class CentralSums:
         exact = [[weight * (opinion - share) for opinion in (0, 1)] for weight in weights]
         self.step = unit_of(number for pair in exact for number in pair)
         most = min(_MOST_STEPS, math.floor(most_scale * min(parameters.epsilon, 1.0)))
+        allowed = f"at least {_LEAST_STEPS / most_scale:g} in variant {parameters.variant!r}"
+        require(most >= _LEAST_STEPS, "epsilon", parameters.epsilon, allowed)
         if weights[-1] / self.step > most:
             self.step = Fraction(power_of_two_above(float(weights[-1] / most)))
         steps = [[math.floor(number / self.step + Fraction(1, 2)) for number in pair] for pair in exact]

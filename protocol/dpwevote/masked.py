@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..errors import refuse
+from ..errors import refuse, require
 from ..guard import Values
 from ..mechanisms import PolyaShare
 from ..mechanisms.polya import share_masses, share_reach
@@ -34,6 +34,7 @@ __all__ = ["MaskedVariant", "MaskedVotes", "PublicMaskedVotes", "check_sizes"]
 
 _PHASE: Final = "votes"
 _LAW: Final = "shares of discrete Laplace noise on sums"
+_MOST_PARTIES: Final = 2**31
 _MOST_SCALE: Final = 2**13
 """Grid steps: of this noise the law of sums is worked out."""
 
@@ -196,3 +197,7 @@ def check_sizes(parameters: "Parameters") -> None:
         refuse(is_masked and not isinstance(value, int), field, "left out", allowed)
         allowed = f"left out in variant {parameters.variant!r}"
         refuse(not is_masked and isinstance(value, int), field, value, allowed)
+    threshold, colluders = parameters.threshold, parameters.colluders
+    if isinstance(threshold, int) and isinstance(colluders, int):
+        require(1 <= threshold < _MOST_PARTIES, "threshold", threshold, f"in [1, {_MOST_PARTIES:,})")
+        require(0 <= colluders < threshold, "colluders", colluders, f"in [0, {threshold}), below the threshold")

@@ -159,6 +159,8 @@ class MaskingRules:
         colluders: c: parties that may be in league with the server, at most.
         width: numbers of a row.
         circle: who masks with whom, where it is not each with each.
+        agreed: a digest of all else that each has agreed to, so that no two agree to laws of noise that differ: what
+            the others add protects each one, and is part of its loss.
 
     Raises:
         ConfigurationError: these do not fit one another: for the complete graph 2T > n + c, without which T holders of
@@ -173,6 +175,7 @@ class MaskingRules:
     colluders: int
     width: int
     circle: Circle | None = None
+    agreed: bytes = dataclasses.field(kw_only=True)
 
     def __post_init__(self) -> None:
         number, threshold, colluders = len(self.names), self.threshold, self.colluders
@@ -207,7 +210,15 @@ class MaskingRules:
         circle = self.circle
         sparse = [] if circle is None else [str(circle.degree), circle.seed.hex()]
         numbers = map(str, (self.threshold, self.colluders, self.width, self.needed))
-        texts = [self.session, self.phase, *numbers, *self.names, *(key.hex() for key in self.keys), *sparse]
+        texts = [
+            self.session,
+            self.phase,
+            self.agreed.hex(),
+            *numbers,
+            *self.names,
+            *(key.hex() for key in self.keys),
+            *sparse,
+        ]
         return hashlib.blake2b(msgspec.msgpack.encode(texts), digest_size=32, person=b"psephos-masking1").digest()
 
     def about(self, what: str, *places: int) -> bytes:

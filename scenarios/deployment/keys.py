@@ -177,9 +177,10 @@ def check_enrollments(names: Sequence[str], enrolled: dict[str, Enrollment], *, 
     owners: dict[str, str] = {}
     for name in names:
         enrollment = enrolled[name]
-        if (other := owners.setdefault(enrollment.fingerprint, name)) != name:
-            allowed = f"another than that of {other!r}: who holds one key could take both seats"
-            raise ConfigurationError(field=f"certificate of {name!r}", value="the same", allowed=allowed)
+        for what, key in (("certificate", enrollment.fingerprint), ("signature_key", enrollment.signature_key)):
+            if key and (other := owners.setdefault(f"{what} {key}", name)) != name:
+                allowed = f"another than that of {other!r}: who holds one key could take both seats"
+                raise ConfigurationError(field=f"{what} of {name!r}", value="the same", allowed=allowed)
         if enrollment.until.timestamp() < expires:
             needed = dt.datetime.fromtimestamp(expires, dt.UTC)
             allowed = f"one that is good until {needed:%Y-%m-%d %H:%M} UTC, as the session is: enroll anew, or --days"

@@ -162,8 +162,12 @@ class VoteVariants(VariantTable):
             sizes = {"threshold": people - people // _LEAVING, "colluders": people // _LEAVING}
         if people < 2:  # noqa: PLR2004  a sum of one is a value
             return
-        parameters = self._plain(epsilon=own.epsilon).as_variant(_MASKED, **sizes)
-        if (offer := parameters.kind.offer_of(parameters)) is not None:
+        try:
+            parameters = self._plain(epsilon=own.epsilon).as_variant(_MASKED, **sizes)
+            offer = parameters.kind.offer_of(parameters)
+        except ConfigurationError:  # at an epsilon that it does not have
+            return
+        if offer is not None:
             scale = math.sqrt(people * offer.worst_variance)
             told = self._told(msgspec.structs.replace(offer, worst_variance=0.0, server_variance=scale**2), _MASKED)
             yield msgspec.structs.replace(told, settings={**told.settings, **sizes})
@@ -214,12 +218,13 @@ class VoteVariants(VariantTable):
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         partners = self.people
         of_own = [f"{_OWN}: the session itself, at its own price"] if offers[0].name == _OWN else []
+        of_masks = [_OF_MASKS] if any(offered.name == _MASKED for offered in offers) else []
         if self.parameters.public_weights:
             said = "weights are public, and only opinions are reported; ± is the standard error of a margin"
-            return [said, _OF_MASKS, _OF_SERVER, *of_own]
+            return [said, *of_masks, _OF_SERVER, *of_own]
         notes = [
             "worst variance: the most of one partner's contribution to the margin of one candidate",
-            _OF_MASKS,
+            *of_masks,
             _OF_SERVER,
             f"± is the standard error of a margin if all {partners:,} partners were the worst",
             "`auto` takes the one that is marked",

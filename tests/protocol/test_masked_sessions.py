@@ -128,9 +128,8 @@ def test_a_masked_protocol_keeps_all_promises_also_where_parties_leave() -> None
 Lie = Callable[[Request], Request]
 
 
-def lied_to(lie: Lie, *, step: int, session: MaskedSession | None = None) -> list[Effect]:
-    """Return what the first party does when it is told a lie in a step, everything before being right."""
-    session = session or make_session(4)
+def asked(session: MaskedSession, step: int) -> tuple[Wire, Request]:
+    """Return a session in which the first party is asked for a step, all before being right, and the question."""
     wire = session.wire()
     wire.start()
     while True:
@@ -140,6 +139,12 @@ def lied_to(lie: Lie, *, step: int, session: MaskedSession | None = None) -> lis
         wire.deliver(available[0])
     request = decode(wire.down["p0"][0])
     assert isinstance(request, Request)
+    return wire, request
+
+
+def lied_to(lie: Lie, *, step: int, session: MaskedSession | None = None) -> list[Effect]:
+    """Return what the first party does when it is told a lie in a step."""
+    wire, request = asked(session or make_session(4), step)
     return wire.clients["p0"].receive("server", lie(request))
 
 
@@ -192,6 +197,17 @@ def test_a_lie_ends_the_party_s_part_and_no_value_leaves(name: str) -> None:
     assert isinstance(failure, RemoteProtocolError)
     sent = [effect.message for effect in effects if isinstance(effect, Send)]
     assert not any(isinstance(message, Report) for message in sent)
+
+
+def test_whoever_agreed_to_other_parameters_than_the_others_goes_on_with_none_of_them() -> None:
+    """Shares of noise protect each other: those of a larger epsilon than a party agreed to would protect it less."""
+    session, others = make_session(4), make_session(4, epsilon=30.0)
+    assert session.charter == others.charter
+    _, of_others = asked(others, 1)
+    effects = lied_to(lambda _: of_others, step=1, session=session)
+    (failure,) = [effect.error for effect in effects if isinstance(effect, Fail)]
+    assert "are not signed by it for this phase" in str(failure)
+    assert not session.ledgers["p0"].entries
 
 
 def test_nothing_is_charged_where_a_box_does_not_open() -> None:

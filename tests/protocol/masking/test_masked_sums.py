@@ -1,6 +1,7 @@
 """A dealer plays all parties and the server: the sum is that of the survivors, whoever leaves after whichever step."""
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,10 @@ from psephos.protocol.masking import (
 from thoroughness import IS_FULL, draws
 
 ROWS = [[1, -5], [2**62, 7], [2**62, 2**63 - 1], [-(2**63), 40]]
+
+
+def rules_of(*given: Any, agreed: bytes = bytes(32)) -> MaskingRules:
+    return MaskingRules(*given, agreed=agreed)
 
 
 def survivors_of(number: int, leaves: dict[int, MaskingMove]) -> list[int]:
@@ -168,7 +173,7 @@ def test_rules_that_do_not_fit_are_refused(number: int, threshold: int, colluder
     names = tuple(f"p{place}" for place in range(number))
     keys = tuple(secret_of("key", place) for place in range(number))
     with pytest.raises(ConfigurationError, match=named):
-        MaskingRules("s", "f", names, keys, threshold, colluders, width)
+        rules_of("s", "f", names, keys, threshold, colluders, width)
 
 
 def test_a_roster_with_one_key_or_name_for_two_is_refused() -> None:
@@ -179,22 +184,23 @@ def test_a_roster_with_one_key_or_name_for_two_is_refused() -> None:
         (("a", "b"), keys[:1]),
     ):
         with pytest.raises(ConfigurationError, match="distinct, each with a key of signatures of its own"):
-            MaskingRules("s", "f", names, own, 2, 0, 1)
+            rules_of("s", "f", names, own, 2, 0, 1)
     with pytest.raises(ConfigurationError, match="circle must be of the 2 parties"):
-        MaskingRules("s", "f", ("a", "b"), keys, 2, 0, 1, Circle(1_001, 3, 4, b"public"))
+        rules_of("s", "f", ("a", "b"), keys, 2, 0, 1, Circle(1_001, 3, 4, b"public"))
 
 
 def test_all_rules_are_in_their_digest() -> None:
     names, keys = ("a", "b", "c"), tuple(secret_of("key", place) for place in range(4))
     rules = [
-        MaskingRules("s", "f", names, keys[:3], 2, 0, 1),
-        MaskingRules("t", "f", names, keys[:3], 2, 0, 1),
-        MaskingRules("s", "g", names, keys[:3], 2, 0, 1),
-        MaskingRules("s", "f", ("a", "b", "d"), keys[:3], 2, 0, 1),
-        MaskingRules("s", "f", names, keys[1:], 2, 0, 1),
-        MaskingRules("s", "f", names, keys[:3], 3, 0, 1),
-        MaskingRules("s", "f", names, keys[:3], 3, 1, 1),
-        MaskingRules("s", "f", names, keys[:3], 2, 0, 2),
+        rules_of("s", "f", names, keys[:3], 2, 0, 1),
+        rules_of("t", "f", names, keys[:3], 2, 0, 1),
+        rules_of("s", "g", names, keys[:3], 2, 0, 1),
+        rules_of("s", "f", ("a", "b", "d"), keys[:3], 2, 0, 1),
+        rules_of("s", "f", names, keys[1:], 2, 0, 1),
+        rules_of("s", "f", names, keys[:3], 3, 0, 1),
+        rules_of("s", "f", names, keys[:3], 3, 1, 1),
+        rules_of("s", "f", names, keys[:3], 2, 0, 2),
+        rules_of("s", "f", names, keys[:3], 2, 0, 1, agreed=bytes(31) + b"1"),
     ]
     assert len({each.digest for each in rules}) == len(rules)
     assert rules[6].num_honest == 2

@@ -127,7 +127,11 @@ def test_an_error_s_probability_by_a_law_of_its_own_is_laplace_s_where_that_is_i
     [
         ({"threshold": 2}, "threshold must be in"),
         ({"threshold": 6}, "threshold must be in"),
-        ({"colluders": 4}, "colluders must be in|planned must be in"),
+        ({"threshold": -1}, "threshold must be in"),
+        ({"threshold": 2**40}, "threshold must be in"),
+        ({"colluders": 4}, "colluders must be in"),
+        ({"colluders": -1}, "colluders must be in"),
+        ({"epsilon": 1e-4}, "epsilon must be at least 0.000976562 in variant 'masked'"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(given: dict[str, Any], named: str) -> None:

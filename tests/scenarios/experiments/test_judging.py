@@ -111,6 +111,10 @@ def waiting(generator: np.random.Generator, trials: int) -> Measurement:
     return mean_of(generator.exponential(size=trials) - 1)
 
 
+def even(generator: np.random.Generator, trials: int) -> Measurement:
+    return mean_of(generator.normal(size=trials))
+
+
 @pytest.mark.parametrize(
     ("draw", "trials", "most"),
     [
@@ -119,7 +123,7 @@ def waiting(generator: np.random.Generator, trials: int) -> Measurement:
         (coins(0.99), 100, 0.05),
         # Few trials of a skewed law have less exact intervals: a lower end that is too low.
         (waiting, 100, 0.09),
-        (lambda generator, trials: mean_of(generator.normal(size=trials)), 3, 0.05),
+        (even, 3, 0.05),
     ],
     ids=["coins", "sure coins", "surer coins", "waiting", "three trials"],
 )

@@ -126,7 +126,7 @@ async def test_nobody_who_watches_a_session_is_told_how_far_it_is(
 ) -> None:
     """A voter who neither answers nor leaves keeps the session open, so that there is time to look."""
     vote = make_fair_vote(4, 3, relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
-    looked: list[tuple[str, int, int]] = []
+    looked: list[tuple[str, int, float]] = []
     began = trio.current_time()
     with contextlib.suppress(trio.TooSlowError), trio.fail_after(30):
         await run_agents(

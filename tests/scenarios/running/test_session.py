@@ -381,9 +381,9 @@ async def test_a_server_that_deviates_is_refused_by_clients_that_do_not() -> Non
 
 
 async def test_progress_is_reported_while_a_phase_is_open(autojump_clock: trio.testing.MockClock) -> None:
-    reported: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, float]] = []
 
-    def take_note(phase: str, received: int, outstanding: int) -> None:
+    def take_note(phase: str, received: int, outstanding: float) -> None:
         reported.append((phase, received, outstanding))
 
     rules = SessionRules(deadline_seconds=2.0, quorum=3)
