@@ -102,34 +102,24 @@ class Answers:
         step = self._protocol.steps[request.step]
         phase = step.phase
         charges: list[Charge] = []
-        if self._masking is not None:
 
-            def draw() -> Sequence[int]:
-                losses = phase.losses_of(public)
-                charges.extend(reservation.charge(loss, session=session, phase=phase.name) for loss in losses)
-                return self._noise.randomize(
-                    phase.mechanism_of(public),
-                    self._party.row[phase.columns],
-                    protocol=self._protocol.name,
-                    phase=phase.name,
-                    place=self._party.place,
-                )
-
-            report = Report(request.step, step.codec.encode(self._masking.answer(step, request, draw)))
-            self.given.append((request, report))
-            return report, charges
-        if phase.name not in self._party.kept:
-            charges = [reservation.charge(loss, session=session, phase=phase.name) for loss in phase.losses_of(public)]
-            values = self._noise.randomize(
+        def draw() -> Sequence[int]:
+            losses = phase.losses_of(public)
+            charges.extend([reservation.charge(loss, session=session, phase=phase.name) for loss in losses])
+            return self._noise.randomize(
                 phase.mechanism_of(public),
                 self._party.row[phase.columns],
                 protocol=self._protocol.name,
                 phase=phase.name,
                 place=self._party.place,
             )
+
+        if self._masking is not None:
+            payload = step.codec.encode(self._masking.answer(step, request, draw))
         else:
-            values = self._party.kept[phase.name].report
-        report = Report(request.step, _encoded(phase, values))
+            earlier = self._party.kept.get(phase.name)
+            payload = _encoded(phase, draw() if earlier is None else earlier.report)
+        report = Report(request.step, payload)
         self.given.append((request, report))
         return report, charges
 

@@ -52,6 +52,7 @@ _LAW: Final = "discrete Laplace noise on sums"
 # on a thousand candidates far below 2**60, which is as far as sums may go.
 _MOST_STEPS: Final = 2**30
 _MOST_SCALE: Final = 2**39
+_LEAST_STEPS: Final = 8  # of the greatest weight: coarser sums would tell weights apart no more
 _BOUND: Final = 2**60
 _SIMPLE: Final = 1_000  # the greatest denominator of a share that is taken for meant
 
@@ -60,10 +61,6 @@ def share_of(parameters: "Parameters") -> Fraction:
     """Return the quota as a share of all weight: the simple fraction that is written so, as 2/3, or what is written."""
     simple = Fraction(parameters.fraction).limit_denominator(_SIMPLE)
     return simple if float(simple) == parameters.fraction else Fraction(str(parameters.fraction))
-
-
-_LEAST_STEPS: Final = 8
-"""Of the greatest weight, of which noise may have so many more only."""
 
 
 class CentralSums:

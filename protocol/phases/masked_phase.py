@@ -112,7 +112,7 @@ class MaskedPhase(GuardedShare, Phase):
 
     def check_parties(self, number: int) -> None:
         """Raise ConfigurationError unless so many parties can hold the phase: the sum fits, and T and c fit n."""
-        require(2 <= number <= MOST_PARTIES, "parties", number, f"2 to {MOST_PARTIES:,} in a masked phase")  # noqa: PLR2004
+        require(2 <= number <= MOST_PARTIES, "parties", number, f"2 to {MOST_PARTIES:,} in a masked phase")  # noqa: PLR2004  a sum of one is a value
         least = (number + self.colluders) // 2 + 1
         allowed = f"in [{least}, {number}]: 2 * threshold > parties + colluders = {number} + {self.colluders}"
         require(least <= self.threshold <= number, "threshold", self.threshold, allowed)

@@ -168,8 +168,8 @@ class VoteVariants(VariantTable):
         except ConfigurationError:  # at an epsilon that it does not have
             return
         if offer is not None:
-            scale = math.sqrt(people * offer.worst_variance)
-            told = self._told(msgspec.structs.replace(offer, worst_variance=0.0, server_variance=scale**2), _MASKED)
+            of_sum = people * offer.worst_variance
+            told = self._told(msgspec.structs.replace(offer, worst_variance=0.0, server_variance=of_sum), _MASKED)
             yield msgspec.structs.replace(told, settings={**told.settings, **sizes})
 
     def _of_own_matrices(self) -> Iterator[Offered]:

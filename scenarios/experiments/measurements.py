@@ -12,8 +12,6 @@ from scipy.special import ndtri
 from ...protocol.elementary import erfc, square
 
 __all__ = [
-    "FAR",
-    "TOLERANCE",
     "Measurement",
     "apart",
     "apart_by",
@@ -29,8 +27,6 @@ __all__ = [
     "unseen",
 ]
 
-FAR: Final = 4.0  # of some 100 cells one is so many standard errors off by chance in 160 reproductions
-TOLERANCE: Final = 2.0  # in standard errors: less of a difference is not called one
 _RISK: Final = 0.05  # that something is said to differ by chance alone
 _EXCESS = 4.0  # a mean square so many of its standard deviations above 1 is no chance
 
