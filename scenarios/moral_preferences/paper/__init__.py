@@ -20,6 +20,6 @@ PAPER: Final = Paper(
     trials=100,
     about_trials="How many repetitions of each point.",
     least_trials=10,
-    most_trials=100_000,
+    most_trials=50_000,
     takes_workers=True,
 )

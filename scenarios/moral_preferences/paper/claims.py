@@ -107,7 +107,7 @@ def _of_effect(
     return Finding(
         claim=claim,
         source=source,
-        judgement=on_average(row.difference, row.least, row.number, trials=reproduction.trials),
+        judgement=on_average(row.difference, row.least, row.number, trials=row.trials),
         numbers=f"The accuracy differs by {100 * value:+.1f} ± {100 * error:.1f} points {average} "
         f"({each} by {row.least:+.1f} to {row.most:+.1f} standard errors).{extra}",
         on_stand_in=on_stand_in,

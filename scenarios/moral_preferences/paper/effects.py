@@ -108,6 +108,7 @@ def _effect(found: _Found, figure: int, panel: str, what: str, pairs: _Pairs, wh
         panel=panel,
         what=what,
         number=len(pairs),
+        trials=len(total[0]),
         difference=mean_of(np.sum(total, axis=0) / len(total)),
         least=min(apart),
         most=max(apart),

@@ -47,12 +47,18 @@ _Named = tuple[str, str, Sequence[CurvePoint], dict[str, Any]]
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
-    trials = f"{reproduction.trials:,} repetitions a point · {WHISKERS}"
+    trials = {f"figure-{row.figure}": row.trials for row in reproduction.effects}
     two, three = (10.0, 4.2), (13.0, 4.2)
     over = {number: functools.partial(_over_epsilon, number=number) for number in (1, 2, 3, 4, 5, 8)}
     high = (9.0, 1.8 + 0.3 * len(reproduction.weights))
     return {
-        name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title, setting=trials)
+        name: Picture(
+            draw=functools.partial(draw, reproduction),
+            size=size,
+            panels=panels,
+            title=title,
+            setting=f"{trials.get(name, reproduction.trials):,} repetitions a point · {WHISKERS}",
+        )
         for name, title, size, panels, draw in (
             *(
                 (f"figure-{n}", f"Figure {n} again: {METHODS[method].title}", two, (1, 2), over[n])

@@ -56,6 +56,8 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     crowd_voters: int = 5_000  # of the crowd
     crowd_objectives: int = 1_000  # of the crowd with Algorithm 3, whose every report is a maximization
     dimensions: tuple[int, ...] = DIMENSIONS  # d in Figure 5, ascending
+    # as many repetitions of the figures of groups, whose effects are of a point or two
+    times: int = 16
 
     @property
     def compared(self) -> dict[str, tuple[Setting, int]]:
@@ -150,9 +152,10 @@ def _figures_of_groups(sizes: Sizes) -> Iterator[Place]:
                 ]
                 panels = {"conservative": shares, **panels}
             for panel, (varied, points) in zip("abc", panels.items(), strict=False):
+                often = msgspec.structs.replace(setting, times=sizes.times)
                 for voters in (sizes.few, sizes.many):
                     for at, groups in points:
-                        cell = Cell(setting=setting, voters=voters, method=method, groups=groups)
+                        cell = Cell(setting=often, voters=voters, method=method, groups=groups)
                         yield Place(figure=figure, panel=panel, varied=varied, at=at, cell=cell)
 
 

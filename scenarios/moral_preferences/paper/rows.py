@@ -49,6 +49,7 @@ class EffectRow(msgspec.Struct, frozen=True, kw_only=True):
     panel: str  # its letter; empty for all
     what: str  # more of it, or the first instead of the second
     number: int  # of pairs of points
+    trials: int  # repetitions of each point
     # of the accuracies, repetition by repetition: the mean over pairs, or, where the axis itself is what changes,
     # from its one end to the other
     difference: Measurement

@@ -50,6 +50,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     records: int = 50  # n, of each voter
     features: int = 10  # d
     is_fixed: bool = False  # all repetitions have the same voters; only the noise is drawn afresh
+    times: int = 1  # as many repetitions as of others, where what is asked is small beside the noise
 
     @property
     def name(self) -> str:

@@ -64,7 +64,10 @@ def session_of(cell: Cell, repetition: int) -> str:
 def measure(
     cells: Iterable[Cell], *, seed: int, start: int, stop: int, on_progress: Callable[[str], None] | None = None
 ) -> dict[Cell, Trials]:
-    """Measure the repetitions from `start` up to `stop` of all cells; it is told as each setting begins."""
+    """Measure the repetitions from `start` up to `stop` of all cells; it is told as each setting begins.
+
+    Of a setting with more of them these are so many times as many, and are measured so many at a time as of others.
+    """
     by_setting: dict[Setting, list[Cell]] = {}
     for cell in dict.fromkeys(cells):
         by_setting.setdefault(cell.setting, []).append(cell)
@@ -73,15 +76,17 @@ def measure(
         if on_progress is not None:
             records = f"{setting.records} records of {setting.features} features"
             on_progress(f"{setting.kind} societies, {records}: {len(members):,} cells")
-        society = draw_society(
-            setting, num_voters=max(cell.voters for cell in members), seed=seed, start=start, stop=stop
-        )
-        bench = _Bench(society, seed=seed, start=start, stop=stop)
         by_reports: dict[Cell, list[Cell]] = {}
         for cell in members:
             by_reports.setdefault(_with_the_same_reports(cell), []).append(cell)
-        for group in by_reports.values():
-            found |= bench.measure(group)
+        most = max(cell.voters for cell in members)
+        parts: list[dict[Cell, Trials]] = []
+        for first in range(start * setting.times, stop * setting.times, max(1, stop - start)):
+            after = first + stop - start
+            society = draw_society(setting, num_voters=most, seed=seed, start=first, stop=after)
+            bench = _Bench(society, seed=seed, start=first, stop=after)
+            parts.append({cell: each for group in by_reports.values() for cell, each in bench.measure(group).items()})
+        found |= {cell: _joined([part[cell] for part in parts]) for cell in members}
     return found
 
 
