@@ -44,6 +44,7 @@ def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
     check_number(modules, 32)
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize(
     ("scenario", "system", "needs_scipy", "number"),
     [

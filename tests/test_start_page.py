@@ -12,7 +12,9 @@ _SLOW: Final = ("audit", "rehearse", "run collusion-sweep")
 """What takes more than ten seconds, and is run by tests of its own."""
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [PAGES[0], pytest.param(PAGES[1], marks=pytest.mark.full("ten commands more, in processes"))]
+)
 def test_the_pages_commands_run_as_printed(page: str, tmp_path: Path) -> None:
     def is_due(words: list[str]) -> bool:
         words += ["--trials", "10"] if words[0] == "trials" and not IS_FULL else []

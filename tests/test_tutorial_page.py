@@ -39,6 +39,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.full("ten seconds of plans")
 def test_the_table_has_the_prices_of_the_plan(prepared: Path) -> None:
     plan = json.loads((prepared / "planned" / "plan.json").read_bytes())
     rows = re.findall(r"^\| [^|]+ \| ([\d.]+) \| up to ([\d.]+) % \|$", TEXT, re.MULTILINE)

@@ -68,6 +68,7 @@ def ask(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.full("a process more")
 def test_what_is_without_a_fault_passes(tmp_path: Path) -> None:
     """When quick a role alone: others' checks take seconds, here as where they are made."""
     asked = {"role": "stranger:Onlooker"}

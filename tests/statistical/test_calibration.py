@@ -27,7 +27,7 @@ from psephos.scenarios.experiments.calibration import (
     search,
 )
 from psephos.scenarios.system import load_each
-from thoroughness import draws
+from thoroughness import IS_FULL, draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
@@ -228,7 +228,8 @@ def test_statements_hold_at_places_that_are_drawn_from_all_sizes() -> None:
     """
     wanted = Wanted(trials=draws(10, full=100), cells=draws(1, full=3), seed=drawn_by_the_source())
     for number, (system, statement) in enumerate(statements()):
-        if statement.kind != "at most":
+        # Quick, every second one: which half, the same digest says.
+        if statement.kind != "at most" or not (IS_FULL or (number + wanted.seed) % 2):
             continue
         generator = np.random.default_rng([wanted.seed, number])
         cells = [cell for _, cell in cells_of(system, statement, wanted, generator)]

@@ -178,6 +178,7 @@ def test_parity_confirms_no_wrong_winner_more_often_than_its_level(case: str, co
     assert share <= level + 4.5 * math.sqrt(level / SESSIONS)
 
 
+@pytest.mark.full("the same of other objectives")
 @pytest.mark.few
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(

@@ -391,6 +391,7 @@ def worst_of_joint(moments: Sequence[float], weights: Sequence[int], epsilon: fl
     return max(moment * (noise + 0.25) - (weight / 2) ** 2 for moment, weight in zip(moments, weights, strict=True))
 
 
+@pytest.mark.full("what the manual says of it")
 @pytest.mark.parametrize("size", [2, 16, 100])
 def test_the_manual_says_what_an_oracle_would_be_worth_to_a_weights_phase(size: int) -> None:
     """The best of 99 splits of ε = 1, beside what the variants offer, exactly."""

@@ -91,6 +91,7 @@ def test_every_mean_is_the_value(make: Maker, values: tuple[Fraction, ...], epsi
         assert max(biases) <= reach / 10**30
 
 
+@pytest.mark.few(most=4)
 @every_maker
 @every_set
 @every_epsilon
@@ -276,6 +277,7 @@ def test_moving_and_stretching_the_values_moves_and_stretches_the_reports(
         assert float(there.certificate.proven_bound()) == pytest.approx(there.lower_bound, rel=1e-9)
 
 
+@pytest.mark.full("the optimal mechanism at many prices")
 @every_maker
 def test_values_and_their_mirror_images_cost_the_same(make: Maker) -> None:
     """Of a set that is not symmetric."""
@@ -367,6 +369,7 @@ def test_what_is_no_prior_is_refused(prior: tuple[float, ...]) -> None:
     assert caught.value.field == "prior"
 
 
+@pytest.mark.full("the optimal mechanism at many prices")
 @pytest.mark.few
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 10.0, 15.0])
 @pytest.mark.parametrize(
@@ -400,6 +403,7 @@ def test_values_that_are_nearly_one_have_an_optimal_report_too(epsilon: float) -
     assert report.greatest_bias <= 1e-12 * near / min(epsilon, 1)
 
 
+@pytest.mark.full("the optimal mechanism at many prices")
 @pytest.mark.few
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
 @pytest.mark.parametrize("values", [signed(1, Fraction(10**7 + 1, 10**7), 3), signed(Fraction(1, 10**9), 1, 10**15)])

@@ -220,6 +220,7 @@ def test_what_the_role_cannot_do_is_refused_in_a_line(
     assert not Path("out").exists()
 
 
+@pytest.mark.full("a picture more")
 def test_a_run_on_the_command_line_has_its_table_and_its_picture(tea: Path, psephos: Callable[..., Any]) -> None:
     table = "{role='poisoner', members=['v0', 'v3', 'v4']}"
     ended = psephos("run", tea, "--set", f"adversary=[{table}]", "--out", "out")

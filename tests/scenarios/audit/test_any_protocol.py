@@ -193,6 +193,7 @@ def test_a_right_protocol_passes_with_its_loss_attained(source: Any) -> None:
     assert [own and own.epsilon for own in found] == pytest.approx([2.0, 2.0, 4.0, 2.0, 2.0])
 
 
+@pytest.mark.full("five seconds of audits; another right protocol passes above")
 def test_a_right_mean_passes_between_its_bounds() -> None:
     cases = cases_of_protocol(BoundedMean(Bounds(epsilon=2.0)))
     found = found_in(cases[0])
@@ -274,6 +275,7 @@ def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_all_cases", tuple)  # the package's own, which take seconds to make
 
 
+@pytest.mark.full("two audits more")
 @pytest.mark.usefixtures("strangers")
 def test_a_protocol_is_audited_by_its_name_and_by_a_scenario(
     psephos: Callable[..., Any], write: Callable[[str, str], Path]

@@ -39,6 +39,7 @@ MECHANISMS: list[tuple[RowMechanism, Sequence[int]]] = [
 ]
 
 
+@pytest.mark.full("a full run")
 @pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
 def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(climb: Climb) -> None:
     for rotation in range(2):
@@ -56,6 +57,7 @@ def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(climb: Climb)
             assert len(told.untried[size]) <= len(rungs) // 2
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
 def test_every_choice_can_be_held_at_the_ends_of_every_size(climb: Climb) -> None:
     """A rotation may bring any of them together, and a run must not end for it."""
@@ -66,6 +68,7 @@ def test_every_choice_can_be_held_at_the_ends_of_every_size(climb: Climb) -> Non
                 assert climb.make(choice, climb.lowered({**usual, size: rung})).case("x", seed=1).proven > 0
 
 
+@pytest.mark.full("the same of other rotations")
 @pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
 def test_quick_runs_of_other_rotations_try_other_combinations(climb: Climb) -> None:
     names = [each.name for rotation in range(3) for each in combinations(climb, Ladder(rotation, is_quick=True))]

@@ -177,6 +177,7 @@ class Here:
             yield number, None if self.fails else running.work(task)
 
 
+@pytest.mark.full("processes once more")
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_pool_finds_what_one_process_finds(*, fails: bool) -> None:
     pool = Here(fails=fails)

@@ -85,6 +85,7 @@ def test_all_that_is_left_out_is_asked_for_and_what_is_wrong_is_asked_again(vote
     assert read_json(folder / "as-ann" / "outcome.json") == json.loads(msgspec.json.encode(released))
 
 
+@pytest.mark.full("a terminal more")
 def test_who_reads_german_is_asked_and_told_in_german_and_may_answer_so(vote: Path) -> None:
     folder = vote.parent
     with vote_without_ann(vote) as session:

@@ -420,6 +420,7 @@ def test_of_a_packed_file_no_more_is_unpacked_than_fits(
     assert "all of it has to fit into memory" in ended.err
 
 
+@pytest.mark.full("a terminal more")
 def test_a_terminal_is_asked_until_it_is_clear(write: Write, tmp_path: Path) -> None:
     write("board.csv", "name,share,roof\nann,1,hiya\nbob,2,hapana\n")
     with Terminal("new", "vote", "board.csv", "--no-run", folder=tmp_path) as terminal:

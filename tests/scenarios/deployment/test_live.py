@@ -122,7 +122,8 @@ def decide(address: str) -> None:
             peer.hear_release()
 
 
-@pytest.mark.parametrize("columns", [80, pytest.param(120, marks=pytest.mark.full("a process once more"))])
+@pytest.mark.full("a terminal more")
+@pytest.mark.parametrize("columns", [80, 120])
 def test_a_terminal_shows_who_has_joined_and_who_is_awaited(tmp_path: Path, columns: int) -> None:
     terminal = Terminal(columns=columns)
     words = ("serve", write_vote(tmp_path), *HOW, "--out", "server")

@@ -111,6 +111,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
 Deployed = tuple[Path, dict[str, Ending]]
 
 
+@pytest.mark.full("a dozen processes; in one process the same is looked at in `test_restarts.py`")
 def test_a_partner_that_was_killed_before_it_reported_comes_back_and_all_decide(deployment: Deployed) -> None:
     folder, endings = deployment
     assert endings.pop("killed").status == -9

@@ -355,10 +355,8 @@ def test_with_json_the_page_is_named_on_standard_error(tmp_path: Path, psephos: 
     assert ended.err.splitlines()[1].startswith("status at http://127.0.0.1:")
 
 
-@pytest.mark.parametrize(
-    ("words", "are_there"),
-    [((), False), pytest.param(("--status", "0"), True, marks=pytest.mark.full("it shows that the other can fail"))],
-)
+@pytest.mark.full("processes once more")
+@pytest.mark.parametrize(("words", "are_there"), [((), False), (("--status", "0"), True)])
 def test_who_asks_for_no_page_waits_for_no_library_of_its(
     tmp_path: Path, words: tuple[str, ...], *, are_there: bool
 ) -> None:

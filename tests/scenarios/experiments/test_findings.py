@@ -38,6 +38,7 @@ def moment(num_flips: int, num_answers: int, high: Fraction) -> float:
     return float(sum(terms, Fraction(0)))
 
 
+@pytest.mark.full("two seconds of findings")
 def test_numbers_of_dpwevote(found: Mapping[str, BoundedFinding]) -> None:
     keep = math.e**0.5 / (math.e**0.5 + 2)
     right = math.e**0.5 / (math.e**0.5 + 1)

@@ -116,13 +116,8 @@ def test_a_vote_of_thirty_has_the_margin_s_error_that_was_planned() -> None:
     check_mean(errors_of(resolved, error, sessions=draws(400, full=4000)), share**2)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "laplace",
-        *(pytest.param(name, marks=pytest.mark.full("laplace is tried")) for name in ("noisy_scores", "whole_ranking")),
-    ],
-)
+@pytest.mark.full("trials of a plan")
+@pytest.mark.parametrize("name", ["laplace", "noisy_scores", "whole_ranking"])
 def test_a_ranking_has_the_utilities_errors_that_were_planned(name: str) -> None:
     compared = table("two-societies", *FEW)
     resolved, share = session(compared, name, 0.1)
@@ -274,6 +269,7 @@ def test_a_crowd_is_planned_by_trials_and_each_worker_answers_as_much_as_before(
     assert workers["answers_per_task"] == 12
 
 
+@pytest.mark.full("trials of a plan")
 def test_an_error_that_trials_found_is_quoted_at_its_upper_limit() -> None:
     """Of six trials by Student's t with five degrees, at 99 %: 3.36 standard errors; an exact error is what it is."""
     few = ("workers.tasks=8", "workers.workers=6", "workers.answers_per_task=3")
@@ -338,16 +334,12 @@ def test_the_command_that_is_shown_holds_what_was_planned(psephos: Psephos) -> N
     assert total_of(resolved.protocol.losses).proven == pytest.approx(chosen["offered"]["epsilon"], rel=1e-5)
 
 
+@pytest.mark.full("two plans more")
 @pytest.mark.parametrize(
     ("name", "settings", "left_out"),
     [
         ("consortium", ("weight_collection=per_candidate", *TWO_WEIGHTS), "and leave out weight_collection"),
-        pytest.param(
-            "own-matrix",
-            (),
-            "and leave out weight_matrix and opinion_matrix",
-            marks=pytest.mark.full("the optimal mechanism at many prices"),
-        ),
+        ("own-matrix", (), "and leave out weight_matrix and opinion_matrix"),
     ],
 )
 def test_what_a_variant_goes_without_is_to_be_left_out(

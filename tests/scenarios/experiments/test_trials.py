@@ -354,6 +354,7 @@ def test_the_command_leaves_tables_and_says_what_it_found(psephos: Psephos) -> N
     assert verdict in Path("one/report.html").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
 
 
+@pytest.mark.full("a picture more")
 @pytest.mark.parametrize(
     ("settings", "grid", "panels", "marks"),
     [
@@ -448,6 +449,7 @@ def test_a_cell_that_cannot_be_held_is_not_available_and_ends_no_grid(psephos: P
     assert reason in alone.err
 
 
+@pytest.mark.full("hundreds of sessions, three times")
 def test_trials_end_at_the_first_check_that_knows_the_mean_well_enough() -> None:
     """Each cell by itself, at numbers of trials that depend on nothing else; differences are of those both have."""
     cells = [

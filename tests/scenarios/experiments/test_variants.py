@@ -204,6 +204,7 @@ opinion_matrix = [["2/3", "1/3"], ["1/5", "4/5"]]
     assert "joint, own matrices" not in {each["name"] for each in others}
 
 
+@pytest.mark.full("trials once more")
 def test_an_error_in_percent_is_of_all_that_there_is(psephos: Psephos) -> None:
     settings = ["--set", "partners.count=40", "--set", "weights=[1,3]", "--set", "partners.weight_shares=[0.5,0.5]"]
     by_percent, by_number = (
@@ -236,6 +237,7 @@ def test_a_masked_vote_s_variants_have_no_threshold(psephos: Psephos) -> None:
     assert names[-3:] == ["optimal", "masked", "central"]
 
 
+@pytest.mark.full("three seconds of sessions")
 def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos) -> None:
     ended = psephos("variants", "consortium", "--error", "200")
     best, masked, trusted, least, of_trusted, *rest = (

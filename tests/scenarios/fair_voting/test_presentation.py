@@ -276,6 +276,7 @@ def test_every_mechanism_and_objective_has_its_words(mechanism: MechanismName, o
     assert re.search(rf"^Mechanism +{mechanism}: \w", page.text, re.MULTILINE)
 
 
+@pytest.mark.full("a picture more")
 def test_features_have_tables_of_their_own_and_the_worst_of_them_counts(psephos: Any, tmp_path: Path) -> None:
     """On the terminal, in the file and in the picture, as estimated and in truth; that of the crossings beside them."""
     ended = psephos("run", "two-features", "--transport", "array", "--out", "out", "--verbose")
@@ -354,6 +355,7 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_numbers(width: int) -> N
     assert "Its disparity" in page.text
 
 
+@pytest.mark.full("a picture more")
 @pytest.mark.parametrize("width", [80, 110])
 def test_a_thousand_groups_and_fifty_alternatives_fit(width: int) -> None:
     page = shown(released(MANY, MANY_GROUPS), width=width, truth=truth_of(MANY, MANY_GROUPS), table="outcome.json")

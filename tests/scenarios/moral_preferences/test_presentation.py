@@ -312,6 +312,7 @@ def test_a_legend_explains_nothing_that_is_not_there(tmp_path: Path) -> None:
     assert ">RLDP, functional, ε = 0.5 per record, no standard errors<" in text
 
 
+@pytest.mark.full("a picture more")
 def test_a_picture_of_a_direction_says_that_it_is_one(tmp_path: Path) -> None:
     outcome = released([0.8, -0.6], is_direction=True, paradigm="RLDP", mechanism="direction")
     assert "direction alone: how features compare" in drawn(outcome, tmp_path)

@@ -90,6 +90,7 @@ def test_the_background_is_a_light_card_on_a_dark_page_too(tmp_path: Path) -> No
     assert "#ffffff" in str(first.get("style"))
 
 
+@pytest.mark.full("a picture more")
 def test_long_settings_notes_and_legends_make_the_picture_higher_and_not_the_panel_smaller(tmp_path: Path) -> None:
     heights: list[float] = []
 

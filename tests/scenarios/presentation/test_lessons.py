@@ -137,6 +137,7 @@ def svg_of(*figures: Figure, folder: Path) -> str:
     return svg.read_text(encoding="utf-8")
 
 
+@pytest.mark.full("a picture more")
 def test_bars_lie_in_rows_with_their_numbers_and_a_bound_is_a_region(tmp_path: Path) -> None:
     text = svg_of(BARS, folder=tmp_path)
     for words in ("guessing", "coalition", "bound", "0.600", "ruled out by proof", "whiskers: 2 standard errors"):
@@ -152,6 +153,7 @@ def test_lines_have_their_names_beside_them_and_points_a_legend(tmp_path: Path) 
         assert text.count(f">{words}<") == 1, words
 
 
+@pytest.mark.full("a picture more")
 def test_small_multiples_have_one_legend_one_scale_and_each_row_its_title(tmp_path: Path) -> None:
     text = svg_of(*SMALL, folder=tmp_path)
     for words in ("DPWeVote", "Fair voting", "others alone", "ruled out by proof", "9 parties"):
@@ -162,6 +164,7 @@ def test_small_multiples_have_one_legend_one_scale_and_each_row_its_title(tmp_pa
     assert text.count(">0.5<") == 2
 
 
+@pytest.mark.full("a picture more")
 def test_bars_of_errors_are_two_standard_errors_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a role gives is one standard error of each number, whatever is drawn of it."""
     drawn: list[Any] = []

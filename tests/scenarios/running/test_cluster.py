@@ -142,6 +142,7 @@ def test_a_run_over_files_has_the_same_bytes_on_one_worker_and_through_a_killed_
         assert "resume" in refused.err
 
 
+@pytest.mark.full("half a dozen processes")
 def test_a_worker_in_another_folder_finds_the_parties_file(
     two: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ def said_of(scenario: str, *settings: str) -> str:
     return forecast(resolved.protocol, resolved.inputs)
 
 
+@pytest.mark.full("thousands of votes")
 @pytest.mark.parametrize("number", [1, 2, 3, 5, 8, 13, 40, 200, 1000])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
 def test_one_person_one_vote_is_wrong_as_seldom_as_said(number: int, epsilon: float) -> None:
@@ -47,6 +48,7 @@ def test_one_person_one_vote_is_wrong_as_seldom_as_said(number: int, epsilon: fl
     assert exact == margins.max() or reach < 1.5 * exact + 2  # a bound that says something
 
 
+@pytest.mark.full("thousands of votes")
 @pytest.mark.parametrize("variant", ["two_point", "signed_rr", "optimal", "joint"])
 @pytest.mark.parametrize(("number", "epsilon"), [(1, 16.0), (2, 12.0), (5, 10.0), (6, 8.0)])
 def test_private_weights_are_decided_as_seldom_wrongly_as_said(

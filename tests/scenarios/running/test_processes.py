@@ -51,6 +51,7 @@ def test_what_a_keyboard_sends_goes_to_this_process_alone() -> None:
         assert os.getpgid(process.pid) != os.getpgrp()
 
 
+@pytest.mark.full("processes once more")
 def test_more_tasks_than_processes_are_answered_each_by_its_number(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

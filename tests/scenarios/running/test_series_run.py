@@ -169,6 +169,7 @@ def test_the_terminal_shows_votes_losses_and_who_had_no_budget(
     assert max(map(len, (*ended.out.splitlines(), *verbose.out.splitlines()))) <= width
 
 
+@pytest.mark.full("a picture more")
 def test_a_series_is_drawn(tmp_path: Path) -> None:
     series = load_series(SHIPPED, ["transport=array"])
     finished = run_series(series, resolve_series(series), RunFolder(tmp_path / "out"), pictures=False)

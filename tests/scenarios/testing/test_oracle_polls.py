@@ -86,6 +86,7 @@ class StreetPoll(OnePhaseProtocol[Question, Streets, Counts]):
         return Streets(tuple(map(Street, self.phase.oracle.estimate_support(tally.totals, tally.num_reports))))
 
 
+@pytest.mark.full("two seconds of promises; other protocols keep them in `conformance/`")
 @pytest.mark.parametrize("oracle", KINDS)
 def test_a_poll_by_a_frequency_oracle_keeps_all_promises(oracle: str) -> None:
     people = {f"person-{number}": (number % 5,) for number in range(60)}

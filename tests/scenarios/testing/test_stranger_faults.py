@@ -15,6 +15,7 @@ from strangers import register
 PLANTED = [pytest.param(kind, promise, id=kind.__name__) for kind, promise in FAULTS.items()]
 
 
+@pytest.mark.few(most=17)
 @pytest.mark.parametrize(("kind", "promise"), PLANTED)
 def test_a_stranger_s_fault_is_named_by_the_promise_that_it_breaks(kind: type[Any], promise: str) -> None:
     protocol, rows = make(kind)

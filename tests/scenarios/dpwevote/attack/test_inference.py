@@ -233,6 +233,7 @@ def test_a_public_weight_tells_in_whose_tally_to_look() -> None:
 # What is refused
 
 
+@pytest.mark.full("a second of attacks")
 @pytest.mark.few(most=1)
 @pytest.mark.parametrize(
     "settings", [ONE | {"variant": "two_point"}, ONE | {"variant": "joint", "public_weights": True}]

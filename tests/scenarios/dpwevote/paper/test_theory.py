@@ -65,6 +65,7 @@ def test_the_limit_of_two_points_by_hand() -> None:
     assert limiting_accuracy(law, UNIFORM.shares) == pytest.approx(0.5 + math.asin(correlation) / math.pi, rel=1e-9)
 
 
+@pytest.mark.full("a second of integrals")
 def test_the_limit_rises_from_a_half_to_one() -> None:
     for variant in ("printed", "joint", "optimal"):
         accuracies = [
@@ -80,6 +81,7 @@ def test_the_limit_is_only_for_those_who_lean_to_no_side() -> None:
         limiting_accuracy(law_of(make_vote("joint", epsilon=1.0)), ALL_HEAVY.shares)
 
 
+@pytest.mark.full("a second of trials")
 @pytest.mark.parametrize("variant", ["printed", "joint", "laplace", "optimal"])
 def test_the_limit_is_what_many_trials_give(variant: str) -> None:
     """200 partners, 6000 trials at ε = 2: .0062 a standard error; finite numbers move it by less than .004.

@@ -96,6 +96,7 @@ def test_without_privacy_a_false_ranking_may_decide() -> None:
     assert plain.bound == 1
 
 
+@pytest.mark.full("a second of elections")
 @pytest.mark.parametrize("mechanism", ["laplace", *LOCAL, "joint_ranking"])
 def test_simulated_elections_with_hardly_any_noise_are_those_without(mechanism: MechanismName) -> None:
     """At ε = 30 that is so for mechanisms that tell all of a ranking; others are simulated by the same lines."""

@@ -108,6 +108,7 @@ def test_what_a_repetition_gives_does_not_depend_on_how_repetitions_are_split() 
             assert getattr(whole[cell], part) == getattr(first[cell], part) + getattr(second[cell], part)
 
 
+@pytest.mark.full("processes once more")
 def test_other_processes_give_what_this_one_gives() -> None:
     cells = [Cell(setting=SMALL, voters=4, method=method, epsilon=1.0) for method in ("algorithm-1", "direction")]
     lines: list[str] = []

@@ -90,6 +90,7 @@ def test_two_layers_change_less_in_most_cases_and_as_much_on_average() -> None:
     assert two.distribution([two.mean]).tolist() == pytest.approx([(1 + 2 * math.log(2)) / 4])
 
 
+@pytest.mark.full("a second of drawing")
 def test_a_smaller_b_and_more_users_make_the_printed_changes_stochastically_smaller() -> None:
     small, large = (ProductOfUniforms(high, 5) for high in (0.4, 0.6))
     assert domination_excess(small, large) == 0
