@@ -11,13 +11,22 @@ import io
 import re
 from collections.abc import Collection, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Protocol, Self, cast
 
 from ...protocol.errors import ConfigurationError, refuse, require
 from .cells import text_of
 from .files import HeldFile
 
-__all__ = ["Frame", "columns_of", "frames_in", "is_frame", "naming_rows", "path_of", "with_frames"]
+__all__ = ["AnyFrame", "Frame", "columns_of", "frames_in", "is_frame", "naming_rows", "path_of", "with_frames"]
+
+
+class AnyFrame(Protocol):
+    """A frame of pandas, polars, pyarrow or anybody else, as far as types know."""
+
+    @property
+    def columns(self) -> Any:
+        """Its columns, or their names."""
+        ...
 
 
 class Frame(str):
