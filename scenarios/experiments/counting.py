@@ -1,7 +1,7 @@
 """How well it is known how many hold each of several values: by each mechanism for that, at one ε, by exact laws."""
 
+import contextlib
 import math
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -16,7 +16,7 @@ from ...protocol.mechanisms import (
     SubsetSelection,
 )
 
-__all__ = ["COUNTING", "Counted", "CountingError", "counting_errors", "least_of"]
+__all__ = ["COUNTING", "Counted", "counting_errors"]
 
 COUNTING: Final = {
     "k-RR": GeneralizedRandomizedResponse,
@@ -42,29 +42,16 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class CountingError(msgspec.Struct, frozen=True, kw_only=True):
-    """The standard error of the number of those who hold a value that few hold, by one mechanism."""
+def counting_errors(counted: Counted, *, people: int) -> dict[str, float]:
+    """Return the standard error of the number of those who hold a value that few of so many people hold.
 
-    name: str
-    error: float
-
-
-def counting_errors(counted: Counted, *, people: int) -> list[CountingError]:
-    """Return the error of each mechanism, of so many people; those that do not take so many values are missing."""
-    found: list[CountingError] = []
+    By mechanism; those that do not take so many values are missing.
+    """
+    found: dict[str, float] = {}
     for name, kind in COUNTING.items():
-        try:
-            variance = _variance_of_others(kind(counted.epsilon, counted.num_choices))
-        except ConfigurationError:
-            continue
-        found.append(CountingError(name=name, error=math.sqrt(people * variance)))
+        with contextlib.suppress(ConfigurationError):
+            found[name] = math.sqrt(people * _variance_of_others(kind(counted.epsilon, counted.num_choices)))
     return found
-
-
-def least_of(errors: Sequence[CountingError]) -> CountingError:
-    """Return the least error, the simpler mechanism's of two that are alike."""
-    least = min(each.error for each in errors)
-    return next(each for each in errors if each.error <= least * (1 + 1e-9))
 
 
 def _variance_of_others(mechanism: GeneralizedRandomizedResponse | FrequencyOracle) -> float:

@@ -15,7 +15,7 @@ from ..presentation.numbers import some
 from ..presentation.terminal import show_note, show_table
 from ..running.statements import meaning_of
 from ..tables import Cell, Entry, Table
-from .counting import counting_errors, least_of
+from .counting import counting_errors
 from .measurements import Measurement, apart_by, deviation, unseen
 from .variants import Offered, VariantTable
 
@@ -131,10 +131,11 @@ def _show_counting(console: Console, table: VariantTable) -> None:
     if (counted := table.counted) is None:
         return
     errors = counting_errors(counted, people=table.people)
+    least = next(name for name, error in errors.items() if error <= min(errors.values()) * (1 + 1e-9))
     rows: list[Sequence[Entry]] = []
-    for each in errors:
-        cells = [each.name, f"{each.error:,.4g}", f"{100 * each.error / table.people:,.3g} %"]
-        rows.append(best_of([f"{cells[0]} <- least", *cells[1:]]) if each is least_of(errors) else cells)
+    for name, error in errors.items():
+        cells = [name, f"{error:,.4g}", f"{100 * error / table.people:,.3g} %"]
+        rows.append(best_of([f"{name} <- least", *cells[1:]]) if name == least else cells)
     people = some(table.people, table.resolved.protocol.client_role)
     columns = [f"Who has {counted.what}", "± of a number", "of all"]
     console.print()
@@ -178,9 +179,8 @@ def variants_in_json(
         "variants": [_plain(offered) for offered in offers],
     }
     if (counted := table.counted) is not None:
-        written["counting"] = msgspec.to_builtins(counted) | {
-            "errors": msgspec.to_builtins(counting_errors(counted, people=table.people))
-        }
+        errors = counting_errors(counted, people=table.people)
+        written["counting"] = {**msgspec.to_builtins(counted), "errors": errors}
     if error is not None:
         written["wanted"] = error
         written["prices"] = [

@@ -4,8 +4,6 @@ The rule that holds here: nothing is guessed. A frame is a system's if that one'
 no other's does, or none whose own column names are all there; else an error says what each of them looked for.
 """
 
-from typing import Final
-
 from ...protocol.errors import ConfigurationError, require
 from ..reading.frames import AnyFrame, Frame, naming_rows, path_of
 from ..system import find_protocol, load_each
@@ -14,8 +12,6 @@ from .drafts import Beginning, Draft, Sheet, UnclearError, price_line, trust_lin
 from .parties import sources_of
 
 __all__ = ["scenario_of_frame"]
-
-_MODELS: Final = ("local", "central")
 
 
 def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | None) -> tuple[Scenario, tuple[str, ...]]:
@@ -33,8 +29,8 @@ def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | No
     with naming_rows(held):
         protocol, beginning, draft = _told(held)
     has_models = bool(find_protocol(protocol).settings_by_trust)
-    allowed = f"one of {', '.join(_MODELS)}" if has_models else f"left out: {protocol} has one model"
-    require(trust is None or (has_models and trust in _MODELS), "trust", trust, allowed)
+    allowed = "local or central" if has_models else f"left out: {protocol} has one model"
+    require(trust is None or (has_models and trust in {"local", "central"}), "trust", trust, allowed)
     price = price_line(draft, beginning.epsilon if epsilon is None else epsilon)
     lines = [trust_line(trust or "local")] if has_models else []
     scenario = Scenario(

@@ -48,17 +48,7 @@ __all__ = ["Part", "RunResult", "load", "run"]
 _T = TypeVar("_T")
 
 
-class _Framed:
-    """What has a frame, and so is a table of other libraries: `polars.from_dataframe(left)`, `pyarrow.table(left)`."""
-
-    def to_frame(self) -> "pd.DataFrame":
-        raise NotImplementedError
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return cast("Any", self.to_frame()).__arrow_c_stream__(requested_schema)
-
-
-class Part(_Framed, Sequence[_T], Generic[_T]):
+class Part(Sequence[_T], Generic[_T]):
     """What a run left of one kind, in order: losses, views, or what adversaries learnt.
 
     Args:
@@ -106,12 +96,15 @@ class Part(_Framed, Sequence[_T], Generic[_T]):
         """Return all of it as a pandas frame."""
         return self._to_frame(self._items)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return cast("Any", self.to_frame()).__arrow_c_stream__(requested_schema)
+
     def _repr_html_(self) -> str:
         return paragraph(str(self)) + (table_of(self.to_frame()) if self else "")
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RunResult(_Framed):
+class RunResult:
     """All that a run left.
 
     Args:
@@ -143,6 +136,10 @@ class RunResult(_Framed):
     def to_frame(self) -> "pd.DataFrame":
         """Return the outcome as a frame, the rows of `estimates.csv`: with the truth beside, where it may be shown."""
         return frame_of_rows(rows_of(self.outcome, truth=self.truth, gold=self.gold))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the frame to other libraries: `polars.from_dataframe(left)`, `pyarrow.table(left)`."""
+        return cast("Any", self.to_frame()).__arrow_c_stream__(requested_schema)
 
     def __str__(self) -> str:
         found = ["\n".join(self.said)] if self.said else []
@@ -203,8 +200,7 @@ def run(
             its columns tell what it is, as of a file of `psephos new`: a vote (name, weight or none, one for each
             motion), a crowd's answers (task, worker, label), rankings (voter, group, ranking) or a survey's records
             (voter, record, choice, and features).
-        epsilon: of a frame: its price for each one; by default that of `psephos new`, 2, or 1 for a survey. The result
-            says it, and what it is the price of.
+        epsilon: of a frame: by default that of `psephos new`, 2, or 1 for a survey; the result says the price of what.
         trust: of a frame: "local" by default, where nobody is trusted, or "central", where who counts sees the values.
         seed: of the simulated noise; by default the scenario's own, or else a new one that nobody is told.
         transport: "memory", "tcp" or another that is registered, or "array" for no agents; by default the scenario's
@@ -221,8 +217,7 @@ def run(
     """
     said: tuple[str, ...] = ()
     if is_frame(scenario):
-        frame = cast("AnyFrame", scenario)
-        chosen, said = scenario_of_frame(frame, epsilon=cast("Any", _plain(epsilon)), trust=trust)
+        chosen, said = scenario_of_frame(scenario, epsilon=cast("Any", _plain(epsilon)), trust=trust)
     else:
         for field, value in (("epsilon", epsilon), ("trust", trust)):
             refuse(value is not None, field, value, "left out but of a frame: `load` sets it in a scenario")

@@ -194,7 +194,7 @@ def test_a_frames_price_and_trust_are_arguments_and_of_a_frame_alone() -> None:
     assert (left.scenario.parameters["epsilon"], left.scenario.trust) == (0.5, "central")
     assert {entry.model.value for entry in left.ledger} == {"central"}
     for more, match in (
-        ({"trust": "my neighbor"}, r"trust must be one of local, central, got 'my neighbor'"),
+        ({"trust": "my neighbor"}, r"trust must be local or central, got 'my neighbor'"),
         ({"epsilon": -1}, r"epsilon must be in \[.*, got -1"),
     ):
         with pytest.raises(ConfigurationError, match=match):
