@@ -125,6 +125,11 @@ class FrequencyOracle(ExactMechanism):
             return reach * (luck * supporting + (1 - luck) * against)
         return self.law.keep * (supporting - against) + reach * against - 1
 
+    @property
+    def variance_of_others(self) -> Fraction:
+        """What a person adds to the variance of a number that it is not among, on average over the other values."""
+        return self.variance_of(0, 1)
+
     @exact_arguments
     def estimate_support(self, counts: IntArray, num_reports: int) -> tuple[Estimate, ...]:
         """Return how many persons hold each value, unbiased, in order, by `support_counts` of so many reports.
@@ -311,6 +316,14 @@ class HadamardResponse(_OneNumber):
         """Return how often the report of `holder` is in the block of `value`."""
         half = (1 - self.law.keep) / (2 * self.num_blocks - 1)
         return half + (self.law.keep if (value - holder) % self.num_blocks == 0 else half)
+
+    @property
+    def variance_of_others(self) -> Fraction:
+        others = self.num_choices - 1
+        of_block = others // self.num_blocks  # whose block is that of value 0
+        inside = self.variance_of(0, self.num_blocks) if of_block else Fraction(0)
+        outside = self.variance_of(0, 1) if of_block < others else Fraction(0)
+        return (of_block * inside + (others - of_block) * outside) / others
 
     def make_reports(self, values: IntArray, kept: NDArray[np.bool_], drawn: IntArray) -> IntArray:
         rows, blocks = values // self.num_blocks, values % self.num_blocks

@@ -26,6 +26,7 @@ from ...protocol.dpwevote.parameters import VARIANTS
 from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError
 from ...protocol.privacy import TrustModel
+from ..experiments.counting import Counted
 from ..experiments.measurements import Measurement
 from ..experiments.variants import Offered, Unit, VariantTable
 from ..running.resolution import Served
@@ -108,6 +109,18 @@ class VoteVariants(VariantTable):
             return ()
         places: list[int] = public[:, 1].tolist()
         return [self.parameters.weights[place] for place in places]
+
+    @property
+    def counted(self) -> Counted | None:
+        """The weights, at the session's price of one, or `joint`'s at its best split."""
+        own = self.parameters
+        if own.public_weights or own.has_matrices:
+            return None
+        price = own.loss_of_weight or next((o.epsilon_weight for o in make_offers(own) if o.variant == "joint"), 0.0)
+        if not price:
+            return None
+        note = "the weights phase takes k-RR: a margin needs the weight as a number, and `two_point` gains more there"
+        return Counted(what="each weight", epsilon=price, num_choices=len(own.group_means), note=note)
 
     def coarser(self) -> Mapping[str, Self]:
         """Return votes on one candidate, and with public weights."""

@@ -10,6 +10,7 @@ from ...protocol.plugin_checks import checked_truth
 from ...protocol.privacy import TrustModel
 from ..running.resolution import Local
 from ..system import find_protocol, names_with, part_of
+from .counting import COUNTING, Counted
 from .measurements import Measurement
 from .summaries import Summary
 from .variants import REACH, Offered, SimulatedVariants, Unit, VariantTable
@@ -49,6 +50,16 @@ class PlainVariants(SimulatedVariants):
     def model_of(self, name: str) -> TrustModel:
         del name
         return self.resolved.protocol.model
+
+    @property
+    def counted(self) -> Counted | None:
+        for phase in self.resolved.protocol.phases:
+            own: Any = phase.mechanism
+            for name, kind in COUNTING.items():
+                if isinstance(own, kind):
+                    note = f"phase {phase.name!r} of this session takes {name}"
+                    return Counted(what="each value", epsilon=own.epsilon, num_choices=own.num_choices, note=note)
+        return None
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters at a price: with another `epsilon` where there is one."""

@@ -27,6 +27,7 @@ from ..presentation.numbers import decimals_of
 from ..running.config import Scenario
 from ..running.progress import OnStep
 from ..running.resolution import Local, Resolved, resolve, resolve_served
+from .counting import Counted
 from .measurements import Measurement
 from .summaries import Summary
 from .trials import Cell, MeasuredCell, prepare, run_trials
@@ -176,6 +177,11 @@ class VariantTable(abc.ABC):
     @abc.abstractmethod
     def unit(self) -> Unit:
         """What people think of this error in."""
+
+    @property
+    def counted(self) -> Counted | None:
+        """Of which values the holders are counted, if another mechanism for that might tell more."""
+        return None
 
     @abc.abstractmethod
     def offer(self, name: str, price: float) -> Offered | None:

@@ -15,6 +15,7 @@ from ..presentation.numbers import some
 from ..presentation.terminal import show_note, show_table
 from ..running.statements import meaning_of
 from ..tables import Cell, Entry, Table
+from .counting import counting_errors
 from .measurements import Measurement, apart_by, deviation, unseen
 from .variants import Offered, VariantTable
 
@@ -120,8 +121,28 @@ def show_variants(
     show_table(console, Table(columns=["Variant", *headers], rows=rows), drop=table.dropped)
     for note in table.notes(offers):
         show_note(console, note)
+    _show_counting(console, table)
     if error is not None:
         _show_prices(console, table, prices, error=error)
+
+
+def _show_counting(console: Console, table: VariantTable) -> None:
+    """Print by which mechanism it is known how well how many hold each value, where a phase counts that."""
+    if (counted := table.counted) is None:
+        return
+    errors = counting_errors(counted, people=table.people)
+    least = next(name for name, error in errors.items() if error <= min(errors.values()) * (1 + 1e-9))
+    rows: list[Sequence[Entry]] = []
+    for name, error in errors.items():
+        cells = [name, f"{error:,.4g}", f"{100 * error / table.people:,.3g} %"]
+        rows.append(best_of([f"{name} <- least", *cells[1:]]) if name == least else cells)
+    people = some(table.people, table.resolved.protocol.client_role)
+    columns = [f"Who has {counted.what}", "± of a number", "of all"]
+    console.print()
+    show_table(console, Table(columns=columns, rows=rows))
+    at = f"{counted.num_choices:,} values at ε = {counted.epsilon:.4g}"
+    show_note(console, f"{at}; ± is the standard error of one that few of {people} have")
+    show_note(console, counted.note)
 
 
 def best_of(words: Sequence[str]) -> list[Cell]:
@@ -157,6 +178,9 @@ def variants_in_json(
         "verdict": verdict_of_variants(table, offers, prices, error=error),
         "variants": [_plain(offered) for offered in offers],
     }
+    if (counted := table.counted) is not None:
+        errors = counting_errors(counted, people=table.people)
+        written["counting"] = {**msgspec.to_builtins(counted), "errors": errors}
     if error is not None:
         written["wanted"] = error
         written["prices"] = [

@@ -11,13 +11,20 @@ import io
 import re
 from collections.abc import Collection, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Protocol, Self, TypeGuard, cast
 
 from ...protocol.errors import ConfigurationError, refuse, require
 from .cells import text_of
 from .files import HeldFile
 
-__all__ = ["Frame", "columns_of", "frames_in", "is_frame", "naming_rows", "path_of", "with_frames"]
+__all__ = ["AnyFrame", "Frame", "columns_of", "frames_in", "is_frame", "naming_rows", "path_of", "with_frames"]
+
+
+class AnyFrame(Protocol):
+    """A frame of pandas, polars, pyarrow or anybody else, as far as types know."""
+
+    @property
+    def columns(self) -> Any: ...
 
 
 class Frame(str):
@@ -77,7 +84,7 @@ class Frame(str):
         return f"row {self.labels[line - 2]} of {self}" if line > 1 else f"columns of {self}"
 
 
-def is_frame(value: object) -> bool:
+def is_frame(value: object) -> TypeGuard[AnyFrame]:
     """Return whether something is a frame, in memory or not; it is not looked into."""
     return hasattr(type(value), "columns")  # of a frame that is not in memory to look for its own may cost much
 

@@ -31,8 +31,11 @@ __all__ = [
     "check_column",
     "check_header",
     "chosen_column",
+    "price_line",
     "samples",
     "scenario_text",
+    "trust_line",
+    "written_line",
 ]
 
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
@@ -336,20 +339,30 @@ def scenario_text(
     """
     again = f"Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"
     lines = [f"# {say_again(again)}"]
-    lines += map(_written, [Line("title", draft.title), Line("protocol", protocol)])
+    lines += map(written_line, [Line("title", draft.title), Line("protocol", protocol)])
     if trust:
-        lines.append(_written(Line("trust", trust, _TRUSTED[trust])))
+        lines.append(written_line(trust_line(trust)))
     if is_made_up:
         real = "nobody real: the truth may be shown beside the estimates"
         seed = "of the simulated noise; with votes of your own leave it out: it is a secret"
-        lines += [_written(Line("made_up", value=True, comment=real)), _written(Line("seed", 2026, seed))]
-    price = Line("epsilon", epsilon, f"the price of {draft.price!s}: less is more private, and less exact")
-    lines += ["", "[parameters]", *map(_written, [*draft.parameters, price])]
-    lines += ["", f"[{draft.role}s]", *map(_written, draft.parties)]
+        lines += [written_line(Line("made_up", value=True, comment=real)), written_line(Line("seed", 2026, seed))]
+    lines += ["", "[parameters]", *map(written_line, [*draft.parameters, price_line(draft, epsilon)])]
+    lines += ["", f"[{draft.role}s]", *map(written_line, draft.parties)]
     return "\n".join(line for line in lines if line or len(lines) <= MOST_LINES) + "\n"
 
 
-def _written(line: Line) -> str:
+def trust_line(trust: str) -> Line:
+    """Return the line of a scenario that says whom it trusts: nobody ("local") or who counts ("central")."""
+    return Line("trust", trust, _TRUSTED[trust])
+
+
+def price_line(draft: Draft, epsilon: float) -> Line:
+    """Return the line of a scenario that says what it costs each one."""
+    return Line("epsilon", epsilon, f"the price of {draft.price!s}: less is more private, and less exact")
+
+
+def written_line(line: Line) -> str:
+    """Return a line as TOML, with its comment."""
     comment = f"  # {printable(say_again(line.comment))}" if line.comment else ""
     return f"{_key(line.key)} = {_value(line.value)}{comment}"
 

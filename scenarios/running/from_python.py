@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, cast, ov
 import msgspec
 import numpy as np
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry, total_of
 from ...protocol.views import View
@@ -32,8 +32,10 @@ from ..presentation.objects import (
     table_of,
     text_of,
 )
+from ..reading.frames import AnyFrame, is_frame
 from .config import Scenario, load_scenario
 from .folder import RunFolder
+from .frame_drafts import scenario_of_frame
 from .plugin_errors import blaming_plugins
 from .resolution import resolve
 from .run import Watched, run_in_folder, run_in_memory
@@ -94,6 +96,9 @@ class Part(Sequence[_T], Generic[_T]):
         """Return all of it as a pandas frame."""
         return self._to_frame(self._items)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return cast("Any", self.to_frame()).__arrow_c_stream__(requested_schema)
+
     def _repr_html_(self) -> str:
         return paragraph(str(self)) + (table_of(self.to_frame()) if self else "")
 
@@ -113,6 +118,7 @@ class RunResult:
         seconds: the session's own time.
         folder: where everything was written; None where it was not.
         gold: what is true, by somebody who knows; None where nobody does.
+        said: of a run of a frame alone: what was found in it, whom the session trusts, and its price.
     """
 
     scenario: Scenario
@@ -125,21 +131,29 @@ class RunResult:
     seconds: float
     folder: Path | None = None
     gold: Mapping[str, str] | None = None
+    said: tuple[str, ...] = ()
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the outcome as a frame, the rows of `estimates.csv`: with the truth beside, where it may be shown."""
         return frame_of_rows(rows_of(self.outcome, truth=self.truth, gold=self.gold))
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the frame to other libraries: `polars.from_dataframe(left)`, `pyarrow.table(left)`."""
+        return cast("Any", self.to_frame()).__arrow_c_stream__(requested_schema)
+
     def __str__(self) -> str:
-        return "\n\n".join([text_of(self.outcome), str(self.ledger), *map(str, self.findings)])
+        found = ["\n".join(self.said)] if self.said else []
+        return "\n\n".join([*found, text_of(self.outcome), str(self.ledger), *map(str, self.findings)])
 
     def __repr__(self) -> str:
         parts = f"{self.ledger!r}, {self.views!r}, {self.findings!r}"
         return f"RunResult({self.scenario.name!r}, {self.outcome!r}, {parts})"
 
     def _repr_html_(self) -> str:
-        said = [str(self.ledger), *map(str, self.findings)]
-        return html_of_outcome(self.outcome, truth=self.truth, gold=self.gold) + "".join(map(paragraph, said))
+        found, said = [
+            "".join(map(paragraph, part)) for part in (self.said, [str(self.ledger), *map(str, self.findings)])
+        ]
+        return found + html_of_outcome(self.outcome, truth=self.truth, gold=self.gold) + said
 
 
 def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None = None, **more: object) -> Scenario:
@@ -170,17 +184,24 @@ def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None =
 
 
 def run(
-    scenario: Scenario | str | os.PathLike[str],
+    scenario: Scenario | str | os.PathLike[str] | AnyFrame,
     *,
+    epsilon: float | None = None,
+    trust: str | None = None,
     seed: SupportsIndex | None = None,
     transport: str | None = None,
     views: bool = True,
     out: str | os.PathLike[str] | None = None,
 ) -> RunResult:
-    """Run a scenario with all of its parties in this process, and return what it left.
+    """Run a scenario, or a frame of parties, with all of them in this process, and return what it left.
 
     Args:
-        scenario: from `load`; or what `load` takes.
+        scenario: from `load`; or a name or a path that `load` takes; or a frame of pandas, polars or pyarrow, of which
+            its columns tell what it is, as of a file of `psephos new`: a vote (name, weight or none, one for each
+            motion), a crowd's answers (task, worker, label), rankings (voter, group, ranking) or a survey's records
+            (voter, record, choice, and features).
+        epsilon: of a frame: by default that of `psephos new`, 2, or 1 for a survey; the result says the price of what.
+        trust: of a frame: "local" by default, where nobody is trusted, or "central", where who counts sees the values.
         seed: of the simulated noise; by default the scenario's own, or else a new one that nobody is told.
         transport: "memory", "tcp" or another that is registered, or "array" for no agents; by default the scenario's
             own. The outcome is the same.
@@ -194,7 +215,13 @@ def run(
         UnheardError: nobody heard the outcome.
         OSError: the network or the disk does not work.
     """
-    chosen = scenario if isinstance(scenario, Scenario) else load(scenario)
+    said: tuple[str, ...] = ()
+    if is_frame(scenario):
+        chosen, said = scenario_of_frame(scenario, epsilon=cast("Any", _plain(epsilon)), trust=trust)
+    else:
+        for field, value in (("epsilon", epsilon), ("trust", trust)):
+            refuse(value is not None, field, value, "left out but of a frame: `load` sets it in a scenario")
+        chosen = scenario if isinstance(scenario, Scenario) else load(cast("str", scenario))
     if seed is not None:
         chosen = msgspec.structs.replace(chosen, seed=_seed_of(seed))
     if transport is not None:
@@ -219,6 +246,7 @@ def run(
         seconds=finished.seconds,
         folder=None if folder is None else folder.path,
         gold=finished.gold,
+        said=said,
     )
 
 

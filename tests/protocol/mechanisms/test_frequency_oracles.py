@@ -336,6 +336,14 @@ def test_a_session_draws_party_by_party_what_arrays_draw(kind: type[FrequencyOra
     assert alone == oracle.randomize_rows(values, uniforms).tolist()
 
 
+@kinds
+def test_the_variance_of_who_holds_another_value_is_the_mean_over_all_others(kind: type[FrequencyOracle]) -> None:
+    for epsilon, size in itertools.product((0.5, 2.0, 5.0), (2, 3, 5, 8, 17)):
+        oracle = kind(epsilon, size)
+        others = [oracle.variance_of(0, holder) for holder in range(1, size)]
+        assert oracle.variance_of_others == sum(others) / len(others)
+
+
 # What the manual says
 
 DOCS = Path(__file__).parents[3] / "docs"

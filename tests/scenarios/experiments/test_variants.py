@@ -6,13 +6,17 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from psephos.protocol.fair_voting.parameters import JOINT
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, LocalHashing, SubsetSelection
 from psephos.protocol.privacy import total_of
 from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.experiments.counting import counting_errors
+from psephos.scenarios.experiments.plain_variants import PlainVariants
 from psephos.scenarios.experiments.variants import VariantTable, epsilon_at, price_for, table_of
 from psephos.scenarios.experiments.variants_shown import show_variants
 from psephos.scenarios.system import find_protocol, part_of
@@ -228,6 +232,45 @@ def test_what_an_error_costs_is_shown_where_errors_are_found_by_trials(name: str
     show_variants(console, compared, [priced], {variant: priced, "none": None}, error=0.6)
     line = rf"^{variant}.* {priced.epsilon:.4g} +{100 * priced.error.value:.1f}"
     assert re.search(line, shown.getvalue(), re.MULTILINE)
+
+
+def test_rivals_of_krr_are_compared_where_weights_are_counted(psephos: Psephos) -> None:
+    """With all of ε = 1 for a weight, a partner adds 5.66 by k-RR and 3.11 by subset selection, as the manual says."""
+    weights = ["--set", f"weights={[*range(1, 17)]}", "--set", f"partners.weight_shares={[1 / 16] * 16}"]
+    dear = ["--set", "epsilon_weight=1", "--set", "epsilon_opinion=1"]
+    told = json.loads(psephos("variants", "consortium", *weights, *dear, "--json").out)["counting"]
+    assert (told["num_choices"], told["epsilon"]) == (16, 1.0)
+    variances = {name: error**2 / 2_000 for name, error in told["errors"].items()}
+    assert list(variances) == ["k-RR", "subset selection", "Hadamard response", "local hashing"]
+    law = np.array(GeneralizedRandomizedResponse(1.0, 16).channel_matrix())
+    other = float(law[1] @ np.linalg.inv(law)[:, 0] ** 2)
+    assert variances["k-RR"] == pytest.approx(other, rel=1e-9) == pytest.approx(5.66, abs=0.005)
+    other = float(SubsetSelection(1.0, 16).variance_of(0, 1))
+    assert variances["subset selection"] == pytest.approx(other, rel=1e-12) == pytest.approx(3.11, abs=0.005)
+    shown = psephos("variants", "consortium", *weights).out
+    assert re.search(r"^subset selection <- least +[\d.]+ ", shown, re.MULTILINE)
+    assert "16 values at ε = 0.5; ± is the standard error of one that few of 2,000 partners have" in shown
+    assert "Who has each weight" not in psephos("variants", "eu-council").out
+
+
+def test_a_phase_that_counts_many_values_is_compared_as_well() -> None:
+    compared = object.__new__(PlainVariants)
+    compared.resolved = cast("Any", SimpleNamespace(protocol=SimpleNamespace(phases=[counting_phase(5_000_000)])))
+    assert compared.counted is None  # nothing is counted by a mechanism of another kind
+    compared.resolved = cast("Any", SimpleNamespace(protocol=SimpleNamespace(phases=[counting_phase(20_000)])))
+    counted = compared.counted
+    assert counted is not None
+    assert (counted.epsilon, counted.num_choices) == (1.0, 20_000)
+    assert counted.note == "phase 'streets' of this session takes local hashing"
+    errors = counting_errors(counted, people=100)
+    assert list(errors) == ["k-RR", "Hadamard response", "local hashing"]  # the fourth takes fewer
+    assert min(errors, key=errors.__getitem__) == "local hashing"
+
+
+def counting_phase(num_choices: int) -> Any:
+    """Return a phase by local hashing, or where there are more values than it takes by another kind of mechanism."""
+    mechanism = LocalHashing(1.0, num_choices) if num_choices <= LocalHashing.most_choices else object()
+    return SimpleNamespace(name="streets", mechanism=mechanism)
 
 
 def test_a_masked_vote_s_variants_have_no_threshold(psephos: Psephos) -> None:

@@ -10,17 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
+import psephos
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load, run
+from psephos.scenarios.cli.group import cli
 from psephos.scenarios.reading.files import check_size
 from psephos.scenarios.reading.frames import Frame, is_frame, path_of
 from psephos.scenarios.reading.text_forms import PLAIN, form_of, header_of, open_table
 from psephos.scenarios.running import parties
+from psephos.scenarios.running.drafts import samples
 from psephos.scenarios.truth_discovery.data import SyntheticCrowd, make_crowd
 from psephos.scenarios.truth_discovery.data.frames import crowd_from_frame
 
@@ -43,6 +48,7 @@ RECORDS: Table = {
     "choice": [1, 0, 0, 1],
     "lives": [5, 1.5, 2, 0],
 }
+CROWD = ("truth-discovery", 2.0)
 SYSTEMS = {"answers": "crowd", "votes": "consortium", "rankings": "breakfast", "records": "moral-synthetic"}
 
 
@@ -138,6 +144,123 @@ def test_frames_of_other_libraries_are_read_as_those_of_pandas(word: str, table:
     module: Any = pytest.importorskip(library, reason=f"{library} is not installed; `make exchange` does")
     made = module.DataFrame(dict(table), strict=False) if library == "polars" else module.table(dict(table))
     assert run_of(word, made).outcome == run_of(word, pd.DataFrame(table)).outcome
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize(
+    ("table", "protocol", "epsilon"),
+    [
+        (ANSWERS, "truth-discovery", 2.0),
+        (VOTES, "dpwevote", 2.0),
+        ({"name": ["ann", "bob", "eve"], "roof": ["ja", "nein", "ja"], "pool": [1, 0, 0]}, "dpwevote", 2.0),
+        (RANKINGS, "fair-voting", 2.0),
+        (RECORDS, "moral-preferences", 1.0),
+        # It may be a vote as well, but a crowd's columns are all there.
+        ({"task": ["q", "q", "q"], "worker": ["ann", "bob", "eve"], "label": ["yes", "no", "no"]}, *CROWD),
+    ],
+)
+def test_a_frame_alone_is_run_as_what_its_columns_tell(
+    table: Table, protocol: str, epsilon: float, library: str
+) -> None:
+    made = frame_by(library, table)
+    left = psephos.run(made, seed=7)
+    assert (left.scenario.protocol, left.scenario.parameters["epsilon"]) == (protocol, epsilon)
+    assert left.scenario.trust == "local"
+    assert f"epsilon = {epsilon}  # the price of" in str(left)
+    assert 'trust = "local"  # nobody is trusted' in str(left)
+    assert left.said[0] in html_of(left)
+    assert left.outcome == psephos.run(pd.DataFrame(dict(table)), seed=7).outcome
+
+
+def html_of(shown: Any) -> str:
+    """Return what a notebook shows."""
+    return shown._repr_html_().replace("&#x27;", "'").replace("&#39;", "'")
+
+
+def test_a_frame_alone_is_what_new_makes_of_the_file_with_the_same_rows(tmp_path: Path) -> None:
+    for word, file in (("vote", "committee"), ("ranking", "rankings"), ("survey", "choices"), ("crowd", "answers")):
+        sample = samples()[f"{file}.csv"]
+        made = CliRunner().invoke(cli, ["new", word, str(sample), "--no-run", "--to", str(tmp_path / f"{file}.toml")])
+        assert made.exit_code == 0, made.output
+        of_file = load(tmp_path / f"{file}.toml")
+        left = psephos.run(pd.read_csv(sample), seed=3)
+        own = msgspec.structs.replace(of_file, name=left.scenario.name)  # which names the session, and so its noise
+        of_own = run(own, seed=3)
+        assert (left.outcome, left.scenario.parameters) == (of_own.outcome, of_own.scenario.parameters)
+
+
+def test_a_frames_price_and_trust_are_arguments_and_of_a_frame_alone() -> None:
+    left = psephos.run(pd.DataFrame(dict(VOTES)), epsilon=0.5, trust="central", seed=7)
+    assert (left.scenario.parameters["epsilon"], left.scenario.trust) == (0.5, "central")
+    assert {entry.model.value for entry in left.ledger} == {"central"}
+    for more, match in (
+        ({"trust": "my neighbor"}, r"trust must be local or central, got 'my neighbor'"),
+        ({"epsilon": -1}, r"epsilon must be in \[.*, got -1"),
+    ):
+        with pytest.raises(ConfigurationError, match=match):
+            psephos.run(pd.DataFrame(dict(VOTES)), **more)
+    for more in ({"epsilon": 1.0}, {"trust": "central"}):
+        with pytest.raises(ConfigurationError, match=r"must be left out but of a frame: `load` sets it"):
+            psephos.run("consortium", **more)
+
+
+@pytest.mark.parametrize(
+    ("table", "match"),
+    [
+        (
+            {"a": [1, 2], "b": [3, 4]},
+            r"looked for: vote \(.*crowd \(.*survey \(.*ranking \(.*load\(NAME.*'columns a, b'",
+        ),
+        (
+            {"name": list("abcdefgh"), "weight": range(1, 9), "roof": ["yes"] * 8},
+            r"vote \(8 different weights are private.*votes=frame, answers=frame",
+        ),
+        ({"name": ["ann", "bob"], "task": ["q", "q"], "worker": ["x", "y"], "label": ["yes", "no"]}, r"crowd \(which"),
+        ({"name": ["ann", "bob"], "roof": ["yes", "yse"]}, r"roof \(row 1 of frame parties\).*mean 'yes'.*load\(NAME"),
+        ({**ANSWERS, "label": ["yes", None, "no", "no"]}, r"label \(row 1 of frame parties\) must be given"),
+        ({**RANKINGS, "task": ["q"] * 3, "worker": ["a"] * 3, "label": [1, 0, 1]}, "crowd and ranking both fit"),
+    ],
+)
+def test_a_frame_that_tells_nothing_or_too_much_is_refused_with_what_was_looked_for(table: Table, match: str) -> None:
+    with pytest.raises(ConfigurationError, match=match) as caught:
+        psephos.run(pd.DataFrame(dict(table)))
+    assert " line " not in str(caught.value)
+
+
+def frame_by(library: str, table: Table) -> Any:
+    """Return a frame of a library; skip where it is not installed."""
+    module: Any = pytest.importorskip(library, reason=f"{library} is not installed; `make exchange` does")
+    columns = {name: list(column) for name, column in table.items()}
+    if library == "pyarrow":
+        return module.table(columns)
+    return module.DataFrame(columns, strict=False) if library == "polars" else module.DataFrame(columns)
+
+
+def test_columns_of_any_type_of_polars_are_those_of_pandas() -> None:
+    polars: Any = pytest.importorskip("polars", reason="polars is not installed; `make exchange` does")
+    texts, numbers = polars.DataFrame(dict(ANSWERS)), polars.DataFrame({**VOTES, "pool": [True, False, True]})
+    of_texts, of_numbers = (psephos.run(pd.DataFrame(dict(own)), seed=7).outcome for own in (ANSWERS, VOTES))
+    for cast in (polars.Categorical, polars.Enum(["ann", "bob", "no", "q1", "q2", "yes"]), polars.String):
+        assert psephos.run(texts.with_columns(polars.all().cast(cast)), seed=7).outcome == of_texts
+    for cast in (polars.Decimal(10, 2), polars.UInt8, polars.Float32):
+        assert psephos.run(numbers.with_columns(polars.col("weight").cast(cast)), seed=7).outcome == of_numbers
+    beside = [polars.lit(None).alias("note"), polars.lit(dt.date(2026, 1, 5)).alias("day")]
+    assert psephos.run(texts.with_columns(beside), seed=7).outcome == of_texts
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_what_a_run_left_is_a_frame_of_other_libraries(library: str) -> None:
+    module: Any = pytest.importorskip(library, reason=f"{library} is not installed; `make exchange` does")
+    pytest.importorskip("pyarrow", reason="pandas hands columns over by pyarrow; `make exchange` has it")
+    left = psephos.run(pd.DataFrame(dict(ANSWERS)), seed=7)
+    take = module.from_dataframe if library == "polars" else module.table
+    for own in (left, left.ledger):
+        expected = own.to_frame()
+        taken = take(own)
+        assert list(taken.columns if library == "polars" else taken.column_names) == list(expected.columns)
+        for name in expected.columns:
+            column = taken[name].to_list() if library == "polars" else taken[name].to_pylist()
+            assert column == [None if each is None or each != each else each for each in expected[name].tolist()]  # noqa: PLR0124  nan
 
 
 def test_a_crowd_is_made_of_a_frame_of_polars() -> None:

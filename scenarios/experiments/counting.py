@@ -1,0 +1,61 @@
+"""How well it is known how many hold each of several values: by each mechanism for that, at one ε, by exact laws."""
+
+import contextlib
+import math
+from typing import Final
+
+import msgspec
+
+from ...protocol.elementary import square
+from ...protocol.errors import ConfigurationError
+from ...protocol.mechanisms import (
+    FrequencyOracle,
+    GeneralizedRandomizedResponse,
+    HadamardResponse,
+    LocalHashing,
+    SubsetSelection,
+)
+
+__all__ = ["COUNTING", "Counted", "counting_errors"]
+
+COUNTING: Final = {
+    "k-RR": GeneralizedRandomizedResponse,
+    "subset selection": SubsetSelection,
+    "Hadamard response": HadamardResponse,
+    "local hashing": LocalHashing,
+}
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """Values whose holders are counted in a phase of a session.
+
+    Args:
+        what: the values, as words.
+        epsilon: of one report.
+        num_choices: how many values there are.
+        note: what else the reader has to know.
+    """
+
+    what: str
+    epsilon: float
+    num_choices: int
+    note: str = ""
+
+
+def counting_errors(counted: Counted, *, people: int) -> dict[str, float]:
+    """Return the standard error of the number of those who hold a value that few of so many people hold.
+
+    By mechanism; those that do not take so many values are missing.
+    """
+    found: dict[str, float] = {}
+    for name, kind in COUNTING.items():
+        with contextlib.suppress(ConfigurationError):
+            found[name] = math.sqrt(people * _variance_of_others(kind(counted.epsilon, counted.num_choices)))
+    return found
+
+
+def _variance_of_others(mechanism: GeneralizedRandomizedResponse | FrequencyOracle) -> float:
+    if isinstance(mechanism, FrequencyOracle):
+        return float(mechanism.variance_of_others)
+    keep, lie = mechanism.keep_probability, mechanism.lie_probability
+    return lie * (1 - lie) / square(keep - lie)

@@ -1,0 +1,74 @@
+"""From a frame alone to a scenario: of which system it is, by its columns, as `psephos new` looks at a file.
+
+The rule that holds here: nothing is guessed. A frame is a system's if that one's beginning drafts a scenario of it, and
+no other's does, or none whose own column names are all there; else an error says what each of them looked for.
+"""
+
+from ...protocol.errors import ConfigurationError, require
+from ..reading.frames import AnyFrame, Frame, naming_rows, path_of
+from ..system import find_protocol, load_each
+from .config import Scenario
+from .drafts import Beginning, Draft, Sheet, UnclearError, price_line, trust_line, written_line
+from .parties import sources_of
+
+__all__ = ["scenario_of_frame"]
+
+
+def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | None) -> tuple[Scenario, tuple[str, ...]]:
+    """Return a scenario of a frame's parties, and what was found in it, whom it trusts and its price, as sentences.
+
+    Args:
+        frame: of pandas, polars or pyarrow.
+        epsilon: by default as `psephos new` has it.
+        trust: "local" or "central"; by default "local".
+
+    Raises:
+        ConfigurationError: no system, or not one alone, is told by its columns; something in it or said is not allowed.
+    """
+    held = Frame.of("parties", frame)
+    with naming_rows(held):
+        protocol, beginning, draft = _told(held)
+    has_models = bool(find_protocol(protocol).settings_by_trust)
+    allowed = "local or central" if has_models else f"left out: {protocol} has one model"
+    require(trust is None or (has_models and trust in {"local", "central"}), "trust", trust, allowed)
+    price = price_line(draft, beginning.epsilon if epsilon is None else epsilon)
+    lines = [trust_line(trust or "local")] if has_models else []
+    scenario = Scenario(
+        name=beginning.word,
+        protocol=protocol,
+        trust="".join(line.value for line in lines),
+        parameters={line.key: line.value for line in (*draft.parameters, price)},
+        parties={line.key: line.value for line in draft.parties},
+    )
+    return scenario, (*draft.said, *map(written_line, (*lines, price)))
+
+
+def _told(held: Frame) -> tuple[str, Beginning, Draft]:
+    """Return whose frame it is, and the draft of its scenario."""
+    drafts = dict[str, tuple[str, Beginning, Draft]]()
+    named, understood = set[str](), set[str]()  # whose own column names are all there; who refuse something else
+    looked_for, words, header = list[str](), list[str](), list[str]()
+    fault: ConfigurationError | None = None
+    for protocol, beginning in load_each("beginning", Beginning):
+        sheet, word = Sheet.of(path_of(held), written=held, wanted=beginning.wanted), beginning.word
+        header = [*sheet.header]
+        named |= {word} if {*beginning.wanted} <= {*header} else set()
+        words += [f"{own}=frame" for own in sources_of(find_protocol(protocol)).words][:1]
+        try:
+            drafts[word] = protocol, beginning, beginning.draft(sheet, {})
+        except UnclearError as error:
+            looked_for.append(f"{word} ({error.question})")
+        except ConfigurationError as error:
+            looked_for.append(f"{word} ({error.allowed})")
+            if error.field != f"{held} line 1":  # so it is nothing about the columns
+                understood.add(word)
+                fault = error
+    fitting = drafts.keys() & named or {*drafts}
+    if len(fitting) == 1:
+        return drafts[fitting.pop()]
+    way_out = f"or load(NAME, ...) of a scenario NAME says what it is, with one of {', '.join(words)}"
+    if not drafts and fault is not None and len(understood) == 1 and named <= understood:
+        raise ConfigurationError(field=fault.field, value=fault.value, allowed=f"{fault.allowed}; {way_out}")
+    told = f"{' and '.join(sorted(fitting))} both fit" if fitting else f"looked for: {'; '.join(looked_for)}"
+    allowed = f"a frame whose columns tell what it is ({told}); {way_out}"
+    raise ConfigurationError(field=held, value=f"columns {', '.join(header)}", allowed=allowed)
