@@ -1,9 +1,12 @@
 """Secure noise: the mechanisms' laws from operating-system entropy, by exact samplers.
 
-Exact and slow (tens of microseconds a draw and more), so right for one agent and wrong for a million. The samplers are
-the well-studied ones of OpenDP, which draw without floating-point error; here they are only matched to the
-mechanisms of `psephos.protocol.mechanisms`, whose laws are the same numbers. A channel that is a table of integers
-needs none: as many bits of entropy as its masses have name a report.
+Exact and slow (microseconds a draw and more), so right for one agent and wrong for a million. Laplace noise is drawn by
+OpenDP's well-studied sampler, which has no floating-point error; here it is only matched to the mechanisms of
+`psephos.protocol.mechanisms`, whose law is the same number. A channel that is a table of integers needs none: as many
+bits of entropy as its masses have name a report. Nor has k-RR: its keep probability is the rational number that the
+float is, and a uniform integer below the denominator is compared with the numerator.
+
+Integers are uniform by rejection, of bits that the operating system gives for one row and that are forgotten with it.
 
 Answer perturbation is sampled here, in integers: hyper-distributions draw which answers are flipped, and so have no
 rounding. Some do without a flip probability (Pólya's urn). Others make an exact rational number of uniforms of
@@ -16,7 +19,7 @@ Rows with spherical Laplace noise are sampled without any error by `spherical_no
 those drawn leave the integer to which a coordinate rounds undecided. Mechanisms that bring an exact sampler of their
 own, made of uniform integers, get those from the operating system. Values that are disclosed take no entropy.
 
-OpenDP is large (265 MB), so it is the extra `deployment`: k-RR and Laplace noise need it, and nothing else does.
+OpenDP is large (265 MB), so it is the extra `deployment`: Laplace noise needs it, and nothing else does.
 
 Source: OpenDP library; Canonne, Kamath and Steinke (2020) for the exact discrete Laplace sampler.
 """
@@ -25,12 +28,12 @@ import importlib
 import importlib.util
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
-from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..protocol.errors import ConfigurationError
 from ..protocol.mechanisms import (
     NO_ANSWER,
+    Below,
     Disclosure,
     DiscreteLaplace,
     ExactMechanism,
@@ -47,7 +50,6 @@ from ..protocol.mechanisms import (
     VectorLaplace,
     block_offsets,
 )
-from ..protocol.mechanisms.exact import has_happened
 from ..protocol.mechanisms.finite_channel import TOTAL_MASS_BITS
 from ..protocol.mechanisms.hyper_law import UNIFORM_BITS
 from ..protocol.phases import PhasedProtocol
@@ -60,6 +62,9 @@ Sampler: TypeAlias = Callable[[int], int]
 """Draws one report for a private value."""
 RowSampler: TypeAlias = Callable[[Sequence[int]], list[int]]
 """Draws one report for each value of a row, whose values may share randomness."""
+
+
+_BITS_AT_A_TIME: Final = 512  # of the operating system's, or as many as are wanted: a call costs more than the bits
 
 
 class SecureNoise:
@@ -77,22 +82,11 @@ class SecureNoise:
     def __init__(
         self, samplers: Mapping[type[RowMechanism], Callable[[Any], Sampler | RowSampler]] | None = None
     ) -> None:
-        built_in: dict[type[RowMechanism], Callable[[Any], Sampler | RowSampler]] = {
-            GeneralizedRandomizedResponse: _randomized_response,
-            DiscreteLaplace: _discrete_laplace,
-            FiniteChannel: _finite_channel,
-            OneLayer: _one_layer,
-            TwoLayer: _two_layer,
-            FreshTwoLayer: _fresh_two_layer,
-            VectorLaplace: _vector_laplace,
-            SphericalLaplace: _spherical_laplace,
-            Disclosure: _disclosure,
-        }
-        if taken := [kind.__name__ for kind in samplers or {} if kind in built_in or issubclass(kind, ExactMechanism)]:
+        if taken := [kind.__name__ for kind in samplers or {} if kind in _MAKERS or issubclass(kind, ExactMechanism)]:
             raise ConfigurationError(
                 field="samplers", value=taken[0], allowed="for mechanisms without a sampler of ours"
             )
-        self._makers = {**built_in, **(samplers or {})}
+        self._given = samplers or {}
         self._samplers: dict[RowMechanism, RowSampler] = {}
 
     @property
@@ -131,18 +125,18 @@ class SecureNoise:
         return sampler
 
     def _make_sampler(self, mechanism: RowMechanism) -> RowSampler:
-        maker = self._makers.get(type(mechanism))
-        if maker is not None:
-            made: Any = maker(mechanism)  # of the kind that the mechanism's kind calls for
-            is_single = isinstance(mechanism, Mechanism) and not isinstance(mechanism, VectorLaplace)
-            return _each(made) if is_single else made
+        if (own := _MAKERS.get(type(mechanism))) is not None:
+            return own(mechanism)
+        if (given := self._given.get(type(mechanism))) is not None:
+            made: Any = given(mechanism)  # of the kind that the mechanism's kind calls for
+            return _each(made) if isinstance(mechanism, Mechanism) else made
         if isinstance(mechanism, ExactMechanism):
             return _from_entropy(mechanism)
         if isinstance(mechanism, PostProcessed):
             return _finishing(mechanism, self._sampler(mechanism.noise))
         if isinstance(mechanism, Prepared):
             return _prepared(mechanism, self._sampler(mechanism.noise))
-        known = ", ".join(kind.__name__ for kind in self._makers)
+        known = ", ".join(kind.__name__ for kind in (*_MAKERS, *self._given))
         allowed = f"one with an exact sampler ({known}, or given to SecureNoise)"
         raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
 
@@ -178,9 +172,29 @@ def _from_entropy(mechanism: ExactMechanism) -> RowSampler:
     """Return a mechanism's own sampler, from the operating system's entropy."""
 
     def sample(values: Sequence[int]) -> list[int]:
-        return mechanism.randomize_exactly(values, secrets.randbelow)
+        return mechanism.randomize_exactly(values, _uniform_integers())
 
     return sample
+
+
+def _uniform_integers() -> Below:
+    """Return what gives uniform integers for one row: as many bits as the bound has, again where they pass it."""
+    pool = left = 0
+
+    def below(bound: int) -> int:
+        nonlocal pool, left
+        bits = (bound - 1).bit_length()
+        while True:
+            if left < bits:
+                left = max(bits, _BITS_AT_A_TIME)
+                pool = secrets.randbits(left)
+            drawn = pool & (1 << bits) - 1
+            pool >>= bits
+            left -= bits
+            if drawn < bound:
+                return drawn
+
+    return below
 
 
 def check_opendp(*, otherwise: str = "") -> None:
@@ -221,26 +235,21 @@ def _opendp() -> Any:
     return dp
 
 
-def _randomized_response(mechanism: GeneralizedRandomizedResponse) -> Sampler:
-    dp = _opendp()
-    choices = list(range(mechanism.num_choices))
-    # OpenDP's `prob` is our keep probability, taken as the exact rational number that the float is.
-    return dp.m.make_randomized_response(choices, prob=mechanism.keep_probability)
+def _randomized_response(mechanism: GeneralizedRandomizedResponse) -> RowSampler:
+    numerator, denominator = mechanism.keep_probability.as_integer_ratio()
+    others = mechanism.num_choices - 1
 
-
-def _discrete_laplace(mechanism: DiscreteLaplace) -> Sampler:
-    dp = _opendp()
-    space = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
-    measurement: Sampler = dp.m.make_laplace(*space, scale=mechanism.scale)
-    low, high = mechanism.report_range
-
-    def sample(value: int) -> int:
-        return min(max(measurement(value), low), high)
+    def sample(values: Sequence[int]) -> list[int]:
+        below = _uniform_integers()
+        # A lie is one of the other choices, all alike: those from the value on are one farther.
+        return [
+            value if below(denominator) < numerator else (lie := below(others)) + (lie >= value) for value in values
+        ]
 
     return sample
 
 
-def _vector_laplace(mechanism: VectorLaplace) -> RowSampler:
+def _laplace(mechanism: DiscreteLaplace | VectorLaplace) -> RowSampler:
     """Return a sampler that draws a row at once: most of what OpenDP takes for a number it takes for a call."""
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
@@ -266,32 +275,34 @@ def _spherical_laplace(mechanism: SphericalLaplace) -> RowSampler:
     return sample
 
 
-def _disclosure(mechanism: Disclosure) -> Sampler:
+def _disclosure(mechanism: Disclosure) -> RowSampler:
     del mechanism
-
-    def sample(value: int) -> int:
-        return value
-
-    return sample
+    return list
 
 
-def _finite_channel(mechanism: FiniteChannel) -> Sampler:
-    def sample(value: int) -> int:
-        return mechanism.report_at(value, secrets.randbits(TOTAL_MASS_BITS))
+def _finite_channel(mechanism: FiniteChannel) -> RowSampler:
+    def sample(values: Sequence[int]) -> list[int]:
+        return [mechanism.report_at(value, secrets.randbits(TOTAL_MASS_BITS)) for value in values]
 
     return sample
 
 
-def _one_layer(mechanism: OneLayer) -> Sampler:
+def _one_layer(mechanism: OneLayer) -> RowSampler:
     lie = _lies(mechanism.sizes)
     flips = [
-        Fraction(flip)
+        flip.as_integer_ratio()
         for flip, size in zip(mechanism.flip_probabilities, mechanism.sizes, strict=True)
         for _ in range(size)
     ]
 
-    def sample(value: int) -> int:
-        return value if value == NO_ANSWER or not has_happened(flips[value], secrets.randbelow) else lie(value)
+    def sample(values: Sequence[int]) -> list[int]:
+        below = _uniform_integers()
+
+        def report(value: int) -> int:
+            numerator, denominator = flips[value]
+            return lie(value, below) if below(denominator) < numerator else value
+
+        return [value if value == NO_ANSWER else report(value) for value in values]
 
     return sample
 
@@ -300,29 +311,46 @@ def _two_layer(mechanism: TwoLayer) -> RowSampler:
     lie = _lies(mechanism.sizes)
 
     def sample(values: Sequence[int]) -> list[int]:
-        flips = mechanism.hyper.flips_exactly(secrets.randbelow)
-        return [value if value == NO_ANSWER or not next(flips) else lie(value) for value in values]
+        below = _uniform_integers()
+        flips = mechanism.hyper.flips_exactly(below)
+        return [value if value == NO_ANSWER or not next(flips) else lie(value, below) for value in values]
 
     return sample
 
 
-def _fresh_two_layer(mechanism: FreshTwoLayer) -> Sampler:
-    lie = _lies(mechanism.sizes)
+def _fresh_two_layer(mechanism: FreshTwoLayer) -> RowSampler:
+    lie, flips_exactly = _lies(mechanism.sizes), mechanism.hyper.flips_exactly
 
-    def sample(value: int) -> int:
-        return value if value == NO_ANSWER or not next(mechanism.hyper.flips_exactly(secrets.randbelow)) else lie(value)
+    def sample(values: Sequence[int]) -> list[int]:
+        below = _uniform_integers()
+        return [
+            value if value == NO_ANSWER or not next(flips_exactly(below)) else lie(value, below) for value in values
+        ]
 
     return sample
 
 
-def _lies(sizes: Sequence[int]) -> Callable[[int], int]:
+def _lies(sizes: Sequence[int]) -> Callable[[int, Below], int]:
     """Return a function that gives another label of a code's block, all alike."""
     offsets = block_offsets(sizes)
     blocks = [(offset, size) for offset, size in zip(offsets, sizes, strict=False) for _ in range(size)]
 
-    def lie(code: int) -> int:
+    def lie(code: int, below: Below) -> int:
         offset, size = blocks[code]
-        other = offset + secrets.randbelow(size - 1)
+        other = offset + below(size - 1)
         return other + (other >= code)
 
     return lie
+
+
+_MAKERS: Final[Mapping[type[RowMechanism], Callable[[Any], RowSampler]]] = {
+    GeneralizedRandomizedResponse: _randomized_response,
+    DiscreteLaplace: _laplace,
+    FiniteChannel: _finite_channel,
+    OneLayer: _one_layer,
+    TwoLayer: _two_layer,
+    FreshTwoLayer: _fresh_two_layer,
+    VectorLaplace: _laplace,
+    SphericalLaplace: _spherical_laplace,
+    Disclosure: _disclosure,
+}

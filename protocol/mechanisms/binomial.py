@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
-from .exact import Below, has_happened
+from .exact import Below
 
 __all__ = ["binomial_law", "draw_binomial", "draw_binomial_exactly"]
 
@@ -62,4 +62,5 @@ def draw_binomial(number: int, probability: Fraction, uniform: float) -> int:
 
 def draw_binomial_exactly(number: int, probability: Fraction, below: Below) -> int:
     """Return a count of events that have happened, drawn one by one without rounding."""
-    return sum(has_happened(probability, below) for _ in range(number))
+    numerator, denominator = probability.as_integer_ratio()
+    return sum(below(denominator) < numerator for _ in range(number))

@@ -32,6 +32,7 @@ Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float 
 """What an outcome estimates, by name: numbers, labels, or both."""
 
 _MOST_ROWS_HELD: Final = 1 << 10
+_MOST_TABLES_HELD: Final = 16
 
 ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -202,10 +203,18 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         Raises:
             ConfigurationError: a phase states less than it draws for one of them.
         """
-        if not len(public):
+        table = public.shape, public.tobytes()
+        if not len(public) or table in self._tables_held:
             return
         for number, phase in enumerate(self.phases):
             phase.check_loss_groups(public, earlier=self.phases[:number])
+        if len(public) <= _MOST_ROWS_HELD and len(self._tables_held) < _MOST_TABLES_HELD:
+            self._tables_held.add(table)
+
+    @functools.cached_property
+    def _tables_held(self) -> set[tuple[tuple[int, ...], bytes]]:
+        """The public rows of all parties, of some sessions, whose losses were found to be stated high enough."""
+        return set()
 
     @functools.cached_property
     def num_chosen(self) -> int:

@@ -237,6 +237,7 @@ def _edges_of(pair: Pair, feature: Feature, first: IntArray, second: IntArray) -
     low, high = np.unique(both[ranks]), np.unique(both[len(both) - 1 - ranks])
     values = both[np.concatenate([[True], both[1:] != both[:-1]])]
     least, greatest = np.full(1, _LEAST), np.full(1, _GREATEST)
+    best: list[tuple[int, int, bool, int, int]] = []
     for starts, ends in (
         (np.repeat(least, len(low)), low),
         (high, np.repeat(greatest, len(high))),
@@ -247,9 +248,11 @@ def _edges_of(pair: Pair, feature: Feature, first: IntArray, second: IntArray) -
         )
         for is_first, likely, unlikely in ((True, one, other), (False, other, one)):
             place = int(np.argmax(_roughly(likely, unlikely)))
-            hits = likely[place : place + 1], unlikely[place : place + 1]
-            bound = float(epsilon_bounds(*hits, min(map(len, sides)), _RISK_OF_CHOICE)[0])
-            yield Edge(pair, feature, int(starts[place]), int(ends[place]), is_first, bound)
+            best.append((int(starts[place]), int(ends[place]), is_first, int(likely[place]), int(unlikely[place])))
+    hits = np.array([own[3:] for own in best], dtype=np.int64).T
+    bounds = epsilon_bounds(*hits, min(map(len, sides)), _RISK_OF_CHOICE)
+    for (start, end, is_first, *_), bound in zip(best, bounds.tolist(), strict=True):
+        yield Edge(pair, feature, start, end, is_first, bound)
 
 
 def _roughly(likely: IntArray, unlikely: IntArray) -> FloatArray:

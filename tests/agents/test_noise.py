@@ -4,11 +4,14 @@ That its draws follow the mechanisms' laws is the conformance battery's to show;
 few bits at a time is held against its law here.
 """
 
+import collections
 import dataclasses
+import itertools
 import math
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -16,6 +19,7 @@ import pytest
 from exact_laws import lattice_law, law_of_rows, least_tail
 from psephos.agents import SecureNoise
 from psephos.agents.noise import UNIFORM_BITS, RowSampler, Sampler
+from psephos.agents.noise import _uniform_integers as uniform_integers
 from psephos.agents.spherical_noise import draw_spherical_noise
 from psephos.protocol import SessionKind
 from psephos.protocol.arrays import FloatArray, IntArray
@@ -98,6 +102,11 @@ class Shuffle(RowMechanism):
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         del uniforms
         return list(values)
+
+
+def use_integers(monkeypatch: pytest.MonkeyPatch, below: Callable[[int], Any]) -> None:
+    """Let these be the uniform integers that samplers get."""
+    monkeypatch.setattr("psephos.agents.noise._uniform_integers", lambda: below)
 
 
 def randomize(noise: SecureNoise, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
@@ -259,7 +268,7 @@ def test_a_mechanisms_own_sampler_draws_integers_from_the_operating_system(monke
         asked.append(bound)
         return bound - 1
 
-    monkeypatch.setattr("secrets.randbelow", below)
+    use_integers(monkeypatch, below)
     assert randomize(SecureNoise(), Die(), [1, 2]) == [7, 8]
     assert asked == [6, 6]
 
@@ -270,7 +279,7 @@ def test_a_mechanism_that_prepares_a_row_is_sampled_by_the_one_that_it_prepares_
     def last(bound: int) -> int:
         return bound - 1
 
-    monkeypatch.setattr("secrets.randbelow", last)
+    use_integers(monkeypatch, last)
     noise = SecureNoise()
     noise.check(Doubled())
     assert randomize(noise, Doubled(), [1, 2]) == [7, 8, 8, 7]
@@ -317,7 +326,7 @@ def test_perturbation_compares_integers(monkeypatch: pytest.MonkeyPatch) -> None
         asked.append(number)
         return next(places)
 
-    monkeypatch.setattr("secrets.randbelow", below)
+    use_integers(monkeypatch, below)
     assert randomize(SecureNoise(), TwoLayer(SIZES, Uniform(0.0, 1.0)), [3, NO_ANSWER, 3, 2]) == [4, NO_ANSWER, 3, 3]
     assert asked == [1 << UNIFORM_BITS, 4, 2, 4, 4, 2]
 
@@ -336,7 +345,7 @@ def test_perturbation_has_its_exact_law_in_every_answer_set(
 
     def law_of(value: int) -> dict[tuple[int, ...], Fraction]:
         def draw(below: Below) -> list[int]:
-            monkeypatch.setattr("secrets.randbelow", below)
+            use_integers(monkeypatch, below)
             return randomize(SecureNoise(), mechanism, [value])
 
         return dict(law_of_rows(draw))
@@ -347,6 +356,76 @@ def test_perturbation_has_its_exact_law_in_every_answer_set(
         assert found == pytest.approx(expected[:, value].tolist(), abs=1e-12)
 
 
+@pytest.mark.parametrize("num_choices", [2, 3, 7])
+def test_randomized_response_has_its_exact_law(num_choices: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By playing every outcome of every draw: p as its float holds it, and each lie (1 − p)/(k − 1)."""
+    mechanism = GeneralizedRandomizedResponse(0.3, num_choices)
+    keep = Fraction(mechanism.keep_probability)
+    for value in range(num_choices):
+
+        def draw(below: Below, value: int = value) -> list[int]:
+            use_integers(monkeypatch, below)
+            return randomize(SecureNoise(), mechanism, [value])
+
+        lies = {(lie,): (1 - keep) / (num_choices - 1) for lie in range(num_choices) if lie != value}
+        assert dict(law_of_rows(draw)) == {(value,): keep, **lies}
+
+
+# Uniform integers, of bits of the operating system.
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 5, 8, 11, 16])
+def test_integers_are_uniform_whatever_their_bound(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By playing all bits of two draws: each pair of integers comes of as many, and what passes the bound is again."""
+    bits = (bound - 1).bit_length()
+    monkeypatch.setattr("psephos.agents.noise._BITS_AT_A_TIME", max(2 * bits, 1))
+    found = collections.Counter[tuple[int, int]]()
+    refused = 0
+    for pool in range(1 << 2 * bits):
+        pools = iter([pool])
+        monkeypatch.setattr("secrets.randbits", lambda _, pools=pools: next(pools))
+        below = uniform_integers()
+        try:
+            found[below(bound), below(bound)] += 1
+        except StopIteration:  # these bits do not suffice: more would be drawn
+            refused += 1
+    assert found == dict.fromkeys(itertools.product(range(bound), repeat=2), 1)
+    assert refused == (1 << 2 * bits) - bound**2
+
+
+def test_no_bit_serves_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is drawn has all bits of what was read, in order: of 512, and of more where a bound wants them."""
+    read: list[int] = []
+
+    def bits(number: int) -> int:
+        read.append(random.Random(number).getrandbits(number))
+        return read[-1]
+
+    monkeypatch.setattr("secrets.randbits", bits)
+    below = uniform_integers()
+    drawn = [below(1 << 64) for _ in range(8)]
+    assert sum(own << 64 * place for place, own in enumerate(drawn)) == read[0]
+    assert below(1 << 700) == read[1]
+    assert len(read) == 2
+
+
+def test_each_row_is_drawn_of_bits_of_its_own_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some at a time: 8 answers of k-RR take 53 bits each, and a lie one more; nothing is left for the next row."""
+    asked: list[int] = []
+
+    def system(number: int) -> bytes:
+        asked.append(number)
+        return bytes(number)
+
+    monkeypatch.setattr("random._urandom", system)
+    noise = SecureNoise()
+    for mechanism in (GeneralizedRandomizedResponse(1.0, 3), TwoLayer(SIZES, Uniform(0.0, 1.0)), Die()):
+        for _ in range(2):
+            asked.clear()
+            randomize(noise, mechanism, [2] * 8)
+            assert asked == [64]
+
+
 def test_opendp_is_asked_for_the_mechanisms_own_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own samplers are exact; what they are asked for is to be exactly what is stated."""
     made = mock.Mock()
@@ -355,10 +434,6 @@ def test_opendp_is_asked_for_the_mechanisms_own_numbers(monkeypatch: pytest.Monk
     for mechanism in (DiscreteLaplace(0.7, -9, 9), VectorLaplace(3.1, 2, 9)):
         source.check(mechanism)
         assert made.m.make_laplace.call_args.kwargs == {"scale": mechanism.scale}
-    response = GeneralizedRandomizedResponse(0.3, 7)
-    source.check(response)
-    assert made.m.make_randomized_response.call_args.args == (list(range(7)),)
-    assert made.m.make_randomized_response.call_args.kwargs == {"prob": response.keep_probability}
 
 
 def test_a_certain_flip_and_a_certain_keep() -> None:
@@ -383,7 +458,6 @@ def test_disclosed_values_take_no_entropy(monkeypatch: pytest.MonkeyPatch) -> No
         raise AssertionError(f"asked for {number}")
 
     monkeypatch.setattr("secrets.randbits", refuse)
-    monkeypatch.setattr("secrets.randbelow", refuse)
     monkeypatch.setattr("importlib.import_module", refuse)
     assert randomize(SecureNoise(), Disclosure(9), [3, -9, 0, 9]) == [3, -9, 0, 9]
     with pytest.raises(ValueError, match=r"^values must be in \[-9, 9\]$"):

@@ -71,24 +71,17 @@ def test_two_layers_are_drawn_with_each_hyper_distribution(
 class _Entropy(random.Random):
     """What `secrets` gives, and OpenDP's measurements, of a seed that can be set back."""
 
-    def randbelow(self, number: int) -> int:
-        return self.randrange(number)
-
     def randbits(self, number: int) -> int:
         return self.getrandbits(number)
-
-    def response(self, choices: Sequence[int], *, prob: float) -> Callable[[int], int]:
-        return lambda value: value if self.random() < prob else self.choice(choices)
 
     def laplace(self, *_space: object, scale: float) -> Callable[[Any], Any]:
         def noisy(value: int) -> int:
             return value + round(self.expovariate(1 / scale) - self.expovariate(1 / scale))
 
-        return lambda given: noisy(given) if isinstance(given, int) else [noisy(value) for value in given]
+        return lambda given: [noisy(value) for value in given]
 
     def opendp(self) -> Any:
-        made = types.SimpleNamespace(make_randomized_response=self.response, make_laplace=self.laplace)
-        return mock.Mock(m=made)
+        return mock.Mock(m=types.SimpleNamespace(make_laplace=self.laplace))
 
 
 @pytest.mark.parametrize("kind", mechanisms(), ids=lambda kind: kind.__name__)
@@ -97,7 +90,6 @@ def test_a_report_is_made_of_its_row_and_of_fresh_entropy_alone(
 ) -> None:
     """From the same entropy comes the same report, whatever the noise has drawn before: nothing is kept of it."""
     entropy = _Entropy()
-    monkeypatch.setattr(secrets, "randbelow", entropy.randbelow)
     monkeypatch.setattr(secrets, "randbits", entropy.randbits)
     monkeypatch.setattr(noise, "_opendp", entropy.opendp)
 
