@@ -1,7 +1,10 @@
 """What trials of moral preferences are measured by: how often the society chooses alike, and the distance of β.
 
+Released preferences are held against two others: those of the same voters by the same mechanism without noise, and, of
+made-up voters, the mean of the preferences by which these chose, the truth. A name says which.
+
 Source: Wang et al. (2019), Section 5.1: accuracy is the share of pairs on which two preferences decide alike, here in
-closed form for pairs of one normal law (reading M1), the released ones being held against those without noise.
+closed form for pairs of one normal law, the truth being the mean of the voters' own β (reading M1).
 """
 
 import math
@@ -17,36 +20,55 @@ from .agreement import agreement_of
 __all__ = ["PreferenceMeasures"]
 
 _EQUAL = Measure(
-    name="equal choices",
-    about="the share of pairs with the choice that there is without noise",
+    name="choices as without noise",
+    about="the share of pairs with the choice that the same voters' preferences make without noise",
     is_share=True,
     said="{} of choices between two alternatives are those without noise",
 )
+_RIGHT = Measure(
+    name="choices as in truth",
+    about="the share of pairs with the choice that the mean of the true β makes by which voters were made up",
+    is_share=True,
+)
 _DISTANCE = Measure(
-    name="distance", about="of the released β from the one without noise, by the Euclidean norm", limits=POSITIVE
+    name="distance from no noise",
+    about="of the released β from that of the same voters without noise, by the Euclidean norm",
+    limits=POSITIVE,
+)
+_FROM_TRUTH = Measure(
+    name="distance from truth",
+    about="of the released β from the mean of the true ones by which voters were made up, by the Euclidean norm",
+    limits=POSITIVE,
 )
 
 
 class PreferenceMeasures(Measures):
-    """How near released preferences are to those of the same voters without noise."""
+    """How near released preferences are to those of the same voters without noise, and to the true ones."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
         super().__init__(protocol, inputs, gold=gold)
         assert isinstance(protocol, MoralPreferences)  # noqa: S101  what the descriptor says
+        features = protocol.parameters.features
         truth = protocol.truth(inputs)
-        self._clean = [truth[feature] for feature in protocol.parameters.features]
+        known = [float(gold[feature]) for feature in features if feature in gold]
+        references = [([truth[feature] for feature in features], _EQUAL, _DISTANCE)]
+        if len(known) == len(features):
+            references.append((known, _RIGHT, _FROM_TRUTH))
+        has_length = protocol.parameters.mechanism != "direction"
+        self._shares = [(reference, share) for reference, share, _ in references if any(reference)]
+        self._distances = [(other, far) for other, _, far in references if has_length or far is _DISTANCE]
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """The share of equal choices, where there is any without noise, and the distance."""
-        return (_EQUAL, _DISTANCE) if any(self._clean) else (_DISTANCE,)
+        """Shares of choices, where a reference makes any, before distances; a direction has none from the truth."""
+        return tuple(measure for _, measure in (*self._shares, *self._distances))
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
         """Return the numbers of one trial; preferences that cancel out choose by a coin."""
         del tallies
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
-        found = {_DISTANCE.name: math.dist(outcome.preferences, self._clean)}
-        if any(self._clean):
-            same = agreement_of(outcome.preferences, self._clean)
-            found[_EQUAL.name] = 1 / 2 if same is None else same
+        found = {measure.name: math.dist(outcome.preferences, other) for other, measure in self._distances}
+        for other, measure in self._shares:
+            same = agreement_of(outcome.preferences, other)
+            found[measure.name] = 1 / 2 if same is None else same
         return found

@@ -44,7 +44,7 @@ class PreferenceVariants(SimulatedVariants):
     """The mechanisms of the paradigms that trust the aggregator, then of those that trust nobody."""
 
     error: str = "Other choices"
-    measure: str = "equal choices"
+    measure: str = "choices as without noise"
     is_lack: ClassVar[bool] = True
     of_price: ClassVar[frozenset[str]] = frozenset({"epsilon"})
     dropped: ClassVar[Sequence[str]] = ("ε a record", "Trusted")

@@ -1,6 +1,7 @@
 """Surveys as the voters of a moral preferences session."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -146,6 +147,13 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
     if survey.societies:
         table["society"] = survey.societies
         parameters["societies"] = sorted(set(survey.societies))
+    gold: dict[str, str] = {}
+    if survey.truth is not None:
+        columns: list[list[float]] = survey.truth.T.tolist()
+        gold = {
+            feature: repr(math.fsum(column) / len(column))
+            for feature, column in zip(survey.features, columns, strict=True)
+        }
     return PartiesTable(
         names=survey.voters,
         table=table,
@@ -155,6 +163,7 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
         is_generated=survey.is_generated,
         is_public_record=is_public_record,
         fixed=frozenset({"features", "societies"} & parameters.keys()),
+        gold=gold,
         note="" if survey.is_generated else survey.reading.description,
     )
 

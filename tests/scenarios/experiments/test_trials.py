@@ -16,6 +16,7 @@ from psephos.protocol.dpwevote import Outcome as VoteOutcome
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.fair_voting import Outcome as ElectionOutcome
+from psephos.protocol.moral_preferences import Outcome as PreferenceOutcome
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.experiments import trials
 from psephos.scenarios.experiments.grids import load_cells
@@ -35,6 +36,7 @@ from psephos.scenarios.experiments.trials import (
 from psephos.scenarios.experiments.trials_drawn import picture_of
 from psephos.scenarios.experiments.trials_shown import measures_in, verdict_of_trials
 from psephos.scenarios.moral_preferences.agreement import agreement_of
+from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferences, make_preferences
 from psephos.scenarios.running.journaling import ConflictingCopyError, Journal
 from psephos.scenarios.running.session import run_arrays
 from psephos.scenarios.truth_discovery.measures import error_rate_of
@@ -180,6 +182,31 @@ def test_equal_choices_are_one_less_the_angle_over_a_half_turn(
     released: tuple[float, ...], clean: tuple[float, ...], same: float | None
 ) -> None:
     assert agreement_of(released, clean) == (None if same is None else pytest.approx(same))
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "direction"])
+def test_preferences_are_held_against_no_noise_and_against_the_truth_by_name(mechanism: str) -> None:
+    """The truth is the mean of the voters' own true β, by numpy here; a direction has no distance from it."""
+    given = ["voters.voters=20", "voters.records=8", "paradigm=VLDP", f"mechanism={mechanism}", "transport=array"]
+    resolved = resolve(load_scenario("moral-synthetic", [*given, *(["bound=2"] if mechanism == "laplace" else [])]))
+    made = make_preferences(SyntheticPreferences(voters=20, records=8, features=10))
+    assert made.truth is not None
+    truth = made.truth.mean(axis=0)
+    clean = [*(resolved.protocol.truth(resolved.inputs) or {}).values()]
+    record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=SimulatedNoise(3, session="moral"))
+    assert isinstance(record.outcome, PreferenceOutcome)
+    measures = measures_of(resolved)
+    found = measures.of(record.outcome, record.tallies)
+    released = np.array(record.outcome.preferences)
+    for name, other in (("choices as in truth", truth), ("choices as without noise", np.array(clean))):
+        cosine = released @ other / np.linalg.norm(released) / np.linalg.norm(other)
+        assert found[name] == pytest.approx(1 - math.acos(cosine) / math.pi)
+    assert found["distance from no noise"] == pytest.approx(np.linalg.norm(released - clean))
+    assert [measure.name for measure in measures.measures if measure.name == "distance from truth"] == (
+        ["distance from truth"] if mechanism == "laplace" else []
+    )
+    if mechanism == "laplace":
+        assert found["distance from truth"] == pytest.approx(np.linalg.norm(released - truth))
 
 
 @pytest.mark.parametrize("variant", ["joint", "printed", "laplace", "two_point"])
