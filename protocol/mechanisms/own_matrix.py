@@ -6,9 +6,10 @@ Everything that follows is that table's: its loss, the numbers that its reports 
 of it. No entry moves by 2**-53 or more.
 
 The loss is the greatest logarithm of a ratio within a column, and is stated by nobody. A zero would tell a value apart
-at an infinite loss, or be a report that is never made, so that all entries are positive. Estimates invert the table, so
-that it is square (a report more would leave the inverse open, and the estimate with it), and far enough from singular:
-a report counts at most `GREATEST_INVERSE` times the greatest value.
+at an infinite loss, or be a report that is never made, so that all entries are positive. So a negative survey, which
+asks what a value is not (Groat et al., 2013), has a small probability on its diagonal in place of 0. Estimates invert
+the table, so that it is square (a report more would leave the inverse open, and the estimate with it), and far enough
+from singular: a report counts at most `GREATEST_INVERSE` times the greatest value.
 
 Source: Warner (1965); Yan, Liu and Liu (2018), Sections 4.2, 5.3 and 6, for matrices other than k-RR's.
 """
@@ -118,7 +119,7 @@ def _channel_of(matrix: Matrix, field: str) -> FiniteChannel:
 def _masses_of(row: Sequence[float | str], place: int, field: str) -> tuple[int, ...]:
     """Return a row in units of 2**-53: rounded down, and what is left to where most was cut off."""
     where = f"{field} in row {place}"
-    entries = [_entry_of(entry, where) for entry in row]
+    entries = [_entry_of(entry, where, is_own=report == place) for report, entry in enumerate(row, start=1)]
     allowed = "probabilities that sum to 1 exactly, as they are written (a third is the text '1/3')"
     require(sum(entries) == 1, where, f"a sum of {sum(entries)}", allowed)
     exact = [entry * TOTAL_MASS for entry in entries]
@@ -129,8 +130,8 @@ def _masses_of(row: Sequence[float | str], place: int, field: str) -> tuple[int,
     return tuple(masses)
 
 
-def _entry_of(entry: float | str, where: str) -> Fraction:
-    """Return the number that is written."""
+def _entry_of(entry: float | str, where: str, *, is_own: bool) -> Fraction:
+    """Return the number that is written; `is_own` of the diagonal."""
     written = entry if isinstance(entry, str) else str(number_of(entry, where))
     above, _, below = written.partition("/")
     if isinstance(entry, str) and (not _ENTRY.fullmatch(entry) or not Fraction(below or 1)):
@@ -139,6 +140,11 @@ def _entry_of(entry: float | str, where: str) -> Fraction:
     number = Fraction(above) / Fraction(below or 1) if written not in _NO_NUMBERS else Fraction(-1)
     if not LEAST_ENTRY <= number <= 1:
         zero = "; a report that a value never makes tells it apart, at an infinite loss" if number == 0 else ""
+        if zero and is_own:
+            zero += (
+                ". A report that is never the true value (a negative survey) rules its value out: make it seldom so, "
+                "with c < 1/s on the diagonal and (1 − c)/(s − 1) beside it, at ε = ln((1 − c)/(c·(s − 1)))"
+            )
         raise ConfigurationError(field=where, value=entry, allowed=f"in [{float(LEAST_ENTRY):g}, 1]{zero}")
     return number
 

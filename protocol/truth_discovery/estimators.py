@@ -1,11 +1,13 @@
 """The estimators of a session: what each takes of its parameters, and what its confidences are worth."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ..estimators.truth_inference import (
     Inference,
+    catd,
     cautious_truth_discovery,
     crh,
     dawid_skene,
@@ -13,7 +15,10 @@ from ..estimators.truth_inference import (
     noise_aware_dawid_skene,
     noise_aware_one_coin,
     one_coin,
+    three_estimates,
     truth_discovery,
+    truth_finder,
+    two_estimates,
 )
 from ..estimators.truth_inference.cautious import CREDIT
 
@@ -25,6 +30,11 @@ EstimatorName: TypeAlias = Literal[
     "one_coin",
     "dawid_skene",
     "crh",
+    "catd",
+    "accu",
+    "truth_finder",
+    "two_estimates",
+    "three_estimates",
     "noise_aware",
     "noise_aware_dawid_skene",
     "noise_aware_crh",
@@ -59,12 +69,14 @@ class Estimator:
         credit: of its confidences; shares of votes or weights claim no probability, and stay.
         knows_noise: whether it is told how answers were perturbed.
         takes: of the parameters, by the names of its arguments.
+        is_baseline: whether it is there to be compared with, so that `psephos variants` does not offer it.
     """
 
     find: Callable[..., Inference]
     credit: Credit = _ALL
     knows_noise: bool = False
     takes: tuple[str, ...] = ("max_iterations",)
+    is_baseline: bool = False
 
 
 _BY_EM: Final = ("max_iterations", "rounds")
@@ -78,6 +90,16 @@ ESTIMATORS: Final[Mapping[EstimatorName, Estimator]] = {
     "one_coin": Estimator(find=one_coin, credit=Credit(0.0, 0.53, 0.9), takes=_BY_EM),
     "dawid_skene": Estimator(find=dawid_skene, credit=Credit(0.2, 0.53, 0.95), takes=_BY_EM),
     "crh": Estimator(find=crh, takes=_CLAMPED),
+    "catd": Estimator(find=catd, takes=_CLAMPED, is_baseline=True),
+    "accu": Estimator(
+        find=functools.partial(one_coin, class_prior="uniform"),
+        credit=Credit(0.2, 0.68, 0.9),
+        takes=_BY_EM,
+        is_baseline=True,
+    ),
+    "truth_finder": Estimator(find=truth_finder, is_baseline=True),
+    "two_estimates": Estimator(find=two_estimates, is_baseline=True),
+    "three_estimates": Estimator(find=three_estimates, takes=_CLAMPED, is_baseline=True),
     "noise_aware": Estimator(find=noise_aware_one_coin, credit=Credit(0.2, 0.74, 0.95), knows_noise=True, takes=_BY_EM),
     "noise_aware_dawid_skene": Estimator(
         find=noise_aware_dawid_skene, credit=Credit(0.3, 0.82, 1.0), knows_noise=True, takes=_BY_EM

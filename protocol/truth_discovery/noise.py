@@ -425,6 +425,10 @@ def _check_flips(flip_probability: float, sizes: tuple[int, ...], *, field: str)
     most = (size - 1) / size
     if not 0 < flip_probability <= most:
         allowed = f"such that an answer is flipped with a probability in (0, {most:g}], for sets of {size} labels"
+        if flip_probability == 1:
+            allowed += (
+                "; a report that never is the answer (a negative survey) rules its label out, at an infinite loss"
+            )
         raise ConfigurationError(field=field, value=flip_probability, allowed=allowed)
 
 

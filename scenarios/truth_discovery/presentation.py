@@ -50,6 +50,7 @@ _MOST_TASKS: Final = 10
 _BRIEFLY: Final = 8  # of which there are no more in a brief table
 _BIN: Final = 0.05
 _OF_WEIGHTS: Final = marked("the label's share of the weighted reports, which is no probability")
+_OF_SCORES: Final = marked("the label's share of the scores of its task, which is no probability")
 _COUNTED: Final = "noisy counts"
 _CONFIDENCES: Final = {
     _COUNTED: marked(
@@ -58,6 +59,10 @@ _CONFIDENCES: Final = {
     "majority": marked("the label's share of the reports, which is no probability"),
     "truth_discovery": marked("from the label's share of the weighted reports"),
     "crh": _OF_WEIGHTS,
+    "catd": _OF_WEIGHTS,
+    "truth_finder": _OF_SCORES,
+    "two_estimates": _OF_SCORES,
+    "three_estimates": _OF_SCORES,
     "noise_aware_crh": _OF_WEIGHTS,
     "cautious": marked(
         "from the label's posterior probability by noise_aware; the label is what cautious takes, by three models, and "

@@ -20,6 +20,7 @@ __all__ = ["CrowdVariants"]
 _MECHANISMS: Final = ("one_layer", "two_layer", "fresh_two_layer")
 _CENTRAL: Final = "central"
 _ESTIMATORS: Final[Mapping[str, Estimator]] = {**ESTIMATORS}
+_OFFERED: Final = [name for name, each in ESTIMATORS.items() if not each.is_baseline]
 _OF_SOME: Final = ("rounds", "weight_function", "normalization")
 """Parameters that only some estimators take."""
 _KNOWN: Final = "wrong truths: the share of truths that are not those known"
@@ -56,7 +57,7 @@ class CrowdVariants(SimulatedVariants):
         """Mechanism and estimator, in two words."""
         own = self._mechanism, self.parameters.estimator
         mechanisms = [(name, own[1]) for name in (*([] if self.parameters.hyper is None else [_OWN_LAW]), *_MECHANISMS)]
-        estimators = [(own[0], name) for name in _ESTIMATORS if name != own[1] and own[0] != _CENTRAL]
+        estimators = [(own[0], name) for name in _OFFERED if name != own[1] and own[0] != _CENTRAL]
         pairs = (*mechanisms, *estimators, (_CENTRAL, "majority"))
         return [f"{mechanism}, {estimator}" for mechanism, estimator in pairs]
 

@@ -563,6 +563,21 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "check_weight_function": [
         call(functools.partial(check_weight_function, math.sqrt), num_answers=Whole(3), clamp=Real(0.125))
     ],
+    "catd": [infers("catd", alpha=Real(0.0625), clamp=Real(0.125), max_iterations=Whole(5))],
+    "truth_finder": [
+        infers(
+            "truth_finder",
+            start=Real(0.875),
+            dampening=Real(0.25),
+            influence=Real(0.5),
+            implication=Real(-0.5),
+            max_iterations=Whole(5),
+        )
+    ],
+    "two_estimates": [infers("two_estimates", start=Real(0.125), rescaled=Real(0.5), max_iterations=Whole(5))],
+    "three_estimates": [
+        infers("three_estimates", start=Real(0.125), rescaled=Real(0.5), clamp=Real(0.125), max_iterations=Whole(5))
+    ],
     "crh": [infers("crh", noise=True, clamp=Real(0.125), max_iterations=Whole(5))],
     "one_coin": [
         infers(

@@ -1,6 +1,7 @@
 """Truth inference: the true label of each task from the answers of a crowd, on arrays."""
 
 from .answers import Answers
+from .baselines import catd, three_estimates, truth_finder, two_estimates
 from .cautious import cautious_truth_discovery
 from .coins import one_coin
 from .confusions import Confusions, dawid_skene
@@ -28,6 +29,7 @@ __all__ = [
     "SupportLimits",
     "Ties",
     "WeightFunction",
+    "catd",
     "cautious_truth_discovery",
     "check_weight_function",
     "crh",
@@ -39,5 +41,8 @@ __all__ = [
     "noise_aware_one_coin",
     "one_coin",
     "support_limits",
+    "three_estimates",
     "truth_discovery",
+    "truth_finder",
+    "two_estimates",
 ]

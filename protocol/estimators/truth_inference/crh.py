@@ -94,12 +94,5 @@ def crh(
         return WorkerFit(weights=weights, log_misses=np.zeros_like(weights), qualities=1.0 - losses)
 
     return vote_in_turns(
-        table, fit_workers, max_iterations=max_iterations, ties=ties, rate=lambda scores, _: _shares_of(table, scores)
+        table, fit_workers, max_iterations=max_iterations, ties=ties, rate=lambda scores, _: table.shares_of(scores)
     )
-
-
-def _shares_of(table: VoteTable, scores: FloatArray) -> FloatArray:
-    """Return each label's share of a task's weights; alike where all are 0."""
-    weights = table.fill_absent(np.maximum(scores, 0.0), 0.0)
-    totals = weights.sum(axis=0)
-    return np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1 / table.sizes[table.kinds_of_tasks])

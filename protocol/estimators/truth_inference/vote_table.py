@@ -93,6 +93,12 @@ class VoteTable:
             scores[self._absent] = value
         return scores
 
+    def shares_of(self, scores: FloatArray) -> FloatArray:
+        """Return each label's share of a task's scores, those below 0 being 0; alike where all are 0."""
+        weights = self.fill_absent(np.maximum(scores, 0.0), 0.0)
+        totals = weights.sum(axis=0)
+        return np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1 / self.sizes[self.kinds_of_tasks])
+
     def normalize(self, scores: FloatArray) -> tuple[FloatArray, float]:
         """Return probabilities ∝ e^score, on their grid, and the sum of the logarithms of the normalizers.
 

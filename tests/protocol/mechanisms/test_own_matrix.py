@@ -163,6 +163,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a negative entry": (((1.1, -0.1), TENTHS), "in row 1 must be in"),
     "an entry below 0": (((-0.1, 1.1), TENTHS), r"in \[1e-09, 1\], got -0.1"),
     "a zero": (((1.0, 0.0), TENTHS), "tells it apart, at an infinite loss, got 0"),
+    "a negative survey": (((0, 1), (1, 0)), r"in row 1 .*infinite loss. .*a negative survey.* c < 1/s .*, got 0"),
     "a column of zeros": (((1, 0), (1, 0)), "at an infinite loss"),
     "an entry too small": ((("0.9999999999", 1e-10), TENTHS), "1e-09"),
     "nan": (((math.nan, 0.5), TENTHS), "got nan"),
@@ -187,6 +188,14 @@ def test_what_is_no_such_matrix_is_refused_with_its_place(case: str) -> None:
     with pytest.raises(ConfigurationError, match=said) as caught:
         channel_of(matrix, num_values=2, field="opinion_matrix")
     assert caught.value.field.startswith("opinion_matrix")
+
+
+@pytest.mark.parametrize(("size", "own"), [(2, "1/10"), (3, "1/10"), (5, "1/100")])
+def test_a_negative_survey_costs_what_its_refusal_says(size: int, own: str) -> None:
+    seldom = Fraction(own)
+    beside = f"{(1 - seldom) / (size - 1)}"
+    channel = make(*(tuple(own if place == other else beside for other in range(size)) for place in range(size)))
+    assert channel.epsilon == pytest.approx(math.log((1 - seldom) / (seldom * (size - 1))), rel=1e-12)
 
 
 def test_a_mixture_of_rows_is_singular() -> None:

@@ -119,6 +119,7 @@ UNREACHABLE: list[tuple[str, str, dict[str, Any]]] = [
     ("flip_probability", "(0, 0.5]", {"flip_probability": math.nan}),
     ("flip_probability", "(0, 0.5]", {"flip_probability": 0.6, **TWO_SETS}),
     ("flip_probability", "for sets of 3 labels", {"flip_probability": 0.7, "answer_sets": [["a", "b", "c"]]}),
+    ("flip_probability", "(a negative survey) rules its label out, at an infinite loss", {"flip_probability": 1.0}),
     ("flip_probability", "in (0, 0.5]", {"flip_probability": 0.6, "mechanism": "two_layer"}),
     ("flip_probability", "in (0, 0.5]", {"flip_probability": 0.6, "mechanism": "fresh_two_layer"}),
     ("flip_probability", "mechanisms are compared", {"flip_probability": 0.3, "mechanism": "auto"}),

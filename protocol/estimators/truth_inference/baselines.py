@@ -1,0 +1,288 @@
+"""Truth discovery that others are compared with: CATD, TruthFinder, 2-Estimates and 3-Estimates, for categories.
+
+A *fact* is a label that somebody gave a task. None of these knows the perturbation, and none claims a probability:
+`probabilities` are each label's share of its task's scores.
+
+Accu without the detection of copies (Dong, Berti-Equille and Srivastava, Integrating Conflicting Data: The Role of
+Source Dependence, PVLDB 2009) is the one-coin model with labels that are alike beforehand: a worker's accuracy is the
+mean probability of its values, and its vote weighs log(n·A/(1 − A)) with n = s − 1 false values (Section 4). So it is
+`one_coin` with the class prior "uniform", from shares of votes on instead of one accuracy for all.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, gammaincinv
+
+from ...arguments import exact_arguments
+from ...arrays import FloatArray
+from .answers import Answers
+from .elementwise import log, snap_probabilities, snap_weights
+from .expectation import WorkerFit
+from .inference import Inference, Ties, check_rounds, check_ties
+from .vote_table import VoteTable
+from .votes import vote_in_turns
+
+__all__ = ["catd", "three_estimates", "truth_finder", "two_estimates"]
+
+_LEAST: Final = 2.0**-30
+"""The step of the grid of probabilities: no trust is nearer to 0 or 1."""
+_SLACK: Final = 2.0**-20
+"""What is so near below a half rounds up: halves are frequent, and their last digits are those of the grids."""
+
+
+@exact_arguments
+def catd(
+    answers: Answers, *, alpha: float = 0.05, clamp: float = 0.05, max_iterations: int = 10, ties: Ties = "first"
+) -> Inference:
+    """Return the label with the largest sum of weights, where who has answered little weighs little.
+
+    A worker's weight is one over the upper limit of a confidence interval of its variance: w = χ²(α/2, n)/Σd², with n
+    answers and d = 1 for each that is not the truth, else 0. The quantile is the lower one, which for n = 1 is a
+    thousandth of n, and for many answers nearly n. It starts from the majority's truths.
+
+    Args:
+        answers: any number, none included: then every truth is missing.
+        alpha: one less the confidence, in (0, 1).
+        clamp: Σd² is at least this times n, so that no worker's weight is infinite; in (0, 1/2).
+        max_iterations: rounds at most, at least 1.
+        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    Source:
+        Li, Li, Gao, Su, Zhao, Demirbas, Fan and Han, A Confidence-Aware Approach for Truth Discovery on Long-Tail Data,
+        PVLDB 2015, Section 2: weights and Algorithm 1, with the 0-1 loss for categories. The clamp is ours.
+    """
+    check_ties(ties)
+    check_rounds(max_iterations)
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be in (0, 1), got {alpha}")
+    if not 0 < clamp < 0.5:  # noqa: PLR2004  half is a guess between two labels
+        raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
+    table = VoteTable(answers)
+    numbers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
+    quantiles = 2.0 * np.asarray(gammaincinv(numbers / 2.0, alpha / 2.0), dtype=np.float64)
+
+    def fit_workers(agreements: FloatArray) -> WorkerFit:
+        wrong = np.maximum(numbers - agreements.sum(axis=1), clamp * numbers)
+        weights = np.repeat(snap_weights(quantiles / wrong)[:, None], table.num_kinds, axis=1)
+        return WorkerFit(weights=weights, log_misses=np.zeros_like(weights), qualities=1.0 - wrong / numbers)
+
+    return vote_in_turns(
+        table, fit_workers, max_iterations=max_iterations, ties=ties, rate=lambda scores, _: table.shares_of(scores)
+    )
+
+
+@exact_arguments
+def truth_finder(
+    answers: Answers,
+    *,
+    start: float = 0.9,
+    dampening: float = 0.3,
+    influence: float = 0.5,
+    implication: float = -0.5,
+    max_iterations: int = 10,
+    ties: Ties = "first",
+) -> Inference:
+    """Return the fact of the greatest confidence, for each task, where a worker's trust is that of its facts.
+
+    In turns: a worker's trustworthiness t is the mean confidence of its facts; a fact has the score σ = Σ −ln(1 − t)
+    of who gave it, σ* = σ + ρ·imp·(the σ of the task's other facts), and the confidence 1/(1 + e^(−γσ*)).
+
+    Args:
+        answers: any number, none included: then every truth is missing.
+        start: t of all workers at first, in (0, 1).
+        dampening: γ, above 0.
+        influence: ρ, in [0, 1].
+        implication: imp of one label for another one of its task: by default its similarity, 0, less a base of 1/2.
+        max_iterations: rounds at most, at least 1; it ends when the truths repeat.
+        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    Source:
+        Yin, Han and Yu, Truth Discovery with Multiple Conflicting Information Providers on the Web, KDD 2007, Section
+        4, with implication between labels as one number.
+    """
+    check_ties(ties)
+    check_rounds(max_iterations)
+    if not (0 < start < 1 and 0 < dampening < np.inf and 0 <= influence <= 1 and -1 <= implication <= 1):
+        given = f"{start}, {dampening}, {influence} and {implication}"
+        raise ValueError(
+            f"start, dampening, influence, implication must be in (0, 1), (0, ∞), [0, 1], [-1, 1]: {given}"
+        )
+    table = VoteTable(answers)
+    is_fact = table.counts > 0
+    numbers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
+    trust = np.full(table.num_workers, start)
+
+    def rate() -> FloatArray:
+        scores = _votes(table, -log(1.0 - trust))
+        others = scores.sum(axis=0) - scores
+        evidence = dampening * (scores + influence * implication * others)
+        confidences = np.asarray(expit(evidence), dtype=np.float64)
+        return np.where(is_fact, np.clip(snap_probabilities(confidences), _LEAST, 1 - _LEAST), 0.0)
+
+    def trusting(confidences: FloatArray) -> None:
+        nonlocal trust
+        trust = np.clip(snap_probabilities(table.agree(confidences).sum(axis=1) / numbers), _LEAST, 1 - _LEAST)
+
+    return _in_turns(table, rate, trusting, lambda: trust, max_iterations=max_iterations, ties=ties)
+
+
+@exact_arguments
+def two_estimates(
+    answers: Answers, *, start: float = 0.1, rescaled: float = 0.5, max_iterations: int = 10, ties: Ties = "first"
+) -> Inference:
+    """Return the fact that is true most probably, for each task, by two estimates: of facts and of workers' errors.
+
+    Who gives a label denies all other facts of the task. In turns: a fact is as true, π, as the mean, over all who
+    affirm or deny it, of 1 − ε and of ε; a worker's error ε is the mean of 1 − π over its facts and of π over those
+    that it denies. After each step numbers become λ·(x − min)/(max − min) + (1 − λ)·round(x).
+
+    Args:
+        answers: any number, none included: then every truth is missing.
+        start: ε of all workers at first, in (0, 1).
+        rescaled: λ, in [0, 1].
+        max_iterations: rounds at most, at least 1; it ends when the truths repeat, and may never do.
+        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    Source:
+        Galland, Abiteboul, Marian and Senellart, Corroborating Information from Disagreeing Views, WSDM 2010, Section
+        3, 2-Estimates. λ and the start are ours.
+    """
+    return _estimates(answers, start, rescaled, None, max_iterations=max_iterations, ties=ties)
+
+
+@exact_arguments
+def three_estimates(
+    answers: Answers,
+    *,
+    start: float = 0.1,
+    rescaled: float = 0.5,
+    clamp: float = 0.05,
+    max_iterations: int = 10,
+    ties: Ties = "first",
+) -> Inference:
+    """Return what `two_estimates` does, with a third estimate: how hard a fact is, δ, by which errors are multiplied.
+
+    A worker errs on a fact with ε·δ. So π has ε·δ in the place of ε, ε is the mean of (1 − π)/δ and π/δ, and δ the mean
+    of (1 − π)/ε and π/ε, over the same pairs.
+
+    Args:
+        answers: see `two_estimates`.
+        start: ε of all workers at first, and δ of all facts is 1; in (0, 1).
+        rescaled: λ, in [0, 1].
+        clamp: nothing is divided by less; in (0, 1/2).
+        max_iterations: see `two_estimates`.
+        ties: see `majority_vote`.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    Source:
+        Galland et al. (2010), Section 3, 3-Estimates. λ, the start and the clamp are ours.
+    """
+    if not 0 < clamp < 0.5:  # noqa: PLR2004  half is a guess between two labels
+        raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
+    return _estimates(answers, start, rescaled, clamp, max_iterations=max_iterations, ties=ties)
+
+
+def _estimates(
+    answers: Answers, start: float, rescaled: float, clamp: float | None, *, max_iterations: int, ties: Ties
+) -> Inference:
+    """Run 2-Estimates, or 3-Estimates where there is a clamp."""
+    check_ties(ties)
+    check_rounds(max_iterations)
+    if not (0 < start < 1 and 0 <= rescaled <= 1):
+        raise ValueError(f"start and rescaled must be in (0, 1) and [0, 1], got {start} and {rescaled}")
+    table = VoteTable(answers)
+    is_fact, is_active = table.counts > 0, ~table.is_silent
+    voters = np.maximum(table.counts.sum(axis=0), 1.0)
+    facts = np.broadcast_to(is_fact.sum(axis=0), is_fact.shape).astype(np.float64)
+    pairs = np.maximum(table.agree(facts).sum(axis=1), 1.0)
+    errors, hardness = np.full(table.num_workers, start), np.ones(is_fact.shape)
+
+    def normalized(values: FloatArray, are_there: NDArray[np.bool_]) -> FloatArray:
+        own = values[are_there]
+        least, most = (float(own.min()), float(own.max())) if own.size else (0.0, 0.0)
+        wide = (values - least) / (most - least) if most > least else values
+        whole = np.floor(values + 0.5 + _SLACK)
+        return np.where(are_there, snap_probabilities(np.clip(rescaled * wide + (1 - rescaled) * whole, 0, 1)), 0.0)
+
+    def denied(values: FloatArray) -> FloatArray:  # for each fact, the sum of the task's other facts' or voters'
+        return values.sum(axis=0) - values
+
+    def rate() -> FloatArray:
+        nonlocal hardness
+        own = _votes(table, errors)
+        truths = normalized((table.counts + hardness * (denied(own) - own)) / voters, is_fact)
+        if clamp is not None:
+            ease = _votes(table, 1.0 / np.maximum(errors, clamp))
+            hardness = normalized(((1.0 - truths) * ease + truths * denied(ease)) / voters, is_fact)
+        return truths
+
+    def trusting(truths: FloatArray) -> None:
+        nonlocal errors
+        divisors = 1.0 if clamp is None else np.maximum(hardness, clamp)
+        wrong, right = (snap_weights(np.where(is_fact, own / divisors, 0.0)) for own in (1.0 - truths, truths))
+        errors = normalized(table.agree(wrong + denied(right)).sum(axis=1) / pairs, is_active)
+
+    return _in_turns(table, rate, trusting, lambda: 1.0 - errors, max_iterations=max_iterations, ties=ties)
+
+
+def _in_turns(
+    table: VoteTable,
+    rate: Callable[[], FloatArray],
+    trusting: Callable[[FloatArray], None],
+    qualities: Callable[[], FloatArray],
+    *,
+    max_iterations: int,
+    ties: Ties,
+) -> Inference:
+    """Return the facts with the largest scores after rounds of scores and trust, until the truths repeat.
+
+    Args:
+        table: the answers.
+        rate: the scores of facts by the workers' trust, 0 for what is no fact; shape (labels, tasks).
+        trusting: has the workers trusted by the scores.
+        qualities: of the workers, by which the last scores were made.
+        max_iterations: at most so many rounds.
+        ties: see `majority_vote`.
+    """
+    inner: Ties = "first" if ties == "missing" else ties
+    truths, num_iterations, has_converged = table.choose(table.counts, ties=inner), 0, False
+    while True:
+        scores, used = rate(), qualities()
+        previous, truths = truths, table.choose(scores, ties=inner)
+        num_iterations += 1
+        has_converged = num_iterations > 1 and np.array_equal(previous, truths)
+        if has_converged or num_iterations == max_iterations:
+            break
+        trusting(scores)
+    truths = table.choose(scores, ties=ties)
+    rows = table.by_task(table.shares_of(scores))
+    chosen = np.take_along_axis(rows, np.maximum(truths, 0)[:, None], axis=1)[:, 0]
+    return Inference(
+        truths=truths,
+        confidences=np.where(truths < 0, rows.max(axis=1), chosen),
+        probabilities=rows,
+        qualities=table.hide_silent(used),
+        weights=table.hide_silent(used),
+        num_iterations=num_iterations,
+        has_converged=has_converged,
+    )
+
+
+def _votes(table: VoteTable, weights: FloatArray) -> FloatArray:
+    """Return the sum of the weights of those who gave each label, shape (labels, tasks); `weights` of the workers."""
+    of_kinds = np.repeat(snap_weights(weights)[:, None], table.num_kinds, axis=1)
+    return table.fill_absent(table.vote(of_kinds), 0.0)
