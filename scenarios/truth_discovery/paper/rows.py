@@ -19,7 +19,7 @@ __all__ = [
     "comparison_trials",
 ]
 
-_PART_COMPARED: Final = 4
+_PART_COMPARED: Final = 40
 
 
 class CrowdRow(msgspec.Struct, frozen=True, kw_only=True):
