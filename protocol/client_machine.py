@@ -308,6 +308,7 @@ class ClientMachine:
             expires=self._mode.charter.expires,
             entries=entries,
             chosen=self._agreement.chosen,
+            terms=self._protocol.terms,
         )
         return [Keep(reserved)]
 

@@ -50,6 +50,7 @@ class Reserved(
         expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
         entries: a line for each loss, in order, as it will be charged.
         chosen: what the party chose of its public row.
+        terms: what it agreed to, `PhasedProtocol.terms`; empty in records of before.
     """
 
     party: str
@@ -58,6 +59,7 @@ class Reserved(
     expires: int
     entries: tuple[LedgerEntry, ...]
     chosen: tuple[Choice, ...] = ()
+    terms: str = ""
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -62,7 +62,8 @@ def replay_client(
     """Run by a client: return what its records say.
 
     Raises:
-        JournalError: they are not of this party, session and protocol, or the party chose otherwise before.
+        JournalError: they are not of this party, session and protocol, or the party chose otherwise or agreed to other
+            parameters before: reports that were drawn under those would count as drawn under these.
     """
     answered: list[tuple[Request, Report]] = []
     acknowledged: dict[int, bytes] = {}
@@ -77,6 +78,10 @@ def replay_client(
                     raise JournalError(f"has this session's id for {theirs}")
                 if record.chosen != tuple(chosen):
                     raise JournalError("says that the party has chosen otherwise in this session; it is held to that")
+                if record.terms not in {"", protocol.terms}:
+                    raise JournalError(
+                        "says that the party agreed to other parameters in this session; it is held to them"
+                    )
                 has_reserved = True
             case Drawn():
                 request, report = decode(record.request), decode(record.report)

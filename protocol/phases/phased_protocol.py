@@ -7,6 +7,7 @@ else. Each method says who runs it.
 import abc
 import dataclasses
 import functools
+import hashlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
@@ -248,6 +249,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def encoded_parameters(self) -> msgspec.Raw:
         """The parameters as every `Welcome` carries them; equal parameters have equal bytes."""
         return encode_payload(self.parameters)
+
+    @functools.cached_property
+    def terms(self) -> str:
+        """A digest of the parameters: what a party that keeps records is held to in a session."""
+        return hashlib.sha256(bytes(self.encoded_parameters)).hexdigest()
 
     @functools.cached_property
     def outcome_decoder(self) -> PayloadDecoder[msgspec.Struct]:

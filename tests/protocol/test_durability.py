@@ -450,6 +450,10 @@ ALTERED: list[tuple[Alteration, str]] = [
         "has this session's id for 'p1'",
     ),
     (
+        lambda reserved, drawn: [msgspec.structs.replace(reserved, terms="0c" * 32), drawn],
+        "says that the party agreed to other parameters in this session; it is held to them",
+    ),
+    (
         lambda reserved, drawn: [reserved, msgspec.structs.replace(drawn, step=1)],
         "has a report of phase 1 where 0 is next",
     ),
