@@ -79,9 +79,7 @@ def replay_client(
                 if record.chosen != tuple(chosen):
                     raise JournalError("says that the party has chosen otherwise in this session; it is held to that")
                 if record.terms not in {"", protocol.terms}:
-                    raise JournalError(
-                        "says that the party agreed to other parameters in this session; it is held to them"
-                    )
+                    raise JournalError("says that the party agreed to other parameters; it is held to them")
                 has_reserved = True
             case Drawn():
                 request, report = decode(record.request), decode(record.report)

@@ -451,7 +451,7 @@ ALTERED: list[tuple[Alteration, str]] = [
     ),
     (
         lambda reserved, drawn: [msgspec.structs.replace(reserved, terms="0c" * 32), drawn],
-        "says that the party agreed to other parameters in this session; it is held to them",
+        "says that the party agreed to other parameters; it is held to them",
     ),
     (
         lambda reserved, drawn: [reserved, msgspec.structs.replace(drawn, step=1)],
