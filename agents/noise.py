@@ -129,52 +129,18 @@ class SecureNoise:
             return own(mechanism)
         if (given := self._given.get(type(mechanism))) is not None:
             made: Any = given(mechanism)  # of the kind that the mechanism's kind calls for
-            return _each(made) if isinstance(mechanism, Mechanism) else made
+            return (lambda values: [made(value) for value in values]) if isinstance(mechanism, Mechanism) else made
         if isinstance(mechanism, ExactMechanism):
-            return _from_entropy(mechanism)
+            return lambda values: mechanism.randomize_exactly(values, _uniform_integers())
         if isinstance(mechanism, PostProcessed):
-            return _finishing(mechanism, self._sampler(mechanism.noise))
+            noisy = self._sampler(mechanism.noise)
+            return lambda values: mechanism.finish_row(noisy(values))
         if isinstance(mechanism, Prepared):
-            return _prepared(mechanism, self._sampler(mechanism.noise))
+            shown = self._sampler(mechanism.noise)
+            return lambda values: shown(mechanism.prepare_row(values))
         known = ", ".join(kind.__name__ for kind in (*_MAKERS, *self._given))
         allowed = f"one with an exact sampler ({known}, or given to SecureNoise)"
         raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
-
-
-def _each(sampler: Sampler) -> RowSampler:
-    """Return a sampler of rows that draws for each value by itself."""
-
-    def sample(values: Sequence[int]) -> list[int]:
-        return [sampler(value) for value in values]
-
-    return sample
-
-
-def _finishing(mechanism: PostProcessed, sampler: RowSampler) -> RowSampler:
-    """Return a sampler that computes reports from another mechanism's."""
-
-    def sample(values: Sequence[int]) -> list[int]:
-        return mechanism.finish_row(sampler(values))
-
-    return sample
-
-
-def _prepared(mechanism: Prepared, sampler: RowSampler) -> RowSampler:
-    """Return a sampler that shows another mechanism's what that one sees of a row."""
-
-    def sample(values: Sequence[int]) -> list[int]:
-        return sampler(mechanism.prepare_row(values))
-
-    return sample
-
-
-def _from_entropy(mechanism: ExactMechanism) -> RowSampler:
-    """Return a mechanism's own sampler, from the operating system's entropy."""
-
-    def sample(values: Sequence[int]) -> list[int]:
-        return mechanism.randomize_exactly(values, _uniform_integers())
-
-    return sample
 
 
 def _uniform_integers() -> Below:
@@ -275,16 +241,8 @@ def _spherical_laplace(mechanism: SphericalLaplace) -> RowSampler:
     return sample
 
 
-def _disclosure(mechanism: Disclosure) -> RowSampler:
-    del mechanism
-    return list
-
-
 def _finite_channel(mechanism: FiniteChannel) -> RowSampler:
-    def sample(values: Sequence[int]) -> list[int]:
-        return [mechanism.report_at(value, secrets.randbits(TOTAL_MASS_BITS)) for value in values]
-
-    return sample
+    return lambda values: [mechanism.report_at(value, secrets.randbits(TOTAL_MASS_BITS)) for value in values]
 
 
 def _one_layer(mechanism: OneLayer) -> RowSampler:
@@ -297,35 +255,21 @@ def _one_layer(mechanism: OneLayer) -> RowSampler:
 
     def sample(values: Sequence[int]) -> list[int]:
         below = _uniform_integers()
-
-        def report(value: int) -> int:
-            numerator, denominator = flips[value]
-            return lie(value, below) if below(denominator) < numerator else value
-
-        return [value if value == NO_ANSWER else report(value) for value in values]
-
-    return sample
-
-
-def _two_layer(mechanism: TwoLayer) -> RowSampler:
-    lie = _lies(mechanism.sizes)
-
-    def sample(values: Sequence[int]) -> list[int]:
-        below = _uniform_integers()
-        flips = mechanism.hyper.flips_exactly(below)
-        return [value if value == NO_ANSWER or not next(flips) else lie(value, below) for value in values]
-
-    return sample
-
-
-def _fresh_two_layer(mechanism: FreshTwoLayer) -> RowSampler:
-    lie, flips_exactly = _lies(mechanism.sizes), mechanism.hyper.flips_exactly
-
-    def sample(values: Sequence[int]) -> list[int]:
-        below = _uniform_integers()
         return [
-            value if value == NO_ANSWER or not next(flips_exactly(below)) else lie(value, below) for value in values
+            value if value == NO_ANSWER or below(flips[value][1]) >= flips[value][0] else lie(value, below)
+            for value in values
         ]
+
+    return sample
+
+
+def _two_layer(mechanism: TwoLayer | FreshTwoLayer) -> RowSampler:
+    lie, draw, is_fresh = _lies(mechanism.sizes), mechanism.hyper.flips_exactly, isinstance(mechanism, FreshTwoLayer)
+
+    def sample(values: Sequence[int]) -> list[int]:
+        below = _uniform_integers()
+        flips = (next(draw(below)) for _ in values) if is_fresh else draw(below)
+        return [value if value == NO_ANSWER or not next(flips) else lie(value, below) for value in values]
 
     return sample
 
@@ -349,8 +293,8 @@ _MAKERS: Final[Mapping[type[RowMechanism], Callable[[Any], RowSampler]]] = {
     FiniteChannel: _finite_channel,
     OneLayer: _one_layer,
     TwoLayer: _two_layer,
-    FreshTwoLayer: _fresh_two_layer,
+    FreshTwoLayer: _two_layer,
     VectorLaplace: _laplace,
     SphericalLaplace: _spherical_laplace,
-    Disclosure: _disclosure,
+    Disclosure: lambda _: list,
 }

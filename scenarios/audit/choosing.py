@@ -9,6 +9,7 @@ says that neighbors differ, and a learned score where most outputs lie. A sample
 noise that is clipped, shows at an edge and nowhere else. The outputs that choose an event do not decide.
 """
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -139,14 +140,15 @@ def _law_score(laws: FloatArray) -> Score:
 def _best_event(first: FloatArray, second: FloatArray, *, risk: float) -> tuple[Event, float]:
     """Return the threshold of sorted scores that tells most, and the bound on ε that it gives."""
     thresholds, above, below = _hits_of(first, second)
-    best = Event(0.0, is_above=True), -math.inf
-    for is_above, (likely, unlikely) in ((True, above), (False, below[::-1])):
-        few = np.argsort(-_roughly(likely, unlikely), kind="stable")[:_MOST_BOUNDED]
-        bounds = epsilon_bounds(likely[few], unlikely[few], min(len(first), len(second)), risk)
-        place = int(np.argmax(bounds))
-        if float(bounds[place]) > best[1]:
-            best = Event(float(thresholds[few[place]]), is_above), float(bounds[place])
-    return best
+    sides = above, below[::-1]
+    few = [np.argsort(-_roughly(*side), kind="stable")[:_MOST_BOUNDED] for side in sides]
+    hits = (
+        np.concatenate([own[places] for own, places in zip(each, few, strict=True)])
+        for each in zip(*sides, strict=True)
+    )
+    bounds = epsilon_bounds(*hits, min(len(first), len(second)), risk)
+    place = int(np.argmax(bounds))
+    return Event(float(thresholds[np.concatenate(few)[place]]), place < len(few[0])), float(bounds[place])
 
 
 def _curve(first: FloatArray, second: FloatArray, *, risk: float, proven: float) -> list[Event]:
@@ -174,11 +176,15 @@ def _hits_of(
 def _thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return some of the scores: at even ranks, and closer towards both ends."""
     ordered = np.sort(np.concatenate([first, second]))
-    last = len(ordered) - 1
+    return np.unique(ordered[_ranks_in(len(ordered))])
+
+
+@functools.lru_cache(maxsize=8)
+def _ranks_in(number: int) -> IntArray:
+    last = number - 1
     even = np.linspace(0, last, _NUM_THRESHOLDS)
     ends = np.geomspace(1, max(last, 1), _NUM_THRESHOLDS // 4)
-    ranks = np.unique(np.concatenate([even, ends, last - ends]).astype(np.int64))
-    return np.unique(ordered[np.clip(ranks, 0, last)])
+    return np.clip(np.unique(np.concatenate([even, ends, last - ends]).astype(np.int64)), 0, last)
 
 
 def _nothing(outputs: IntArray) -> FloatArray:

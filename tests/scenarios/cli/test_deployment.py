@@ -348,17 +348,20 @@ SECURE: dict[str, tuple[object, ...]] = {
 def test_secure_noise_without_its_extra_is_refused_before_anybody_is_called(
     psephos: Psephos, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
+    vote = Path("vote.toml")
+    vote.write_text(vote.read_text(encoding="utf-8") + 'variant = "laplace"\n', encoding="utf-8")
     psephos("roster", "vote.toml", "--make-keys", "--address", NOBODY_LISTENS, "--out", "drawn")
     monkeypatch.setitem(sys.modules, "opendp", None)
     check_refused(psephos(*SECURE[case], "--out", "out"), NO_OPENDP)
     assert folders() == {"drawn"}
 
 
-def test_a_simulation_and_a_server_that_draws_nothing_need_no_extra(
+def test_a_simulation_randomized_response_and_a_server_that_draws_nothing_need_no_extra(
     psephos: Psephos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "opendp", None)
     assert psephos("run", "vote.toml", "--out", "out").status == 0
+    assert psephos("run", "vote.toml", "--set", "noise=secure", "--out", "drawn").status == 0
     ended = psephos("serve", "vote.toml", *PLAIN, "--listen", "10.0.0.1:0", "--out", "served")
     check_refused(ended, f"--listen must be {HERE}, got '10.0.0.1:0'")
 
