@@ -38,6 +38,15 @@ __all__ = ["plan", "trials", "variants"]
     flag_value="60%",
     help="Try made-up voters in place of yours, as many and with the same weights, of whom so many say yes (60%).",
 )
+@click.option(
+    "--redraw",
+    metavar="[K]",
+    type=click.IntRange(0, 1000),
+    default=0,
+    is_flag=False,
+    flag_value=2,
+    help="Draw made-up parties anew for every K trials (2), and tell the variance between draws from that within one.",
+)
 @click.option("--workers", type=int, default=0, help="How many processes (default: as many as pay).")
 @cluster_option
 @out_option
@@ -62,6 +71,7 @@ def trials(
     grid: tuple[str, ...],
     seed: int | None,
     like: str | None,
+    redraw: int,
     workers: int,
     cluster: str | None,
     out: Path | None,
@@ -80,12 +90,13 @@ def trials(
     psephos trials two-societies --trials 2000 --grid mechanism=laplace,exponential
     psephos trials consortium --error 0.5% --cluster local
     psephos trials committee.toml --like 55%
+    psephos trials consortium --redraw
 
-    The parties stay the same; each trial is one session, the same that `psephos run` would hold. Each would cost real
-    parties their ε again, so that nobody real may stand behind them: --like makes some up. A grid runs every
-    combination of its values; one that cannot be held is N/A, with the reason. A result depends on the seed alone,
-    and not on the number of processes, or on a cluster. What was interrupted goes on by the same command with
-    --resume FOLDER in place of --out.
+    The parties stay the same, unless --redraw has their generator make others; each trial is one session, the same that
+    `psephos run` would hold. Each would cost real parties their ε again, so that nobody real may stand behind them:
+    --like makes some up. A grid runs every combination of its values; one that cannot be held is N/A, with the reason.
+    A result depends on the seed alone, and not on the number of processes, or on a cluster. What was interrupted goes
+    on by the same command with --resume FOLDER in place of --out.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import contextlib
     import secrets
@@ -111,23 +122,23 @@ def trials(
     from ..running.report import show_heading
     from ..running.statements import setting_of
 
-    number = (DEFAULT_TRIALS if error is None else MOST_TRIALS) if number is None else number
-    check_trials(number, workers)
+    most = DEFAULT_TRIALS if error is None else MOST_TRIALS
+    number = most - most % (redraw or 1) if number is None else number
+    check_trials(number, workers, redraw=redraw)
     check_form(form)
-    if resume is not None and seed is None:
-        seed = seed_in(resume)
+    seed = seed_in(resume) if resume is not None and seed is None else seed
     drawn = secrets.randbits(128)
     loaded = load_cells(scenario, settings, grid=grid, data=data, seed=seed)
     if like is not None:
         share = _share_in(like, field="--like")
         loaded = [(own, made_up_like(each, share)) for own, each in loaded]
-    prepared, refused = prepare_all(loaded, seed=drawn)
+    prepared, refused = prepare_all(loaded, seed=drawn, redraws=redraw > 0)
     first = prepared[0][2]
     name, title = first.scenario.name, first.scenario.title or first.scenario.name
     console = make_console()
     plugins = [plugin for _, _, resolved in prepared for plugin in resolved.plugins]
     with blaming_plugins(plugins, is_private=False, is_last=True):
-        own = [Cell(settings=own, scenario=each) for own, each, _ in prepared]
+        own = [Cell(settings=own, scenario=each, redraw=redraw) for own, each, _ in prepared]
         locals_ = [resolved for _, _, resolved in prepared]
         wanted = None if error is None else wanted_of(*_measure_and_error(error), locals_)
         folder = make_folder(out, f"trials-{name}", resume=resume)
@@ -137,6 +148,7 @@ def trials(
             f"protocol {first.protocol.name}",
             f"{cells}{'' if wanted is None else 'at most '}{number:,} trials",
             *([f"made up: {like} say yes"] if like is not None else []),
+            *([f"drawn anew: {redraw} trials a draw"] if redraw else []),
         ]
         if not as_json:
             show_heading(console, title=title, facts=facts, description="", trust="")

@@ -38,6 +38,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
         is_share: whether it is a share of something, or a difference of such, which is shown in percent.
         is_detail: whether it comes after all others where there is little room.
         limits: the least and the greatest that it can be; by default of a share 0 and 1, and of others none.
+        is_bound_by_parties: whether the limits follow from the parties, so that others have others.
         said: a sentence without its end, to be read aloud, with {} in place of the number; may be empty.
     """
 
@@ -46,6 +47,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     is_share: bool = False
     is_detail: bool = False
     limits: tuple[float, float] | None = None
+    is_bound_by_parties: bool = False
     said: str = ""
 
     @property

@@ -3,7 +3,8 @@
 Trials are independent. The interval of a mean has 95 % by Student's law, which is near enough where trials are many,
 and ends where the measure does. Where every trial gave 0 or 1 it is Clopper and Pearson's, which is exact for events.
 Where all trials agree, it says how far the mean may be nevertheless, if the measure has limits: who has seen n trials
-alike knows that others come with a probability of 1 − 0.025^(1/n) at most. The interval of a quantile lies between two
+alike knows that others come with a probability of 1 − 0.025^(1/n) at most. Trials of parties that are drawn anew are
+independent draw by draw, and so are summed up (`summary_of_draws`). The interval of a quantile lies between two
 of the trials in their order, by the binomial law of how many are below it: whatever the distribution is, it holds with
 95 % or more. Where there are too few trials for it, the quantile is left out.
 """
@@ -14,13 +15,15 @@ from typing import Final
 
 import msgspec
 import numpy as np
-from scipy.special import bdtr, bdtrc, stdtrit
+from scipy.special import bdtr, bdtrc, betaincinv, stdtrit
 
 from ...protocol.arrays import FloatArray
+from ...protocol.elementary import square
 from ..audit.bounds import lower_limits, upper_limits
 from .measurements import Measurement, mean_of
+from .redrawing import spread_of
 
-__all__ = ["LEAST_TRIALS", "QUANTILES", "Quantile", "Summary", "summary_of"]
+__all__ = ["LEAST_TRIALS", "QUANTILES", "Quantile", "Summary", "summary_of", "summary_of_draws"]
 
 LEAST_TRIALS: Final = 2
 """Of one trial there is no standard error."""
@@ -55,6 +58,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         low: the least that the mean may be.
         high: the most.
         quantiles: those for which there are trials enough; none where every trial gave 0 or 1.
+        draws: of the parties, where these are drawn anew: it is they that are independent, and not their trials.
+        between: the variance from one draw to another, where each has several trials (`redrawing`).
+        within: the variance of the trials of one draw.
     """
 
     measure: str
@@ -64,6 +70,14 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     high: float
     quantiles: tuple[Quantile, ...] = ()
+    draws: int | msgspec.UnsetType = msgspec.UNSET
+    between: Measurement | msgspec.UnsetType = msgspec.UNSET
+    within: Measurement | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def num_independent(self) -> int:
+        """How many numbers the mean is of that are independent of each other."""
+        return self.trials if isinstance(self.draws, msgspec.UnsetType) else self.draws
 
 
 def summary_of(measure: str, numbers: FloatArray, *, limits: tuple[float, float] = (-math.inf, math.inf)) -> Summary:
@@ -94,6 +108,39 @@ def summary_of(measure: str, numbers: FloatArray, *, limits: tuple[float, float]
         high=high,
         quantiles=tuple(quantiles),
     )
+
+
+def summary_of_draws(
+    measure: str, draws: Sequence[Sequence[float]], *, limits: tuple[float, float] = (-math.inf, math.inf)
+) -> Summary:
+    """Return a measure's summary over draws of the parties, each with as many trials; at least `LEAST_DRAWS`.
+
+    The interval of the mean is that of the draws' means, and of events one of shares. Quantiles are of the first trial
+    of each draw: these are independent, and have any trial's law.
+    """
+    size = len(draws[0])
+    means = np.array([math.fsum(draw) / size for draw in draws])
+    firsts = summary_of(measure, np.array([draw[0] for draw in draws]))
+    found = summary_of(measure, means, limits=limits)
+    found = msgspec.structs.replace(found, trials=len(draws) * size, draws=len(draws), quantiles=firsts.quantiles)
+    if size == 1:
+        return found
+    if 0 < found.mean < 1 and {number for draw in draws for number in draw} <= {0.0, 1.0}:
+        low, high = _around_share(found.mean, found.standard_error, len(draws), found.trials)
+        found = msgspec.structs.replace(found, low=low, high=high)
+    return msgspec.structs.replace(found, **spread_of(draws)._asdict())
+
+
+def _around_share(share: float, error: float, draws: int, trials: int) -> tuple[float, float]:
+    """Return the interval of a share of events that come in draws: Clopper and Pearson's of as many as tell as much.
+
+    Source: Korn and Graubard (1998).
+    """
+    number = min(share * (1 - share) / square(error), trials) if error else trials
+    number *= square(float(stdtrit(trials - 1, 1 - _RISK / 2)) / float(stdtrit(draws - 1, 1 - _RISK / 2)))
+    hits, misses = share * number, (1 - share) * number
+    low = betaincinv(hits, misses + 1, _RISK / 2)
+    return float(low), float(betaincinv(hits + 1, misses, 1 - _RISK / 2))
 
 
 def _around(value: float, count: int, limits: tuple[float, float]) -> tuple[float, float]:

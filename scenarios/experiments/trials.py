@@ -1,9 +1,11 @@
-"""A scenario, many times over: the same parties, fresh simulated noise, and one row of measures for each trial.
+"""A scenario, many times over: the same parties or others, fresh simulated noise, one row of measures for each trial.
 
 Trial t is the session that `psephos run` holds with the same seed and the round t after the scenario's own, to the bit:
 so a number here can be looked into, and depends neither on the other trials nor on how they are split over processes.
 The cells of a grid have equal seeds: at one trial number they share their luck, and what is between them shows with
 fewer trials. So differences are taken trial against trial, and have standard errors of their own.
+
+Parties may be drawn anew every few trials (`redrawing`): trial t has the draw t // k of them, in every cell.
 
 Sessions are computed over arrays. Nobody deviates, leaves or is late there, so that a scenario with adversaries or a
 bad network is refused, and so is one whose noise is a deployment's.
@@ -43,7 +45,8 @@ from ..system import find_protocol
 from .grids import Settings
 from .measurements import Measurement, mean_of
 from .measures import Measure, measures_of
-from .summaries import LEAST_TRIALS, Summary, summary_of
+from .redrawing import LEAST_DRAWS, check_redrawn, in_draws, redrawn
+from .summaries import LEAST_TRIALS, Summary, summary_of, summary_of_draws
 
 __all__ = [
     "CHECKS",
@@ -92,10 +95,12 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         settings: by which it differs from the other cells.
         scenario: with its seed.
+        redraw: of how many trials each draw of the parties has; 0 where these stay the same.
     """
 
     settings: Settings
     scenario: Scenario
+    redraw: int = 0
 
 
 class RefusedCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,21 +134,27 @@ class MeasuredCell:
         measures: what was measured.
         num_parties: how many took part.
         trials: in their order.
+        redraw: as the cell's.
     """
 
     settings: Settings
     measures: tuple[Measure, ...]
     num_parties: int
     trials: tuple[Trial, ...]
+    redraw: int = 0
 
     @functools.cached_property
     def summaries(self) -> dict[str, Summary]:
         """Each measure over the trials, by its name; none of a measure that has no value in two of them."""
         found: dict[str, Summary] = {}
         for measure in self.measures:
-            numbers = [trial.measures[measure.name] for trial in self.trials if measure.name in trial.measures]
-            if len(numbers) >= LEAST_TRIALS:
-                given = np.array(numbers, dtype=np.float64)
+            numbers = [trial.measures.get(measure.name) for trial in self.trials]
+            draws = in_draws(numbers, self.redraw or 1)
+            if self.redraw and len(draws) >= LEAST_DRAWS:
+                limits = (-math.inf, math.inf) if measure.is_bound_by_parties else measure.range
+                found[measure.name] = summary_of_draws(measure.name, draws, limits=limits)
+            elif not self.redraw and len(draws) >= LEAST_TRIALS:
+                given = np.array([number for (number,) in draws], dtype=np.float64)
                 found[measure.name] = summary_of(measure.name, given, limits=measure.range)
         return found
 
@@ -156,11 +167,13 @@ class MeasuredCell:
         for measure in self.measures:
             differences = [
                 own.measures[measure.name] - its.measures[measure.name]
-                for own, its in zip(self.trials, other.trials, strict=False)
                 if measure.name in own.measures and measure.name in its.measures
+                else None
+                for own, its in zip(self.trials, other.trials, strict=False)
             ]
-            if len(differences) >= LEAST_TRIALS:
-                found[measure.name] = mean_of(differences)
+            draws = in_draws(differences, self.redraw or 1)
+            if len(draws) >= LEAST_TRIALS:
+                found[measure.name] = mean_of([math.fsum(draw) / len(draw) for draw in draws])
         return found
 
     @property
@@ -236,17 +249,21 @@ class _Found:
         return [(run[0], run[-1] + 1) for run in runs]
 
 
-def check_trials(trials: int, workers: int) -> None:
-    """Raise ConfigurationError unless so many trials can be run by so many processes."""
+def check_trials(trials: int, workers: int, *, redraw: int = 0) -> None:
+    """Raise ConfigurationError unless so many trials, of so many for each draw, can be run by so many processes."""
     allowed = f"from {LEAST_TRIALS}, of which there is a standard error, to {MOST_TRIALS:,}"
     require(LEAST_TRIALS <= trials <= MOST_TRIALS, "--trials", trials, allowed)
+    if redraw:
+        allowed = f"a multiple of {redraw}, of which each draw has as many, with at least {LEAST_DRAWS} draws"
+        require(trials % redraw == 0 and trials >= LEAST_DRAWS * redraw, "--trials", trials, allowed)
     refuse(workers < 0, "--workers", workers, "at least 1, or 0 for as many as pay")
 
 
-def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, Local]:
+def prepare(scenario: Scenario, *, seed: int | None = None, redraws: bool = False) -> tuple[Scenario, Local]:
     """Return a scenario as it is tried, over arrays and with a seed, and what it names.
 
-    The seed is the scenario's; where it has none the given one, or else one that is drawn.
+    The seed is the scenario's; where it has none the given one, or else one that is drawn. It is also checked whether
+    its parties can be drawn anew, where they are to be.
 
     Raises:
         ConfigurationError: something of it is not allowed, or it cannot be tried; it says what to set.
@@ -272,11 +289,13 @@ def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, L
             "with the same weights, without a look at what yours say (trials --like)"
         )
         raise ConfigurationError(field="made_up", value=False, allowed=allowed)
+    if redraws:
+        check_redrawn(resolved)
     return scenario, resolved
 
 
 def prepare_all(
-    cells: Iterable[tuple[Settings, Scenario]], *, seed: int
+    cells: Iterable[tuple[Settings, Scenario]], *, seed: int, redraws: bool = False
 ) -> tuple[list[tuple[Settings, Scenario, Local]], list[RefusedCell]]:
     """Return the cells of a grid as `prepare` does, and those that cannot be tried.
 
@@ -288,7 +307,7 @@ def prepare_all(
     first: ConfigurationError | None = None
     for settings, scenario in cells:
         try:
-            prepared.append((settings, *prepare(scenario, seed=seed)))
+            prepared.append((settings, *prepare(scenario, seed=seed, redraws=redraws)))
         except ConfigurationError as error:
             first = first or error
             refused.append(RefusedCell(settings=settings, reason=str(error)))
@@ -350,7 +369,7 @@ def run_trials(
         TaskError: the pool, a cluster, could not run some.
     """
     known = dict(resolved or {})
-    benches = [_Bench(known.get(cell.settings) or resolve(cell.scenario), cell.scenario) for cell in cells]
+    benches = [_Bench(known.get(cell.settings) or resolve(cell.scenario), cell) for cell in cells]
     found = [_Found() for _ in cells]
     for key, answer in () if journal is None else journal.finished.items():
         place, start = map(int, key.split())
@@ -361,7 +380,7 @@ def run_trials(
         found[place].take(first, bench.run(range(first, first + 1)))
         seconds.append(time.perf_counter() - started)
     ends = dict[int, int]()
-    for end in _ends(first, trials, wanted):
+    for end in _ends(first, trials, wanted, of_draw=max(cell.redraw or 1 for cell in cells)):
         still = [place for place in range(len(cells)) if place not in ends]
         missing = [(place, *each) for place in still for each in found[place].missing(first, end)]
         work = sum(seconds[place] * (stop - start) for place, start, stop in missing)
@@ -388,12 +407,18 @@ def run_trials(
 
 
 def _measured(cell: Cell, bench: "_Bench", trials: tuple[Trial, ...]) -> MeasuredCell:
-    return MeasuredCell(settings=cell.settings, measures=bench.measures, num_parties=bench.num_parties, trials=trials)
+    return MeasuredCell(
+        settings=cell.settings,
+        measures=bench.measures,
+        num_parties=bench.num_parties,
+        trials=trials,
+        redraw=cell.redraw,
+    )
 
 
-def _ends(first: int, trials: int, wanted: Wanted | None) -> list[int]:
-    """Return before which trials it is looked whether they suffice."""
-    checks = () if wanted is None else CHECKS
+def _ends(first: int, trials: int, wanted: Wanted | None, *, of_draw: int) -> list[int]:
+    """Return before which trials it is looked whether they suffice: where a draw of the parties ends."""
+    checks = () if wanted is None else [-(-check // of_draw) * of_draw for check in CHECKS]
     return [first + number for number in (*(check for check in checks if check < trials), trials)]
 
 
@@ -451,7 +476,7 @@ def open_journal(folder: Path, cells: Sequence[Cell], resolved: Sequence[Local],
     """
     digest = hashlib.sha256()
     for cell, each in zip(cells, resolved, strict=True):
-        digest.update(msgspec.msgpack.encode((_with_seed(cell, None), _Bench(each, cell.scenario).held)))
+        digest.update(msgspec.msgpack.encode((_with_seed(cell, None), _Bench(each, cell).held)))
     own = {"command": "trials", "scenario": cells[0].scenario.name, "seed": str(cells[0].scenario.seed)}
     return Journal(folder, {**own, "cells": digest.hexdigest(), **own_versions()}, resumes=resumes)
 
@@ -459,41 +484,55 @@ def open_journal(folder: Path, cells: Sequence[Cell], resolved: Sequence[Local],
 class _Bench:
     """Runs the trials of one cell."""
 
-    def __init__(self, resolved: Local, scenario: Scenario) -> None:
-        self._resolved = resolved
-        self._scenario = scenario
-        self._measures = measures_of(resolved)
-        self._traffic = expect_traffic(resolved)
+    def __init__(self, resolved: Local, cell: Cell) -> None:
+        self._own = _Session(resolved)
+        self._cell = cell
+        self._drawn = functools.lru_cache(maxsize=1)(self._draw)  # trials of one draw follow each other
         self.num_parties = len(resolved.names)
 
     @functools.cached_property
     def held(self) -> str:
         """A digest of what the parties hold and of all parameters: those of whoever runs trials for somebody else."""
-        inputs = self._resolved.inputs
-        rows = (inputs.private.tobytes(), inputs.public.tobytes(), repr(self._resolved.protocol).encode())
+        inputs = self._own.resolved.inputs
+        rows = (inputs.private.tobytes(), inputs.public.tobytes(), repr(self._own.resolved.protocol).encode())
         return hashlib.sha256(b"".join(rows)).hexdigest()
 
     @property
     def measures(self) -> tuple[Measure, ...]:
         """What is measured."""
-        return (*self._measures.measures, *(() if self._traffic is None else (MESSAGES, BYTES)))
+        return (*self._own.measures.measures, *(() if self._own.traffic is None else (MESSAGES, BYTES)))
 
     def run(self, numbers: range) -> Iterator[Trial]:
         """Yield the trials of these numbers."""
         return map(self._run, numbers)
 
+    def _draw(self, number: int) -> "_Session":
+        return _Session(resolve(redrawn(self._cell.scenario, number)))
+
     def _run(self, number: int) -> Trial:
-        scenario, resolved = self._scenario, self._resolved
+        scenario, redraw = self._cell.scenario, self._cell.redraw
+        session = self._drawn(number // redraw) if redraw else self._own
+        resolved = session.resolved
         assert scenario.seed is not None  # noqa: S101  `prepare` sets one
         noise = SimulatedNoise(scenario.seed, session=scenario.name, round_number=scenario.round + number)
         record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise)
-        found = dict(self._measures.of(record.outcome, record.tallies))
-        traffic = traffic_of(resolved, record, self._traffic) or ()
+        found = dict(session.measures.of(record.outcome, record.tallies))
+        traffic = traffic_of(resolved, record, session.traffic) or ()
         if traffic:
             messages = sum(phase.messages_up + phase.messages_down for phase in traffic)
             num_bytes = sum(phase.bytes_up + phase.bytes_down for phase in traffic)
-            found |= {MESSAGES.name: messages / self.num_parties, BYTES.name: num_bytes / self.num_parties}
+            number_of_parties = len(resolved.names)
+            found |= {MESSAGES.name: messages / number_of_parties, BYTES.name: num_bytes / number_of_parties}
         return Trial(found, tuple(traffic))
+
+
+class _Session:
+    """What trials of the same parties share."""
+
+    def __init__(self, resolved: Local) -> None:
+        self.resolved = resolved
+        self.measures = measures_of(resolved)
+        self.traffic = expect_traffic(resolved)
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
@@ -522,8 +561,8 @@ def _with_seed(cell: Cell, seed: int | None) -> Cell:
 @functools.lru_cache(maxsize=4)
 def _bench_of(cell: bytes, seed: int, held: object) -> _Bench:
     del held  # with other parties, whose files have changed, it is another one
-    scenario = _with_seed(msgspec.msgpack.decode(cell, type=Cell), seed).scenario
-    return _Bench(resolve(scenario), scenario)
+    own = _with_seed(msgspec.msgpack.decode(cell, type=Cell), seed)
+    return _Bench(resolve(own.scenario), own)
 
 
 def _run_parts(task: _Task) -> list[list[Trial]]:

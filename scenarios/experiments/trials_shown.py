@@ -22,7 +22,7 @@ from rich.text import Text
 
 from ...protocol.errors import refuse
 from ..presentation.drawing import save_picture
-from ..presentation.numbers import decimals_of, rounded
+from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.terminal import show_note, show_table, title_of
 from ..running.folder import RunFolder
 from ..tables import Table, listed
@@ -68,7 +68,12 @@ def write_trials(
     """Write everything that trials of a scenario gave, and a picture if one is wanted."""
     measures = measures_in(cells)
     rows = [
-        {**dict(cell.settings), "trial": number, **{each.name: trial.measures.get(each.name) for each in measures}}
+        {
+            **dict(cell.settings),
+            "trial": number,
+            **_draw_of(cell, number),
+            **{each.name: trial.measures.get(each.name) for each in measures},
+        }
         for cell in cells
         for number, trial in enumerate(cell.trials)
     ]
@@ -93,6 +98,11 @@ def write_trials(
         picture = picture_of(cells, leading)
         if picture is not None:
             save_picture(picture, folder=folder.path, name="trials", title=title, setting=setting)
+
+
+def _draw_of(cell: MeasuredCell, number: int) -> dict[str, int]:
+    """Return which draw of the parties a trial has, where they are drawn anew."""
+    return {"draw": number // cell.redraw} if cell.redraw else {}
 
 
 def check_form(form: str) -> None:
@@ -167,9 +177,12 @@ def _difference(difference: Measurement | None) -> dict[str, object]:
 
 def _flat(summary: Summary) -> dict[str, object]:
     """Return a summary as a row; what is left out of it is an empty cell."""
-    row: dict[str, object] = {
-        name: value for name, value in msgspec.structs.asdict(summary).items() if name != "quantiles"
-    }
+    row: dict[str, object] = {}
+    for name, value in msgspec.structs.asdict(summary).items():
+        if isinstance(value, Measurement):
+            row |= {name: value.value, f"{name}_standard_error": value.standard_error}
+        elif name != "quantiles" and value is not msgspec.UNSET:
+            row[name] = value
     known = {quantile.level: quantile for quantile in summary.quantiles}
     for level in QUANTILES:
         quantile = known.get(level)
@@ -208,7 +221,9 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     both = said.format(f"{written(least, measure)} to {written(most, measure)}")
     where = f"least with {_named(ordered[0])}, most with {_named(ordered[-1])}"
     difference = ordered[-1].differences_from(ordered[0]).get(measure.name, Measurement(0.0, 0.0))
-    error = difference.standard_error or (2 * unseen(least.trials) if measure.is_share else 0.0)  # it is from -1 to 1
+    error = difference.standard_error or (
+        2 * unseen(least.num_independent) if measure.is_share else 0.0
+    )  # it is from -1 to 1
     is_told = difference.value > apart_by(len(cells)) * error
     end = "" if is_told else f"; but {trials} of each do not tell these apart"
     return f"{both}: {where}{end}."
@@ -270,8 +285,36 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
     columns = ("Measure", "Mean", _WITHIN, *(_SHARES[level] for level in QUANTILES))
     drop = (_SHARES[0.05], _SHARES[0.95], "Median", _WITHIN)
     show_table(console, Table(columns=columns, rows=rows), drop=drop, whole="summary.csv")
-    words = f"over {len(cell.trials):,} trials of the same parties with fresh noise; ± is one standard error"
+    words = f"over {len(cell.trials):,} trials {_whose([cell])} with fresh noise; ± is one standard error"
     show_note(console, f"{words}; summary.csv has the intervals of quantiles as well")
+    _show_spread(console, cell)
+
+
+def _whose(cells: Sequence[MeasuredCell]) -> str:
+    size = cells[0].redraw
+    return f"of parties drawn anew every {some(size, 'trial')}," if size else "of the same parties"
+
+
+def _show_spread(console: Console, cell: MeasuredCell) -> None:
+    """Print how much of each measure's variance is between draws of the parties, where trials tell that."""
+    rows: list[Sequence[str]] = []
+    for measure in cell.measures:
+        summary = cell.summaries.get(measure.name)
+        if (
+            summary is None
+            or not isinstance(summary.between, Measurement)
+            or measure.name in {BYTES.name, MESSAGES.name}
+        ):
+            continue
+        parts = (summary.between, summary.within)
+        rows.append([title_of(measure.name), *(f"{part:.2g}" for part in parts if isinstance(part, Measurement))])
+    if rows:
+        console.print()
+        show_table(console, Table(columns=("Variance", "Between draws", "Within one"), rows=rows))
+        draws = f"{len(cell.trials) // cell.redraw:,} draws of the parties, {cell.redraw} trials each"
+        show_note(
+            console, f"{draws}; between: of the mean over all noise; within: by the noise alone; of shares as numbers"
+        )
 
 
 def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused: Sequence[RefusedCell]) -> None:
@@ -286,8 +329,9 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused: Sequenc
     rows += [[*(value for _, value in cell.settings), *(["N/A"] * len(leading))] for cell in refused]
     columns = [*keys, *(title_of(measure.name) for measure in leading)]
     show_table(console, Table(columns=columns, rows=rows, labels=len(keys)), whole="summary.csv")
-    words = f"means over {number_of_trials(cells)} trials of each cell with fresh noise; ± is one standard error, and "
-    words += "missing where all trials agree; summary.csv has intervals, and differences from the first cell"
+    words = f"means over {number_of_trials(cells)} trials of each cell {_whose(cells)} with fresh noise; ± is one "
+    words += "standard error, and missing where all trials agree; summary.csv has intervals, and differences from the "
+    words += "first cell"
     show_note(console, words)
     for cell in refused:
         show_note(console, f"N/A with {_named(cell)}: {cell.reason}")

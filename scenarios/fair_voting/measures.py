@@ -76,7 +76,7 @@ class ElectionMeasures(Measures):
 
     def _within(self, measure: Measure) -> Measure:
         values = [found[measure.name] for found in self._of.values()]
-        return msgspec.structs.replace(measure, limits=(min(values), max(values)))
+        return msgspec.structs.replace(measure, limits=(min(values), max(values)), is_bound_by_parties=True)
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
         del tallies

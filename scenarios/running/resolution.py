@@ -91,6 +91,7 @@ class Local(Resolved, kw_only=True):
     # Whether the truth may stand beside the estimates: in a simulation of nobody real, or of values that are public
     # record.
     may_show_truth: bool = False
+    is_generated: bool = False  # whether a generator made up what is private of the parties
     record: bool = False  # whether seed, private inputs and views are kept as well
     # The parameters that the scenario leaves to its parties, who say them again in a rerun.
     parameters_of_parties: frozenset[str] = frozenset()
@@ -217,6 +218,7 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
         names=parties.names,
         inputs=inputs,
         may_show_truth=is_nobody_real and scenario.noise == "simulated",
+        is_generated=parties.is_generated,
         record=record,
         parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,

@@ -21,6 +21,7 @@ from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.experiments import trials
 from psephos.scenarios.experiments.grids import load_cells
 from psephos.scenarios.experiments.measures import EstimateErrors, Measure, measures_of
+from psephos.scenarios.experiments.redrawing import redrawn, spread_of
 from psephos.scenarios.experiments.summaries import summary_of
 from psephos.scenarios.experiments.trials import (
     CHECKS,
@@ -54,10 +55,10 @@ SMALL: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def tried(name: str, *settings: str, trials: int = 4, workers: int = 1) -> MeasuredCell:
-    scenario, resolved = prepare(load_scenario(name, [*SMALL.get(name, ()), *settings]))
+def tried(name: str, *settings: str, trials: int = 4, workers: int = 1, redraw: int = 0) -> MeasuredCell:
+    scenario, resolved = prepare(load_scenario(name, [*SMALL.get(name, ()), *settings]), redraws=redraw > 0)
     (found,) = run_trials(
-        [Cell(settings=(), scenario=scenario)], trials=trials, workers=workers, resolved={(): resolved}
+        [Cell(settings=(), scenario=scenario, redraw=redraw)], trials=trials, workers=workers, resolved={(): resolved}
     )
     return found
 
@@ -85,6 +86,81 @@ def test_every_measure_that_is_declared_has_a_value_in_every_trial(name: str) ->
         assert trial.measures.keys() == {*names}
         shares = [trial.measures[measure.name] for measure in cell.measures if measure.is_share]
         assert all(-1 <= share <= 1 for share in shares)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_parties_drawn_anew_are_those_of_the_next_seed(name: str) -> None:
+    """Trials 4 and 5 have the parties of the third draw, and noise of their own."""
+    cell = tried(name, trials=6, redraw=2)
+    role = {"consortium": "partners", "crowd": "workers"}.get(name, "voters")
+    parties = load_scenario(name).parties
+    assert isinstance(parties, dict)
+    seed = parties.get("seed", 0)
+    for number in (0, 4, 5):
+        given = [*SMALL[name], f"{role}.seed={seed + number // 2}", f"round={number}", "transport=array"]
+        resolved = resolve(load_scenario(name, given))
+        assert resolved.scenario.seed is not None
+        noise = SimulatedNoise(resolved.scenario.seed, session=name, round_number=number)
+        record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise)
+        own = measures_of(resolved).of(record.outcome, record.tallies)
+        assert {key: cell.trials[number].measures[key] for key in own} == dict(own)
+    summary = next(iter(cell.summaries.values()))
+    assert (summary.draws, summary.trials) == (3, 6)
+
+
+def test_who_has_which_epsilon_is_drawn_anew_as_well() -> None:
+    parties = redrawn(load_scenario("fairness-judgements", ["voters.groups.seed=5"]), 3).parties
+    assert isinstance(parties, dict)
+    assert (parties["seed"], parties["groups"]["seed"]) == (3, 8)
+
+
+def test_parties_drawn_anew_have_the_same_bits_for_any_number_of_workers(psephos: Psephos) -> None:
+    alone, shared = (tried("consortium", trials=10, redraw=2, workers=number) for number in (1, 2))
+    assert alone.trials == shared.trials
+    words = ("trials", "two-societies", "--redraw", 3, "--trials", 9, "--seed", 2, "--no-pictures")
+    sizes = [f"--set=voters.groups.{name}.voters=20" for name in ("north", "south")]
+    ended = psephos(*words, *sizes, "--grid", "epsilon=0.1,1", "--out", "out")
+    assert ended.status == 0, ended.err
+    with Path("out/trials.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["draw"] for row in rows] == [*"000111222"] * 2
+    with Path("out/summary.csv").open(encoding="utf-8", newline="") as file:
+        told = {(row["epsilon"], row["measure"]): row for row in csv.DictReader(file)}
+    own = [float(row["welfare"]) for row in rows if row["epsilon"] == "1"]
+    spread = spread_of([own[start : start + 3] for start in (0, 3, 6)])
+    row = told["1", "welfare"]
+    assert float(row["between"]) == spread.between.value
+    assert float(row["within_standard_error"]) == spread.within.standard_error
+    assert float(row["standard_error"]) == pytest.approx(
+        np.std([sum(own[i : i + 3]) / 3 for i in (0, 3, 6)], ddof=1) / 3**0.5
+    )
+    other = [float(row["welfare"]) for row in rows if row["epsilon"] == "0.1"]
+    means = [sum(own[i : i + 3]) / 3 - sum(other[i : i + 3]) / 3 for i in (0, 3, 6)]
+    assert float(row["difference_standard_error"]) == pytest.approx(np.std(means, ddof=1) / 3**0.5)
+
+
+def test_parties_drawn_anew_until_a_mean_is_known_end_with_a_whole_draw() -> None:
+    scenario, resolved = prepare(load_scenario("consortium", ["partners.count=20"]), redraws=True)
+    cell = Cell(settings=(), scenario=scenario, redraw=7)
+    wanted = Wanted(measure="accuracy", error=0.15)
+    (found,) = run_trials([cell], trials=700, workers=1, resolved={(): resolved}, wanted=wanted)
+    assert len(found.trials) in {-(-check // 7) * 7 for check in CHECKS if check < 700}
+    assert wanted.is_reached(found)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["partners=people.csv", "made_up=true", 'candidates=["joint data space"]'],
+        ["partners=[{partner='ann', weight=1, 'joint data space'=1}]", "made_up=true"],
+    ],
+)
+def test_parties_of_a_file_are_not_drawn_anew(in_folder: Path, settings: list[str]) -> None:
+    (in_folder / "people.csv").write_text("partner,weight,joint data space\nann,1,1\nbob,2,0\n")
+    prepare(load_scenario("consortium", settings))
+    with pytest.raises(ConfigurationError, match="unless a generator makes the partners") as raised:
+        prepare(load_scenario("consortium", settings), redraws=True)
+    assert raised.value.field == "--redraw"
 
 
 def test_a_vote_is_measured_by_table_2_and_equations_10_to_13() -> None:
@@ -449,6 +525,9 @@ def test_a_grid_has_a_line_for_each_cell(psephos: Psephos, grid: tuple[str, ...]
         (["--grid", "epsilom=1,2"], "--grid must be"),
         (["--grid", "epsilon=x,-1"], "parameters.epsilon must be"),
         (["--set", "noise=secure"], "noise must be 'simulated'"),
+        (["--redraw", "3", "--trials", "10"], "--trials must be a multiple of 3"),
+        (["--redraw", "3", "--trials", "6"], "--trials must be a multiple of 3"),
+        (["--redraw", "2", "--like", "50%"], "--redraw must be left out"),
     ],
 )
 def test_bad_input_is_said_before_anything_is_written(psephos: Psephos, words: list[str], said: str) -> None:
@@ -534,10 +613,12 @@ def test_intervals_hold_where_they_ended_the_trials() -> None:
         assert hits > (0.88 if number == 300 else 0.9) * number, name
 
 
+@pytest.mark.parametrize("redraws", [False, True])
 def test_interrupted_trials_go_on_to_the_same_files(
-    psephos: Psephos, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    psephos: Psephos, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, redraws: bool
 ) -> None:
     words = ["consortium", "--set", "partners.count=20", "--grid", "epsilon=0.5,2", "--trials", "40", "--workers", "1"]
+    words += ["--redraw"] if redraws else []
     assert psephos("trials", *words, "--seed", "5", "--out", "whole", "--no-pictures").status == 0
     added: list[str] = []
     add = Journal.add

@@ -43,10 +43,11 @@ class Dying:
         return self._pool.answers(UNSTEADY, (unsteady.through(module, task, self._flag) for task in tasks))
 
 
-def tried(**how: Any) -> list[MeasuredCell]:
+def tried(*, redraw: int = 0, **how: Any) -> list[MeasuredCell]:
     cells = [load_scenario("consortium", ["partners.count=40", f"epsilon={own}"]) for own in (0.5, 2)]
     prepared = [
-        Cell(settings=(("epsilon", str(n)),), scenario=prepare(each, seed=6)[0]) for n, each in enumerate(cells)
+        Cell(settings=(("epsilon", str(n)),), scenario=prepare(each, seed=6)[0], redraw=redraw)
+        for n, each in enumerate(cells)
     ]
     return run_trials(prepared, trials=60, **how)
 
@@ -55,6 +56,9 @@ def tried(**how: Any) -> list[MeasuredCell]:
 def test_trials_have_the_same_bits_on_a_cluster_and_through_a_killed_worker(two: Pool, tmp_path: Path) -> None:
     alone = [cell.trials for cell in tried(workers=1)]
     assert [cell.trials for cell in tried(pool=two)] == alone
+    drawn = [cell.trials for cell in tried(redraw=3, workers=1)]
+    assert drawn != alone
+    assert [cell.trials for cell in tried(redraw=3, pool=two)] == drawn
     flag = tmp_path / "died"
     assert [cell.trials for cell in tried(pool=Dying(two, flag))] == alone
     assert flag.exists()

@@ -1,0 +1,97 @@
+"""Parties drawn anew every few trials: whose sessions trials are then, and how much of a variance is the parties' own.
+
+Draw e of a scenario's parties has the seed that the scenario gives their generator, or 0, plus e: it can be run again.
+Trials of one draw share its parties, so that draws, and not trials, are independent: a mean has the standard error of
+the means of draws. A measure's variance is the sum of two, between draws and within one. Both estimates are without
+bias whatever the measure's law is, and their standard errors are too: by the spread over draws within one, by leaving
+out each draw once (the jackknife) between them.
+
+Source: Efron and Stein (1981), by whom the jackknife's variance is not too small on average.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from ...protocol.elementary import square
+from ...protocol.errors import ConfigurationError
+from ..running.config import Scenario
+from ..running.parties import sources_of
+from ..running.resolution import Local, resolve
+from ..system import find_protocol
+from .measurements import Measurement, mean_of
+
+__all__ = ["LEAST_DRAWS", "Spread", "check_redrawn", "in_draws", "redrawn", "spread_of"]
+
+LEAST_DRAWS: Final = 3
+"""Of two there is no standard error of a variance between draws."""
+_SEED: Final = "seed"
+
+
+class Spread(NamedTuple):
+    """A measure's variance over trials of parties that are drawn anew, in its two parts."""
+
+    between: Measurement
+    """Of the mean over all noise, from one draw of the parties to another; an estimate near 0 may be below it."""
+    within: Measurement
+    """Of a trial around that mean, by the noise."""
+
+
+def redrawn(scenario: Scenario, number: int) -> Scenario:
+    """Return a scenario whose parties are the draw of this number: a generator's, and what it gives each of them."""
+    parties = scenario.parties
+    assert isinstance(parties, Mapping)  # noqa: S101  `check_redrawn` has seen a generator's table
+    each = sources_of(find_protocol(scenario.protocol)).own_parameters.keys() & parties.keys()
+    tables = {name: _with_seed(parties[name], number) for name in each if isinstance(parties[name], Mapping)}
+    return msgspec.structs.replace(scenario, parties={**_with_seed(parties, number), **tables})
+
+
+def _with_seed(table: Mapping[str, Any], number: int) -> dict[str, Any]:
+    return {**table, _SEED: table.get(_SEED, 0) + number}
+
+
+def check_redrawn(resolved: Local) -> None:
+    """Raise ConfigurationError unless a generator makes the parties, so that it can make others."""
+    scenario, role = resolved.scenario, resolved.protocol.client_role
+    if not (resolved.is_generated and isinstance(scenario.parties, Mapping)):
+        file = scenario.parties if isinstance(scenario.parties, str) else "as they are given"
+        allowed = (
+            f"left out, unless a generator makes the {role}s: these are not drawn from anything that could give others "
+            f"(they stay the same without --redraw)"
+        )
+        raise ConfigurationError(field="--redraw", value=f"{role}s {file}", allowed=allowed)
+    resolve(redrawn(scenario, 1))
+
+
+def in_draws(numbers: Sequence[float | None], size: int) -> list[Sequence[float]]:
+    """Return the trials of each draw in which every one has a number; `size` follow each other, from the first on."""
+    draws = [numbers[start : start + size] for start in range(0, len(numbers), size)]
+    complete = [[each for each in draw if each is not None] for draw in draws]
+    return [draw for draw in complete if len(draw) == size]
+
+
+def spread_of(draws: Sequence[Sequence[float]]) -> Spread:
+    """Return the two parts of a variance, each with its standard error.
+
+    Args:
+        draws: the numbers of the trials of each, at least `LEAST_DRAWS`, all of one size, which is at least 2.
+    """
+    count, size = len(draws), len(draws[0])
+    means = [math.fsum(draw) / size for draw in draws]
+    inner = [_variance(draw, mean, size) for draw, mean in zip(draws, means, strict=True)]
+    within, middle = mean_of(inner), math.fsum(means) / count
+    outer = _variance(means, middle, count)
+    # Without one draw the variance of the others' means follows from the distance of its own mean.
+    rests = [
+        ((count - 1) * outer - square(mean - middle) * count / (count - 1)) / (count - 2)
+        - (count * within.value - own) / (count - 1) / size
+        for mean, own in zip(means, inner, strict=True)
+    ]
+    error = (count - 1) * mean_of(rests).standard_error
+    return Spread(Measurement(outer - within.value / size, error), within)
+
+
+def _variance(numbers: Sequence[float], mean: float, count: int) -> float:
+    return math.fsum(square(number - mean) for number in numbers) / (count - 1)
