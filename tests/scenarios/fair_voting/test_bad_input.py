@@ -60,7 +60,7 @@ ELECTION: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "one group": (
         ELECTION_FINE.replace("north", "south"),
         [],
-        ["objective must be 'welfare' with one group", "got 'parity'"],
+        ["objective must be 'welfare' with one group", "got 'constrained'"],
     ),
     "one alternative": (
         f"{HEADER}ann,north,a\nbob,south,a\n",
@@ -114,7 +114,7 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
     ),
     "an unknown objective": (
         ["objective=fair"],
-        ["parameters.objective must be one of parity, constrained, penalized, welfare_constrained, got 'fair'"],
+        ["parameters.objective must be one of parity, constrained, penalized, welfare_constrained, welfare, got 'fair'"],
     ),
     "an unknown relation": (["relation=swap"], ["must be one of replace-one, add-remove-one, got 'swap'"]),
     "an unknown reading": (["reading=both"], ["parameters.reading must be one of group, subsample, got 'both'"]),
