@@ -86,8 +86,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             named = given.get("groups")
             if named is None:
                 raise missing_column("group")
-            if isinstance(named, (list, tuple)) and len(cast("Sequence[Any]", named)) == 1 and "ranking" in table:
-                completed.setdefault("group_sizes", [len(table["ranking"])])
+            is_plain = isinstance(named, (list, tuple)) and len(cast("Sequence[Any]", named)) == 1
+            if is_plain and "ranking" in table and "group_sizes" not in given:
+                completed["group_sizes"] = [len(table["ranking"])]
         if "group" in table and not isinstance(table["group"], np.ndarray):
             named = given.get("groups")
             groups = cast("Sequence[Any]", named) if isinstance(named, (list, tuple)) else ()

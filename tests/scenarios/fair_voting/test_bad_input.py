@@ -114,7 +114,7 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
     ),
     "an unknown objective": (
         ["objective=fair"],
-        ["parameters.objective must be one of parity, constrained, penalized, welfare_constrained, welfare, got 'fair'"],
+        ["parameters.objective must be one of parity, constrained, penalized, ", "welfare, got 'fair'"],
     ),
     "an unknown relation": (["relation=swap"], ["must be one of replace-one, add-remove-one, got 'swap'"]),
     "an unknown reading": (["reading=both"], ["parameters.reading must be one of group, subsample, got 'both'"]),
