@@ -3,8 +3,8 @@
     PSEPHOS_DATA=FOLDER python benchmarks/truth_baselines.py FILE.csv [--glad]
 
 All see the same reports, one layer and two, at a claimed ε from .5 to 6 an answer, one session of each cell, as in
-`psephos calibrate truth-discovery`. GLAD is crowd-kit's (the group `rivals`). It takes a minute where ours take a
-hundredth of a second, so that it runs where it is asked for (`--glad`), at ε = 2 and with one layer alone.
+`psephos calibrate truth-discovery`. GLAD is crowd-kit's (the group `rivals`). It takes far longer than all of
+ours together, so that it runs where it is asked for (`--glad`), at ε = 2 and with one layer alone.
 The file has a row for each crowd, mechanism and ε; what is printed are means, and what an estimator's
 confidences beyond chance deserved on each crowd.
 """

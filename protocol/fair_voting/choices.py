@@ -298,7 +298,7 @@ class SampledChoice(Choice):
         match objective.name:
             case "parity":
                 merits = -disparities
-            case "penalized":
+            case "penalized" | "welfare":
                 merits = welfare * (parts * weight.denominator) - disparities * weight.numerator
             case "constrained":
                 # Whoever is within the limit is ahead: its welfare is at least 0 here, and the others' number below.

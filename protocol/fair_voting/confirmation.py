@@ -52,7 +52,7 @@ def p_value_of(
             p_value = _p_value_within_limit(utilities, winner, tails)
         case "welfare_constrained":
             p_value = _p_value_above_floor(utilities, winner, tails)
-        case "parity" | "penalized":
+        case "parity" | "penalized" | "welfare":
             merits = merits_of(utilities[None], objective, sizes)[0]
             lead = float(merits[winner] - np.delete(merits, winner).max())
             p_value = tails.of_lead(lead) if lead > 0 else 0.5
@@ -82,6 +82,7 @@ class _Tails:
                 for place, one in enumerate(shares)
                 for other in np.delete(shares, place, 0)
             ]
+            or np.zeros((1, len(sizes)))  # one group alone
         )
 
     def of_lead(self, lead: float, *, of_disparity: bool = False) -> float:

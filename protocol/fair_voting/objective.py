@@ -17,7 +17,7 @@ from .features import Partition
 
 __all__ = ["Objective", "ObjectiveName", "Utilities", "disparity_of", "joined", "welfare_of"]
 
-ObjectiveName: TypeAlias = Literal["parity", "constrained", "penalized", "welfare_constrained"]
+ObjectiveName: TypeAlias = Literal["parity", "constrained", "penalized", "welfare_constrained", "welfare"]
 
 Utilities: TypeAlias = Sequence[Sequence[Fraction]]
 """W_k(a): a row for each group, a column for each alternative."""
@@ -51,7 +51,8 @@ class Objective:
     Args:
         name: `parity`: the least ΔW (the paper's); `constrained`: the most W among those with ΔW ≤ `max_disparity`, or
             the least ΔW where there are none; `penalized`: the most W − `fairness_weight`·ΔW; `welfare_constrained`:
-            the least ΔW among those with W ≥ `welfare_share` of the greatest W, which the best itself always has.
+            the least ΔW among those with W ≥ `welfare_share` of the greatest W, which the best itself always has. The
+            most W alone, `welfare` of the parameters, is "penalized" with `fairness_weight` 0.
         max_disparity: t ≥ 0, in units of the utilities.
         fairness_weight: λ ≥ 0.
         partitions: for each feature, the groups that each of its groups is made of; none where the groups are compared

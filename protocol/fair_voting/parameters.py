@@ -144,7 +144,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Args:
         alternatives: what is ranked; 2 to `MAX_ALTERNATIVES` distinct names without ">".
-        groups: the groups' names, at least two.
+        groups: the groups' names; one alone in a plain election, where nobody is compared (objective "welfare").
         group_sizes: how many voters of each group are on the roster, at least one. Where groups are private this is
             what the public knows of them, from elsewhere; nobody counts.
         mechanism: how the outcome is kept private. The aggregator is trusted with the rankings in "laplace" (Algorithm
@@ -156,7 +156,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         epsilon: in nats, per voter. For Algorithm 2 the paper's label, and what is proven may be more or less; with
             calibration "proven" it is what holds.
         scores: a name, or a score for each position, the best first.
-        objective: what is elected (reading F5).
+        objective: what is elected (reading F5); "welfare": the most welfare, whatever the disparity is.
         max_disparity: t of objective "constrained", in units of the scores.
         fairness_weight: λ of "penalized"; and of "constrained" where qualities are chosen by ("exponential",
             "permute_and_flip"): λ for each unit of disparity above t. Of "welfare_constrained" there: λ for each
@@ -258,6 +258,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Return what is elected."""
         partitions = tuple(feature.partition for feature in self.features or ())
         limit, weight = Fraction(self.max_disparity), Fraction(self.fairness_weight)
+        if self.objective == "welfare":
+            return Objective("penalized", fairness_weight=Fraction(0), partitions=partitions)
         objective = Objective(self.objective, limit, weight, partitions)
         if self.objective != "welfare_constrained":
             return objective
@@ -308,7 +310,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return min(most, *self.group_sizes) if self.reading == "subsample" else most
 
     def _check_groups(self) -> None:
-        _check_number("group", self.groups, MAX_GROUPS)
+        _check_number("group", self.groups, MAX_GROUPS, least=1)
+        if len(self.groups) == 1:
+            allowed = "'welfare' with one group: there is nobody to compare it with"
+            require(self.objective == "welfare", "objective", self.objective, allowed)
+            allowed = "another one with one group: all voters are in it, so that it is no secret"
+            refuse(self.is_joint, "mechanism", self.mechanism, allowed)
         check_names("groups", self.groups)
         allowed = f"{len(self.groups)} numbers of voters, one for each of {', '.join(self.groups[:12])}"
         require(len(self.group_sizes) == len(self.groups), "group_sizes", list(self.group_sizes), allowed)
@@ -393,6 +400,6 @@ def _counted(names: tuple[str, ...], what: str) -> str:
     return f"1 {what}: {names[0]}" if len(names) == 1 else f"{len(names)} {what}s"
 
 
-def _check_number(what: str, names: tuple[str, ...], most: int) -> None:
-    """Raise ConfigurationError unless there are two or more: one alternative is no choice, one group nobody's equal."""
-    require(1 < len(names) <= most, f"{what}s", _counted(names, what), f"2 to {most}")
+def _check_number(what: str, names: tuple[str, ...], most: int, least: int = 2) -> None:
+    """Raise ConfigurationError unless there are so many: one alternative is no choice."""
+    require(least <= len(names) <= most, f"{what}s", _counted(names, what), f"{least} to {most}")

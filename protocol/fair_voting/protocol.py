@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Final, cast
 
@@ -82,8 +82,13 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         first rankings have.
         """
         completed = dict(given)
-        if "group" not in table and "groups" not in given:
-            raise missing_column("group")
+        if "group" not in table:
+            named = given.get("groups")
+            if named is None:
+                raise missing_column("group")
+            is_plain = isinstance(named, (list, tuple)) and len(cast("Sequence[Any]", named)) == 1
+            if is_plain and "ranking" in table and "group_sizes" not in given:
+                completed["group_sizes"] = [len(table["ranking"])]
         if "group" in table and not isinstance(table["group"], np.ndarray):
             named = given.get("groups")
             groups = cast("Sequence[Any]", named) if isinstance(named, (list, tuple)) else ()
@@ -124,6 +129,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             Column("ranking", private=True, description=ranking),
         )
 
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Do without groups where there is one. See `PhasedProtocol.check_columns`."""
+        super().check_columns({"group", *names} if self._is_plain else names)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether all voters are in one group."""
+        return len(self.parameters.groups) == 1
+
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Check a table and turn it into rows. See `PhasedProtocol.encode`.
 
@@ -153,6 +167,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
     def _groups_of(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the places of the voters' groups, shape (n, 1)."""
         if "group" not in table:
+            if self._is_plain:
+                return np.zeros((num_parties, 1), dtype=np.int64)
             raise missing_column("group")
         entries = table["group"]
         refuse(len(entries) != num_parties, "group", f"{len(entries)} entries", f"{num_parties} entries")

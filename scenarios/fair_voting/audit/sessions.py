@@ -95,7 +95,10 @@ def fair_voting_climbs() -> Iterator[Climb]:
     few |= {"groups": RUNGS[1:4]}
     yield Climb("private groups and whole rankings", sizes | few, ["joint_ranking"], _local_stage)
     sizes = {"alternatives": RUNGS[1:-2], "voters": RUNGS, "groups": RUNGS[1:-2]}
-    yield Climb("releases", sizes, ["laplace", "exponential", "permute_and_flip"], _released_stage, most=400)
+    released = ["laplace", "exponential", "permute_and_flip"]
+    yield Climb("releases", dict(sizes), released, _released_stage, most=400)
+    del sizes["groups"]
+    yield Climb("plain elections", sizes, released, _released_stage, most=100)
 
 
 def _local_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
@@ -115,7 +118,7 @@ def _local_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
 
 def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
     """Return elections of one voter's ranking among others: alike, in two halves, or so that the two best tie."""
-    groups = tuple(f"g{number}" for number in range(sizes["groups"]))
+    groups = tuple(f"g{number}" for number in range(sizes.get("groups", 1)))
     names = tuple(f"a{number}" for number in range(sizes["alternatives"]))
     number = 2 * sizes["voters"]
     vote = _vote(
@@ -124,6 +127,7 @@ def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
         group_sizes=(number, *[2] * (len(groups) - 1)),
         mechanism=mechanism,
         epsilon=_EPSILON_OF_RELEASES,
+        objective="parity" if len(groups) > 1 else "welfare",
     )
     order = np.arange(len(names), dtype=np.int64)  # as positions
     reverse, exchanged = order[::-1], np.concatenate([order[1::-1], order[2:]])

@@ -159,11 +159,13 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
 
     def looked_at(files: TableFiles) -> dict[str, Any]:
         found: dict[str, Any] = {}
+        named: list[str] = convert(parameters.get("groups", []), list[str], "groups")
+        if "group" not in files.names and len(named) == 1:
+            found = {"groups": named, "group_sizes": [sum(batch.num_rows for batch in files.batches(["ranking"]))]}
         if "group" in files.names:
             numbers = Counter[str]()
             for entry, number in files.counts("group").items():
                 numbers[str(entry).strip()] += number
-            named: list[str] = convert(parameters.get("groups", []), list[str], "groups")
             try:
                 names = groups_of(list(numbers), named)
             except ConfigurationError as error:  # of a row among the distinct ones, which is nobody's

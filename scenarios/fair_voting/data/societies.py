@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _MAX_VOTERS: Final = 100_000_000
-_FEWEST: Final = 2  # of alternatives, or there is nothing to decide; and of groups, or there is nothing to compare
+_FEWEST: Final = 2  # of alternatives, or there is nothing to decide
 _FIELD: Final = "voters"
 _STREAM: Final = "election-societies"
 _BATCH_ROWS: Final = 1 << 14
@@ -148,13 +148,13 @@ class Society(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """
 
     alternatives: tuple[str, ...]  # 2 to 50 different names
-    groups: Mapping[str, GroupOfVoters]  # at least two, by name; their laws may be of different kinds
+    groups: Mapping[str, GroupOfVoters]  # at least one, by name; their laws may be of different kinds
     seed: int = 0  # of the voters, not of the noise
 
     def __post_init__(self) -> None:
         _check_alternatives(self.alternatives)
-        allowed = f"at least {_FEWEST} groups, each a table of its own: [{_FIELD}.groups.NAME]"
-        refuse(len(self.groups) < _FEWEST, f"{_FIELD}.groups", list(self.groups), allowed)
+        allowed = f"at least one group, each a table of its own: [{_FIELD}.groups.NAME]"
+        refuse(not self.groups, f"{_FIELD}.groups", list(self.groups), allowed)
         for name, group in self.groups.items():
             check_party_name(name, field=f"a name in {_FIELD}.groups")
             _check_group(group, self.alternatives, _place_in(name))

@@ -83,7 +83,8 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
     else:
         marks[say("to each of {number:,} groups", number=len(outcome.groups))] = {**_MARK_OF_MANY, "linestyle": "none"}
     between = marked("disparity of crossings") if outcome.features else marked("disparity between groups")
-    marks[between] = {"color": drawing.MUTED, "linewidth": 3, "alpha": 0.6}
+    if len(outcome.groups) > 1:
+        marks[between] = {"color": drawing.MUTED, "linewidth": 3, "alpha": 0.6}
     marks["welfare: to all voters"] = {
         "color": drawing.INK,
         "marker": "|",
@@ -135,7 +136,7 @@ def _draw_rows(
         _draw_served(axes, level, own, is_hollow=not is_estimated, is_bitmap=is_bitmap, reach=reach)
         if beside is not None:
             _draw_served(axes, level + _BELOW, beside, is_hollow=True, is_bitmap=is_bitmap, reach=0.1)
-        said = f"{say('disparity')} {own.disparity:,.{decimals}f}"
+        said = f"{say('disparity')} {own.disparity:,.{decimals}f}" if len(outcome.groups) > 1 else ""
         if own.features:
             widest, _ = max(enumerate(own.features), key=lambda placed: placed[1].disparity)
             said += f" ({drawing.fold(outcome.features[widest].name)})"

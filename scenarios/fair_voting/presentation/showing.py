@@ -52,7 +52,8 @@ _MECHANISMS: Final = {
     "joint_scores": marked("voters add noise to their scores and to those of every other group"),
 }
 # What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
-_RULES: Final = (marked("this objective"), marked("least disparity"), *RULES)
+_FAIREST: Final = marked("least disparity")
+_RULES: Final = (marked("this objective"), _FAIREST, *RULES)
 
 _MOST_NAMED: Final = 8  # groups in the line of voters
 _WIDEST_NAME: Final = 24
@@ -74,7 +75,7 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
             _show_alternatives(console, outcome, alternatives, known)
     notes = list(_notes(outcome, known))
     if known.is_brief:
-        if notes:
+        if notes[1:]:
             show_note(console, f"{'; '.join(notes[1:])}.")
         return
     if outcome.features and (outcome.alternatives or known.truth is not None):
@@ -169,6 +170,7 @@ _OBJECTIVES: Final = {
     "parity": marked("the least disparity"),
     "constrained": marked("the most welfare within a disparity of {most:g}"),
     "penalized": marked("the most welfare less {weight:g} times the disparity"),
+    "welfare": marked("the most welfare"),
     "welfare_constrained": marked("the least disparity"),
     "welfare_constrained above a share": marked("the least disparity among those with {floor} welfare"),
 }
@@ -246,6 +248,9 @@ def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequenc
     names = _names_of(shown)
     ends = {"Welfare": welfare}, {"Disparity": disparity}
     numbers = {**ends[0], **ends[1]} if outcome.features else _by_groups(console, outcome, shown, *ends)
+    if len(outcome.groups) == 1:
+        numbers = ends[0]
+        truths.pop("True disparity", None)
     drop = ("True welfare", "True disparity", *_LEFT_OUT)
     show_table(console, _by_columns({"Alternative": names, **numbers, **truths}), drop=drop, whole=known.table)
     if len(alternatives) > len(shown):
@@ -345,6 +350,8 @@ def _show_rules(
     decimals = decimals_of_estimates([own.welfare for own in served.values()])
     rules_of: dict[str, list[str]] = {}
     for rule in _RULES:
+        if rule == _FAIREST and len(outcome.groups) == 1:
+            continue
         strictly = say(", its limit kept") if rule == _RULES[0] and has_a_price(outcome) else ""
         rules_of.setdefault(truth[rule], []).append(say(rule) + strictly)
     rows: list[Sequence[str]] = []
@@ -353,6 +360,8 @@ def _show_rules(
         welfare = _range((own.welfare.value for own in tied), decimals)
         rows.append((joined, ", ".join(rules), welfare, _range((own.disparity for own in tied), decimals)))
     columns = ("Non-private winner", say("By"), "Its welfare", "Its disparity")
+    if len(outcome.groups) == 1:
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Its welfare",))
 
 
@@ -381,13 +390,15 @@ def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
     if not outcome.alternatives and known.truth is None:
         return
     yield say("welfare: the mean utility of all voters; a utility is the score of a position")
+    is_compared = len(outcome.groups) > 1
     if outcome.features:
         yield say("disparity: the greatest mean utility of a group less the least, for the feature where that is most")
-    else:
+    elif is_compared:
         yield say("disparity: the greatest mean utility of a group less the least")
     if not outcome.alternatives:
         return
-    yield say("noise makes it larger on average, most where it is small")
+    if is_compared:
+        yield say("noise makes it larger on average, most where it is small")
     if outcome.model in {model.value for model in TrustModel if model.bounds_release}:  # what else it may be is shown
         yield say("± is one standard error of the noise; who sent nothing counts as indifferent")
         return

@@ -159,6 +159,21 @@ def test_ones_own_voters_are_alike_on_every_path(
     assert load_scenario("two-societies", SOURCES[source]).seed is None
 
 
+def test_a_plain_election_needs_no_groups_on_any_path_nor_from_files_in_batches(
+    psephos: Psephos, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    write("mine/p.csv", "voter,ranking\nann,a > b > c\nbob,b>a>c\ncid,c > a > b\n")
+    monkeypatch.chdir(tmp_path)
+    settings = ("groups=['all']", "objective=welfare", "seed=7")
+    (result,) = results_of("two-societies", tmp_path, "voters=mine/p.csv", *settings)
+    assert (result["outcome"]["groups"], result["outcome"]["group_sizes"]) == (["all"], [3])
+    made("two-societies", tmp_path / "batches", "voters=mine/*.csv", *settings, "transport=array")
+    assert read(tmp_path / "batches" / "result.json")["outcome"] == result["outcome"]
+    again = psephos("run", "array/scenario.json", "--seed", 7, "--no-pictures", "--out", "again")
+    assert (again.status, again.err) == (0, "")
+
+
 @pytest.mark.few(most=4)
 @pytest.mark.parametrize("source", list(SOURCES))
 def test_a_runs_scenario_runs_again_from_its_own_folder(
