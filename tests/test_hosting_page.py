@@ -121,9 +121,10 @@ def copy_packages(target: Path) -> None:
                 wanted.append((own.name, ""))
     for name in seen:
         for file in importlib.metadata.files(name) or ():
-            if ".." not in file.parts and file.locate().is_file():
+            source = Path(str(file.locate()))
+            if ".." not in file.parts and source.is_file():
                 (target / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(file.locate(), target / file)
+                shutil.copy(source, target / file)
 
 
 @pytest.mark.full("builds a wheel, and an environment with it")
