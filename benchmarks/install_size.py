@@ -2,9 +2,10 @@
 
     python benchmarks/install_size.py                 # as `pip install psephos` leaves it
     python benchmarks/install_size.py --extra deployment --extra pictures
+    python benchmarks/install_size.py --extra deployment --image  # without what the Dockerfile takes out again
 
 The sizes are of the disk's blocks, in MB as `du -m` counts them, with all compiled files, and without the empty
-environment, which holds pip. Packed, they are as a layer of an image is downloaded: one tar, by gzip.
+environment, which holds pip. Packed, they are as a layer of an image is downloaded: by gzip, each part by itself.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-__all__ = ["main"]
+__all__ = ["MOST_PACKED", "main", "packed"]
 
 ROOT: Final = Path(__file__).parents[1]
 _BLOCK: Final = 512
@@ -26,12 +27,15 @@ _NO_PARTS: Final = ("build", "docs", "mutants", "runs", "tests")
 """Folders that no wheel holds."""
 _MEGABYTE: Final = 1 << 20
 _SHOWN: Final = 8
+MOST_PACKED: Final = 150.0
+"""MB of packages in the image: less than 200 of the 250, with its base."""
 
 
 def main() -> None:
     """Build, install and weigh; print the total, and then the largest parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--extra", action="append", default=[], metavar="NAME", help="install this extra too")
+    parser.add_argument("--image", action="store_true", help="take out what the Dockerfile takes out")
     parser.add_argument("--most", type=int, metavar="MB", help="fail where it is more")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -45,12 +49,18 @@ def main() -> None:
         before = {own.name for own in packages.iterdir()}
         _run(str(place / "bin" / "pip"), "install", "--quiet", named)
         _run(str(place / "bin" / "psephos"), "run", "consortium", "--out", str(Path(folder) / "run"))
-        parts = {own.name: _megabytes(own) for own in packages.iterdir() if own.name not in before}
+        file, own = Path(folder) / "packed.tar.gz", [part for part in packages.iterdir() if part.name not in before]
         total = _megabytes(place) - empty
-        packed = _packed([own for own in packages.iterdir() if own.name not in before], Path(folder) / "packed.tar.gz")
-    print(f"psephos, with {', '.join(extras) or 'no extra'}: {total:.1f} MB, packed {packed:.1f} MB")
-    for name, size in sorted(parts.items(), key=lambda part: -part[1])[:_SHOWN]:
-        print(f"  {size:5.0f} MB  {name}")
+        if options.image:
+            _run("sh", "-c", _trimming().replace("/opt/psephos", str(packages)))
+            total = sum(map(_megabytes, own))
+        parts = sorted(((_megabytes(part), packed([part], file), part.name) for part in own), reverse=True)
+        of_all = sum(in_layer for _, in_layer, _ in parts)
+    print(f"psephos, with {', '.join(extras) or 'no extra'}: {total:.1f} MB, packed {of_all:.1f} MB")
+    for size, in_layer, name in parts[:_SHOWN]:
+        print(f"  {size:5.0f} MB, packed {in_layer:3.0f} MB  {name}")
+    if options.image and of_all > MOST_PACKED:
+        sys.exit(f"the image's packages must be of at most {MOST_PACKED:g} MB, got {of_all:.0f}")
     if options.most is not None and total > options.most:
         sys.exit(f"the installation must be of at most {options.most} MB, got {total:.0f}")
 
@@ -74,8 +84,14 @@ def _megabytes(path: Path) -> float:
     return sum(own.lstat().st_blocks for own in files) * _BLOCK / _MEGABYTE
 
 
-def _packed(parts: Sequence[Path], file: Path) -> float:
-    """Return what these take in one file."""
+def _trimming() -> str:
+    """Return the command of the Dockerfile's last step before the image: what it takes out of /opt/psephos."""
+    build, _, _ = (ROOT / "Dockerfile").read_text(encoding="utf-8").rpartition("\nFROM ")
+    return build.rpartition("\nRUN ")[2].replace("\\\n", " ")
+
+
+def packed(parts: Sequence[Path], file: Path) -> float:
+    """Return what these take in one file, in MB: as a layer of an image is downloaded."""
     with tarfile.open(file, "w:gz", compresslevel=6) as archive:
         for part in parts:
             archive.add(part, part.name)

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from install_size import MOST_PACKED, packed
+from packaging.requirements import Requirement
 from test_documents import DOCS, ROOT, blocks_of, check_psephos, files_of
 
 DOCKERFILE: Final = ROOT / "Dockerfile"
@@ -108,28 +110,54 @@ def take_steps(steps: Sequence[tuple[str, str]], root: Path, *, copied_from: Pat
                 pass
 
 
+def copy_packages(target: Path) -> None:
+    """Copy all that `psephos[deployment]` needs from where it is installed here."""
+    wanted, seen = [("psephos", "deployment")], set[str]()
+    while wanted:
+        name, extra = wanted.pop()
+        for own in map(Requirement, importlib.metadata.requires(name) or ()):
+            if own.name not in seen and (own.marker is None or own.marker.evaluate({"extra": extra})):
+                seen.add(own.name)
+                wanted.append((own.name, ""))
+    for name in seen:
+        for file in importlib.metadata.files(name) or ():
+            source = Path(str(file.locate()))
+            if ".." not in file.parts and source.is_file():
+                (target / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, target / file)
+
+
 @pytest.mark.full("builds a wheel, and an environment with it")
 def test_the_images_steps_leave_a_psephos_that_works_in_any_folder(tmp_path: Path) -> None:
-    """Packages of the index are those that are here; a user is not made on this machine, and the step is noted."""
+    """Packages of the index are those that are here; no user is made and no tool installed here: these are noted."""
     tools, first, last, elsewhere = (tmp_path / name for name in ("tools", "first", "last", "elsewhere"))
     for folder in (tools, first, last, elsewhere):
         folder.mkdir()
-    noted = tools / "useradd"
-    noted.write_text(f'#!/bin/sh\necho "$@" > {shlex.quote(str(tmp_path / "users"))}\n', encoding="utf-8")
-    noted.chmod(0o755)
+    for name in ("useradd", "apt-get"):
+        noted = tools / name
+        noted.write_text(f'#!/bin/sh\necho "$@" >> {shlex.quote(str(tmp_path / name))}\n', encoding="utf-8")
+        noted.chmod(0o755)
     build, final = stages()
-    take_steps(build, first, copied_from=None, tools=tools)
+    *builds, trim = build
+    take_steps(builds, first, copied_from=None, tools=tools)
+    (packages,) = first.glob("opt/psephos/lib/python*/site-packages")
+    copy_packages(packages)
+    take_steps([trim], first, copied_from=None, tools=tools)
     take_steps(final, last, copied_from=first, tools=tools)
-    assert "--system --uid 10001" in (tmp_path / "users").read_text(encoding="utf-8")
+    assert "--system --uid 10001" in (tmp_path / "useradd").read_text(encoding="utf-8")
+    assert (tmp_path / "apt-get").read_text(encoding="utf-8").split()[-1] == "binutils"
     environment = last / "opt" / "psephos"
     (packages,) = environment.glob("lib/python*/site-packages")
     assert (packages / "psephos").is_dir()
     assert not (packages / "pip").exists()
-    (packages / "here.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n", encoding="utf-8")
+    assert packed([packages], tmp_path / "packed.tar.gz") < MOST_PACKED
     python = str(environment / "bin" / "python")
     for words in (
         ["-c", f"import psephos.protocol as p; assert p.__file__.startswith({str(packages)!r}), p.__file__"],
         ["-m", "psephos.scenarios.cli", "run", "consortium", "--out", "run"],
+        ["-m", "psephos.scenarios.cli", "run", "consortium", "--set", "noise=secure", "--out", "secure"],
+        ["-m", "psephos.scenarios.cli", "serve", "--help"],
+        ["-c", "import pandas, scipy.stats, scipy.optimize, scipy.sparse, numpy.testing, rich, trio, opendp.prelude"],
     ):
         ended = subprocess.run([python, *words], cwd=elsewhere, capture_output=True, text=True, check=False)  # noqa: S603  what was built
         assert (ended.returncode, ended.stderr) == (0, "")

@@ -130,7 +130,8 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     others = [name for name in sheet.header if name not in {partner, weight, *candidates}]
     if others:
         said.append(marked(f"Not used: {', '.join(others)}."))
-    price = marked("the weight and one opinion together") if weight else marked("each opinion")
+    is_paid = weight and all(line.key != "public_weights" for line in parameters)
+    price = marked("the weight and one opinion together") if is_paid else marked("each opinion")
     parameters.append(Line("variant", "auto", "the most exact at this price with this trust"))
     title = say_again(f"A vote on {', '.join(candidates)}")
     return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=said)

@@ -27,14 +27,7 @@ COUNTING: Final = {
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """Values whose holders are counted in a phase of a session.
-
-    Args:
-        what: the values, as words.
-        epsilon: of one report.
-        num_choices: how many values there are.
-        note: what else the reader has to know.
-    """
+    """Values whose holders a phase counts: in words, the ε of one report, how many there are, and what else to know."""
 
     what: str
     epsilon: float

@@ -24,7 +24,9 @@ class AnyFrame(Protocol):
     """A frame of pandas, polars, pyarrow or anybody else, as far as types know."""
 
     @property
-    def columns(self) -> Any: ...
+    def columns(self) -> Any:
+        """Its columns, or their names."""
+        ...
 
 
 class Frame(str):

@@ -131,6 +131,8 @@ def test_weights_are_private_unless_they_are_said_to_be_public(
     assert psephos("new", "vote", "a.csv", "--no-run", *options).status == 0
     parameters = resolve(load_scenario("a.toml")).protocol.parameters
     assert (parameters.weights, parameters.public_weights, parameters.variant) == ((1, 2.5), is_public, variant)
+    paid = "each opinion" if is_public else "the weight and one opinion together"
+    assert f"# the price of {paid}:" in Path("a.toml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -193,15 +193,17 @@ def test_a_frames_price_and_trust_are_arguments_and_of_a_frame_alone() -> None:
     left = psephos.run(pd.DataFrame(dict(VOTES)), epsilon=0.5, trust="central", seed=7)
     assert (left.scenario.parameters["epsilon"], left.scenario.trust) == (0.5, "central")
     assert {entry.model.value for entry in left.ledger} == {"central"}
-    for more, match in (
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"trust": "my neighbor"}, r"trust must be local or central, got 'my neighbor'"),
         ({"epsilon": -1}, r"epsilon must be in \[.*, got -1"),
-    ):
+    ]
+    for more, match in refused:
         with pytest.raises(ConfigurationError, match=match):
             psephos.run(pd.DataFrame(dict(VOTES)), **more)
-    for more in ({"epsilon": 1.0}, {"trust": "central"}):
-        with pytest.raises(ConfigurationError, match=r"must be left out but of a frame: `load` sets it"):
-            psephos.run("consortium", **more)
+    with pytest.raises(ConfigurationError, match=r"epsilon must be left out but of a frame: `load` sets it"):
+        psephos.run("consortium", epsilon=1.0)
+    with pytest.raises(ConfigurationError, match=r"trust must be left out but of a frame: `load` sets it"):
+        psephos.run("consortium", trust="central")
 
 
 @pytest.mark.parametrize(
