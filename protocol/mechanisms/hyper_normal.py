@@ -110,8 +110,13 @@ class TruncatedNormal(HyperLaw, frozen=True):
     @property
     def _squares(self) -> tuple[Fraction, Fraction]:
         """The least and the greatest (p − location)² in the range, exactly."""
-        ends = [(Fraction(end) - Fraction(self.location)) ** 2 for end in (self.low, self.high)]
-        return Fraction(0) if self.low <= self.location <= self.high else min(ends), max(ends)
+        return _squares_in(self.location, self.low, self.high)
+
+
+@functools.lru_cache(maxsize=256)
+def _squares_in(location: float, low: float, high: float) -> tuple[Fraction, Fraction]:
+    ends = [(Fraction(end) - Fraction(location)) ** 2 for end in (low, high)]
+    return Fraction(0) if low <= location <= high else min(ends), max(ends)
 
 
 def _num_terms(half: float) -> int:

@@ -142,11 +142,11 @@ def _best_event(first: FloatArray, second: FloatArray, *, risk: float) -> tuple[
     thresholds, above, below = _hits_of(first, second)
     sides = above, below[::-1]
     few = [np.argsort(-_roughly(*side), kind="stable")[:_MOST_BOUNDED] for side in sides]
-    hits = (
+    likely, unlikely = (
         np.concatenate([own[places] for own, places in zip(each, few, strict=True)])
         for each in zip(*sides, strict=True)
     )
-    bounds = epsilon_bounds(*hits, min(len(first), len(second)), risk)
+    bounds = epsilon_bounds(likely, unlikely, min(len(first), len(second)), risk)
     place = int(np.argmax(bounds))
     return Event(float(thresholds[np.concatenate(few)[place]]), place < len(few[0])), float(bounds[place])
 
@@ -255,8 +255,8 @@ def _edges_of(pair: Pair, feature: Feature, first: IntArray, second: IntArray) -
         for is_first, likely, unlikely in ((True, one, other), (False, other, one)):
             place = int(np.argmax(_roughly(likely, unlikely)))
             best.append((int(starts[place]), int(ends[place]), is_first, int(likely[place]), int(unlikely[place])))
-    hits = np.array([own[3:] for own in best], dtype=np.int64).T
-    bounds = epsilon_bounds(*hits, min(map(len, sides)), _RISK_OF_CHOICE)
+    likely, unlikely = np.array([own[3:] for own in best], dtype=np.int64).T
+    bounds = epsilon_bounds(likely, unlikely, min(map(len, sides)), _RISK_OF_CHOICE)
     for (start, end, is_first, *_), bound in zip(best, bounds.tolist(), strict=True):
         yield Edge(pair, feature, start, end, is_first, bound)
 

@@ -19,7 +19,6 @@ import pytest
 from exact_laws import lattice_law, law_of_rows, least_tail
 from psephos.agents import SecureNoise
 from psephos.agents.noise import UNIFORM_BITS, RowSampler, Sampler
-from psephos.agents.noise import _uniform_integers as uniform_integers
 from psephos.agents.spherical_noise import draw_spherical_noise
 from psephos.protocol import SessionKind
 from psephos.protocol.arrays import FloatArray, IntArray
@@ -107,6 +106,19 @@ class Shuffle(RowMechanism):
 def use_integers(monkeypatch: pytest.MonkeyPatch, below: Callable[[int], Any]) -> None:
     """Let these be the uniform integers that samplers get."""
     monkeypatch.setattr("psephos.agents.noise._uniform_integers", lambda: below)
+
+
+def uniform_integers() -> Below:
+    """Return the uniform integers that a mechanism's own sampler gets for a row."""
+    given: list[Below] = []
+
+    class Keeping(Die):
+        def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+            given.append(below)
+            return list(values)
+
+    randomize(SecureNoise(), Keeping(), [1])
+    return given[0]
 
 
 def randomize(noise: SecureNoise, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
@@ -382,8 +394,7 @@ def test_integers_are_uniform_whatever_their_bound(bound: int, monkeypatch: pyte
     found = collections.Counter[tuple[int, int]]()
     refused = 0
     for pool in range(1 << 2 * bits):
-        pools = iter([pool])
-        monkeypatch.setattr("secrets.randbits", lambda _, pools=pools: next(pools))
+        monkeypatch.setattr("secrets.randbits", mock.Mock(side_effect=[pool]))
         below = uniform_integers()
         try:
             found[below(bound), below(bound)] += 1

@@ -32,6 +32,7 @@ _QUOTAS: Final[Mapping[str, Mapping[str, Any]]] = {
     "all of the weight": {"quota_fraction": 1.0},
     "a fixed quota": {"quota": 3.0},
 }
+_YES_FOR_A_NO: Final = {"majority": 1, "two thirds": 2}  # of equal weights, so that a total is 0
 _NOBODY: Final = "nobody"
 # Of the outputs that are asked for: a session by machines takes most of a millisecond.
 _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
@@ -182,6 +183,9 @@ def _released_stage(quota: str, sizes: Mapping[str, int]) -> Stage:
         "one giant weight": ends(heavy_yes, light, [light] * others),
         "one light weight": ends(light_yes, light, [heavy] * others),
     }
+    if 0 < (number := _YES_FOR_A_NO.get(quota, 0)) <= others:
+        turn = [*[light_yes] * number, light]
+        kinds["totals of 0"] = ends(light_yes, light, [*turn[1:], *turn * ((others - number) // len(turn))])
     return Stage(vote, kinds, num_parties=sizes["partners"], is_central=True)
 
 

@@ -17,8 +17,10 @@ from psephos.protocol.mechanisms import (
 )
 from psephos.scenarios.audit import AuditVerdict, audit
 from psephos.scenarios.audit.case import LawCheck, Streams
+from psephos.scenarios.audit.fault import Drawing, WrongNoise
 from psephos.scenarios.audit.following import draw_checks, hold
 from psephos.scenarios.audit.ladder import Climb, Ladder, combinations, tried_of
+from psephos.scenarios.audit.machines import one_source
 from psephos.scenarios.audit.running import ladder_cases
 from psephos.scenarios.audit.stream_views import Stream
 from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs
@@ -66,6 +68,38 @@ def test_every_choice_can_be_held_at_the_ends_of_every_size(climb: Climb) -> Non
         for size, rungs in climb.sizes.items():
             for rung in (rungs[0], rungs[-1]):
                 assert climb.make(choice, climb.lowered({**usual, size: rung})).case("x", seed=1).proven > 0
+
+
+RELEASES = [climb for climb in CLIMBS if climb.name in {"releases", "counts"}]
+
+
+@pytest.mark.parametrize("climb", RELEASES, ids=lambda climb: climb.make(climb.choices[0], least(climb)).protocol.name)
+def test_wherever_a_trusted_server_releases_totals_some_are_0(climb: Climb) -> None:
+    for choice in climb.choices:
+        stage = climb.make(choice, least(climb) | {next(reversed(climb.sizes)): 3})
+        (phase,) = stage.protocol.phases
+        ends = [end for own in stage.kinds.values() for end in own]
+        tallies = [phase.tally(end.private[:, phase.columns], earlier=(), public=end.public) for end in ends]
+        assert any(0 in tally.totals for tally in tallies), choice
+
+
+def least(climb: Climb) -> dict[str, int]:
+    """Return the second rung of each size."""
+    return {size: rungs[1] for size, rungs in climb.sizes.items()}
+
+
+def test_a_vote_whose_totals_of_0_are_released_without_noise_is_refuted() -> None:
+    *_, climb = dpwevote_climbs()
+
+    def nothing_in_clear(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+        return [value and drawn for value, drawn in zip(values, rightly(mechanism, values), strict=True)]
+
+    stage = climb.make("majority", {"candidates": 2, "partners": 3})
+    wrong = dataclasses.replace(stage, make_noise=one_source(lambda: WrongNoise(nothing_in_clear)))
+    for own, verdict in ((stage, AuditVerdict.CONSISTENT), (wrong, AuditVerdict.PROOF_REFUTED)):
+        found = audit(own.case("releases", seed=1), samples=2_000, confidence=1 - RISK, source="secure")
+        assert found is not None
+        assert found.verdict is verdict, found.departure
 
 
 @pytest.mark.full("the same of other rotations")
