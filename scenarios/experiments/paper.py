@@ -4,8 +4,22 @@ The rule that holds here: nothing heavy is imported, since the command line's he
 """
 
 import dataclasses
+from collections.abc import Mapping
 
-__all__ = ["Paper"]
+__all__ = ["OwnData", "Paper"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OwnData:
+    """What of a paper's experiments can be run on somebody's own data.
+
+    Args:
+        options: the files that may be named, each a line of help by its option's name; the first is the data.
+        experiments: "module:name" of an `Experiments`, as a `Paper` has it.
+    """
+
+    options: Mapping[str, str]
+    experiments: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,6 +35,7 @@ class Paper:
         most_trials: more are refused.
         takes_data: whether it can have a folder of data sets.
         takes_workers: whether it can have several processes.
+        own: what can be run on somebody's own data, where a figure has a data set.
     """
 
     help: str
@@ -31,3 +46,4 @@ class Paper:
     most_trials: int
     takes_data: bool = False
     takes_workers: bool = False
+    own: OwnData | None = None
