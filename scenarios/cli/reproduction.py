@@ -57,7 +57,7 @@ def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
     if paper.takes_data:
         words = "The folder of data sets (default: the variable PSEPHOS_DATA)."
         yield click.option("--data", metavar="FOLDER", help=words)
-    for name, words in () if paper.own is None else paper.own.options.items():
+    for name, words in paper.own.items():
         yield click.option(f"--{name}", metavar="FILE", help=words)
     if paper.takes_workers:
         yield click.option("--workers", type=int, default=0, help="How many processes (default: one for each core).")
@@ -75,9 +75,8 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
 
     if paper.takes_data and options["data"] is None:
         options["data"] = os.environ.get(DATA_VARIABLE, "")
-    names = () if paper.own is None else tuple(paper.own.options)
-    given = {name: options.pop(name) for name in names}
-    options["own"] = {name: path for name, path in given.items() if path is not None}
+    if given := {name: path for name in paper.own if (path := options.pop(name)) is not None}:
+        options["own"] = given
     reproductions.check_options(paper, **{key: value for key, value in options.items() if key != "pictures"})
     folder = make_folder(out, f"reproduce-{name}")
     with steps(make_console(stderr=True)) as tell:

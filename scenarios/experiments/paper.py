@@ -6,20 +6,7 @@ The rule that holds here: nothing heavy is imported, since the command line's he
 import dataclasses
 from collections.abc import Mapping
 
-__all__ = ["OwnData", "Paper"]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class OwnData:
-    """What of a paper's experiments can be run on somebody's own data.
-
-    Args:
-        options: the files that may be named, each a line of help by its option's name; the first is the data.
-        experiments: "module:name" of an `Experiments`, as a `Paper` has it.
-    """
-
-    options: Mapping[str, str]
-    experiments: str
+__all__ = ["Paper"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +22,9 @@ class Paper:
         most_trials: more are refused.
         takes_data: whether it can have a folder of data sets.
         takes_workers: whether it can have several processes.
-        own: what can be run on somebody's own data, where a figure has a data set.
+        own: files that may be named, by their options, each a line of help; the first is somebody's own data, on which
+            figures are run that have a data set.
+        own_experiments: "module:name" of the `Experiments` that are run then.
     """
 
     help: str
@@ -46,4 +35,5 @@ class Paper:
     most_trials: int
     takes_data: bool = False
     takes_workers: bool = False
-    own: OwnData | None = None
+    own: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    own_experiments: str = ""

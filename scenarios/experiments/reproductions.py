@@ -151,7 +151,7 @@ def check_options(
     refuse(seed < 0, "--seed", seed, "an integer >= 0")
     refuse(data and not Path(data).is_dir(), "data", data, "a folder of data sets")
     refuse(workers < 0, "--workers", workers, "at least 1, or 0 for one each core")
-    first, *others = ("",) if paper.own is None else paper.own.options
+    first, *others = paper.own or ("",)
     for name in others:
         refuse(name in own and first not in own, f"--{first}", "left out", f"given beside --{name}")
     for name, path in own.items():
@@ -193,7 +193,7 @@ def reproduce(
         seed: of everything drawn; the same seed gives the same files.
         data: the folder of data sets; empty where there is none.
         workers: processes; 0 for one each core. The result does not depend on it.
-        own: somebody's own files, by the names of `OwnData.options`, on which it is run in place of the paper's data.
+        own: somebody's own files, by the names of `Paper.own`, on which it is run in place of the paper's data.
         pictures: draw them, where matplotlib is installed.
         on_progress: told of each part as it begins.
 
@@ -233,7 +233,7 @@ def reproduce(
 
 
 def _experiments_of(paper: Paper, *, is_own: bool) -> Experiments[Any]:
-    target = paper.own.experiments if is_own and paper.own is not None else paper.experiments
+    target = paper.own_experiments if is_own else paper.experiments
     return load(target, Experiments, field="experiments", name=target)
 
 

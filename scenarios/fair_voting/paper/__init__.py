@@ -5,7 +5,7 @@ Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F6
 
 from typing import Final
 
-from ...experiments.paper import OwnData, Paper
+from ...experiments.paper import Paper
 
 __all__ = ["PAPER"]
 
@@ -22,8 +22,8 @@ PAPER: Final = Paper(
     least_trials=10,
     most_trials=20_000,
     takes_data=True,
-    own=OwnData(
-        options={"rankings": "Run what is of published profiles on this one: a CSV of voter, group and ranking."},
-        experiments=f"{__name__}.declaration:ON_OWN_DATA",
-    ),
+    own={
+        "rankings": "Run what is of published profiles on this one: a CSV of voter, group and ranking.",
+    },
+    own_experiments=f"{__name__}.declaration:ON_OWN_DATA",
 )

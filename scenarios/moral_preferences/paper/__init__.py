@@ -5,7 +5,7 @@ Source: Wang et al. (2019), Section 5; readings M1 to M14.
 
 from typing import Final
 
-from ...experiments.paper import OwnData, Paper
+from ...experiments.paper import Paper
 
 __all__ = ["PAPER"]
 
@@ -22,10 +22,8 @@ PAPER: Final = Paper(
     least_trials=10,
     most_trials=100_000,
     takes_workers=True,
-    own=OwnData(
-        options={
-            "responses": "Run Figures 8, 9 and 10(b) on this survey instead: the Moral Machine's format, or choices."
-        },
-        experiments=f"{__name__}.declaration:ON_OWN_DATA",
-    ),
+    own={
+        "responses": "Run Figures 8, 9 and 10(b) on this survey instead: the Moral Machine's format, or choices.",
+    },
+    own_experiments=f"{__name__}.declaration:ON_OWN_DATA",
 )

@@ -35,6 +35,8 @@ __all__ = [
     "covariance_of_dilemmas",
     "draw_society",
     "make_survey",
+    "own_setting",
+    "right_choices",
     "seed_of",
 ]
 
@@ -95,7 +97,7 @@ def draw_society(setting: Setting, *, num_voters: int, seed: int, start: int, st
     """Return the voters of the repetitions from `start` up to `stop`."""
     repetitions = [start] if setting.is_fixed else range(start, stop)
     if setting.kind == OWN:
-        return draw_own_society(
+        return _draw_own_society(
             setting, num_voters=num_voters, seeds=[seed_of(seed, each, is_fixed=False) for each in repetitions]
         )
     surveys = [
@@ -118,9 +120,9 @@ def draw_society(setting: Setting, *, num_voters: int, seed: int, start: int, st
     )
 
 
-def draw_own_society(setting: Setting, *, num_voters: int, seeds: Sequence[int]) -> Society:
+def _draw_own_society(setting: Setting, *, num_voters: int, seeds: Sequence[int]) -> Society:
     """Return voters of a file, drawn anew for each repetition, and what those chose who were not drawn (M1)."""
-    chosen, rejected = read_own_records(setting.file, setting.records)
+    chosen, rejected = _read_own_records(setting.file, setting.records)
     number, nobody = len(chosen), np.zeros((len(seeds), num_voters, setting.features))
     orders = [
         np.argsort(draw_uniforms(_GENERATOR, seed, "voters", start=0, stop=1, slots=number)[0], kind="stable")
@@ -158,7 +160,7 @@ def own_setting(path: str) -> tuple[Setting, int]:
 
 
 @functools.lru_cache(maxsize=1)
-def read_own_records(path: str, num_records: int) -> tuple[FloatArray, FloatArray]:
+def _read_own_records(path: str, num_records: int) -> tuple[FloatArray, FloatArray]:
     """Return the first records of the voters of a file who have so many: chosen and rejected, shape (voters, n, d)."""
     records, _ = _records_in(path)
     starts = records.offsets[:-1][records.num_records >= num_records]

@@ -5,7 +5,7 @@ Source: Li et al. (2018), Sections 6 and 7; readings T1 to T9.
 
 from typing import Final
 
-from ...experiments.paper import OwnData, Paper
+from ...experiments.paper import Paper
 
 __all__ = ["PAPER"]
 
@@ -22,11 +22,9 @@ PAPER: Final = Paper(
     least_trials=10,
     most_trials=100_000,
     takes_data=True,
-    own=OwnData(
-        options={
-            "answers": "Run Table 3 and Figures 2 and 4 on this crowd instead: a CSV of task, worker and label.",
-            "truth": "What is true of it: a CSV of task and truth.",
-        },
-        experiments=f"{__name__}.declaration:ON_OWN_DATA",
-    ),
+    own={
+        "answers": "Run Table 3 and Figures 2 and 4 on this crowd instead: a CSV of task, worker and label.",
+        "truth": "What is true of it: a CSV of task and truth.",
+    },
+    own_experiments=f"{__name__}.declaration:ON_OWN_DATA",
 )
