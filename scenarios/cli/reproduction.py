@@ -57,6 +57,8 @@ def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
     if paper.takes_data:
         words = "The folder of data sets (default: the variable PSEPHOS_DATA)."
         yield click.option("--data", metavar="FOLDER", help=words)
+    for name, words in paper.own.items():
+        yield click.option(f"--{name}", metavar="FILE", help=words)
     if paper.takes_workers:
         yield click.option("--workers", type=int, default=0, help="How many processes (default: one for each core).")
     yield out_option
@@ -73,10 +75,13 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
 
     if paper.takes_data and options["data"] is None:
         options["data"] = os.environ.get(DATA_VARIABLE, "")
+    if given := {name: path for name in paper.own if (path := options.pop(name)) is not None}:
+        options["own"] = given
     reproductions.check_options(paper, **{key: value for key, value in options.items() if key != "pictures"})
     folder = make_folder(out, f"reproduce-{name}")
-    with reporting(folder, wanted=with_report, command=given_command()), steps(make_console(stderr=True)) as tell:
+    with steps(make_console(stderr=True)) as tell:
         found = reproductions.reproduce(paper, folder, **options, on_progress=tell)
     console = make_console()
-    reproductions.show_reproduction(console, paper, found)
+    with reporting(folder, wanted=with_report, command=given_command()):
+        reproductions.show_reproduction(console, paper, found)
     tell_folder(console, folder)

@@ -18,6 +18,7 @@ from ..verdicts import Judgement
 
 __all__ = [
     "AUDIT",
+    "ON_OWN_DATA",
     "ON_PAPER",
     "ON_STAND_IN",
     "READINGS",
@@ -38,6 +39,9 @@ READINGS: Final = "docs/readings.md"
 ON_PAPER: Final = "What the paper says"
 ON_STAND_IN: Final = "On a stand-in"
 """The heading of claims that were judged on data of our own making, which count neither way."""
+
+ON_OWN_DATA: Final = "On your data"
+"""The heading of claims that were judged on somebody's own data, which count neither way either."""
 
 _ROUNDING: Final = 1e-6  # laws are written in floats
 
@@ -69,14 +73,23 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     on_stand_in: bool = False
 
 
-def by_heading(on_paper: Iterable[Finding], own: Iterable[Finding]) -> dict[str, tuple[Finding, ...]]:
-    """Return what was found of a paper's claims, and beside them, by headings; those on a stand-in have their own."""
+def by_heading(
+    on_paper: Iterable[Finding], own: Iterable[Finding], *, is_own_data: bool = False
+) -> dict[str, tuple[Finding, ...]]:
+    """Return what was found of a paper's claims, and beside them, by headings.
+
+    Those on a stand-in have their own, and so have all of a paper's claims where they were judged on own data.
+    """
     given = tuple(on_paper)
-    told = {
-        ON_PAPER: tuple(finding for finding in given if not finding.on_stand_in),
-        ON_STAND_IN: tuple(finding for finding in given if finding.on_stand_in),
-        "What we add": tuple(own),
-    }
+    told = (
+        {ON_OWN_DATA: given}
+        if is_own_data
+        else {
+            ON_PAPER: tuple(finding for finding in given if not finding.on_stand_in),
+            ON_STAND_IN: tuple(finding for finding in given if finding.on_stand_in),
+        }
+    )
+    told["What we add"] = tuple(own)
     return {heading: findings for heading, findings in told.items() if findings}
 
 

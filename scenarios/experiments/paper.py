@@ -4,6 +4,7 @@ The rule that holds here: nothing heavy is imported, since the command line's he
 """
 
 import dataclasses
+from collections.abc import Mapping
 
 __all__ = ["Paper"]
 
@@ -21,6 +22,9 @@ class Paper:
         most_trials: more are refused.
         takes_data: whether it can have a folder of data sets.
         takes_workers: whether it can have several processes.
+        own: files that may be named, by their options, each a line of help; the first is somebody's own data, on which
+            figures are run that have a data set.
+        own_experiments: "module:name" of the `Experiments` that are run then.
     """
 
     help: str
@@ -31,3 +35,5 @@ class Paper:
     most_trials: int
     takes_data: bool = False
     takes_workers: bool = False
+    own: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    own_experiments: str = ""

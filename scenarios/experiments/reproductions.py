@@ -3,26 +3,28 @@
 What is a paper's own, it declares: `Paper` says what may be asked, `Experiments` what is run and how it is told.
 """
 
+import contextlib
 import dataclasses
 import importlib.metadata
 import itertools
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.errors import refuse, require
+from ...protocol.errors import ConfigurationError, refuse, require
 from ..plugins import load
 from ..presentation.drawing import Picture, save_pictures
 from ..presentation.terminal import show_sheet
 from ..running.folder import RunFolder
 from ..running.progress import OnStep
 from ..tables import Table, markdown_of
-from .findings import ON_STAND_IN, Finding, by_heading
+from .findings import ON_OWN_DATA, ON_STAND_IN, Finding, by_heading
 from .findings_shown import count_in_words, findings_in_markdown, show_findings
 from .paper import Paper
 from .sheets import Row, flat
@@ -32,13 +34,20 @@ __all__ = [
     "Experiments",
     "PaperReproduction",
     "Part",
+    "as_option",
     "check_options",
+    "no_findings",
     "page_of",
     "reproduce",
     "show_reproduction",
 ]
 
 _STAND_IN: Final = "The paper's data are not there. Data of our own making stand in for them, and count neither way."
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_OWN: Final = (
+    "Claims are judged on your data here, and not on the paper's: they count neither way. Every number is of the file "
+    "as it is, without privacy: unless everybody may know the file, keep this folder as you keep it."
+)
 _FOLDER: Final = "A folder is named by --data FOLDER or PSEPHOS_DATA, and has a folder for each data set."
 
 
@@ -54,13 +63,14 @@ class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
     seed: int  # of everything drawn
     versions: Mapping[str, str]  # of what computed it
     missing: Mapping[str, str] = {}  # what could not be made without its data set, and why; empty where all is there
+    own: str = ""  # the name of somebody's own file, where all of it is of that one
     paper_findings: tuple[Finding, ...] = ()  # what the paper says, and whether it holds
     own_findings: tuple[Finding, ...] = ()  # what we add to it
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:
         """All findings, by their heading."""
-        return by_heading(self.paper_findings, self.own_findings)
+        return by_heading(self.paper_findings, self.own_findings, is_own_data=bool(self.own))
 
     @property
     def tables(self) -> dict[str, tuple[Row, ...]]:
@@ -88,6 +98,8 @@ class Asked(NamedTuple):
     """Processes; 0 for one each core. The result does not depend on it."""
     tell: Callable[[str], None]
     """Is told what begins, where a part has parts itself."""
+    own: Mapping[str, str] = _NOTHING
+    """Somebody's own files, by the names of their options."""
 
 
 class Part(NamedTuple):
@@ -124,13 +136,37 @@ class Experiments(Generic[_FoundT]):
     steps: int = 0
 
 
-def check_options(paper: Paper, *, trials: int, seed: int, data: str = "", workers: int = 0) -> None:
+def no_findings(found: PaperReproduction) -> Iterable[Finding]:
+    """Return what is added to a paper on somebody's own data: nothing."""
+    del found
+    return ()
+
+
+def check_options(
+    paper: Paper, *, trials: int, seed: int, data: str = "", workers: int = 0, own: Mapping[str, str] = _NOTHING
+) -> None:
     """Raise ConfigurationError unless a paper can be run again with these options of `reproduce`."""
     allowed = f"from {paper.least_trials} to {paper.most_trials:,}"
     require(paper.least_trials <= trials <= paper.most_trials, "--trials", trials, allowed)
     refuse(seed < 0, "--seed", seed, "an integer >= 0")
     refuse(data and not Path(data).is_dir(), "data", data, "a folder of data sets")
     refuse(workers < 0, "--workers", workers, "at least 1, or 0 for one each core")
+    first, *others = paper.own or ("",)
+    for name in others:
+        refuse(name in own and first not in own, f"--{first}", "left out", f"given beside --{name}")
+    for name, path in own.items():
+        require(Path(path).is_file(), f"--{name}", path, "a file that is there")
+
+
+@contextlib.contextmanager
+def as_option(option: str, field: str) -> Generator[None]:
+    """Let errors name an option where a scenario would name a field, or a part of it."""
+    try:
+        yield
+    except ConfigurationError as error:
+        if error.field.partition(".")[0] != field:
+            raise
+        raise ConfigurationError(field=option, value=error.value, allowed=error.allowed) from None
 
 
 def reproduce(
@@ -141,6 +177,7 @@ def reproduce(
     seed: int = 1,
     data: str = "",
     workers: int = 0,
+    own: Mapping[str, str] = _NOTHING,
     pictures: bool = True,
     on_progress: OnStep = lambda _said, _done, _total: None,
 ) -> Any:
@@ -156,6 +193,7 @@ def reproduce(
         seed: of everything drawn; the same seed gives the same files.
         data: the folder of data sets; empty where there is none.
         workers: processes; 0 for one each core. The result does not depend on it.
+        own: somebody's own files, by the names of `Paper.own`, on which it is run in place of the paper's data.
         pictures: draw them, where matplotlib is installed.
         on_progress: told of each part as it begins.
 
@@ -166,8 +204,8 @@ def reproduce(
         ConfigurationError: an option is not what it should be, or a data set is not; nothing has been written.
     """
     trials = paper.trials if trials is None else trials
-    check_options(paper, trials=trials, seed=seed, data=data, workers=workers)
-    experiments = _experiments_of(paper)
+    check_options(paper, trials=trials, seed=seed, data=data, workers=workers, own=own)
+    experiments = _experiments_of(paper, is_own=bool(own))
     total, begun = experiments.steps, itertools.count()
 
     def tell(said: str) -> None:
@@ -175,14 +213,15 @@ def reproduce(
 
     tables: dict[str, list[Row]] = {name: [] for name in _tables_of(experiments.found)}
     missing: dict[str, str] = {}
-    for part in experiments.parts(Asked(trials, seed, data, workers, tell)):
+    for part in experiments.parts(Asked(trials, seed, data, workers, tell, own)):
         if part.told:
             tell(part.told)
         missing |= part.missing
         for name, rows in part.rows.items():
             tables[name] += rows
     made: dict[str, Any] = {name: tuple(rows) for name, rows in tables.items()}
-    found = experiments.found(trials=trials, seed=seed, versions=_versions(), missing=missing, **made)
+    file = Path(next(iter(own.values()), "")).name
+    found = experiments.found(trials=trials, seed=seed, versions=_versions(), missing=missing, own=file, **made)
     found = msgspec.structs.replace(
         found, paper_findings=tuple(experiments.on_paper(found)), own_findings=tuple(experiments.additions(found))
     )
@@ -193,8 +232,9 @@ def reproduce(
     return found
 
 
-def _experiments_of(paper: Paper) -> Experiments[Any]:
-    return load(paper.experiments, Experiments, field="experiments", name=paper.experiments)
+def _experiments_of(paper: Paper, *, is_own: bool) -> Experiments[Any]:
+    target = paper.own_experiments if is_own else paper.experiments
+    return load(target, Experiments, field="experiments", name=target)
 
 
 def _versions() -> dict[str, str]:
@@ -206,13 +246,14 @@ def _write(folder: RunFolder, found: PaperReproduction, *, page: str) -> None:
     tables = {name: flat(rows) for name, rows in found.tables.items() if rows}
     for name, rows in tables.items():
         folder.write_table(f"{name}.csv", rows)
-    folder.write_json("reproduction.json", {**{name: getattr(found, name) for name in found.kept}, "tables": tables})
+    kept = (*found.kept, "own") if found.own else found.kept
+    folder.write_json("reproduction.json", {**{name: getattr(found, name) for name in kept}, "tables": tables})
     folder.write_text("summary.md", page)
 
 
 def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, prefix: str = "") -> str:
     """Return the page of a reproduction: what holds and what does not, pictures by a prefix, and all tables."""
-    experiments = _experiments_of(paper)
+    experiments = _experiments_of(paper, is_own=bool(found.own))
     parts = [f"# {experiments.title}", experiments.introduction.format(run=found), *experiments.remarks]
     parts += _lacks(experiments, found)
     for heading, findings in found.findings.items():
@@ -222,25 +263,27 @@ def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, pr
         parts.append("## Pictures")
         parts += [f"![{words}]({prefix}{name}.png)\n\n{words}" for name, words in captions.items()]
     parts.append("## Tables")
-    parts += [markdown_of(sheet) for sheet in experiments.sheets(found)]
+    parts += [markdown_of(sheet) for sheet in experiments.sheets(found) if sheet.rows]
     return "\n\n".join(parts) + "\n"
 
 
 def _remark_on(heading: str) -> list[str]:
-    return [_STAND_IN] if heading == ON_STAND_IN else []
+    return [{ON_STAND_IN: _STAND_IN, ON_OWN_DATA: _OWN}[heading]] if heading in {ON_STAND_IN, ON_OWN_DATA} else []
 
 
 def show_reproduction(console: Console, paper: Paper, found: PaperReproduction) -> None:
     """Print all tables, what holds and what does not, and what is missing."""
-    experiments = _experiments_of(paper)
+    experiments = _experiments_of(paper, is_own=bool(found.own))
     for sheet in experiments.sheets(found):
-        show_sheet(console, sheet)
+        if sheet.rows:
+            show_sheet(console, sheet)
     for heading, findings in found.findings.items():
         show_findings(console, heading, findings)
     console.print()
     cells = experiments.cells.format(run=found)
     notes = (f"{cells}, seed {found.seed}; ± is one standard error", *experiments.remarks)
-    for style, lines in (("yellow", _lacks(experiments, found)), ("dim", notes)):
+    warned = [*_lacks(experiments, found), *_remark_on(ON_OWN_DATA if found.own else "")]
+    for style, lines in (("yellow", warned), ("dim", notes)):
         for line in lines:
             console.print(Text(line, style=style))
 

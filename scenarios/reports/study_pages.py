@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.errors import require
-from ..experiments.findings import ON_PAPER, Finding, by_heading
+from ..experiments.findings import ON_OWN_DATA, ON_PAPER, Finding, by_heading
 from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.rows import table_of_rows
 from ..presentation.terminal import title_of
@@ -43,6 +43,7 @@ class _Reproduction(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str] = {}
     paper_findings: list[Finding] = []
     own_findings: list[Finding] = []
+    own: str = ""
     tables: dict[str, list[dict[str, Any]]] = {}
 
 
@@ -216,8 +217,8 @@ def _of_reproduction(folder: Path) -> Page:
     title, _, rest = summary.partition("\n")
     introduction = [part.strip() for part in rest.partition("\n## ")[0].split("\n\n") if part.strip()]
     captions = {name: " ".join(words.split()) for words, name in _PICTURE.findall(summary)}
-    told = by_heading(found.paper_findings, found.own_findings)
-    claims = told.get(ON_PAPER, ())
+    told = by_heading(found.paper_findings, found.own_findings, is_own_data=bool(found.own))
+    claims = told.get(ON_OWN_DATA if found.own else ON_PAPER, ())
     holds = sum(finding.judgement is Judgement.HOLDS for finding in claims)
     found_pictures = pictures_in(folder)
     pictures = [block for name, words in captions.items() for block in drawn(found_pictures, name, words)]
@@ -242,7 +243,7 @@ def _of_reproduction(folder: Path) -> Page:
             f"seed {found.seed}",
             *(f"{name} {each}" for name, each in found.versions.items()),
         ],
-        verdict=[f"{holds:,} of {some(len(claims), 'claim')} of the paper hold."],
+        verdict=[f"{holds:,} of {some(len(claims), 'claim')} of the paper hold{' on this data' * bool(found.own)}."],
         sections=[section for section in sections if section.blocks],
     )
 

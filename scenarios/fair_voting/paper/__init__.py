@@ -22,4 +22,8 @@ PAPER: Final = Paper(
     least_trials=10,
     most_trials=20_000,
     takes_data=True,
+    own={
+        "rankings": "Run what is of published profiles on this one: a CSV of voter, group and ranking.",
+    },
+    own_experiments=f"{__name__}.declaration:ON_OWN_DATA",
 )

@@ -23,7 +23,7 @@ from .rows import EqualLossRow, ObjectiveRow, RealRow, Reproduction, pairs_of
 from .settings import FITTED, READ, SETTINGS, Setting
 from .tables import MECHANISM_NAMES
 
-__all__ = ["own_findings"]
+__all__ = ["findings_on_profiles", "own_findings"]
 
 _SMALL = SIZES[0]
 _NEAR = 0.1
@@ -49,7 +49,7 @@ def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
     yield _order(reproduction)
     yield _trust(reproduction)
     if reproduction.real:
-        yield from _real(reproduction)
+        yield from findings_on_profiles(reproduction)
 
 
 def _societies(reproduction: Reproduction) -> Finding:
@@ -282,7 +282,8 @@ def _trust(reproduction: Reproduction) -> Finding:
     )
 
 
-def _real(reproduction: Reproduction) -> Iterator[Finding]:
+def findings_on_profiles(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what holds on profiles that are no electorate of Table 1."""
     rules = {
         name: {row.rule: row for row in where(reproduction.real_sets, name=name)}
         for name in dict.fromkeys(row.name for row in reproduction.real)

@@ -1,21 +1,22 @@
 """What of the paper on fair and private voting is run again, and how it is told."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from ...experiments.reproductions import Experiments
-from .additions import own_findings
+from ...experiments.reproductions import Experiments, no_findings
+from .additions import findings_on_profiles, own_findings
 from .cells import DELTA, GAMMA
 from .claims import findings_on_paper
 from .pictures import pictures_of
 from .published import SIZES
 from .real_sets import REAL_SETS
-from .reproduction import parts
+from .reproduction import parts, parts_on_own_data
 from .rows import Reproduction
 from .settings import FITTED, READ, SETTINGS
-from .tables import sheets_of
+from .tables import sheets_of, sheets_of_profiles
 
-__all__ = ["EXPERIMENTS"]
+__all__ = ["EXPERIMENTS", "ON_OWN_DATA"]
 
 _SOCIETIES: Final = (
     "The paper's voters are drawn from two Mallows models, whose centers and dispersions it does not give. Two "
@@ -61,4 +62,24 @@ EXPERIMENTS: Final = Experiments(
     cells="{run.trials:,} elections a cell",
     remarks=(_SOCIETIES, _READINGS),
     lacking=_lacking,
+)
+
+ON_OWN_DATA: Final = dataclasses.replace(
+    EXPERIMENTS,
+    steps=0,
+    parts=parts_on_own_data,
+    on_paper=findings_on_profiles,
+    additions=no_findings,
+    sheets=sheets_of_profiles,
+    captions={
+        "real": "This profile under the paper's objective: ΔW and W of the winners over proven ε.",
+        "trade-off": "Where the winners of three objectives are on this profile, as ε grows; stars are what there is "
+        "without privacy.",
+    },
+    title="The paper on fair and private voting rules, run again on your data",
+    introduction="`psephos reproduce fair-voting --rankings` ran on {run.own} what is run of published profiles, "
+    "{run.trials:,} elections a cell (seed {run.seed}): all elections have these voters. Table 1 is of made-up "
+    "electorates, and not here. ± is one standard error. ΔW is the difference of the groups' mean utilities of the "
+    "winner, W its mean utility to all voters; both are of the true profile.",
+    remarks=(_READINGS,),
 )

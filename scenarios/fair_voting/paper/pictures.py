@@ -70,7 +70,7 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
             ("real", left, trials, (4.4 * number, 7.4), (2, number), _real),
             ("trade-off", traded, trials, (4.4 * number, 5.0), (1, number), _trade_off),
         )
-        if number or name not in {"real", "trade-off"}
+        if (name in {"real", "trade-off"} and number) or (name not in {"real", "trade-off"} and not reproduction.own)
     }
 
 

@@ -5,13 +5,18 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import msgspec
+import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.fair_voting import FairVoting, Rankings
 from ...datasets import load_data_set
+from ...experiments.reproductions import as_option
+from ...plugins import ARRAY
+from ...running.config import Scenario
+from ...running.resolution import resolve
 from ..profiles import Profiles, fixed_profile
 
-__all__ = ["REAL_SETS", "LoadedSet", "RealSet", "load_real_sets"]
+__all__ = ["REAL_SETS", "LoadedSet", "RealSet", "load_own_set", "load_real_sets"]
 
 
 class RealSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,3 +89,27 @@ def load_real_sets(folder: str) -> tuple[list[LoadedSet], dict[str, str]]:
             )
         )
     return found, missing
+
+
+def load_own_set(path: str) -> LoadedSet:
+    """Return somebody's own profile, with the limit of ΔW in the middle between the alternatives' own.
+
+    Raises:
+        ConfigurationError: the file cannot be read or is not what it should be.
+    """
+    name = Path(path).name
+    with as_option("--rankings", "voters"):
+        resolved = resolve(
+            Scenario(name="own", protocol=FairVoting.name, parties=path, parameters={"epsilon": 1.0}, transport=ARRAY)
+        )
+    protocol = resolved.protocol
+    assert isinstance(protocol, FairVoting)  # noqa: S101  what the scenario says
+    parameters = protocol.parameters
+    members, positions = protocol.members_of(resolved.inputs)
+    profiles = fixed_profile(positions, members, len(parameters.groups))
+    kinds = f"{len(resolved.names):,} voters of {len(parameters.groups)} groups rank {len(parameters.alternatives)}"
+    limit = float(np.median(profiles.disparities))
+    own = RealSet(name=name, title=f"{name}: {kinds} alternatives", options={}, max_disparity=limit)
+    return LoadedSet(
+        real_set=own, profiles=profiles, alternatives=tuple(parameters.alternatives), groups=tuple(parameters.groups)
+    )

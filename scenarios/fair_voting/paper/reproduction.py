@@ -30,7 +30,7 @@ from . import PAPER
 from .cells import DELTA, OBJECTIVES, Cells, Electorate, Measured, proven_of, rule_winners, samples_for, with_objective
 from .local_table import find_crossings, variances
 from .published import EPSILONS, MECHANISMS, RUNS, SIZES, TABLE_1, PrintedCell
-from .real_sets import LoadedSet, load_real_sets
+from .real_sets import LoadedSet, load_own_set, load_real_sets
 from .rows import (
     EqualLossRow,
     NoiseRow,
@@ -44,7 +44,7 @@ from .rows import (
 from .settings import FITTED, SETTINGS, Setting
 from .societies_fit import find_societies
 
-__all__ = ["parts", "table_1"]
+__all__ = ["parts", "parts_on_own_data", "table_1"]
 
 _READINGS: Final = ("group", "subsample")
 _SCALES: Final = ("unbiased", "printed")
@@ -104,8 +104,19 @@ def parts(asked: Asked) -> Iterator[Part]:
     }
     yield Part("what Algorithm 2 proves, and which societies give Table 1", rows)
     for loaded in real_sets:
-        name = loaded.real_set.name
-        yield Part(f"fairness, welfare and proven loss: {name}", {"real": _real(loaded, trials=trials, seed=seed)})
+        yield _on_profile(loaded, asked)
+
+
+def parts_on_own_data(asked: Asked) -> Iterator[Part]:
+    """Run what is of published profiles on somebody's own."""
+    loaded = load_own_set(asked.own["rankings"])
+    yield Part(rows={"real_sets": _real_set(loaded)})
+    yield _on_profile(loaded, asked)
+
+
+def _on_profile(loaded: LoadedSet, asked: Asked) -> Part:
+    told = f"fairness, welfare and proven loss: {loaded.real_set.name}"
+    return Part(told, {"real": _real(loaded, trials=asked.trials, seed=asked.seed)})
 
 
 def table_1(setting: Setting, *, trials: int, seed: int = 1) -> tuple[TableRow, ...]:

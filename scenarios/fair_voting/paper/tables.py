@@ -13,7 +13,7 @@ from .published import EPSILONS, SIZES
 from .rows import EqualLossRow, RealRow, Reproduction, TableRow
 from .settings import SETTINGS
 
-__all__ = ["MECHANISM_NAMES", "sheets_of"]
+__all__ = ["MECHANISM_NAMES", "sheets_of", "sheets_of_profiles"]
 
 MECHANISM_NAMES: Final = {
     "none": "without privacy",
@@ -112,6 +112,11 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
                 words=_WORDS,
             )
     yield from _local(reproduction)
+    yield from sheets_of_profiles(reproduction)
+
+
+def sheets_of_profiles(reproduction: Reproduction) -> Iterator[Table]:
+    """Yield the tables of profiles that are no electorate of Table 1."""
     for name in dict.fromkeys(row.name for row in reproduction.real_sets):
         yield from _real(reproduction, name)
 

@@ -34,12 +34,16 @@ from .effects import ORDERS
 from .methods import ALGORITHMS, METHODS
 from .published import BASELINES, DIMENSIONS, HIGH_RATIO, RATIO
 from .rows import CurvePoint, Reproduction
-from .societies import MACHINE_LIKE, SYNTHETIC, Setting, draw_society
+from .societies import MACHINE_LIKE, OWN, SYNTHETIC, Setting, draw_society
 from .trials import Cell, measure
 
-__all__ = ["findings_on_moral_preferences", "findings_on_paper", "share"]
+__all__ = ["findings_on_moral_preferences", "findings_on_own_data", "findings_on_paper", "share"]
 
-_KINDS = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "the stand-in for the Moral Machine's voters"}
+_KINDS = {
+    SYNTHETIC: "Section 5.1's voters",
+    MACHINE_LIKE: "the stand-in for the Moral Machine's voters",
+    OWN: "your data",
+}
 _CLOSE = 0.01
 _NAMED_BOUNDS = (2.0, 3.0)
 _MACHINE_FIGURE = 9
@@ -79,6 +83,13 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     yield from _baselines(reproduction)
     yield from _ratios(reproduction)
     yield from in_sentences(findings_on_moral_preferences(), "M6")
+
+
+def findings_on_own_data(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper says of the Moral Machine's voters, and whether it holds on somebody's own data."""
+    yield from _groups(reproduction)
+    yield from _machine(reproduction)
+    yield from _ratios(reproduction)
 
 
 def share(measurement: Measurement) -> str:
@@ -148,6 +159,11 @@ def _dimension(reproduction: Reproduction) -> Iterator[Finding]:
         yield _of_effect(reproduction, 5, panel, "fewer features", claim, source)
 
 
+def _on_machine(reproduction: Reproduction) -> str:
+    """Return what the figures of the Moral Machine are of here."""
+    return f"on {_KINDS[OWN]}" if reproduction.own else f"on {_KINDS[MACHINE_LIKE]} (reading M13)"
+
+
 def _groups(reproduction: Reproduction) -> Iterator[Finding]:
     what = {
         (6, "a"): ("falls as more voters are conservative (f_C)", "less conservative"),
@@ -157,11 +173,13 @@ def _groups(reproduction: Reproduction) -> Iterator[Finding]:
         (9, "b"): ("grows with ε_M", "epsilon_moderate"),
     }
     for (figure, panel), (claim, varied) in what.items():
-        is_machine = figure == _MACHINE_FIGURE
-        place = f", on {_KINDS[MACHINE_LIKE]} (reading M13)" if is_machine else ""
-        said = f"Algorithm 3 with personalized ε: the accuracy {claim}."
-        source = f"Figure {figure}({panel}){place}"
-        yield _of_effect(reproduction, figure, panel, varied, said, source, on_stand_in=is_machine)
+        if not reproduction.own or figure == _MACHINE_FIGURE:
+            is_machine = figure == _MACHINE_FIGURE
+            said = f"Algorithm 3 with personalized ε: the accuracy {claim}."
+            source = f"Figure {figure}({panel}){f', {_on_machine(reproduction)}' * is_machine}"
+            yield _of_effect(reproduction, figure, panel, varied, said, source, on_stand_in=is_machine)
+    if reproduction.own:
+        return
     for panel in "bc":
         said = "Algorithm 3 with personalized ε: more voters lead to a better accuracy."
         yield _of_effect(reproduction, 6, panel, "voters", said, f"Figure 6({panel})")
@@ -207,7 +225,7 @@ def _best(ahead: Sequence[Measurement], trials: int) -> Judgement:
 
 def _machine(reproduction: Reproduction) -> Iterator[Finding]:
     for panel, method in zip("abc", ALGORITHMS, strict=True):
-        source = f"Figure 8({panel}), on {_KINDS[MACHINE_LIKE]} (reading M13)"
+        source = f"Figure 8({panel}), {_on_machine(reproduction)}"
         for what, claim in (("epsilon", "a larger ε gives"), ("voters", "more voters give")):
             said = f"{METHODS[method].title}: {claim} a better accuracy."
             yield _of_effect(reproduction, 8, panel, what, said, source, on_stand_in=True)
@@ -215,13 +233,13 @@ def _machine(reproduction: Reproduction) -> Iterator[Finding]:
         ("algorithm-1", "algorithm-3", "Algorithm 1 outperforms Algorithm 3."),
         ("algorithm-3", "algorithm-2", "Algorithm 2 has a lower accuracy than Algorithm 3 in all cases."),
     ):
-        source = f"Figure 8(d), on {_KINDS[MACHINE_LIKE]} (reading M13)"
+        source = f"Figure 8(d), {_on_machine(reproduction)}"
         yield _of_effect(reproduction, 8, "d", f"{better} against {worse}", claim, source, on_stand_in=True)
 
 
 def _baselines(reproduction: Reproduction) -> Iterator[Finding]:
     for row in reproduction.baselines:
-        if row.published is None:
+        if row.published is None or row.voter is None:
             continue
         alike = where(reproduction.baselines, setting=row.setting, voters=row.voters, records=row.records)
         wide = max(alike, key=lambda other: other.bound)
@@ -234,7 +252,7 @@ def _baselines(reproduction: Reproduction) -> Iterator[Finding]:
             judgement=_of_baseline([other.society for other in alike], row.published, reproduction.trials),
             numbers=f"The mean of all voters' fits has {words}: the method that the paper quotes has no bound B, and "
             f"the accuracy depends on it. Single voters' fits, each against the voter's own preferences, have "
-            f"{share(row.voter)} with B = {row.bound:g}, and {share(wide.voter)} with B = {wide.bound:g}.",
+            f"{share(row.voter)} with B = {row.bound:g}, and {share(wide.voter or row.voter)} with B = {wide.bound:g}.",
             on_stand_in=row.setting == MACHINE_LIKE,
         )
 
@@ -247,7 +265,8 @@ def _of_baseline(by_bound: Sequence[Measurement], published: float, trials: int)
 
 
 def _ratios(reproduction: Reproduction) -> Iterator[Finding]:
-    for panel, setting in (("a", SYNTHETIC), ("b", MACHINE_LIKE)):
+    panels = [("b", OWN)] if reproduction.own else [("a", SYNTHETIC), ("b", MACHINE_LIKE)]
+    for panel, setting in panels:
         for method in ("algorithm-1", "algorithm-3"):
             found = sorted(reproduction.of_figure(10, panel, method=method), key=_place)
             (low, much), (high, most) = RATIO, HIGH_RATIO

@@ -1,17 +1,18 @@
 """What of the moral preferences paper is run again, and how it is told."""
 
+import dataclasses
 from typing import Final
 
-from ...experiments.reproductions import Experiments
+from ...experiments.reproductions import Experiments, no_findings
 from .additions import own_findings
-from .claims import findings_on_paper
+from .claims import findings_on_own_data, findings_on_paper
 from .pictures import pictures_of
 from .plan import PAPER as SIZES
-from .reproduction import parts
+from .reproduction import parts, parts_on_own_data
 from .rows import Reproduction
 from .tables import sheets_of
 
-__all__ = ["EXPERIMENTS"]
+__all__ = ["EXPERIMENTS", "ON_OWN_DATA"]
 
 _STAND_INS: Final = (
     "Figures 8, 9 and 10(b) are of a stand-in (reading M13): made-up voters who answer dilemmas like the Moral "
@@ -59,4 +60,24 @@ EXPERIMENTS: Final = Experiments(
     "1 − angle/π for Section 5.1's voters, exactly, and counted on held-out dilemmas for the others.",
     cells="{run.trials:,} repetitions of each cell, or more",
     remarks=(_STAND_INS, _READINGS),
+)
+
+ON_OWN_DATA: Final = dataclasses.replace(
+    EXPERIMENTS,
+    steps=0,
+    parts=parts_on_own_data,
+    on_paper=findings_on_own_data,
+    additions=no_findings,
+    captions={
+        "figure-8": "Figure 8 again, on this file.",
+        "figure-9": "Figure 9 again, on this file; broken lines have the weighted mean.",
+        "figure-10": "Figure 10(b) again, on this file.",
+    },
+    title="The moral preferences paper, run again on your data",
+    introduction="`psephos reproduce moral-preferences --responses` ran Figures 8, 9 and 10(b) on {run.own}, "
+    "{run.trials:,} repetitions of each point (seed {run.seed}). Each repetition draws voters of the file and noise. "
+    "Nobody's true preferences are known: accuracy is the share of the choices of voters who were not drawn that the "
+    "released preferences make as these did (reading M1). ± is one standard error over repetitions, all of which draw "
+    "from the one file.",
+    remarks=(_READINGS,),
 )

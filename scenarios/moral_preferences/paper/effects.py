@@ -35,30 +35,30 @@ def effects_of(places: Sequence[Place], found: _Found) -> Iterator[EffectRow]:
 
     for figure in (1, 2, 3):
         members = of(figure)
-        yield _rise(found, figure, "", members)
+        yield from _rise(found, figure, "", members)
         for what in ("voters", "records"):
-            yield _effect(found, figure, "", what, _pairs(members, _FIELDS[what]))
+            yield from _effect(found, figure, "", what, _pairs(members, _FIELDS[what]))
     for first, second in ORDERS:
-        yield _effect(found, 4, "", f"{first} against {second}", _by_method(of(4), first, second))
-        yield _effect(found, 8, "d", f"{first} against {second}", _by_method(of(8, "d"), first, second))
+        yield from _effect(found, 4, "", f"{first} against {second}", _by_method(of(4), first, second))
+        yield from _effect(found, 8, "d", f"{first} against {second}", _by_method(of(8, "d"), first, second))
     for panel in "ab":
         pairs = [(few, many) for many, few in _pairs(of(5, panel), _FIELDS["features"])]
-        yield _effect(found, 5, panel, "fewer features", pairs)
+        yield from _effect(found, 5, panel, "fewer features", pairs)
     for figure, panel in ((6, "a"), (6, "b"), (6, "c"), (9, "a"), (9, "b")):
         members = of(figure, panel, "algorithm-3")
-        yield _rise(found, figure, panel, members, falls=(figure, panel) == (6, "a"))
-        yield _effect(found, figure, panel, "voters", _pairs(members, _FIELDS["voters"]))
+        yield from _rise(found, figure, panel, members, falls=(figure, panel) == (6, "a"))
+        yield from _effect(found, figure, panel, "voters", _pairs(members, _FIELDS["voters"]))
     higher = [
         (one, other)
         for one in of(6, "b", "algorithm-3")
         for other in of(6, "c", "algorithm-3")
         if (one.at, one.cell.voters) == (other.at, other.cell.voters)
     ]
-    yield _effect(found, 6, "", "(b) against (c)", higher)
+    yield from _effect(found, 6, "", "(b) against (c)", higher)
     for panel, method in zip("abc", ALGORITHMS, strict=True):
         members = of(8, panel, method)
-        yield _rise(found, 8, panel, members)
-        yield _effect(found, 8, panel, "voters", _pairs(members, _FIELDS["voters"]))
+        yield from _rise(found, 8, panel, members)
+        yield from _effect(found, 8, panel, "voters", _pairs(members, _FIELDS["voters"]))
 
 
 _FIELDS: Final[Mapping[str, Callable[[Place], float]]] = {
@@ -87,23 +87,30 @@ def _by_method(places: Sequence[Place], first: str, second: str) -> list[tuple[P
     return [(place, others[place.cell.voters, place.at]) for place in places if place.cell.method == first]
 
 
-def _rise(found: _Found, figure: int, panel: str, places: Sequence[Place], *, falls: bool = False) -> EffectRow:
-    """Return what the whole axis changes on average over the curves; its pairs are the single steps."""
+def _rise(
+    found: _Found, figure: int, panel: str, places: Sequence[Place], *, falls: bool = False
+) -> Iterator[EffectRow]:
+    """Yield what the whole axis changes on average over the curves; its pairs are the single steps."""
     curves: dict[tuple[object, ...], list[Place]] = {}
     for place in places:
         curves.setdefault(tuple(each(place) for each in _FIELDS.values()), []).append(place)
     ordered = [sorted(each, key=lambda place: -place.at if falls else place.at) for each in curves.values()]
     ends = [(each[-1], each[0]) for each in ordered]
     steps = [(later, earlier) for each in ordered for earlier, later in itertools.pairwise(each)]
-    return _effect(found, figure, panel, f"{'less ' * falls}{places[0].varied}", steps, ends)
+    varied = places[0].varied if places else ""
+    return _effect(found, figure, panel, f"{'less ' * falls}{varied}", steps, ends)
 
 
-def _effect(found: _Found, figure: int, panel: str, what: str, pairs: _Pairs, whole: _Pairs | None = None) -> EffectRow:
-    """Return how far the first of two is ahead: on average over pairs, or over what is the whole of them."""
+def _effect(
+    found: _Found, figure: int, panel: str, what: str, pairs: _Pairs, whole: _Pairs | None = None
+) -> Iterator[EffectRow]:
+    """Yield how far the first of two is ahead: on average over pairs, or over what is the whole of them, if any are."""
+    if not pairs:
+        return
     each = [_difference(found, pair) for pair in pairs]
     total = each if whole is None else [_difference(found, pair) for pair in whole]
     apart = [deviation(mean_of(difference), Measurement(0.0, 0.0)) for difference in each]
-    return EffectRow(
+    yield EffectRow(
         figure=figure,
         panel=panel,
         what=what,

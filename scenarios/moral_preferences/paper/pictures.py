@@ -50,6 +50,7 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     trials = {f"figure-{row.figure}": row.trials for row in reproduction.effects}
     two, three = (10.0, 4.2), (13.0, 4.2)
     over = {number: functools.partial(_over_epsilon, number=number) for number in (1, 2, 3, 4, 5, 8)}
+    again = f"again, on {reproduction.own or 'a stand-in'}"
     high = (9.0, 1.8 + 0.3 * len(reproduction.weights))
     return {
         name: Picture(
@@ -74,19 +75,25 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
                 functools.partial(_groups, number=6),
             ),
             ("figure-7", "Figure 7 again: the bound B", two, (1, 2), _figure_7),
-            ("figure-8", "Figure 8 again, on a stand-in", (10.0, 7.6), (2, 2), over[8]),
+            ("figure-8", f"Figure 8 {again}", (10.0, 7.6), (2, 2), over[8]),
             (
                 "figure-9",
-                "Figure 9 again, on a stand-in",
+                f"Figure 9 {again}",
                 two,
                 (1, 2),
                 functools.partial(_groups, number=9),
             ),
-            ("figure-10", "Figure 10 again: what privacy leaves", two, (1, 2), _figure_10),
+            ("figure-10", "Figure 10 again: what privacy leaves", two, (1, len(_kinds_of(reproduction))), _figure_10),
             ("variants", "All methods at equal ε", (14.0, 7.6), (2, 4), _variants),
             ("weights", "Weighted against plain means", high, (1, 1), _weights),
         )
+        if not reproduction.own or name in {"figure-8", "figure-9", "figure-10"}
     }
+
+
+def _kinds_of(reproduction: Reproduction) -> dict[str, str]:
+    """Return the panels of Figure 10, and what each is of."""
+    return {"b": reproduction.own} if reproduction.own else {"a": _KINDS[SYNTHETIC], "b": _KINDS[MACHINE_LIKE]}
 
 
 def _epsilon_axis(axes: Any, *, title: str, y: str, low: float, high: float = 1.0) -> None:
@@ -187,9 +194,9 @@ def _figure_7(reproduction: Reproduction, panels: Any) -> None:
 
 
 def _figure_10(reproduction: Reproduction, panels: Any) -> None:
-    for axes, (panel, setting) in zip(panels.flat, (("a", SYNTHETIC), ("b", MACHINE_LIKE)), strict=True):
+    for axes, (panel, kind) in zip(panels.flat, _kinds_of(reproduction).items(), strict=True):
         found = reproduction.of_figure(10, panel)
-        title = f"({panel}) {_KINDS[setting]}, N = {found[0].voters}, n = {found[0].records}"
+        title = f"({panel}) {kind}, N = {found[0].voters}, n = {found[0].records}"
         _epsilon_axis(axes, title=title, y="share of the accuracy without privacy", low=0.45, high=1.04)
         (low, much), (high, most) = RATIO, HIGH_RATIO
         axes.plot([low, high, high, AXIS[-1]], [much, much, most, most], color=INK, linewidth=0.9, linestyle=":")

@@ -40,9 +40,10 @@ from .rows import (
     VariantRow,
     WeightRow,
 )
+from .societies import own_setting
 from .trials import Cell, Trials, measure_all
 
-__all__ = ["parts"]
+__all__ = ["parts", "parts_on_own_data"]
 
 _SEED_OF_SEARCH: Final = 1
 _SEARCHED: Final = (5, 10, 23)
@@ -67,6 +68,24 @@ def parts(asked: Asked, *, sizes: Sizes = PAPER) -> Iterator[Part]:
         "weights": _weights(weights, found),
         "projections": _projections(projections, found),
         "sensitivities": _sensitivities(),
+    }
+    yield Part(rows=rows)
+
+
+def parts_on_own_data(asked: Asked) -> Iterator[Part]:
+    """Run Figures 8, 9 and 10(b) on somebody's own file: each repetition draws its voters, and holds others out."""
+    setting, number = own_setting(asked.own["responses"])
+    most = min(PAPER.most, number // 2)
+    sizes = msgspec.structs.replace(PAPER, machine=setting, most=most, many=most // 2, few=most // 4)
+    curves = [place for place in curve_places(sizes) if place.cell.setting == setting]
+    baselines = [cell for cell in baseline_cells(sizes) if cell.setting == setting]
+    cells = [*(each for place in curves for each in (place.cell, baseline_of(place.cell))), *baselines]
+    workers = asked.workers or num_cores()
+    found = measure_all(cells, trials=asked.trials, seed=asked.seed, workers=workers, on_progress=asked.tell)
+    rows = {
+        "curves": (_curve_point(place, found) for place in curves),
+        "effects": effects_of(curves, found),
+        "baselines": (_baseline(cell, found, sizes) for cell in baselines),
     }
     yield Part(rows=rows)
 
@@ -181,7 +200,7 @@ def _projections(cells: Iterable[Cell], found: _Found) -> Iterator[ProjectionRow
 def _baseline(cell: Cell, found: _Found, sizes: Sizes) -> BaselineRow:
     setting = cell.setting
     trials = found[cell]
-    has_number = cell.bound == BOUND and (setting, cell.voters) == sizes.compared[setting.kind]
+    has_number = cell.bound == BOUND and (setting, cell.voters) == sizes.compared.get(setting.kind)
     return BaselineRow(
         setting=setting.kind,
         voters=cell.voters,
@@ -189,7 +208,7 @@ def _baseline(cell: Cell, found: _Found, sizes: Sizes) -> BaselineRow:
         features=setting.features,
         bound=cell.bound,
         society=mean_of(trials.accuracies),
-        voter=mean_of(trials.own),
+        voter=mean_of(trials.own) if trials.own else None,
         published=BASELINES[setting.kind] if has_number else None,
     )
 

@@ -25,7 +25,7 @@ class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
 
     figure: int  # its number
     panel: str  # its letter, or empty
-    setting: str  # "synthetic" or "machine-like"
+    setting: str  # "synthetic", "machine-like" or "own"
     method: str  # how; an algorithm of the paper, or that with the weighted mean
     voters: int  # N
     records: int  # n
@@ -106,7 +106,9 @@ class BaselineRow(msgspec.Struct, frozen=True, kw_only=True):
     features: int  # d
     bound: float  # B of the fits
     society: Measurement  # the accuracy of the mean of all fits, against the mean of the true preferences
-    voter: Measurement  # the mean accuracy of a voter's own fit, against its own true preferences
+    voter: (
+        Measurement | None
+    )  # the mean accuracy of a voter's own fit, against its own true preferences, if these are known
     published: float | None  # the paper's number; None where it has none
 
 

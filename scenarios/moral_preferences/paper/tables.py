@@ -8,7 +8,7 @@ from ...experiments.sheets import Words, listing, pivoting, where
 from ...tables import Table
 from .methods import METHODS
 from .rows import CurvePoint, Reproduction
-from .societies import MACHINE_LIKE, SYNTHETIC
+from .societies import MACHINE_LIKE, OWN, SYNTHETIC
 
 __all__ = ["sheets_of"]
 
@@ -17,6 +17,7 @@ _MANY_PANELS: Final = 3
 _KIND_NAMES: Final = {
     SYNTHETIC: "Section 5.1's made-up voters",
     MACHINE_LIKE: "made-up voters like the Moral Machine's (a stand-in)",
+    OWN: "your file's",
 }
 """What societies are called."""
 _VARIED_NAMES: Final = {
@@ -48,7 +49,8 @@ _BY_PANEL: Final = (6, 7, 8, 9)
 def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
     """Yield all tables, in the order in which they are read."""
     for figure in _TITLES:
-        points = reproduction.of_figure(figure)
+        if not (points := reproduction.of_figure(figure)):
+            continue
         panels = dict.fromkeys(point.panel for point in points) if figure in _BY_PANEL else [""]
         for panel in panels:
             yield _figure(where(points, panel=panel) if panel else points, figure, panel)
@@ -104,13 +106,17 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
 def _figure(found: Sequence[CurvePoint], figure: int, panel: str) -> Table:
     is_ratio = figure == 10  # noqa: PLR2004  the one of ratios
     stand_in = found[0].setting == MACHINE_LIKE and figure in {8, 9}
+    is_own = found[0].setting == OWN
     return pivoting(
         f"{_VARIED_NAMES[found[0].varied]}: {{at:g}}",
         (sorted(found, key=operator.attrgetter("at")), f"{{curve}}: {{{'ratio' if is_ratio else 'accuracy'}:%}}"),
         labels=0,
-        caption=_TITLES[figure] + (f" ({panel})" if panel else "") + (" (a stand-in)" if stand_in else ""),
+        caption=_TITLES[figure]
+        + (f" ({panel})" if panel else "")
+        + (" (a stand-in)" if stand_in else "")
+        + (" (your data)" if is_own else ""),
         note="in percent, with its standard error; (a) N = 50, n = 100; (b) a stand-in, N = 200, n = 13"
-        if is_ratio
+        if is_ratio and not is_own
         else _NOTE,
         words={"curve": lambda point: _curve(point, found)},
     )

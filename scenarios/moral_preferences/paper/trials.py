@@ -23,7 +23,7 @@ from ....protocol.randomness import SimulatedNoise
 from ...running.processes import open_workers, shares_of, working
 from ..data.privacy_groups import PrivacyGroups, draw_epsilons
 from .methods import METHODS, Method, parameters_of
-from .societies import Setting, Society, agreement, covariance_of_dilemmas, draw_society, seed_of
+from .societies import Setting, Society, agreement, covariance_of_dilemmas, draw_society, right_choices, seed_of
 
 __all__ = ["Cell", "Trials", "measure", "measure_all", "session_of", "work"]
 
@@ -221,7 +221,7 @@ class _Bench:
         nobody = np.empty((cell.voters, 0), dtype=np.int64)
         released = [list(protocol.truth(Inputs(rows[voters], nobody)).values()) for voters in places]
         trials = self._judge(cell, np.array(released))
-        if METHODS[cell.method].mechanism != "laplace":
+        if METHODS[cell.method].mechanism != "laplace" or self._society.held_out:
             return trials
         truth = self._society.truth[:, : cell.voters].reshape(-1, self._setting.features)
         fits = rows[places[: len(self._society.truth)].reshape(-1)].astype(np.float64) * protocol.summary.step
@@ -231,11 +231,16 @@ class _Bench:
             shares *= len(self._repetitions)
         return msgspec.structs.replace(trials, own=shares)
 
-    def _judge(self, cell: Cell, released: FloatArray) -> Trials:
-        """Return how well released preferences do, one row for each repetition."""
+    def _accuracies(self, cell: Cell, released: FloatArray) -> FloatArray:
+        if self._society.held_out:
+            return right_choices(released, self._society.held_out)
         means = self._society.means[:, cell.voters - 1]
         truth = np.broadcast_to(means, released.shape) if self._setting.is_fixed else means
-        accuracies = agreement(self._setting, released, truth)
+        return agreement(self._setting, released, truth)
+
+    def _judge(self, cell: Cell, released: FloatArray) -> Trials:
+        """Return how well released preferences do, one row for each repetition."""
+        accuracies = self._accuracies(cell, released)
         errors: list[float] = []
         if METHODS[cell.method].mechanism == "laplace" and not math.isinf(cell.epsilon):
             protocol = self.protocol(cell)

@@ -22,4 +22,9 @@ PAPER: Final = Paper(
     least_trials=10,
     most_trials=100_000,
     takes_data=True,
+    own={
+        "answers": "Run Table 3 and Figures 2 and 4 on this crowd instead: a CSV of task, worker and label.",
+        "truth": "What is true of it: a CSV of task and truth.",
+    },
+    own_experiments=f"{__name__}.declaration:ON_OWN_DATA",
 )

@@ -42,13 +42,15 @@ from .theory import (
     printed_factor,
 )
 
-__all__ = ["findings_on_paper", "findings_on_truth_discovery"]
+__all__ = ["findings_on_own_data", "findings_on_paper", "findings_on_truth_discovery"]
 
 _MV_ONE, _TD_ONE, _MV_TWO, _TD_TWO = METHODS
 _LARGE_FLIP = 0.4
 _MARGIN = 0.01
 """What is no difference between changes, on average over a table's rows."""
 _AROUND = 0.1
+_FEWEST_FALLS = 4
+"""Of fewer a correlation has no error."""
 _INSIDE = 1 - 1e-9
 """A correlation of 1 has no transform."""
 _AUDIT: Final = "psephos audit truth-discovery"
@@ -87,6 +89,15 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
         )
     yield from _weights(reproduction)
     yield _equal_privacy(reproduction)
+
+
+def findings_on_own_data(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper says of its data sets, and whether it holds on somebody's own."""
+    if reproduction.table_3:
+        yield from _of_table(reproduction.table_3, "Table 3", reproduction.trials)
+    falls = {row.clean - row.reported for row in reproduction.weights}
+    if len(falls) >= _FEWEST_FALLS:
+        yield from _weights(reproduction)
 
 
 def _changes() -> Iterator[Finding]:
@@ -150,13 +161,13 @@ def _pairs(cells: Sequence[PublishedCell], one: str, other: str) -> list[tuple[P
 
 def _compared(cells: Sequence[PublishedCell], trials: int) -> tuple[Judgement, str]:
     """Return whether cells may be as published, and the numbers behind that."""
-    deviations = [cell.difference for cell in cells]
-    mean = average(difference(cell.change, cell.published) for cell in cells)
+    deviations = [cell.difference or 0.0 for cell in cells]
+    mean = average(difference(cell.change, cell.published) for cell in cells if cell.published is not None)
     num_far = sum(abs(each) > errors_of(len(cells), trials) for each in deviations)
-    greatest = max(cells, key=lambda cell: abs(cell.difference))
+    greatest, most = max(zip(cells, deviations, strict=True), key=lambda each: abs(each[1]))
     numbers = (
         f"{num_far} of {len(cells)} cells are farther off than chance has it; the greatest difference is "
-        f"{greatest.difference:+.1f} joint standard errors (ε = {greatest.epsilon:g}), the mean square "
+        f"{most:+.1f} joint standard errors (ε = {greatest.epsilon:g}), the mean square "
         f"{mean_square(deviations):.2f} where chance gives 1; on average a change is off by {mean:+%} points."
     )
     return agree(deviations, mean, _MARGIN, trials=trials), numbers

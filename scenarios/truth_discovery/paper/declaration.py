@@ -1,18 +1,19 @@
 """What of the truth discovery paper is run again, and how it is told."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from ...experiments.reproductions import Experiments
+from ...experiments.reproductions import Experiments, no_findings
 from .additions import own_findings
-from .claims import findings_on_paper
+from .claims import findings_on_own_data, findings_on_paper
 from .pictures import pictures_of
-from .reproduction import parts
+from .reproduction import parts, parts_on_own_data
 from .rows import Reproduction
 from .tables import sheets_of
 from .workloads import COMPARED
 
-__all__ = ["EXPERIMENTS"]
+__all__ = ["EXPERIMENTS", "ON_OWN_DATA"]
 
 _READINGS: Final = (
     "T1 to T9 are readings: the questions that the paper leaves open or has wrong, each with the answer taken "
@@ -53,4 +54,22 @@ EXPERIMENTS: Final = Experiments(
     cells="{run.trials:,} trials a published cell, {run.comparison_trials:,} a compared one",
     remarks=(_READINGS,),
     lacking=_lacking,
+)
+
+ON_OWN_DATA: Final = dataclasses.replace(
+    EXPERIMENTS,
+    steps=0,
+    parts=parts_on_own_data,
+    on_paper=findings_on_own_data,
+    additions=no_findings,
+    captions={
+        "figure-2": "Figure 2 again: the weights of the workers with most answers, from the answers and from the "
+        "reports; below each, the flip probability that it drew.",
+        "figure-4": "Figure 4 again, on this crowd.",
+    },
+    title="The truth discovery paper, run again on your data",
+    introduction="`psephos reproduce truth-discovery --answers` ran Table 3 and Figures 2 and 4 on {run.own}, "
+    "{run.trials:,} trials a cell (seed {run.seed}). Error rates are of tasks with a known truth; without any there "
+    "are the weights alone. ± is one standard error.",
+    cells="{run.trials:,} trials a cell",
 )

@@ -1,7 +1,7 @@
 """The reproduction's pictures: points are simulated, the density of Δ is computed."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...experiments.measurements import Measurement
@@ -15,6 +15,7 @@ from ...presentation.drawing import (
     Picture,
     clean,
     draw_measured,
+    fold,
     percent_scale,
 )
 from .published import METHODS
@@ -37,7 +38,9 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
     trials = f"{reproduction.trials:,} trials a point · {WHISKERS}"
     compared = f"{reproduction.comparison_trials:,} trials · {WHISKERS}"
-    priced = f"two layers · ε = {reproduction.weights[0].epsilon:g}"
+    priced = f"one trial · two layers · ε = {reproduction.weights[0].epsilon:g}"
+    crowds, own = len(_words_of(reproduction)), reproduction.own
+    again = f"Figure 4 again, on {own}" if own else "Figure 4 again"
     size, rows = (9.5, 4.8), (10, 1.6 + 0.36 * len(reproduction.crowds))
     gains = "Accuracy of truth discovery: two layers less one layer"
     leads = "Accuracy at equal claimed ε: auto less the paper's truth discovery"
@@ -47,7 +50,7 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
         )
         for name, title, setting, size, panels, draw in (
             ("figure-1", "Figure 1 again: the density of the error rate change Δ", "", (10, 4), (1, 2), _figure_1),
-            ("figure-2", "Figure 2 again: weights of workers", f"one trial · {priced}", (10, 4), (1, 2), _figure_2),
+            ("figure-2", "Figure 2 again: weights of workers", priced, (10, 4), (1, crowds), _figure_2),
             (
                 "figure-3",
                 "Figure 3 again, on a made-up stand-in",
@@ -56,12 +59,17 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
                 (1, 1),
                 functools.partial(_trade_off, "table_2"),
             ),
-            ("figure-4", "Figure 4 again", trials, size, (1, 1), functools.partial(_trade_off, "table_3")),
+            ("figure-4", again, trials, size, (1, 1), functools.partial(_trade_off, "table_3")),
             ("equal-loss", gains, compared, rows, (1, 2), _equal_loss),
             ("estimators", leads, compared, rows, (1, 2), _estimators),
         )
-        if name != "figure-4" or reproduction.table_3
+        if (reproduction.table_3 or name != "figure-4") and (not own or name in {"figure-2", "figure-4"})
     }
+
+
+def _words_of(reproduction: Reproduction) -> Mapping[str, str]:
+    """Return the crowds of Figure 2 and what they are called."""
+    return {reproduction.own: reproduction.own} if reproduction.own else _WORDS
 
 
 def _figure_1(reproduction: Reproduction, panels: Any) -> None:
@@ -80,14 +88,16 @@ def _figure_1(reproduction: Reproduction, panels: Any) -> None:
 
 
 def _figure_2(reproduction: Reproduction, panels: Any) -> Marks:
-    for axes, (crowd, words) in zip(panels.flat, _WORDS.items(), strict=True):
+    for axes, (crowd, words) in zip(panels.flat, _words_of(reproduction).items(), strict=True):
         found = where(reproduction.weights, crowd=crowd, is_drawn=True)
         clean(axes, title=words if found else f"{words}: no data", x="worker, and the flip probability that it drew")
         axes.set_ylabel("weight")
         places = range(len(found))
         axes.plot(places, [row.clean for row in found], color=COLORS["blue"], marker="o", markersize=4)
         axes.plot(places, [row.reported for row in found], color=COLORS["orange"], marker="s", markersize=4, ls="--")
-        axes.set_xticks(places, [f"{row.flip_probability:.2f}" for row in found], fontsize=7.5)
+        names = [f"{fold(row.name, most_lines=1)}\n" if reproduction.own else "" for row in found]
+        labels = [f"{name}{row.flip_probability:.2f}" for name, row in zip(names, found, strict=True)]
+        axes.set_xticks(places, labels, fontsize=7.5)
         axes.axhline(0, color=INK, linewidth=0.8, linestyle=":")
     return {
         "from the answers": {"color": COLORS["blue"], "marker": "o", "markersize": 4},
@@ -106,9 +116,10 @@ def _trade_off(table: str, reproduction: Reproduction, panels: Any) -> Marks:
         style = {**_POINT, "color": color, "linestyle": "-", "linewidth": 1.2}
         draw_measured(axes, epsilons, (cell.change for cell in found), **style)
         marks[method] = style
-        axes.plot(epsilons, [cell.published.value for cell in found], mec=color, zorder=4, **_PUBLISHED)
+        known = [(cell.epsilon, cell.published.value) for cell in found if cell.published is not None]
+        axes.plot(*zip(*known, strict=True), mec=color, zorder=4, **_PUBLISHED)
     percent_scale(axes)
-    return {**marks, "published": {**_PUBLISHED, "mec": MUTED}}
+    return marks if reproduction.own else {**marks, "published": {**_PUBLISHED, "mec": MUTED}}
 
 
 def _equal_loss(reproduction: Reproduction, panels: Any) -> Marks:

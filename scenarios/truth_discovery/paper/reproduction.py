@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
 from ...experiments.measurements import Measurement, as_published, deviation, mean_of
 from ...experiments.reproductions import Asked, Part
 from ..crowd_reports import Layout, draw_labels
+from ..data.files import read_crowd
 from .published import EPSILONS, METHODS, RUNS, TABLES
 from .rows import (
     ChoiceRow,
@@ -29,7 +31,7 @@ from .rows import (
     WeightRow,
     comparison_trials,
 )
-from .theory import ProductOfUniforms, chernoff_bound, exact_error, printed_bound
+from .theory import ProductOfUniforms, chernoff_bound, exact_error, printed_bound, printed_factor
 from .trials import (
     ESTIMATOR_NAMES,
     MECHANISM_NAMES,
@@ -41,7 +43,7 @@ from .trials import (
 )
 from .workloads import DUCHENNE, PEER_GRADING, crowd_row, load_layouts
 
-__all__ = ["parts", "published_table"]
+__all__ = ["parts", "parts_on_own_data", "published_table"]
 
 _PRICES: Final = {
     "claimed": (0.5, 1.0, 2.0),
@@ -67,11 +69,13 @@ def parts(asked: Asked) -> Iterator[Part]:
     layouts, missing = load_layouts(asked.data)
     cells = Cells(layouts, seed=asked.seed)
     yield Part(rows={"crowds": (crowd_row(name, layout) for name, layout in layouts.items())}, missing=missing)
+    of_paper: dict[str, Layout] = {}
     for number, crowd in ((2, PEER_GRADING), (3, DUCHENNE)):
         if crowd in layouts:
+            of_paper[crowd] = layouts[crowd]
             yield Part(f"Table {number}: {len(EPSILONS) * len(METHODS)} cells")
             yield Part(rows={f"table_{number}": published_table(cells, crowd, trials=asked.trials)})
-    yield Part("weights", {"weights": _weights(layouts, seed=asked.seed)})
+    yield Part("weights", {"weights": _weights(of_paper, seed=asked.seed)})
     for crowd in layouts:
         yield Part(f"every estimator on both mechanisms: {crowd}")
         for unit, prices in _PRICES.items():
@@ -82,8 +86,21 @@ def parts(asked: Asked) -> Iterator[Part]:
     yield Part(rows={"densities": _densities(), "hypers": _hypers(), "bounds": _bounds()})
 
 
+def parts_on_own_data(asked: Asked) -> Iterator[Part]:
+    """Run Table 3 and Figures 2 and 4 on somebody's own crowd; without a known truth, its weights alone."""
+    paths = {name: Path(path) for name, path in asked.own.items()}
+    layout = Layout.of(read_crowd(paths["answers"], truth=paths.get("truth")))
+    layouts = {paths["answers"].name: layout}
+    if layout.is_gold.any():
+        yield Part(rows={"crowds": (crowd_row(name, own) for name, own in layouts.items())})
+        yield Part("Table 3 and Figure 4")
+        cells = Cells(layouts, seed=asked.seed)
+        yield Part(rows={"table_3": published_table(cells, *layouts, trials=asked.trials)})
+    yield Part("weights", {"weights": _weights(layouts, seed=asked.seed)})
+
+
 def published_table(cells: Cells, crowd: str, *, trials: int) -> tuple[PublishedCell, ...]:
-    """Return Table 2 or 3."""
+    """Return Table 2 or 3; of own data without published numbers."""
     layout = cells.layouts[crowd]
     estimators = tuple(dict.fromkeys(estimator for estimator, _ in METHODS.values()))
     clean = {name: clean_accuracy(layout, with_estimator(layout.parameters, name)) for name in estimators}
@@ -92,12 +109,13 @@ def published_table(cells: Cells, crowd: str, *, trials: int) -> tuple[Published
         noise = noise_at(layout, of_mechanism, unit="claimed", price=epsilon)
         accuracies = cells.accuracies(crowd, noise, estimators, trials=trials)
         of_answer, of_worker = _losses(noise, layout)
-        for (name, (estimator, mechanism)), value in zip(METHODS.items(), TABLES[crowd][epsilon], strict=True):
+        known = TABLES[crowd][epsilon] if crowd in TABLES else (None,) * len(METHODS)
+        for (name, (estimator, mechanism)), value in zip(METHODS.items(), known, strict=True):
             if mechanism != of_mechanism:
                 continue
             found = mean_of(accuracies[estimator])
             change = Measurement(clean[estimator] - found.value, found.standard_error)
-            published = as_published(value, found, trials=trials, runs=RUNS)
+            published = None if value is None else as_published(value, found, trials=trials, runs=RUNS)
             rows.append(
                 PublishedCell(
                     crowd=crowd,
@@ -109,7 +127,7 @@ def published_table(cells: Cells, crowd: str, *, trials: int) -> tuple[Published
                     change=change,
                     error_rate=Measurement(1 - found.value, found.standard_error),
                     published=published,
-                    difference=deviation(change, published),
+                    difference=None if published is None else deviation(change, published),
                     epsilon_answer=of_answer,
                     epsilon_worker=of_worker,
                 )
@@ -125,11 +143,8 @@ def _losses(noise: Noise, layout: Layout) -> tuple[float, float]:
 
 
 def _weights(layouts: Mapping[str, Layout], *, seed: int) -> Iterator[WeightRow]:
-    """Yield the weights of all workers of the paper's two data sets in one trial of the two-layer mechanism."""
-    for crowd in (PEER_GRADING, DUCHENNE):
-        if crowd not in layouts:
-            continue
-        layout = layouts[crowd]
+    """Yield the weights of all workers of some crowds in one trial of the two-layer mechanism."""
+    for crowd, layout in layouts.items():
         answers = layout.crowd.answers
         noise = noise_at(layout, "two_layer", unit="claimed", price=_WEIGHT_EPSILON)
         assert noise.hyper is not None  # noqa: S101  of two layers
@@ -145,16 +160,25 @@ def _weights(layouts: Mapping[str, Layout], *, seed: int) -> Iterator[WeightRow]
             for each in (answers.labels, labels)
         )
         counts = np.bincount(answers.workers, minlength=answers.num_workers)
+        known = layout.is_gold[answers.tasks]
+        right = np.bincount(
+            answers.workers, known & (layout.crowd.truth[answers.tasks] == answers.labels), answers.num_workers
+        )
+        judged = np.bincount(answers.workers, known, answers.num_workers)
         drawn = set(np.argsort(-counts, kind="stable")[:_NUM_WEIGHTS].tolist())
         for worker in np.flatnonzero(counts).tolist():
+            error = 1 - float(right[worker] / judged[worker]) if judged[worker] else None
             yield WeightRow(
                 crowd=crowd,
                 worker=worker,
+                name=layout.crowd.workers[worker],
                 num_answers=int(counts[worker]),
                 epsilon=_WEIGHT_EPSILON,
                 flip_probability=float(flips[worker]),
                 clean=clean[worker],
                 reported=reported[worker],
+                error=error,
+                importance=1 / printed_factor(error) if error is not None and 0 < error < 1 else None,
                 is_drawn=worker in drawn,
             )
 

@@ -52,8 +52,9 @@ class PublishedCell(msgspec.Struct, frozen=True, kw_only=True):
     flip_probability: float  # p^f, or the mean of what workers draw
     change: Measurement  # the error rate of perturbed answers less that of clean ones, the mean over trials
     error_rate: Measurement  # of perturbed answers
-    published: Measurement  # the change, with the standard error that 100 trials of our own spread have
-    difference: float  # our change less the published, in joint standard errors
+    # the change, with the standard error that 100 trials of our own spread have; None on own data
+    published: Measurement | None
+    difference: float | None  # our change less the published, in joint standard errors; likewise
     epsilon_answer: float  # what is proven for one answer of the worker with most answers, the others known
     epsilon_worker: float  # what is proven for all answers of that worker
 
@@ -63,11 +64,15 @@ class WeightRow(msgspec.Struct, frozen=True, kw_only=True):
 
     crowd: str  # the data set
     worker: int  # its place
+    name: str  # its own
     num_answers: int  # how many it gave
     epsilon: float  # ε, as claimed
     flip_probability: float  # what it drew
     clean: float  # its weight from the answers
     reported: float  # its weight from the reports
+    error: float | None  # the share of its answers that are wrong, of tasks with a known truth; None where it has none
+    # Im(u) = 1/G(p_u), by the bound (7) as printed (reading T8); None beside no error rate, or one of 0 or 1: infinite
+    importance: float | None
     is_drawn: bool  # whether the picture shows it
 
 

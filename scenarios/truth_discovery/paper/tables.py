@@ -15,6 +15,13 @@ _UNIT_NAMES: Final = {
     "all answers": "all answers of the worker with most answers, proven (the loss a time their number)",
     "one answer": "one answer of that worker, the others known, proven",
 }
+_OF_CROWDS: Final = (
+    "gold: tasks with a known truth and an answer; most: answers of one worker; const: always the most frequent truth; "
+    "MV: majority voting; TD: the paper's truth discovery; auto: our choice."
+)
+_OF_STAND_IN: Final = (
+    " peer-grading is a made-up stand-in of the size that Table 1 gives: the paper's own data are not published."
+)
 _HEADERS: Final = {
     "truth_discovery": "TD",
     "majority": "MV",
@@ -50,12 +57,17 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
         " | labels: {labels} | most: {most_answers:,} | const: {largest_class:.1%} | MV: {majority:.1%}"
         " | TD: {truth_discovery:.1%} | auto: {auto:.1%}",
         caption="The crowds, and the accuracy of what is found in their clean answers, in percent",
-        note="gold: tasks with a known truth and an answer; most: answers of one worker; const: always the "
-        "most frequent truth; MV: majority voting; TD: the paper's truth discovery; auto: our choice. "
-        "peer-grading is a made-up stand-in of the size that Table 1 gives: the paper's own data are not "
-        "published.",
+        note=_OF_CROWDS + ("" if reproduction.own else _OF_STAND_IN),
     )
     yield from _published(reproduction)
+    yield listing(
+        where(reproduction.weights, is_drawn=True) if reproduction.own else (),
+        "worker: {name} | answers: {num_answers:,} | p^f: {flip_probability:.2f} | from the answers: {clean:.3f}"
+        " | from the reports: {reported:.3f} | wrong: {error:.1%} | Im: {importance:.3g}",
+        caption="Figure 2: weights of the workers with most answers, in one trial",
+        note="p^f: the flip probability that the worker drew; wrong: of its answers with a known truth, in percent; "
+        "Im: importance, 1/G of that share; figure-2.csv has all workers",
+    )
     for unit, words in _UNIT_NAMES.items():
         yield _mechanisms(reproduction, unit, f"One layer or two, at one price: {words}")
     for mechanism, words in MECHANISM_NAMES.items():
@@ -100,9 +112,11 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
 
 
 def _published(reproduction: Reproduction) -> Iterator[Table]:
+    own = reproduction.own
+    beside = "" if own else " | paper: {published.value:.2%} | diff: {difference:+.1f}"
     for title, cells in (
         ("Table 2, peer grading (a made-up stand-in)", reproduction.table_2),
-        ("Table 3, Duchenne smiles", reproduction.table_3),
+        (f"Table 3, {own or 'Duchenne smiles'}", reproduction.table_3),
     ):
         if not cells:
             continue
@@ -111,11 +125,13 @@ def _published(reproduction: Reproduction) -> Iterator[Table]:
                 "ε: {epsilon:g}",
                 (
                     where(cells, mechanism=mechanism),
-                    "{estimator}: {change:%} | paper: {published.value:.2%} | diff: {difference:+.1f}",
+                    f"{{estimator}}: {{change:%}}{beside}",
                 ),
                 labels=0,
                 caption=f"{title}: error rate change, {words}, in percentage points",
-                note="ours ± the standard error; diff: ours less the paper's, in joint standard errors, the paper's "
+                note="± is one standard error"
+                if own
+                else "ours ± the standard error; diff: ours less the paper's, in joint standard errors, the paper's "
                 "means being taken as of 100 trials that spread as ours do",
                 words=_WORDS,
             )

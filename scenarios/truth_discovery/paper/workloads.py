@@ -66,7 +66,11 @@ def crowd_row(name: str, layout: Layout) -> CrowdRow:
     }
     return CrowdRow(
         crowd=name,
-        title="Is the group's presentation satisfactory? (made up)" if is_made_up else CROWDS[name].title,
+        title="Is the group's presentation satisfactory? (made up)"
+        if is_made_up
+        else CROWDS[name].title
+        if name in CROWDS
+        else name,
         is_made_up=is_made_up,
         tasks=answers.num_tasks,
         workers=answers.num_workers,

@@ -1,0 +1,55 @@
+"""What is run of published profiles, on somebody's own."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psephos.scenarios.fair_voting.paper.real_sets import load_own_set
+
+Psephos = Callable[..., Any]
+
+ROWS = [("n", "a > b > c")] * 3 + [("s", "c > b > a")] * 2 + [("s", "b > c > a")]
+TEXT = "voter,group,ranking\n" + "".join(f"v{number},{group},{own}\n" for number, (group, own) in enumerate(ROWS))
+
+
+def test_a_file_of_rankings_is_a_profile(tmp_path: Path) -> None:
+    """To the north a, b, c are worth 2, 1, 0, to the south 0, 4/3, 5/3: ΔW = 2, 1/3, 5/3, the middle 5/3."""
+    path = tmp_path / "mine.csv"
+    path.write_text(TEXT, encoding="utf-8")
+    loaded = load_own_set(str(path))
+    assert (loaded.groups, loaded.alternatives) == (("n", "s"), ("a", "b", "c"))
+    assert loaded.profiles.disparities[0].tolist() == pytest.approx([2, 1 / 3, 5 / 3])
+    assert loaded.real_set.max_disparity == pytest.approx(5 / 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "--rankings must be a file that is there, got 'mine.csv'"),
+        ("voter,group,ranking\nv1,n,a > b\nv2,s,a > d\n", "(mine.csv line 3, v2)"),
+        ("voter,ranking\nv1,a > b\n", "group (mine.csv line 1)"),
+    ],
+)
+def test_a_file_that_is_none_is_named_in_one_line(psephos: Psephos, text: str, said: str) -> None:
+    if text:
+        Path("mine.csv").write_text(text, encoding="utf-8")
+    ended = psephos("reproduce", "fair-voting", "--rankings", "mine.csv", "--trials", 10, "--out", "out")
+    assert (ended.status, ended.err.count("\n")) == (2, 1), ended.err
+    assert said in ended.err
+
+
+@pytest.mark.full("a profile at eight prices by all mechanisms takes half a minute")
+def test_a_profile_of_one_s_own_has_the_tables_and_counts_neither_way(psephos: Psephos) -> None:
+    Path("mine.csv").write_text(TEXT, encoding="utf-8")
+    words = ("reproduce", "fair-voting", "--rankings", "mine.csv", "--trials", 10, "--no-pictures", "--no-report")
+    ended = psephos(*words, "--out", "out")
+    assert ended.status == 0, ended.err
+    with Path("out/real.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["name"] for row in csv.DictReader(file)} == {"mine.csv"}
+    assert json.loads(Path("out/reproduction.json").read_text(encoding="utf-8"))["own"] == "mine.csv"
+    page = Path("out/summary.md").read_text(encoding="utf-8")
+    assert "## On your data" in page
+    assert "## What the paper says" not in page

@@ -1,0 +1,87 @@
+"""The paper's Table 3 and Figures 2 and 4 on somebody's own crowd."""
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Psephos = Callable[..., Any]
+
+ANSWERS = "task,worker,label\n" + "".join(
+    f"t{task},w{worker},{'yes' if (task + worker) % 5 else 'no'}\n" for task in range(6) for worker in range(5)
+)
+TRUTH = "task,truth\n" + "".join(f"t{task},yes\n" for task in range(6))
+
+
+def _rows(path: str) -> list[dict[str, str]]:
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_crowd_of_one_s_own_has_the_table_and_the_figures_and_counts_neither_way(psephos: Psephos) -> None:
+    Path("mine.csv").write_text(ANSWERS, encoding="utf-8")
+    Path("known.csv").write_text(TRUTH, encoding="utf-8")
+    words = ("reproduce", "truth-discovery", "--answers", "mine.csv", "--truth", "known.csv", "--trials", 10)
+    ended = psephos(*words, "--out", "out", "--no-report")
+    assert ended.status == 0, ended.err
+    cells = _rows("out/table-3.csv")
+    assert {cell["crowd"] for cell in cells} == {"mine.csv"}
+    assert {cell["published"] for cell in cells} == {""}
+    clean = {cell["method"]: float(cell["error_rate"]) - float(cell["change"]) for cell in cells}
+    assert clean == pytest.approx(dict.fromkeys(clean, 0.0))  # four of five workers are right on every task
+    assert [row["name"] for row in _rows("out/figure-2.csv")] == [f"w{worker}" for worker in range(5)]
+    shares = [float(row["error"]) for row in _rows("out/figure-2.csv")]
+    assert shares == pytest.approx([2 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 6])  # wrong where task + worker is 0 or 5
+    for row, share in zip(_rows("out/figure-2.csv"), shares, strict=True):
+        base = share / math.e + (1 - share) * math.e
+        assert float(row["importance"]) == pytest.approx(base ** -math.log(share / (1 - share)))
+    assert Path("out/figure-2.png").exists()
+    assert Path("out/figure-4.png").exists()
+    found = json.loads(Path("out/reproduction.json").read_text(encoding="utf-8"))
+    assert found["own"] == "mine.csv"
+    page = Path("out/summary.md").read_text(encoding="utf-8")
+    assert "## On your data" in page
+    assert "## What the paper says" not in page
+    assert "they count neither way" in page
+    assert "without privacy" in " ".join(ended.out.split())
+
+
+def test_who_is_never_wrong_has_no_finite_importance(psephos: Psephos) -> None:
+    """Nor is there an error rate of who answered no task whose truth is known."""
+    Path("mine.csv").write_text("task,worker,label\na,v,yes\na,w,no\nb,w,yes\nb,x,yes\na,v2,yes\n", encoding="utf-8")
+    Path("known.csv").write_text("task,truth\na,yes\n", encoding="utf-8")
+    words = ("reproduce", "truth-discovery", "--answers", "mine.csv", "--truth", "known.csv", "--trials", 10)
+    assert psephos(*words, "--out", "out", "--no-report", "--no-pictures").status == 0
+    told = {row["name"]: (row["error"], row["importance"]) for row in _rows("out/figure-2.csv")}
+    assert told == {"v": ("0.0", ""), "v2": ("0.0", ""), "w": ("1.0", ""), "x": ("", "")}
+
+
+def test_without_a_known_truth_there_are_its_weights(psephos: Psephos) -> None:
+    Path("mine.csv").write_text(ANSWERS, encoding="utf-8")
+    words = ("reproduce", "truth-discovery", "--answers", "mine.csv", "--no-pictures", "--no-report")
+    ended = psephos(*words, "--out", "out")
+    assert ended.status == 0, ended.err
+    assert sorted(path.name for path in Path("out").glob("*.csv")) == ["figure-2.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--truth", "known.csv"], "--answers must be given beside --truth, got 'left out'"),
+        (["--answers", "nowhere.csv"], "--answers must be a file that is there, got 'nowhere.csv'"),
+        (["--answers", "known.csv"], "known.csv line 1"),
+        (["--answers", "mine.csv", "--truth", "wrong.csv"], "truth (wrong.csv line 2)"),
+    ],
+)
+def test_a_file_that_is_none_is_named_in_one_line(psephos: Psephos, words: list[str], said: str) -> None:
+    Path("mine.csv").write_text(ANSWERS, encoding="utf-8")
+    Path("known.csv").write_text(TRUTH, encoding="utf-8")
+    Path("wrong.csv").write_text("task,truth\nt1,perhaps\n", encoding="utf-8")
+    ended = psephos("reproduce", "truth-discovery", *words, "--out", "out", "--trials", 10)
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert said in ended.err, ended.err
+    assert not Path("out").exists() or not any(Path("out").iterdir())
