@@ -264,7 +264,10 @@ class VariantTable(abc.ABC):
 
     def losses_of(self, offered: Offered) -> Sequence[PrivacyLoss]:
         """Return what a variant costs one party, phase by phase."""
-        return self.resolved_with(offered.settings).protocol.losses
+        settings = dict(offered.settings)
+        if isinstance(settings.get(SIZES[0]), int):  # of as many people as there are
+            settings |= self.changed(people=len(self.resolved.names)).sizes_of(is_masked=True)
+        return self.resolved_with(settings).protocol.losses
 
     def best(self, offers: Sequence[Offered]) -> Offered:
         """Return the best of them."""
