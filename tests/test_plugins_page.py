@@ -15,6 +15,7 @@ from typing import Any, cast
 import pytest
 from psephos.protocol import PhasedProtocol
 from psephos.scenarios import simulate
+from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
 from test_documents import Protocol, blocks_of, files_of, put_on_path, run_page
 
 PAGE = Path(__file__).parents[1] / "docs" / "plugins.md"
@@ -164,3 +165,8 @@ def test_the_private_mean_ends_alike_on_every_path(tmp_path: Path, monkeypatch: 
     outcomes = [simulate(mean, few, seed=11, transport=path) for path in ("memory", "tcp", "array")]
     assert outcomes[0] == outcomes[1] == outcomes[2]
     assert outcomes[0] != simulate(mean, few, seed=12)
+    check_protocol(
+        cast("PhasedProtocol[Any, Any]", names["masked"]),
+        cast("dict[str, tuple[float, ...]]", names["few"]),
+        promises=[each for each in PROTOCOL_PROMISES if each.startswith("Arrays")],  # somebody leaves in each step
+    )

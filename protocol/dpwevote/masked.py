@@ -17,12 +17,10 @@ import msgspec
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..errors import refuse, require
 from ..guard import Values
-from ..mechanisms import PolyaShare
 from ..mechanisms.polya import share_masses, share_reach
-from ..phases import Inputs, MaskedPhase, Phase
-from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..phases import Inputs, MaskedSums, Phase
+from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
 from .central import CentralSums, CentralVariant, PricedByWeight
 from .variant import Holdings, Offer, Variant
@@ -30,11 +28,9 @@ from .variant import Holdings, Offer, Variant
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["MaskedVariant", "MaskedVotes", "PublicMaskedVotes", "check_sizes"]
+__all__ = ["MaskedVariant", "MaskedVotes", "PublicMaskedVotes"]
 
 _PHASE: Final = "votes"
-_LAW: Final = "shares of discrete Laplace noise on sums"
-_MOST_PARTIES: Final = 2**31
 _MOST_SCALE: Final = 2**13
 """Grid steps: of this noise the law of sums is worked out."""
 
@@ -46,26 +42,26 @@ def _unit(parameters: "Parameters") -> str:
     return "opinion" if len(parameters.candidates) == 1 else "opinions"
 
 
-class MaskedVotes(MaskedPhase):
+class MaskedVotes(MaskedSums):
     """Partners add up what they hold, masked. The tally is that of `CentralVotes`."""
 
-    def __init__(self, parameters: "Parameters", sums: CentralSums, share: PolyaShare, *, columns: range) -> None:
+    def __init__(self, parameters: "Parameters", sums: CentralSums) -> None:
         self._sums, self._parameters = sums, parameters
         self._num_candidates = len(parameters.candidates)
-        event = share.event_of_sum(len(columns), honest=share.planned)
-        self._loss = PrivacyLoss(
-            mechanism=_LAW,
-            event=event,
-            unit=_unit(parameters),
-            relation=NeighboringRelation.REPLACE_ONE,
-            model=TrustModel.DISTRIBUTED,
-            claimed=share.privacy(len(columns), honest=share.planned),
-        )
+        numbers = [*([sums.margins] * self._num_candidates), *([sums.totals] if len(sums.totals) else [])]
         threshold, colluders = parameters.threshold, parameters.colluders
         assert isinstance(threshold, int)  # noqa: S101  of this variant
         assert isinstance(colluders, int)  # noqa: S101  likewise
-        losses = [self._loss]
-        super().__init__(_PHASE, columns=columns, share=share, threshold=threshold, colluders=colluders, losses=losses)
+        super().__init__(
+            _PHASE,
+            ranges=[(int(each.min()), int(each.max())) for each in numbers],
+            first=self._num_candidates + (not parameters.public_weights),
+            sensitivity=sums.sensitivity,
+            epsilon=self._num_candidates * parameters.epsilon,
+            threshold=threshold,
+            colluders=colluders,
+            unit=_unit(parameters),
+        )
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return the rows of "no" to all candidates and of "yes" to all, for each weight: none are farther apart."""
@@ -95,7 +91,7 @@ class PublicMaskedVotes(PricedByWeight, MaskedVotes):
         for place in range(len(self._parameters.weights)):
             event = self.event_within(self._sums.sensitivity_of(place))
             claimed = self._sums.sensitivity_of(place) / self.share.scale
-            losses.append(msgspec.structs.replace(self._loss, event=event, claimed=claimed, proven=math.nan))
+            losses.append(msgspec.structs.replace(self.losses[0], event=event, claimed=claimed, proven=math.nan))
         return losses
 
     def tally_of_sum(self, total: IntArray, public: IntArray) -> Tally:
@@ -110,15 +106,9 @@ class MaskedVariant(CentralVariant):
 
     def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters, most_scale=_MOST_SCALE)
-        assert isinstance(parameters.threshold, int)  # noqa: S101  parameters of this variant have it
-        assert isinstance(parameters.colluders, int)  # noqa: S101  likewise
-        sums = self.central_sums
-        self.share = PolyaShare(
-            scale=sums.mechanism.scale,
-            sensitivity=sums.sensitivity,
-            bound=int(max(np.abs(sums.margins).max(), sums.totals.max(initial=1))),
-            planned=parameters.threshold - parameters.colluders,
-        )
+        kind = PublicMaskedVotes if parameters.public_weights else MaskedVotes
+        self.phase = kind(parameters, self.central_sums)
+        self.share = self.phase.share
 
     @classmethod
     def offer_of(cls, parameters: "Parameters") -> Offer | None:
@@ -141,16 +131,11 @@ class MaskedVariant(CentralVariant):
         return 0.0
 
     def make_phases(self) -> Iterator[Phase]:
-        number, sums = len(self._parameters.candidates), self.central_sums
-        kind, first = (PublicMaskedVotes, number) if self._parameters.public_weights else (MaskedVotes, 1 + number)
-        columns = range(first, first + number + bool(len(sums.totals)))
-        yield kind(self._parameters, sums, self.share, columns=columns)
+        yield self.phase
 
     def check_roster(self, num_partners: int) -> None:
         """Refuse a number of partners that threshold and colluders do not fit, or whose sums could wrap around."""
-        (phase,) = self.make_phases()
-        assert isinstance(phase, MaskedPhase)  # noqa: S101  it makes no other
-        phase.check_parties(num_partners)
+        self.phase.check_parties(num_partners)
         self.reach_in_steps(num_partners)
 
     def encode(self, holdings: Holdings) -> Inputs:
@@ -185,19 +170,3 @@ class MaskedVariant(CentralVariant):
 
     def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
         return Variant.release_noise(self, uniforms)
-
-
-def check_sizes(parameters: "Parameters") -> None:
-    """Raise ConfigurationError unless T and c are given in this variant, and left out in others."""
-    for field, value in (("threshold", parameters.threshold), ("colluders", parameters.colluders)):
-        is_masked = parameters.variant == MaskedVariant.name
-        allowed = (
-            "given in variant 'masked': the partners who take part to the end at least, and those in league at most"
-        )
-        refuse(is_masked and not isinstance(value, int), field, "left out", allowed)
-        allowed = f"left out in variant {parameters.variant!r}"
-        refuse(not is_masked and isinstance(value, int), field, value, allowed)
-    threshold, colluders = parameters.threshold, parameters.colluders
-    if isinstance(threshold, int) and isinstance(colluders, int):
-        require(1 <= threshold < _MOST_PARTIES, "threshold", threshold, f"in [1, {_MOST_PARTIES:,})")
-        require(0 <= colluders < threshold, "colluders", colluders, f"in [0, {threshold}), below the threshold")

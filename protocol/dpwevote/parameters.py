@@ -12,11 +12,12 @@ from ..estimators import DEFAULT_LEVEL, check_level
 from ..kept_reports import Scope
 from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse, check_epsilon
 from ..mechanisms.own_matrix import Matrix, channel_of
+from ..phases import check_sizes
 from .central import CentralVariant
 from .error_prior import ErrorPrior
 from .finite import JointVariant, PrintedVariant
 from .laplace import LaplaceVariant
-from .masked import MaskedVariant, check_sizes
+from .masked import MaskedVariant
 from .signed import OptimalVariant, SignedResponseVariant, SignedVariant, TwoPointVariant
 from .variant import Variant
 
@@ -128,7 +129,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_game()
         self._check_losses()
         self._check_quota()
-        check_sizes(self)
+        is_masked = self.variant == MaskedVariant.name
+        check_sizes(self.threshold, self.colluders, kind=f"variant {self.variant!r}", is_masked=is_masked)
         check_level(self.level)
         allowed = "'uniform', since the quota is not half of all weight and fair coins say nothing about other quotas"
         refuse(self.error_prior == "mixed" and not self.is_majority, "error_prior", self.error_prior, allowed)

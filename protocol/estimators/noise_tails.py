@@ -11,20 +11,25 @@ geometric, and a fractional part that does not depend on it. A sum of the fracti
 `_STEPS` root mean squares of 0 but for e^(−_STEPS²/2) (Hoeffding), so that a sum on grids reaches t with no more than
 the probability that one on the continuum reaches t less that.
 
+Noise shares on a grid add up to a λ that need not be an integer, and their characteristic function is
+(1 + c(1 − cos u))^(−λ), c = 2a/(1 − a)², a = e^(−1/b) in steps. With the difference of two uniform numbers in [0, 1)
+added to each sum of shares the law has a density, symmetric with one mode: that sum is added up in steps as it is, and
+what was added is within `_STEPS`/√2 root mean squares of 0 but for e^(−_STEPS²/2).
+
 Source: Gil-Pelaez (1951) for the tail by a characteristic function, Abate and Whitt (1992) for its sum in steps.
 """
 
 import functools
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import scipy as sp
 
 from ..arrays import FloatArray
-from ..elementary import square
+from ..elementary import exp, expm1, square
 
 __all__ = ["NoisePart", "reach_of_noise", "tail_of_noise"]
 
@@ -47,7 +52,8 @@ class NoisePart(NamedTuple):
 
     Args:
         scale: b ≥ 0.
-        shape: λ ≥ 1: how many draws of Laplace noise of this scale it is worth.
+        shape: λ ≥ 1: how many draws of Laplace noise of this scale it is worth. With a step it is no integer of noise
+            shares alone.
         step: of the grid that each draw is on, in the scale's unit; 0 for noise on the continuum.
     """
 
@@ -59,6 +65,11 @@ class NoisePart(NamedTuple):
     def variance(self) -> float:
         """2λb²."""
         return 2 * self.shape * self.scale * self.scale
+
+    @property
+    def is_of_shares(self) -> bool:
+        """Whether it is noise on a grid whose shape is no integer."""
+        return self.step > 0 and self.shape % 1 != 0
 
 
 def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
@@ -84,7 +95,9 @@ def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
 
 def _reach_of_steps(noises: Iterable[NoisePart]) -> float:
     """Return how far the fractional parts of noise on grids reach, but for less than a hundredth of `GRID`."""
-    return _STEPS * math.sqrt(math.fsum(part.shape * square(part.step) for part in noises))
+    return _STEPS * math.sqrt(
+        math.fsum((0.5 if part.is_of_shares else part.shape) * square(part.step) for part in noises)
+    )
 
 
 class _Law:
@@ -95,10 +108,12 @@ class _Law:
         deviation: theirs.
     """
 
-    def __init__(self, parts: Iterable[NoisePart], deviation: float) -> None:
+    def __init__(self, parts: Sequence[NoisePart], deviation: float) -> None:
         shapes: dict[float, float] = defaultdict(float)
+        shares = [part for part in parts if part.is_of_shares]
         for part in parts:
-            shapes[part.scale] += part.shape
+            if not part.is_of_shares:
+                shapes[part.scale] += part.shape
         squares = np.array([square(scale / deviation) for scale in shapes])
         weights = np.array(list(shapes.values()))
         # Of each block of places: these, the points, and the characteristic function there.
@@ -108,8 +123,10 @@ class _Law:
             places: FloatArray = np.arange(start, stop, dtype=np.float64) + 0.5
             points = places * (2 * math.pi / _PERIOD)
             characteristic = sp.special.expm1(-(sp.special.log1p(points[:, None] ** 2 * squares) @ weights)) + 1.0
+            for part in shares:
+                characteristic *= _of_shares(part, points / deviation)
             self._blocks.append((places, points, characteristic))
-            if characteristic[-1] < _NEGLIGIBLE:
+            if (characteristic.max() if shares else characteristic[-1]) < _NEGLIGIBLE:
                 break
             start, stop = stop, 2 * stop
 
@@ -118,6 +135,16 @@ class _Law:
         near = min(reach, _FARTHEST)
         total = sum(float(np.sum(np.sin(near * points) / places * law)) for places, points, law in self._blocks)
         return min(max(math.ceil((0.5 - total / math.pi) / GRID), 1) * GRID, 0.5)
+
+
+def _of_shares(part: NoisePart, points: FloatArray) -> FloatArray:
+    """Return the characteristic function of shares with the difference of two uniform numbers of a step."""
+    half = points * (part.step / 2)
+    decay = exp(-part.step / part.scale)
+    spread = 4 * decay / square(expm1(-part.step / part.scale))
+    sines = np.sin(half)
+    known: FloatArray = sp.special.expm1(-part.shape * sp.special.log1p(spread * sines**2)) + 1.0
+    return known * (sines / half) ** 2
 
 
 def reach_of_noise(parts: Iterable[NoisePart], tail: float) -> float:

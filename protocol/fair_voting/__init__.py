@@ -19,7 +19,7 @@ from .features import Feature
 from .objective import Objective, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome
 from .parameters import Parameters
-from .phases import DisclosedRankings, JointRankings, RandomizedRankings
+from .phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings
 from .protocol import FairVoting
 from .rankings import Rankings, positions_of_orders
 from .reference import reference_run
@@ -36,6 +36,7 @@ __all__ = [
     "Feature",
     "FeatureOutcome",
     "JointRankings",
+    "MaskedRankings",
     "Objective",
     "Outcome",
     "Parameters",

@@ -65,7 +65,7 @@ def assurance_of_estimates(
         chance = 1.0 / len(parameters.alternatives)
     else:
         is_one_difference = len(sizes) == 2 and objective.name == "parity" and not objective.partitions  # noqa: PLR2004  one
-        if is_one_difference and not noise.is_balanced:
+        if is_one_difference and not noise.is_balanced and noise.shares is None:
             prior = DIFFERENCES
             chance = chance_by_differences(values[0] - values[1], winner, noise, greatest=greatest - least)
         else:

@@ -12,13 +12,14 @@ from ..arguments import check_names
 from ..errors import ConfigurationError, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
+from ..phases import check_sizes
 from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
 from .features import Feature, check_features
 from .objective import Objective, ObjectiveName
 from .sampling_bounds import SampleReading, is_feasible, label_of, num_samples
 from .sampling_plans import SamplingPlan, plan_for
-from .scoring import MAX_SCORE, ScoreName, Scoring, make_scores
+from .scoring import MAX_SCORE, MOST_BITS, ScoreName, Scoring, make_scores
 
 __all__ = [
     "BY_QUALITY",
@@ -42,6 +43,7 @@ MechanismName: TypeAlias = Literal[
     "sampling",
     "exponential",
     "permute_and_flip",
+    "masked",
     "local",
     "sampled_pair",
     "sampled_position",
@@ -94,6 +96,7 @@ MECHANISMS: Final[Mapping[MechanismName, Mechanism]] = {
         ),
         Mechanism(name="exponential", model=TrustModel.CENTRAL, is_by_quality=True),
         Mechanism(name="permute_and_flip", model=TrustModel.CENTRAL, is_by_quality=True),
+        Mechanism(name="masked", model=TrustModel.DISTRIBUTED, releases_sums=True),
         Mechanism(name="local", is_choice=True),
         Mechanism(name="sampled_pair", compares_pairs=True),
         Mechanism(name="sampled_position"),
@@ -115,8 +118,8 @@ def _named(is_such: Callable[[Mechanism], bool]) -> tuple[MechanismName, ...]:
 CENTRAL: Final = frozenset(_named(lambda each: each.model.trusts_server))
 """In which the aggregator is trusted with the rankings."""
 BY_QUALITY: Final = frozenset(_named(lambda each: each.is_by_quality))
-LOCAL: Final = _named(lambda each: not each.model.trusts_server and not each.is_joint)
-"""In which nobody is."""
+LOCAL: Final = _named(lambda each: each.model is TrustModel.LOCAL and not each.is_joint)
+"""In which nobody is, and voters randomize their rankings."""
 JOINT: Final = _named(lambda each: each.is_joint)
 """In which nobody is, and a voter's group is private as well."""
 
@@ -132,6 +135,12 @@ MAX_DRAWS: Final = 1 << 26
 """Of Algorithm 2 in all: exact sampling draws them one by one, and takes about a minute for so many."""
 MAX_SAMPLED_FROM: Final = 20
 """Alternatives of Algorithm 2 where it samples voters first: their rankings are kept as numbers of 64 bits."""
+
+_MOST_SCALE: Final = 2**20
+"""Grid steps, of masked noise."""
+_LEAST_BITS: Final = 8
+_SPARE_BITS: Final = 5
+_MOST_MASKED: Final = 4_096
 
 DEFAULT_GAMMA: Final = 0.05
 DEFAULT_WELFARE_SHARE: Final = 0.9
@@ -152,7 +161,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             "sampled_position", "whole_ranking" and "noisy_scores", or in "local": the one of these with the least
             variance. In "joint_pair", "joint_position", "joint_ranking" and "joint_scores", or in "joint", the one of
             these with the least error in the smallest group, nobody is told a voter's group either: group and ranking
-            are reported together.
+            are reported together. In "masked" nobody is trusted, and the aggregator learns noisy sums alone.
         epsilon: in nats, per voter. For Algorithm 2 the paper's label, and what is proven may be more or less; with
             calibration "proven" it is what holds.
         scores: a name, or a score for each position, the best first.
@@ -177,6 +186,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         level: of the verdict on the winner, in (0, ½); see `Assurance`.
         features: protected features that overlap, of which the groups are the crossings; disparities are then those
             between the groups of each. Left out where the groups are compared themselves.
+        threshold: of "masked", T: so many voters take part to the end, or nothing is released. On the wire there alone.
+        colluders: of "masked", c: so many voters at most are in league with the aggregator. Likewise.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -201,6 +212,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     level: float = DEFAULT_LEVEL
     welfare_share: float | msgspec.UnsetType = msgspec.UNSET
     features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET
+    threshold: int | msgspec.UnsetType = msgspec.UNSET
+    colluders: int | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         _check_number("alternative", self.alternatives, MAX_ALTERNATIVES)
@@ -218,6 +231,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_calibration()
         self._check_local()
         self._check_sampling()
+        self._check_masked()
         check_level(self.level)
 
     @property
@@ -236,6 +250,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.kind.model
 
     @property
+    def is_masked(self) -> bool:
+        """Whether voters' rankings are added up under masks."""
+        return self.model is TrustModel.DISTRIBUTED
+
+    @property
     def is_joint(self) -> bool:
         """Whether a voter's group is private, and reported together with its ranking."""
         return self.kind.is_joint
@@ -252,7 +271,16 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def make_scoring(self, *, is_centered: bool) -> Scoring:
         """Return the utilities of rankings; see `Scoring`."""
-        return Scoring(make_scores(self.scores, len(self.alternatives)), is_centered=is_centered)
+        scores = make_scores(self.scores, len(self.alternatives))
+        return Scoring(scores, is_centered, self._masked_bits) if self.is_masked else Scoring(scores, is_centered)
+
+    @property
+    def _masked_bits(self) -> int:
+        """Bits of the scores' range in masked sums: as many as make noise nearly continuous, and no scale huge."""
+        scores = make_scores(self.scores, len(self.alternatives))
+        exact = (bits for bits in range(MOST_BITS) if Scoring(scores, bits=bits).is_exact)
+        room = math.frexp(_MOST_SCALE * self.epsilon / len(self.alternatives))[1] - 1
+        return min(next(exact, MOST_BITS) + _SPARE_BITS, room, MOST_BITS)
 
     def make_objective(self) -> Objective:
         """Return what is elected."""
@@ -328,6 +356,18 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         is_had = is_exact or self.relation is NeighboringRelation.REPLACE_ONE
         allowed = f"{NeighboringRelation.REPLACE_ONE.value!r} for mechanism {self.mechanism!r}"
         require(is_had, "relation", self.relation.value, allowed)
+
+    def _check_masked(self) -> None:
+        kind = f"mechanism {self.mechanism!r}"
+        check_sizes(self.threshold, self.colluders, kind=kind, is_masked=self.is_masked)
+        if self.is_masked:
+            size = len(self.alternatives)
+            least = size * 2**_LEAST_BITS / _MOST_SCALE
+            allowed = f"at least {least:g} in {kind} on {size} alternatives"
+            require(self.epsilon >= least, "epsilon", self.epsilon, allowed)
+            numbers = size * len(self.groups)
+            allowed = f"at most {_MOST_MASKED} with the alternatives of all of them: each is a number of a masked row"
+            refuse(numbers > _MOST_MASKED, "groups", numbers, allowed)
 
     def _check_welfare_share(self) -> None:
         share = self.welfare_share

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
+from ..guard import Values
 from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
-from ..phases import CentralPhase, Draw, Phase
+from ..phases import CentralPhase, Draw, MaskedSums, Phase
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel, local_loss
 from ..tally import Tally
 from .choices import Choice, ExponentialChoice, SampledChoice
@@ -26,7 +27,7 @@ from .sampling_bounds import proven_epsilon
 from .scoring import Scoring
 from .subsample import Subsample
 
-__all__ = ["DisclosedRankings", "JointRankings", "RandomizedRankings"]
+__all__ = ["DisclosedRankings", "JointRankings", "MaskedRankings", "RandomizedRankings"]
 
 PHASE: Final = "rankings"
 UNIT: Final = "voter"
@@ -145,6 +146,49 @@ class DisclosedRankings(CentralPhase):
             positions = rankings_of_codes(rows[start + present, 1], self.num_values)
             sums[group] = self.sums_of(positions, np.full(len(present), group, dtype=np.int64))[group]
         return sums
+
+
+class MaskedRankings(MaskedSums):
+    """Voters add up their utilities group by group, masked: the sums of `DisclosedRankings`, and nobody is trusted.
+
+    A private row is a ranking, then what it adds to each group's sums: to another group's than the voter's own nothing.
+    The tally has the sums, shape (G·m,).
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.scoring = parameters.make_scoring(is_centered=True)
+        self._num_groups, self._size = len(parameters.groups), len(parameters.alternatives)
+        threshold, colluders = parameters.threshold, parameters.colluders
+        assert isinstance(threshold, int)  # noqa: S101  of this mechanism
+        assert isinstance(colluders, int)  # noqa: S101  likewise
+        super().__init__(
+            PHASE,
+            ranges=[(self.scoring.steps[-1], self.scoring.steps[0])] * (self._num_groups * self._size),
+            first=self._size,
+            sensitivity=self.scoring.sensitivity(parameters.relation),
+            epsilon=parameters.epsilon,
+            threshold=threshold,
+            colluders=colluders,
+            unit=UNIT,
+        )
+
+    def rows_for(self, positions: IntArray, groups: IntArray) -> IntArray:
+        """Return what voters add, shape (n, G·m), of rankings, shape (n, m), and the places of groups, shape (n,)."""
+        rows = np.zeros((len(positions), self._num_groups, self._size), dtype=np.int64)
+        rows[np.arange(len(positions)), groups] = np.array(self.scoring.steps, dtype=np.int64)[positions]
+        return rows.reshape(len(positions), -1)
+
+    def values_of(self, public: Sequence[int]) -> Values:
+        steps = sorted({*self.scoring.steps})
+        own = range(public[0] * self._size, (public[0] + 1) * self._size)
+        return [steps if place in own else (0,) for place in range(self.num_values)]
+
+    def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
+        return [np.flatnonzero(public[:, 0] == group) for group in np.unique(public[:, 0])]
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        rankings = some_rankings(self._size)
+        return self.rows_for(rankings, np.full(len(rankings), public[0]))
 
 
 class RandomizedRankings(Phase):

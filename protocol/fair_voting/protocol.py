@@ -15,7 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -35,7 +35,7 @@ from .lots import draw_lot, key_of, lot_of
 from .objective import Utilities, joined, welfare_of
 from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome
 from .parameters import SEPARATOR, Parameters
-from .phases import DisclosedRankings, JointRankings, RandomizedRankings
+from .phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings
 from .posteriors import DIFFERENCES
 from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells, positions_of_orders
 from .rules import RULES
@@ -48,14 +48,18 @@ __all__ = ["FairVoting"]
 _GREATEST_SUM: Final = 2**61
 
 
-class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | RandomizedRankings | JointRankings]):
+FairPhase: TypeAlias = DisclosedRankings | MaskedRankings | RandomizedRankings | JointRankings
+
+
+class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
     """A winner that treats groups of voters alike, and reveals little of any voter's ranking.
 
     Privacy:
         Unit: the voter, whose group is public but in the joint mechanisms. Central model ("laplace", "sampling",
         "exponential", "permute_and_flip"): of the release, against whoever sees that, for the relation of the
         parameters; the aggregator sees every ranking and is trusted. Local model (the other mechanisms): ε-LDP,
-        replace-one, against all others colluding.
+        replace-one, against all others colluding. Distributed model ("masked"): ε-DP, replace-one, against the
+        aggregator and as many voters with it as `colluders` says (`phases.MaskedPhase`).
 
     Source:
         Mohsin, Fair and Private Voting Rules (project report), Algorithms 1 and 2; readings F1 to F6.
@@ -71,6 +75,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
     computes_twice: ClassVar[bool] = False
     settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
         (TrustModel.LOCAL, {"mechanism": "local"}),
+        (TrustModel.DISTRIBUTED, {"mechanism": "masked"}),
         (TrustModel.CENTRAL, {}),
     )
 
@@ -104,9 +109,11 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
                 completed["alternatives"] = alternatives_of(rankings)
         return completed
 
-    def make_phase(self) -> DisclosedRankings | RandomizedRankings | JointRankings:
+    def make_phase(self) -> FairPhase:
         if self.parameters.is_joint:
             return JointRankings(self.parameters)
+        if self.parameters.is_masked:
+            return MaskedRankings(self.parameters)
         trusts = self.parameters.model.trusts_server
         return DisclosedRankings(self.parameters) if trusts else RandomizedRankings(self.parameters)
 
@@ -150,13 +157,20 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         if self.parameters.is_joint:
             nothing = np.empty((len(positions), 0), dtype=np.int64)
             return Inputs(cells_of_members(groups[:, 0], positions), nothing)
-        return Inputs(positions, groups)
+        return Inputs(self._rows_of(positions, groups[:, 0]), groups)
+
+    def _rows_of(self, positions: IntArray, groups: IntArray) -> IntArray:
+        """Return private rows where groups are public: rankings, and what of them is added up under masks."""
+        phase = self.phase
+        if not isinstance(phase, MaskedRankings):
+            return positions
+        return np.hstack([positions, phase.rows_for(positions, groups)])
 
     def members_of(self, inputs: Inputs) -> tuple[IntArray, IntArray]:
         """Return the places of the voters' groups, shape (n,), and their rankings as positions, shape (n, m)."""
         if self.parameters.is_joint:
             return members_of_cells(inputs.private)
-        return inputs.public[:, 0], inputs.private
+        return inputs.public[:, 0], inputs.private[:, : len(self.parameters.alternatives)]
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the places of the voters' groups, where these are public. See `PhasedProtocol.encode_public`."""
@@ -212,7 +226,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             if ours != list(public):
                 allowed = f"the group that the server has: {self.parameters.groups[public[0]]}"
                 raise ConfigurationError(field="group", value=entries["group"], allowed=allowed)
-        (row,) = self._positions_of([entries["ranking"]]).tolist()
+        (row,) = self._rows_of(self._positions_of([entries["ranking"]]), np.array(public[:1])).tolist()
         return tuple(row)
 
     def check_public(self, public: Sequence[int]) -> None:
@@ -227,7 +241,10 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what is no ranking: its neighbors might be farther away than the noise is made for."""
         if not self.parameters.is_joint:
-            check_ranking(row)
+            positions = row[: len(self.parameters.alternatives)]
+            check_ranking(positions)
+            if self._rows_of(np.array([positions]), np.array(public[:1])).tolist() != [list(row)]:
+                raise ValueError("it adds up what its ranking does not say")
             return
         size = len(row)
         if len({cell // size for cell in row}) != 1:
@@ -240,11 +257,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         groups, positions = self.members_of(inputs)
         if not are_rankings(positions).all():
             raise ValueError("a row is not a ranking: it does not have each position once")
+        is_added = self.parameters.is_joint or np.array_equal(self._rows_of(positions, groups), inputs.private)
+        if not is_added:
+            raise ValueError("a row adds up what its ranking does not say")
         if self.parameters.is_joint and (inputs.private // positions.shape[1] != groups[:, None]).any():
             raise ValueError("a row's cells are not of one group")
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse another number of voters in a group than the parameters say, or more than sums have room for."""
+        super().check_roster(public)
         parameters = self.parameters
         if parameters.is_joint:
             allowed = f"the {parameters.num_voters} of group_sizes together"
@@ -272,12 +293,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             counts = [count for count, *_ in groups]
             noise = UtilityNoise.of_reports(phase.report, counts) if all(counts) else None
             return self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
-        if phase.choice is not None:
+        if isinstance(phase, DisclosedRankings) and phase.choice is not None:
             (winner,) = tally.totals.tolist()
             return self._release(winner, (), self._assurance, name=self.parameters.mechanism, counts=())
-        utilities = self.mean_utilities(tally.totals, phase.scoring)
-        laplace = cast("VectorLaplace", phase.tally_mechanism)
-        noise = UtilityNoise.of_sums(laplace, phase.scoring.step, self.parameters.group_sizes)
+        utilities = self.mean_utilities(tally.totals.reshape(len(self.parameters.groups), -1), phase.scoring)
+        sizes, step = self.parameters.group_sizes, phase.scoring.step
+        if isinstance(phase, MaskedRankings):
+            noise = UtilityNoise.of_shares(phase.share, tally.num_reports, step, sizes)
+        else:
+            noise = UtilityNoise.of_sums(cast("VectorLaplace", phase.tally_mechanism), step, sizes)
         pairs = zip(utilities, noise.errors, strict=True)
         estimates = [[Estimate(float(value), own) for value in row] for row, own in pairs]
         return self._outcome(tally, utilities, estimates, noise, name=self.parameters.mechanism, counts=())
@@ -300,7 +324,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         names = self.parameters.alternatives
         longest = max(range(len(names)), key=lambda place: len(names[place].encode()))
         counts = (num_parties,) * len(of_groups)
-        name = self.parameters.mechanism if isinstance(phase, DisclosedRankings) else phase.report.name
+        is_report = isinstance(phase, (RandomizedRankings, JointRankings))
+        name = phase.report.name if is_report else self.parameters.mechanism
         verdict = Verdict.TOO_CLOSE.value
         assurance = Assurance(
             probability=0.1, prior=DIFFERENCES, verdict=verdict, level=0.1, p_value=0.1, shortfall=0.1
@@ -309,7 +334,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
 
     def utilities_in(self, inputs: Inputs) -> list[list[Fraction]]:
         """Return the mean utility to each group of each alternative, without noise: a row for each group."""
-        phase = DisclosedRankings(msgspec.structs.replace(self.parameters, mechanism="laplace", calibration="tight"))
+        phase = DisclosedRankings(
+            msgspec.structs.replace(
+                self.parameters,
+                mechanism="laplace",
+                calibration="tight",
+                threshold=msgspec.UNSET,
+                colluders=msgspec.UNSET,
+            )
+        )
         groups, positions = self.members_of(inputs)
         return self.mean_utilities(phase.sums_of(positions, groups), phase.scoring)
 

@@ -81,12 +81,12 @@ class LaplaceSums(NamedTuple):
 
     Args:
         scales: of a draw, in each group's mean utility of one alternative.
-        draws: how many are added up there.
+        draws: how many are added up there; no integer of noise shares that are more than those of a draw.
         grain: a scale, in steps of the grid that it is on.
     """
 
     scales: tuple[float, ...]
-    draws: tuple[int, ...]
+    draws: tuple[float, ...]
     grain: float
 
     def tails(self, weights: FloatArray, reach: float) -> FloatArray:

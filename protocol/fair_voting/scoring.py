@@ -28,7 +28,7 @@ MAX_SCORE: Final = 1e6
 MIN_RANGE: Final = 1e-6
 """The best score less the worst, at least, and in proportion to the larger: below, steps have no room in 64 bits."""
 # Steps between the best and the worst score: at least so many, as a power of two. Noise is then as good as continuous.
-_STEP_BITS: Final = 20
+MOST_BITS: Final = 20
 
 
 def make_scores(scores: ScoreName | Sequence[float], num_alternatives: int) -> tuple[float, ...]:
@@ -71,6 +71,7 @@ class Scoring:
         scores: one for each position, the best first, falling.
         is_centered: whether utilities are counted from a median score, so that adding or removing a voter changes sums
             least. Where utilities of groups are compared, the center cancels out (reading F1).
+        bits: of the scores' range, in steps.
 
     Attributes:
         step: one step, in units of the scores: a power of two.
@@ -80,12 +81,13 @@ class Scoring:
 
     scores: tuple[float, ...]
     is_centered: bool = True
+    bits: int = MOST_BITS
     step: float = dataclasses.field(init=False)
     steps: tuple[int, ...] = dataclasses.field(init=False)
     center: int = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        step = power_of_two_below(self.scores[0] - self.scores[-1]) / (1 << _STEP_BITS)
+        step = power_of_two_below(self.scores[0] - self.scores[-1]) / (1 << self.bits)
         whole = [round(score / step) for score in self.scores]
         size = len(whole)
         center = (whole[(size - 1) // 2] + whole[size // 2]) // 2 if self.is_centered else 0
@@ -107,6 +109,11 @@ class Scoring:
     def bound(self) -> int:
         """The greatest size of a utility, in steps."""
         return max(map(abs, self.steps))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no score is rounded to the grid."""
+        return all((steps + self.center) * self.step == own for steps, own in zip(self.steps, self.scores, strict=True))
 
     @property
     def is_equally_spaced(self) -> bool:

@@ -1,26 +1,36 @@
 """The law of the noise in estimated mean utilities, group by group, as far as statements about a winner need it."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 from scipy.special import expm1, log1p, ndtr, ndtri
 
 from ..arrays import FloatArray
-from ..mechanisms import VectorLaplace
+from ..mechanisms import PolyaShare, VectorLaplace
+from ..mechanisms.polya import share_masses
 from .report_laws import LaplaceSums, ReportLaw, ReportSums, in_group
 
 if TYPE_CHECKING:
     from .joint_reports import JointReport
     from .reports import LocalReport, RankingReport
 
-__all__ = ["UtilityNoise", "draw_within", "quantiles_of"]
+__all__ = ["UtilityNoise", "draw_within", "quantiles_of", "share_quantiles"]
 
 _ROOT_TWO = math.sqrt(2)
 # Beyond so many errors on the far side of a normal law, what is left of it is exponential.
 _FAR = 30.0
+_SCALE_OF_TABLE: Final = 64.0
+
+
+class _Table(NamedTuple):
+    """A law of mean 0 and variance 1: points, ascending, and the probabilities of what is below each."""
+
+    points: FloatArray
+    below: FloatArray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,11 +41,23 @@ class UtilityNoise:
         errors: each group's standard error of one alternative's utility, a mean over alternatives.
         sums: its law; None where that of a report is too long to be written down.
         is_balanced: whether the noises of all alternatives add up to 0 in each group.
+        shares: (planned, added) of noise that is a sum of shares, more of them than one Laplace draw.
     """
 
     errors: tuple[float, ...]
     sums: ReportSums | LaplaceSums | None
     is_balanced: bool
+    shares: tuple[int, int] | None = None
+
+    @classmethod
+    def of_shares(cls, share: PolyaShare, number: int, step: float, sizes: Sequence[int]) -> Self:
+        """Return the noise of masked sums, to which so many voters have added a share each. See `of_sums`."""
+        error = math.sqrt(number * share.noise_variance) * step
+        is_one = number == share.planned
+        draws = 1 if is_one else number / share.planned
+        sums = _laplace_sums(share.scale, step, (draws,) * len(sizes), sizes)
+        shares = None if is_one else (share.planned, number)
+        return cls(tuple(error / size for size in sizes), sums, is_balanced=False, shares=shares)
 
     @classmethod
     def of_sums(cls, laplace: VectorLaplace, step: float, sizes: Sequence[int]) -> Self:
@@ -47,7 +69,7 @@ class UtilityNoise:
             sizes: the groups'.
         """
         error = math.sqrt(laplace.noise_variance) * step
-        sums = _laplace_sums(laplace, step, (1,) * len(sizes), sizes)
+        sums = _laplace_sums(laplace.scale, step, (1,) * len(sizes), sizes)
         return cls(tuple(error / size for size in sizes), sums, is_balanced=False)
 
     @classmethod
@@ -82,11 +104,28 @@ class UtilityNoise:
 
 def _laplace_of(report: "LocalReport", counts: Sequence[int], sizes: Sequence[int]) -> ReportSums | LaplaceSums | None:
     """Return the noise of reports that have Laplace noise, so many in each group's sum; None of others."""
-    return None if report.laplace is None else _laplace_sums(report.laplace, float(report.step), counts, sizes)
+    return None if report.laplace is None else _laplace_sums(report.laplace.scale, float(report.step), counts, sizes)
 
 
-def _laplace_sums(laplace: VectorLaplace, step: float, counts: Sequence[int], sizes: Sequence[int]) -> LaplaceSums:
-    return LaplaceSums(tuple(laplace.scale * step / size for size in sizes), tuple(counts), laplace.scale)
+def _laplace_sums(scale: float, step: float, counts: Sequence[float], sizes: Sequence[int]) -> LaplaceSums:
+    return LaplaceSums(tuple(scale * step / size for size in sizes), tuple(counts), scale)
+
+
+@functools.lru_cache(maxsize=16)
+def _table_of(shares: tuple[int, int]) -> _Table:
+    """Return the law of a sum of shares as good as on the continuum."""
+    planned, number = shares
+    side = share_masses(scale=_SCALE_OF_TABLE, planned=planned, num_shares=number)
+    masses = np.concatenate([side[:0:-1], side])
+    places = np.arange(len(masses)) - (len(side) - 1)
+    deviation = math.sqrt(math.fsum((masses * places**2).tolist()))
+    return _Table((places + 0.5) / deviation, np.cumsum(masses))
+
+
+def share_quantiles(uniforms: FloatArray, *, planned: int, number: int) -> FloatArray:
+    """Return noise of mean 0 and variance 1 by the law of so many shares; those planned make Laplace noise."""
+    table = _table_of((planned, number))
+    return np.interp(uniforms, table.below, table.points)
 
 
 def quantiles_of(uniforms: FloatArray, *, is_heavy: bool) -> FloatArray:
@@ -99,7 +138,14 @@ def quantiles_of(uniforms: FloatArray, *, is_heavy: bool) -> FloatArray:
 
 
 def draw_within(
-    uniforms: FloatArray, centers: FloatArray, errors: FloatArray, *, least: float, greatest: float, is_heavy: bool
+    uniforms: FloatArray,
+    centers: FloatArray,
+    errors: FloatArray,
+    *,
+    least: float,
+    greatest: float,
+    is_heavy: bool,
+    shares: tuple[int, int] | None = None,
 ) -> FloatArray:
     """Return numbers with the law of noise about their centers, given that they are in an interval.
 
@@ -110,12 +156,17 @@ def draw_within(
         least: the interval's end.
         greatest: the other one, > `least`.
         is_heavy: whether the noise is Laplace noise, else normal.
+        shares: of a sum of shares, instead; see `UtilityNoise`.
     """
     low, high = (least - centers) / errors, (greatest - centers) / errors
     # From the side on which the interval has its thinner tail, so that differences of chances keep their digits.
     is_turned = low + high > 0
     start, stop = np.where(is_turned, -high, low), np.where(is_turned, -low, high)
-    if is_heavy:
+    if shares is not None:
+        table = _table_of(shares)
+        below, above = (np.interp(end, table.points, table.below) for end in (start, stop))
+        inside = np.interp(below + uniforms * (above - below), table.below, table.points)
+    elif is_heavy:
         inside = _laplace_between(uniforms, start, stop)
     else:
         below, above = ndtr(start), ndtr(stop)

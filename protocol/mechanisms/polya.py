@@ -37,11 +37,13 @@ from .exact import Below, ExactMechanism, has_happened, has_happened_exp
 from .logarithms import log_of
 from .mechanism import Mechanism, check_batch, sums_of
 
-__all__ = ["REACH_IN_SCALES", "PolyaShare", "share_log_law", "share_masses", "share_reach", "wrapped"]
+__all__ = ["MOST_TIMES", "REACH_IN_SCALES", "PolyaShare", "share_log_law", "share_masses", "share_reach", "wrapped"]
 
 REACH_IN_SCALES: Final = 64
 """Of the table of the law; noise beyond has probability below e^(−64)."""
 
+MOST_TIMES: Final = 32
+"""Of a sum's shares and those planned: of no more is the reach of noise proven."""
 _LEAST_SCALE: Final = 2.0**-4
 _MOST_OF_LAW: Final = 2.0**14  # scales whose law is worked out, in a second
 _MOST_OF_TABLE: Final = 1 << 12  # tails that are kept
@@ -51,7 +53,6 @@ _START_IN_SCALES: Final = REACH_IN_SCALES + 24  # where the recurrence begins: w
 _ROOM_IN_SCALES: Final = 128
 _TOO_LARGE: Final = 2**62
 _WORD: Final = 2**64
-_MOST_TIMES: Final = 32
 _MORE: Final = 1 + 2.0**-30  # for what is rounded in the law and its sums
 _RATE_BITS: Final = 80
 _DIGITS: Final = 60
@@ -104,7 +105,7 @@ def share_reach(*, scale: float, planned: int, num_shares: int, level: float) ->
     Raises:
         ConfigurationError, NotImplementedError: as `share_log_law`, or for more shares than that.
     """
-    require(num_shares <= _MOST_TIMES * planned, "num_shares", num_shares, f"at most {_MOST_TIMES * planned}")
+    require(num_shares <= MOST_TIMES * planned, "num_shares", num_shares, f"at most {MOST_TIMES * planned}")
     masses = share_masses(scale=scale, planned=planned, num_shares=num_shares) * _MORE
     beyond = float(masses[-1]) / -expm1(-1 / (2 * scale))
     tails = np.cumsum(masses[::-1])[::-1] + beyond

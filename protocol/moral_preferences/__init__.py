@@ -1,8 +1,8 @@
 """Private moral preferences: from each voter's pairwise choices to the preferences of a society.
 
 A voter's records, pairs of alternatives of which it chose one, become a preference vector by probit maximum likelihood;
-the aggregator averages the voters' vectors and releases the society's. Four paradigms say whom voters trust, and what
-one ε protects: VLCP, RLCP, VLDP and RLDP (`Paradigm`).
+the aggregator averages the voters' vectors and releases the society's. Six paradigms say whom voters trust, and what
+one ε protects: VLCP, RLCP, VLDP and RLDP, and under masks VLMP and RLMP (`Paradigm`).
 
 Mechanisms: `laplace` perturbs preference vectors (Algorithms 1 and 2); `functional` perturbs each voter's objective
 (Algorithm 3); `pooled` perturbs the same coefficients, and maximizes their mean once; `direction` perturbs the sum of
@@ -18,7 +18,7 @@ from .decision import Decision, decide
 from .differences import DIFFERS, MOST_COMPARED, Difference, compare_societies
 from .outcome import Ball, LevelOutcome, NoisyMaxima, Outcome, SocietyOutcome
 from .parameters import Level, Paradigm, Parameters
-from .phases import DisclosedPhase, PerturbedPhase, SocietiesPhase
+from .phases import DisclosedPhase, MaskedPreferences, PerturbedPhase, SocietiesPhase
 from .protocol import MoralPreferences
 from .ranking import MOST_ALTERNATIVES, RankedAlternative, Ranking, rank
 from .records import Records
@@ -36,6 +36,7 @@ __all__ = [
     "DisclosedPhase",
     "Level",
     "LevelOutcome",
+    "MaskedPreferences",
     "MoralPreferences",
     "NoisyMaxima",
     "Outcome",

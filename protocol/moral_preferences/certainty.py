@@ -160,7 +160,9 @@ def noise_parts(outcome: Outcome, reaches: Sequence[float]) -> list[NoisePart]:
         reaches: for each feature that is in the sum the standard deviation of its noise there.
     """
     draw = 1.0
-    if outcome.mechanism == "direction":  # coordinates hang together: their sum has the law of one, but for its size
+    if (
+        outcome.mechanism == "direction" and outcome.planned is UNSET
+    ):  # coordinates hang together: their sum has the law of one, but for its size
         draw = (len(outcome.features) + 1) / 2
         reaches = [math.sqrt(math.fsum(reach * reach for reach in reaches))]
     shares = _shares_of_levels(outcome)
@@ -171,8 +173,10 @@ def noise_parts(outcome: Outcome, reaches: Sequence[float]) -> list[NoisePart]:
     ]
 
 
-def _shares_of_levels(outcome: Outcome) -> list[tuple[float, int]]:
+def _shares_of_levels(outcome: Outcome) -> list[tuple[float, float]]:
     """Return for each level of ε its share of the noise's variance, and how many draws it is made of."""
+    if isinstance(outcome.planned, int):  # a masked sum: so many shares make one draw
+        return [(1.0, outcome.num_voters / outcome.planned)]
     if Paradigm(outcome.paradigm).model.bounds_release:
         return [(1.0, max(len(outcome.by_society), 1))]  # a sum over societies has as many draws
     # A voter's noise has a scale in proportion to 1/ε.

@@ -104,6 +104,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         relation: `add-remove-one` where it is private who takes part, and so how many did; else unset, and in no file.
         maxima: where they are means of noisy maxima, the law of these; else unset, and in no file.
         societies: what is released of each society, where there are several; else unset, and in no file.
+        planned: for how many shares of noise each was drawn, of a masked sum; else unset, and in no file.
     """
 
     features: tuple[str, ...]
@@ -122,6 +123,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     maxima: NoisyMaxima | msgspec.UnsetType = msgspec.UNSET
     relation: Literal["add-remove-one"] | msgspec.UnsetType = msgspec.UNSET
     societies: tuple[SocietyOutcome, ...] | msgspec.UnsetType = msgspec.UNSET
+    planned: int | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless each vector has an entry for each feature."""

@@ -10,6 +10,7 @@ import numpy as np
 from ..arguments import check_names
 from ..arrays import FloatArray
 from ..errors import refuse, require
+from ..phases import check_sizes
 from ..privacy import TrustModel
 from .whitening import GREATEST_FACTOR, Whitening
 
@@ -57,11 +58,12 @@ class Level(enum.Enum):
 
 
 class Paradigm(enum.Enum):
-    """Whom a voter trusts, and what one of two neighboring data sets may change: the paper's four, by their names.
+    """Whom a voter trusts, and what one of two neighboring data sets may change: the paper's four, and two with masks.
 
     *Central*: voters show the aggregator what their reports are made of, and it perturbs what it releases; it is
     trusted, and its view has every voter's own. *Local* (the paper says distributed): voters perturb, and nobody is
-    trusted. *Voter level*: neighbors differ in everything that one voter says. *Record level*: in one record.
+    trusted. *Masked*: nor is anybody here; the aggregator learns one noisy sum (`phases.MaskedPhase`). *Voter level*:
+    neighbors differ in everything that one voter says. *Record level*: in one record.
 
     Source: Wang et al. (2019), Section 4.1.
     """
@@ -70,6 +72,8 @@ class Paradigm(enum.Enum):
     RLCP = "RLCP"
     VLDP = "VLDP"
     RLDP = "RLDP"
+    VLMP = "VLMP"
+    RLMP = "RLMP"
 
     @property
     def level(self) -> Level:
@@ -79,9 +83,10 @@ class Paradigm(enum.Enum):
     @property
     def model(self) -> TrustModel:
         """Whom losses are bounded against."""
-        return TrustModel.CENTRAL if self.value.endswith("CP") else TrustModel.LOCAL
+        return _MODELS[self.value[2:]]
 
 
+_MODELS: Final = {"CP": TrustModel.CENTRAL, "DP": TrustModel.LOCAL, "MP": TrustModel.DISTRIBUTED}
 _LEVELS_OF: Final[dict[MechanismName, frozenset[Level]]] = {
     "laplace": frozenset(Level),
     "functional": frozenset({Level.RECORD}),
@@ -116,6 +121,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             has at least.
         societies: public groups, to one of which each voter belongs, and each of which has a release of its own; two at
             least. By default all voters are one society.
+        threshold: of VLMP and RLMP, T: so many voters take part to the end, or nothing is released.
+        colluders: likewise c: so many voters at most are in league with the aggregator.
         covariance: of the differences between alternatives, where it is public: directions are then taken of whitened
             records; d rows of d. By default the identity.
 
@@ -140,14 +147,18 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     relation: Literal["replace-one", "add-remove-one"] | msgspec.UnsetType = msgspec.UNSET
     num_voters: int | msgspec.UnsetType = msgspec.UNSET
     societies: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    threshold: int | msgspec.UnsetType = msgspec.UNSET
+    colluders: int | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         self._check_features()
         self._check_epsilon()
         allowed = f"'laplace' or 'direction' in {self.paradigm.value}: this one protects records, not voters"
         require(self.paradigm.level in _LEVELS_OF[self.mechanism], "mechanism", self.mechanism, allowed)
+        kind = f"paradigm {self.paradigm.value!r}"
+        check_sizes(self.threshold, self.colluders, kind=kind, is_masked=self.is_masked)
         is_shown = self.mechanism == "functional" and not self.is_local
-        allowed = "'pooled' in RLCP, where the server has every voter's coefficients"
+        allowed = f"'pooled' in {self.paradigm.value}, where the server has all voters' coefficients, or their sum"
         refuse(is_shown, "mechanism", self.mechanism, allowed)
         require(MIN_BOUND <= self.bound <= MAX_BOUND, "bound", self.bound, f"in [{MIN_BOUND:g}, {MAX_BOUND:g}]")
         require(1 <= self.max_records <= MAX_RECORDS, "max_records", self.max_records, f"in [1, {MAX_RECORDS}]")
@@ -165,6 +176,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def is_local(self) -> bool:
         """Whether voters perturb, and nobody is trusted."""
         return self.paradigm in {Paradigm.VLDP, Paradigm.RLDP}
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether voters' summaries are added up under masks."""
+        return self.paradigm.model is TrustModel.DISTRIBUTED
 
     @property
     def is_personal(self) -> bool:
@@ -211,7 +227,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], some)
             return
         refuse(self.epsilon is not None, "epsilon and epsilons", "given", "given one of them alone")
-        local = "left out: the aggregator has one ε for all (VLDP and RLDP can)"
+        local = "left out: noise on a sum of all has one ε for all (VLDP and RLDP can)"
         require(self.is_local, "epsilons", list(self.epsilons), local)
         refuse(len(self.epsilons) > MAX_LEVELS, "epsilons", f"{len(self.epsilons)} levels", f"at most {MAX_LEVELS}")
         for level in self.epsilons:
@@ -239,6 +255,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         allowed = f"2 to {MAX_SOCIETIES} societies (left out, all voters are one)"
         require(1 < len(self.societies) <= MAX_SOCIETIES, "societies", shown, allowed)
         check_names("societies", self.societies)
+        refuse(self.is_masked, "societies", shown, f"left out in {self.paradigm.value}: masked sums are of all voters")
         allowed = "left out with add-remove-one: how many voters each society has would have to be private"
         refuse(self.relation == "add-remove-one", "societies", shown, allowed)
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
-from ..mechanisms import RowMechanism
+from ..mechanisms import RowMechanism, VectorLaplace
 from ..mechanisms.realized import reports_to_try
-from ..phases import CentralPhase, Draw, MechanismGroups, Phase
+from ..phases import CentralPhase, Draw, MaskedSums, MechanismGroups, Phase
 from ..privacy import NeighboringRelation, PartLoss, PrivacyEvent, PrivacyLoss, PureMechanism
 from ..tally import Tally
 from .estimation import LevelSums
@@ -21,7 +21,7 @@ from .functional import NoisyObjective
 from .parameters import Level, Parameters
 from .summaries import AdditiveNoise, Summary
 
-__all__ = ["DisclosedPhase", "PerturbedPhase", "SocietiesPhase"]
+__all__ = ["DisclosedPhase", "MaskedPreferences", "PerturbedPhase", "SocietiesPhase"]
 
 PHASE: Final = "preferences"
 # Squares of reports are summed coarsely, which is enough for a variance: in steps of a 32nd of the noise's standard
@@ -31,6 +31,7 @@ _COARSE_STEPS: Final = 32
 _MOST_COARSE: Final = 1 << 15
 # Columns of a level's totals before the sums.
 _COUNT, _SQUARES, _FIRST_SUM = range(3)
+_LAW_OF_SHARES: Final = "shares of discrete Laplace noise on summaries"
 
 
 def _parts_of(parameters: Parameters) -> int:
@@ -51,7 +52,7 @@ def _loss(parameters: Parameters, summary: Summary, mechanism: RowMechanism, eps
     times = _parts_of(parameters)
     is_replaced = parameters.public_number is None
     return PrivacyLoss(
-        mechanism=summary.name,
+        mechanism=_LAW_OF_SHARES if parameters.is_masked else summary.name,
         event=PureMechanism(epsilon=proven * times),
         unit=Level.VOTER.value,
         relation=NeighboringRelation.REPLACE_ONE if is_replaced else NeighboringRelation.ADD_OR_REMOVE_ONE,
@@ -213,6 +214,33 @@ class DisclosedPhase(CentralPhase):
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         return Tally(len(reports), exact_column_sums(reports))
+
+
+class MaskedPreferences(MaskedSums):
+    """Voters add up their summaries, masked (VLMP, RLMP). The tally has the sums: shape (numbers of a summary,)."""
+
+    def __init__(self, parameters: Parameters, summary: Summary) -> None:
+        (epsilon,) = parameters.levels
+        self._summary = summary
+        sensitivity, threshold, colluders = summary.l1_sensitivity, parameters.threshold, parameters.colluders
+        assert isinstance(threshold, int)  # noqa: S101  of these paradigms
+        assert isinstance(colluders, int)  # noqa: S101  likewise
+        share = VectorLaplace(sensitivity / epsilon, sensitivity, summary.bound)
+        super().__init__(
+            PHASE,
+            ranges=[(-summary.bound, summary.bound)] * summary.num_values,
+            sensitivity=sensitivity,
+            epsilon=epsilon,
+            threshold=threshold,
+            colluders=colluders,
+            unit=Level.VOTER.value,
+            losses=[_loss(parameters, summary, share, epsilon)],
+            num_parts=_parts_of(parameters),
+        )
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
+        return self._summary.some_rows()
 
 
 class SocietiesPhase(DisclosedPhase):

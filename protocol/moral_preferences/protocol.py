@@ -28,7 +28,7 @@ from .estimation import average
 from .functional import NoisyObjective
 from .outcome import Ball, LevelOutcome, Outcome, SocietyOutcome
 from .parameters import Paradigm, Parameters
-from .phases import DisclosedPhase, PerturbedPhase, SocietiesPhase
+from .phases import DisclosedPhase, MaskedPreferences, PerturbedPhase, SocietiesPhase
 from .records import GREATEST_FEATURE, Records
 from .summaries import GREATEST_SUM, Summary, make_summary
 
@@ -58,13 +58,14 @@ class _Mean:
     levels: tuple[LevelOutcome, ...]
 
 
-class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | DisclosedPhase]):
-    """A society's moral preferences from its voters' pairwise choices, in four paradigms of trust.
+class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | DisclosedPhase | MaskedPreferences]):
+    """A society's moral preferences from its voters' pairwise choices, in six paradigms of trust.
 
     Privacy:
         Replace-one, or add-remove-one where VLCP is asked for it; unit and adversary as the paradigm says. VLCP, RLCP:
         ε-DP of the release for a voter or a record, against whoever sees that; the aggregator sees every voter's
-        summary and is trusted. VLDP, RLDP: ε-LDP for a voter or a record, against all others colluding. Where ε is a
+        summary and is trusted. VLMP, RLMP: ε-DP likewise, against the aggregator and as many voters with it as
+        `colluders` says. VLDP, RLDP: ε-LDP for a voter or a record, against all others colluding. Where ε is a
         record's, a voter with n records pays up to nε, but for Laplace noise on preferences, whose ε is the whole
         voter's.
 
@@ -79,6 +80,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
     settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
         (TrustModel.LOCAL, {}),
+        (TrustModel.DISTRIBUTED, {"paradigm": Paradigm.VLMP.value}),
         (TrustModel.CENTRAL, {"paradigm": Paradigm.VLCP.value}),
     )
     computes_twice: ClassVar[bool] = False
@@ -98,9 +100,11 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         """What reports are made of."""
         return make_summary(self.parameters)
 
-    def make_phase(self) -> PerturbedPhase | DisclosedPhase:
+    def make_phase(self) -> PerturbedPhase | DisclosedPhase | MaskedPreferences:
         if self.parameters.is_local:
             return PerturbedPhase(self.parameters, self.summary)
+        if self.parameters.is_masked:
+            return MaskedPreferences(self.parameters, self.summary)
         kind = SocietiesPhase if self.parameters.names_of_societies else DisclosedPhase
         return kind(self.parameters, self.summary)
 
@@ -229,6 +233,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse more voters than whose sum fits into 64 bits. See `PhasedProtocol.check_roster`."""
+        super().check_roster(public)
         most = GREATEST_SUM // self.summary.bound
         require(len(public) <= most, "voters", len(public), f"at most {most} at max_records")
         number = self.parameters.public_number
@@ -264,6 +269,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             maxima=self.summary.maxima or msgspec.UNSET,
             relation=msgspec.UNSET if self.parameters.public_number is None else "add-remove-one",
             societies=tuple(map(self._society, names, parts)) if names else msgspec.UNSET,
+            planned=self.phase.share.planned if isinstance(self.phase, MaskedPreferences) else msgspec.UNSET,
         )
 
     def _society(self, name: str, mean: _Mean | None) -> SocietyOutcome:
@@ -289,7 +295,9 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             whole = self._mean_of_levels(phase, functools.reduce(Tally.merge, parts))
             return whole, *(of_societies if names else [])
         if not names:
-            return (self._mean_of_sums(tally.totals, self.parameters.public_number or tally.num_reports),)
+            draws = phase.num_draws(tally.num_reports)  # of a masked sum as many shares
+            number = self.parameters.public_number or tally.num_reports
+            return (self._mean_of_sums(tally.totals, number, num_draws=draws),)
         of_all = exact_column_sums(tally.totals)
         return self._mean_of_sums(of_all[1:], int(of_all[0]), num_draws=len(names)), *(
             self._mean_of_sums(part[1:], int(part[0])) if part[0] else None for part in tally.totals

@@ -18,7 +18,7 @@ __all__ = ["reference_run"]
 
 
 def reference_run(protocol: MoralPreferences, inputs: Inputs, *, noise: SimulatedNoise) -> Outcome:
-    """Run a session of any paradigm and mechanism in which every voter answers.
+    """Run a session of any paradigm that is not masked, and any mechanism, in which every voter answers.
 
     Args:
         inputs: every voter's row: its summary, which each has computed from its own records (Algorithm 1, line 2;

@@ -16,9 +16,10 @@ from typing import Final, TypeAlias, overload
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..elementary import power_of_two_below
+from ..elementary import power_of_two_above, power_of_two_below
+from ..errors import require
 from ..estimators.l1_ball import fit_probit
-from ..mechanisms import RowMechanism, SphericalLaplace, VectorLaplace, laplace_grid
+from ..mechanisms import PolyaShare, RowMechanism, SphericalLaplace, VectorLaplace, laplace_grid
 from .coefficients import clip_differences, clip_items, sum_coefficients, sum_rows, unit_directions
 from .functional import NoisyObjective, maximize_noisy
 from .outcome import Ball, NoisyMaxima
@@ -34,10 +35,13 @@ _STEPS_IN_UNIT: Final = 1 << 20
 GREATEST_SUM: Final = 1 << 60
 """Sums over all voters are no larger, and have room for noise."""
 _TOO_LARGE: Final = 1 << 63
+_MOST_MASKED_SCALE: Final = 1 << 20
+"""Grid steps, of noise in masked sums: their grids are no finer."""
+_LEAST_STEPS: Final = 16  # in a unit of a masked summary
 # Along which rows are held against each other; they are alike.
 _MOST_AXES: Final = 8
 
-AdditiveNoise: TypeAlias = VectorLaplace | SphericalLaplace
+AdditiveNoise: TypeAlias = VectorLaplace | SphericalLaplace | PolyaShare
 """Mechanisms whose reports are a row plus noise, of a variance that is known."""
 
 
@@ -63,6 +67,23 @@ class Summary(abc.ABC):
     def reported_step(self) -> float:
         """The grid's step of local reports."""
         return self.step
+
+    @property
+    @abc.abstractmethod
+    def l1_sensitivity(self) -> int:
+        """How far apart in l1 distance summaries are at most that differ in a voter, or in a record."""
+
+    def _step_for(self, reach: float, unit: float = 1.0) -> float:
+        """Return the grid's step, of a summary about as large as a unit whose l1 sensitivity is about `reach`."""
+        fine, (epsilon, *_) = 1 / _STEPS_IN_UNIT, self._parameters.levels
+        if not self._parameters.is_masked:
+            return fine
+        step = max(power_of_two_above(reach / epsilon / _MOST_MASKED_SCALE), fine)
+        allowed = (
+            f"at least {_LEAST_STEPS * reach / unit / _MOST_MASKED_SCALE:.3g} in {self._parameters.paradigm.value}"
+        )
+        require(step * _LEAST_STEPS <= unit, "epsilon", epsilon, allowed)
+        return step
 
     @abc.abstractmethod
     def rows_of(self, records: Records) -> IntArray:
@@ -131,7 +152,8 @@ class PreferenceVector(Summary):
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
         scale = 2 * parameters.bound / parameters.levels[-1]
-        self.step = min(laplace_grid(scale=scale), power_of_two_below(parameters.bound / _STEPS_IN_UNIT))
+        fine = min(laplace_grid(scale=scale), power_of_two_below(parameters.bound / _STEPS_IN_UNIT))
+        self.step = self._step_for(2 * parameters.bound, parameters.bound) if parameters.is_masked else fine
         self.num_values = parameters.num_features
         self.bound = math.floor(parameters.bound / self.step)
 
@@ -142,6 +164,10 @@ class PreferenceVector(Summary):
 
     def are_possible(self, rows: IntArray) -> bool:
         return not rows.size or int(np.abs(rows).sum(axis=1).max()) <= self.bound
+
+    @property
+    def l1_sensitivity(self) -> int:
+        return 2 * self.bound
 
     def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
         """Laplace noise of scale 2B/ε."""
@@ -173,8 +199,8 @@ class Coefficients(Summary):
         super().__init__(parameters)
         self._is_pooled = parameters.mechanism == "pooled"
         self.num_values = num_coefficients(parameters.num_features)
-        self.step = 1 / _STEPS_IN_UNIT
-        self.bound = parameters.max_records * _STEPS_IN_UNIT  # no coefficient of a record is as large as 1
+        self.step = self._step_for(2.0 * parameters.num_features)
+        self.bound = parameters.max_records * round(1 / self.step)  # no coefficient of a record is as large as 1
         self._sensitivity = grid_sensitivity(parameters.num_features, step=self.step)
         self._calibrated = grid_sensitivity(parameters.num_features, step=self.step, bound=parameters.sensitivity)
 
@@ -182,6 +208,10 @@ class Coefficients(Summary):
     def reported_step(self) -> float:
         """The grid's step of local reports: of places in the ball, or of coefficients."""
         return self.step if self._is_pooled else power_of_two_below(self._parameters.bound / _STEPS_IN_UNIT)
+
+    @property
+    def l1_sensitivity(self) -> int:
+        return self._sensitivity
 
     def rows_of(self, records: Records) -> IntArray:
         """Clip each record by itself (reading M4), and add up its coefficients."""
@@ -271,8 +301,13 @@ class Direction(Summary):
         self._whitening = Whitening(parameters.covariance_matrix)
         self._is_of_voters = parameters.paradigm.level is Level.VOTER
         self.num_values = parameters.num_features
-        self.step = 1 / _STEPS_IN_UNIT
-        self.bound = (1 if self._is_of_voters else parameters.max_records) * _STEPS_IN_UNIT
+        self.step = self._step_for(2 * math.sqrt(self.num_values))
+        self.bound = (1 if self._is_of_voters else parameters.max_records) * round(1 / self.step)
+
+    @property
+    def l1_sensitivity(self) -> int:
+        """2⌊√d/step⌋: two directions of ℓ₂ norm 1 at most, each in integers."""
+        return 2 * math.isqrt(self.num_values * round(1 / self.step) ** 2)
 
     def rows_of(self, records: Records) -> IntArray:
         """Add up the directions of a voter's records; where the voter is protected, take the sum's own direction."""

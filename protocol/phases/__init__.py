@@ -11,7 +11,7 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 
 from ..columns import Column, Entries, missing_column
 from .central_phase import CentralPhase
-from .masked_phase import MOST_PARTIES, MaskedPhase
+from .masked_phase import MOST_PARTIES, MaskedPhase, MaskedSums, check_sizes
 from .phase import MAX_VALUES_IN_REPORT, Codec, Draw, MechanismGroups, Phase, Step
 from .phased_protocol import Inputs, OnePhaseProtocol, PhasedProtocol, Truth
 
@@ -25,11 +25,13 @@ __all__ = [
     "Entries",
     "Inputs",
     "MaskedPhase",
+    "MaskedSums",
     "MechanismGroups",
     "OnePhaseProtocol",
     "Phase",
     "PhasedProtocol",
     "Step",
     "Truth",
+    "check_sizes",
     "missing_column",
 ]

@@ -12,21 +12,24 @@ import msgspec
 import numpy as np
 
 from ..arrays import IntArray, exact_column_sums
-from ..errors import require
-from ..guard import GuardedShare
+from ..errors import refuse, require
+from ..guard import GuardedShare, Values
 from ..integers import RowCodec
 from ..masking import Boxes, Confirmation, Keys, Masked, MaskingMove, Shares
 from ..mechanisms import PolyaShare
-from ..privacy import PrivacyLoss
+from ..mechanisms.polya import MOST_TIMES
+from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .phase import Codec, Phase, Step
 
-__all__ = ["MOST_PARTIES", "MaskedPhase"]
+__all__ = ["MOST_PARTIES", "MaskedPhase", "MaskedSums", "check_sizes"]
 
 MOST_PARTIES: Final = 5_000
 """The keys of so many fit into a message."""
 _BYTES_OF_HEADERS: Final = 512
 _BYTES_OF_ONE: Final = 160  # a place, with a box or a share
+_MOST_THRESHOLD: Final = 2**31
+_LAW: Final = "shares of discrete Laplace noise on sums"
 
 
 class _Structs:
@@ -116,6 +119,10 @@ class MaskedPhase(GuardedShare, Phase):
         least = (number + self.colluders) // 2 + 1
         allowed = f"in [{least}, {number}]: 2 * threshold > parties + colluders = {number} + {self.colluders}"
         require(least <= self.threshold <= number, "threshold", self.threshold, allowed)
+        allowed = (
+            f"such that {MOST_TIMES} * (threshold - colluders) >= parties = {number}: with more noise no law is known"
+        )
+        require(number <= MOST_TIMES * self.share.planned, "colluders", self.colluders, allowed)
         self.share.check_sum(number)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
@@ -130,3 +137,78 @@ class MaskedPhase(GuardedShare, Phase):
             public: the public rows of those in the sum.
         """
         return Tally(len(public), np.asarray(total, dtype=np.int64))
+
+
+class MaskedSums(MaskedPhase):
+    """A masked phase by what it adds up: the ranges of the numbers, and how far a person's move all of them at most.
+
+    Args:
+        ranges: the least and the greatest value of each number, in order.
+        epsilon: what a person pays against the server and `colluders` parties with it, in nats.
+        unit: what is protected, as a ledger says it.
+        first: the first of the columns that are added up.
+        sensitivity: the l1 distance of a person's rows at most; by default the ranges' widths together.
+        num_parts: see `Phase`: `sensitivity` and `epsilon` are then of one part.
+        losses: by default what the share of noise costs, of `unit`.
+
+    Raises:
+        ConfigurationError: as `MaskedPhase`, or noise is too small or too large.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        epsilon: float,
+        threshold: int,
+        colluders: int,
+        unit: str,
+        first: int = 0,
+        sensitivity: int | None = None,
+        num_parts: int = 1,
+        losses: Sequence[PrivacyLoss] = (),
+    ) -> None:
+        check_sizes(threshold, colluders)
+        self._ranges = tuple(ranges)
+        moved = sum(greatest - least for least, greatest in ranges) if sensitivity is None else sensitivity
+        bound = max((abs(end) for ends in ranges for end in ends), default=1)
+        share = PolyaShare(moved / epsilon, moved, max(bound, 1), threshold - colluders)
+        loss = PrivacyLoss(
+            mechanism=_LAW,
+            event=share.event_of_sum(len(ranges), honest=share.planned),
+            unit=unit,
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=TrustModel.DISTRIBUTED,
+            claimed=share.privacy(len(ranges), honest=share.planned),
+        )
+        super().__init__(
+            name,
+            columns=range(first, first + len(ranges)),
+            share=share,
+            threshold=threshold,
+            colluders=colluders,
+            losses=losses or [loss],
+            num_parts=num_parts,
+        )
+
+    def values_of(self, public: Sequence[int]) -> Values:
+        return [range(least, greatest + 1) for least, greatest in self._ranges]
+
+
+def check_sizes(threshold: Any, colluders: Any, *, kind: str = "a masked phase", is_masked: bool = True) -> None:
+    """Raise ConfigurationError unless T and c are given where sums are masked, and left out elsewhere.
+
+    Args:
+        threshold: T, or anything but an integer if it is left out.
+        colluders: c, likewise.
+        kind: of session, as "variant 'masked'".
+        is_masked: whether sums are masked in this kind.
+    """
+    for field, value in (("threshold", threshold), ("colluders", colluders)):
+        refuse(not is_masked and isinstance(value, int), field, value, f"left out in {kind}")
+        allowed = f"given in {kind}: the parties who take part to the end at least, and those in league at most"
+        refuse(is_masked and not isinstance(value, int), field, "left out", allowed)
+    if is_masked:
+        require(1 <= threshold < _MOST_THRESHOLD, "threshold", threshold, f"in [1, {_MOST_THRESHOLD:,})")
+        require(0 <= colluders < threshold, "colluders", colluders, f"in [0, {threshold}), below the threshold")

@@ -379,8 +379,12 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         del row, public
 
     def check_roster(self, public: IntArray) -> None:
-        """Run by the maker of a session: raise ConfigurationError if the parameters cannot serve these parties."""
-        del public
+        """Run by the maker of a session: raise ConfigurationError if the parameters cannot serve these parties.
+
+        A protocol that overrides this and has a masked phase calls this one, too: T and c have to fit so many.
+        """
+        if self.masked_phase is not None:
+            self.masked_phase.check_parties(len(public))
 
     def counted_of(self, public: IntArray) -> IntArray:
         """Return what `check_numbers` looks at in public rows, shape (n, any): of batches that alone is kept.
@@ -397,6 +401,8 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         """
         if type(self).check_roster is not PhasedProtocol.check_roster:  # pyright: ignore[reportUnknownMemberType]  of any parameters
             self.check_roster(np.repeat(rows, numbers, axis=0))
+        elif self.masked_phase is not None:
+            self.masked_phase.check_parties(int(numbers.sum()))
 
     @abc.abstractmethod
     def outcome(self, tallies: Sequence[Tally]) -> OutcomeT:

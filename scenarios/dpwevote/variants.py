@@ -22,13 +22,14 @@ from ...protocol.dpwevote import (
     make_public_offer,
 )
 from ...protocol.dpwevote.choice import worst_variance_of
+from ...protocol.dpwevote.masked import MaskedVariant
 from ...protocol.dpwevote.parameters import VARIANTS
 from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError
 from ...protocol.privacy import TrustModel
 from ..experiments.counting import Counted
 from ..experiments.measurements import Measurement
-from ..experiments.variants import Offered, Unit, VariantTable
+from ..experiments.variants import SIZES, Offered, Unit, VariantTable
 from ..running.resolution import Served
 
 __all__ = ["VoteVariants"]
@@ -37,13 +38,12 @@ _PAPERS: Final = "joint, the paper's split"
 _OWN: Final = "joint, own matrices"
 _OF_SOME: Final = (
     *("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts"),
-    *("threshold", "colluders"),
+    *SIZES,
 )
 """What only some variants have, and is left out of all of them."""
 _CENTRAL: Final = "central"
 _MASKED: Final = "masked"
 _SUMS: Final = frozenset({_MASKED, _CENTRAL})
-_LEAVING: Final = 10  # of so many one may leave, and one be with the server, unless the session says how many
 _OF_MASKS: Final = (
     "masked: the server learns a noisy sum alone, if as many take part and as few are with it as the session says"
 )
@@ -68,7 +68,8 @@ class VoteVariants(VariantTable):
     @property
     def names(self) -> Sequence[str]:
         """The paper's split, and the unbiased variants; with public weights those that have no report of them."""
-        return ("joint", _CENTRAL) if self.parameters.public_weights else (_PAPERS, *_UNBIASED, _CENTRAL)
+        local = ("joint",) if self.parameters.public_weights else (_PAPERS, *_UNBIASED)
+        return *local, _MASKED, _CENTRAL
 
     def model_of(self, name: str) -> TrustModel:
         return VARIANTS[_MASKED if name == _MASKED else _CENTRAL].model if name in _SUMS else TrustModel.LOCAL
@@ -136,6 +137,8 @@ class VoteVariants(VariantTable):
         return self.parameters.as_variant("joint", **{"epsilon": 1.0, **others})
 
     def offer(self, name: str, price: float) -> Offered | None:
+        if name == _MASKED:
+            return self._masked(price / len(self.parameters.candidates))
         if (name, price) not in self._found:
             self._found[name, price] = self._offer(name, price)
         found = self._found[name, price]
@@ -160,30 +163,26 @@ class VoteVariants(VariantTable):
         del tell  # it takes no time
         own = self._of_own_matrices()
         if self.parameters.public_weights:
-            local, *central = super().offers()
-            return [*own, local, *self._of_masks(), *central]
+            return [*own, *super().offers()]
         found = [(make_paper_offer(self.parameters), _PAPERS)]
         found += [(offer, offer.variant) for offer in make_offers(self.parameters)]
+        masked = self._masked(self.parameters.epsilon)
         central = self._told(make_central_offer(self.parameters), _CENTRAL)
-        return [*own, *(self._told(offer, name) for offer, name in found), *self._of_masks(), central]
+        return [*own, *(self._told(offer, name) for offer, name in found), *([masked] if masked else []), central]
 
-    def _of_masks(self) -> Iterator[Offered]:
-        """Yield what a masked session offers: as it is sized, or of so many people to the end as usual."""
-        own, people = self.parameters, self.people
-        sizes = {"threshold": own.threshold, "colluders": own.colluders}
-        if own.variant != _MASKED:
-            sizes = {"threshold": people - people // _LEAVING, "colluders": people // _LEAVING}
-        if people < 2:  # noqa: PLR2004  a sum of one is a value
-            return
+    def _masked(self, epsilon: float) -> Offered | None:
+        """Return what a masked session of so many people offers; None where there is none."""
+        sizes = self.sizes_of(is_masked=True)
         try:
-            parameters = self._plain(epsilon=own.epsilon).as_variant(_MASKED, **sizes)
-            offer = parameters.kind.offer_of(parameters)
-        except ConfigurationError:  # at an epsilon that it does not have
-            return
-        if offer is not None:
-            of_sum = people * offer.worst_variance
-            told = self._told(msgspec.structs.replace(offer, worst_variance=0.0, server_variance=of_sum), _MASKED)
-            yield msgspec.structs.replace(told, settings={**told.settings, **sizes})
+            parameters = self._plain(epsilon=epsilon).as_variant(_MASKED, **sizes)
+            MaskedVariant(parameters).phase.check_parties(self.people)
+            offer = MaskedVariant.offer_of(parameters)
+        except ConfigurationError:  # at an epsilon that it does not have, or of too few or too many people
+            return None
+        assert offer is not None  # noqa: S101  of this variant
+        of_sum = self.people * offer.worst_variance
+        told = self._told(msgspec.structs.replace(offer, worst_variance=0.0, server_variance=of_sum), _MASKED)
+        return msgspec.structs.replace(told, settings={**told.settings, **sizes})
 
     def _of_own_matrices(self) -> Iterator[Offered]:
         """Yield what the session itself offers, if it reports by matrices of its own, without bias."""

@@ -51,6 +51,7 @@ _DONE_BY_FIRST_LOOKS: Final = 0.1
 _DONE_BEFORE_OPTIONS: Final = 0.8
 _DONE_BEFORE_CURVES: Final = 0.9
 _MORE_PEOPLE: Final = "ask more people"
+_MASK: Final = "let sums be masked"
 _PAY_MORE: Final = "pay more"
 _MORE_ERROR: Final = "accept twice the error"
 _MOST_TRIED: Final = 1_000
@@ -402,7 +403,8 @@ class _Search(VariantSearch):
             options += self._with_people(_MORE_PEOPLE, first.name, first.share / 2, price)
             options += self._cheapest(_PAY_MORE, self._table, first, first.share / 2)
         trust = f"trust the {self._table.resolved.protocol.server_role.replace('-', ' ')}"
-        options += [msgspec.structs.replace(each, do=trust, curve=()) for each in others]
+        for each in others:
+            options.append(msgspec.structs.replace(each, do=trust if each.model.trusts_server else _MASK, curve=()))
         if sought == "epsilon":
             options += self._cheapest(_MORE_ERROR, self._table, first, 2 * aim)
         elif sought == "people":

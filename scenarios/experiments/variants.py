@@ -35,6 +35,7 @@ from .trials import Cell, MeasuredCell, prepare, run_trials
 __all__ = [
     "MOST_PEOPLE",
     "REACH",
+    "SIZES",
     "Offered",
     "SimulatedVariants",
     "Unit",
@@ -45,6 +46,9 @@ __all__ = [
     "table_of",
 ]
 
+SIZES: Final = ("threshold", "colluders")
+"""The parameters that only masked sessions have."""
+_LEAVING: Final = 10  # of so many one may leave, and one be with the server, unless the session says how many
 REACH: Final = 1024.0
 """Prices are looked for up to so many times the session's, and down to such a part of it."""
 _STEPS: Final = 12  # of a bisection over so wide a range: it ends within half a percent
@@ -222,6 +226,16 @@ class VariantTable(abc.ABC):
         """Return the names of the variants that offer nothing."""
         return sorted({*self.names} - {offered.name for offered in offers})
 
+    def sizes_of(self, *, is_masked: bool) -> dict[str, Any]:
+        """Return T and c for so many people: in the session's proportion, or as usual; None where nothing is masked."""
+        own = [getattr(self.parameters, field, None) for field in SIZES]
+        if not is_masked:
+            return {field: None for field, size in zip(SIZES, own, strict=True) if isinstance(size, int)}
+        number = len(self.resolved.names)
+        lacking, colluders = (number - own[0], own[1]) if isinstance(own[0], int) else (number // _LEAVING,) * 2
+        sizes = (self.people - self.people * lacking // number, self.people * colluders // number)
+        return dict(zip(SIZES, sizes, strict=True))
+
     def model_of(self, name: str) -> TrustModel:
         """Return whom a variant trusts."""
         del name
@@ -256,7 +270,10 @@ class VariantTable(abc.ABC):
 
     def losses_of(self, offered: Offered) -> Sequence[PrivacyLoss]:
         """Return what a variant costs one party, phase by phase."""
-        return self.resolved_with(offered.settings).protocol.losses
+        settings = dict(offered.settings)
+        if isinstance(settings.get(SIZES[0]), int):  # of as many people as there are
+            settings |= self.changed(people=len(self.resolved.names)).sizes_of(is_masked=True)
+        return self.resolved_with(settings).protocol.losses
 
     def best(self, offers: Sequence[Offered]) -> Offered:
         """Return the best of them."""

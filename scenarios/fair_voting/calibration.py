@@ -5,6 +5,7 @@ reports stand for, which the protocol's own estimators say; its own objective el
 """
 
 import functools
+import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,16 +19,19 @@ from ...protocol.fair_voting.choices import ExponentialChoice
 from ...protocol.fair_voting.confirmation import p_value_of
 from ...protocol.fair_voting.joint_reports import JointReport
 from ...protocol.fair_voting.parameters import BY_QUALITY, JOINT, LOCAL
-from ...protocol.fair_voting.phases import DisclosedRankings
+from ...protocol.fair_voting.phases import DisclosedRankings, MaskedRankings
 from ...protocol.fair_voting.posteriors import merits_of
 from ...protocol.fair_voting.rankings import Rankings
 from ...protocol.fair_voting.reports import RankingReport
-from ...protocol.fair_voting.utility_noise import UtilityNoise
-from ...protocol.mechanisms import VectorLaplace
+from ...protocol.fair_voting.utility_noise import UtilityNoise, share_quantiles
+from ...protocol.mechanisms import PolyaShare, VectorLaplace
+from ...protocol.mechanisms.polya import share_masses
 from ..experiments.calibration import Axes, Calibration, Case, Held, Statement
 
 __all__ = ["CALIBRATION", "VOTES", "estimates_of", "profile_of", "vote_of"]
 
+_LEAVING: Final = 10  # of so many voters one may leave a masked vote, and one be with its server
+_MOST_SCALE: Final = 1 << 10
 _MOST_NUMBERS: Final = 4_000_000
 """That all reports of all votes stand for, of those that are drawn at once."""
 _ROSTERS: Final = (
@@ -35,7 +39,7 @@ _ROSTERS: Final = (
     (100, 100), (1, 1, 1), (3, 2, 1), (8, 5, 3), (20, 20, 20), (4, 3, 2, 1),
 )  # fmt: skip
 VOTES: Final[Axes] = {
-    "mechanism": ("laplace", *LOCAL, *JOINT),
+    "mechanism": ("laplace", "masked", *LOCAL, *JOINT),
     "objective": ("parity", "penalized", "constrained", "welfare_constrained"),
     "groups": _ROSTERS,
     "alternatives": (2, 3, 4, 5, 6, 8, 13, 20, 31, 50),
@@ -50,6 +54,7 @@ VOTES: Final[Axes] = {
 }
 _WINNERS: Final[Axes] = {**VOTES, "mechanism": tuple(sorted(BY_QUALITY))}
 _PRIORS: Final[Axes] = {
+    "mechanism": ("laplace", "masked"),
     "objective": ("parity", "penalized", "constrained", "welfare_constrained"),
     "groups": ((8, 5), (200, 100), (1_000, 500), (300, 200, 100)),
     "alternatives": (2, 3, 4, 8),
@@ -61,6 +66,9 @@ def vote_of(case: Case) -> FairVoting | None:
     """Return a vote's protocol; None where nobody can have its parameters."""
     sizes: tuple[int, ...] = case["groups"]
     given: dict[str, Any] = {}
+    if case.get("mechanism") == "masked":
+        voters = sum(sizes)
+        given |= {"threshold": voters - voters // _LEAVING, "colluders": voters // _LEAVING}
     if case["objective"] == "welfare_constrained":
         given["welfare_share"] = case.get("share", 0.9)
     try:
@@ -118,10 +126,14 @@ def profile_of(case: Case) -> _Profile:
 def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.random.Generator) -> FloatArray:
     """Return each vote's estimated mean utilities, shape (votes, groups, alternatives)."""
     phase, sizes = vote.phase, vote.parameters.group_sizes
-    if isinstance(phase, DisclosedRankings):
-        sums = phase.sums_of(profile.positions, profile.groups)
-        rows = np.tile(sums.reshape(1, -1), (votes, 1))
-        drawn = phase.tally_mechanism.randomize_rows(rows, generator.random(rows.shape)).reshape(votes, *sums.shape)
+    if isinstance(phase, DisclosedRankings | MaskedRankings):
+        if isinstance(phase, MaskedRankings):
+            sums = phase.rows_for(profile.positions, profile.groups).sum(axis=0).reshape(len(sizes), -1)
+            drawn = sums + _shares(phase.share, len(profile.groups), generator.random((votes, *sums.shape)))
+        else:
+            sums = phase.sums_of(profile.positions, profile.groups)
+            rows = np.tile(sums.reshape(1, -1), (votes, 1))
+            drawn = phase.tally_mechanism.randomize_rows(rows, generator.random(rows.shape)).reshape(votes, *sums.shape)
         return (drawn / np.array(sizes)[:, None] + phase.scoring.center) * phase.scoring.step
     inputs = vote.encode({"group": profile.groups, "ranking": Rankings(profile.positions)})
     rows = np.tile(inputs.private, (votes, 1))
@@ -135,6 +147,16 @@ def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.
         each = _told(phase.report, reports).reshape(votes, voters, -1)
         means = np.stack([own.mean(axis=1) for own in np.split(each, np.cumsum(sizes)[:-1], axis=1)], axis=1)
     return means + _zero(phase.report) + float(phase.report.mean)
+
+
+def _shares(share: PolyaShare, number: int, uniforms: FloatArray) -> IntArray:
+    """Return the noise of so many shares, by its exact law unless that takes long."""
+    if share.scale > _MOST_SCALE:
+        drawn = share_quantiles(uniforms, planned=share.planned, number=number)
+        return np.rint(drawn * math.sqrt(number * share.noise_variance)).astype(np.int64)
+    side = share_masses(scale=share.scale, planned=share.planned, num_shares=number)
+    below = np.cumsum(np.concatenate([side[:0:-1], side]))
+    return np.minimum(np.searchsorted(below, uniforms, side="right"), len(below) - 1) - (len(side) - 1)
 
 
 def _zero(report: RankingReport | JointReport) -> float:
@@ -183,6 +205,8 @@ def _noise_of(vote: FairVoting) -> UtilityNoise:
         laplace = phase.tally_mechanism
         assert isinstance(laplace, VectorLaplace)  # noqa: S101  sums are released
         return UtilityNoise.of_sums(laplace, phase.scoring.step, sizes)
+    if isinstance(phase, MaskedRankings):
+        return UtilityNoise.of_shares(phase.share, sum(sizes), phase.scoring.step, sizes)
     if isinstance(phase.report, JointReport):
         return UtilityNoise.of_joint_reports(phase.report, sum(sizes))
     return UtilityNoise.of_reports(phase.report, sizes)
@@ -237,12 +261,14 @@ def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generato
     vote = vote_of(case)
     if vote is None:
         return None
-    phase, sizes = vote.disclosed, np.array(vote.parameters.group_sizes)
+    phase, sizes = vote.phase, np.array(vote.parameters.group_sizes)
+    assert isinstance(phase, DisclosedRankings | MaskedRankings)  # noqa: S101  sums are released
     size, objective = case["alternatives"], vote.parameters.make_objective()
     stated, wrong = np.empty(sessions), np.empty(sessions)
     for session in range(sessions):
         shares = generator.random((len(sizes), size))
-        if case["objective"] == "parity" and len(sizes) == 2:  # noqa: PLR2004  one difference, half of it on either side
+        is_disclosed = isinstance(phase, DisclosedRankings)
+        if case["objective"] == "parity" and len(sizes) == 2 and is_disclosed:  # noqa: PLR2004  one difference, half of it on either side
             shares[0] = (1 + generator.uniform(-1, 1, size)) / 2
             shares[1] = 1 - shares[0]
         steps = phase.scoring.steps[-1] + shares * phase.scoring.range
@@ -255,9 +281,12 @@ def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generato
 
 
 def _elect(vote: FairVoting, sums: IntArray, generator: np.random.Generator) -> Outcome:
-    """Return what a trusted aggregator releases of groups' sums."""
-    row = sums.reshape(1, -1)
-    drawn = vote.disclosed.tally_mechanism.randomize_rows(row, generator.random(row.shape))
+    """Return what is released of groups' sums."""
+    row, phase = sums.reshape(1, -1), vote.phase
+    if isinstance(phase, MaskedRankings):
+        drawn = row + _shares(phase.share, vote.parameters.num_voters, generator.random(row.shape))
+    else:
+        drawn = vote.disclosed.tally_mechanism.randomize_rows(row, generator.random(row.shape))
     return vote.outcome([Tally(vote.parameters.num_voters, drawn.reshape(sums.shape))])
 
 

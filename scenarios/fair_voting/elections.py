@@ -20,6 +20,7 @@ from ...protocol.fair_voting import (
     DisclosedRankings,
     FairVoting,
     JointRankings,
+    MaskedRankings,
     Objective,
     Parameters,
     RandomizedRankings,
@@ -32,6 +33,7 @@ from ...protocol.fair_voting.lots import lot_of
 from ...protocol.fair_voting.rankings import cells_of_members
 from ...protocol.fair_voting.reports import RankingReport
 from ...protocol.fair_voting.subsample import Subsample
+from ...protocol.fair_voting.utility_noise import share_quantiles
 from ...protocol.mechanisms import VectorLaplace, code_of_rankings
 from ...protocol.phases import Inputs
 from ...protocol.population import draw_reports
@@ -160,6 +162,8 @@ def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: Simulat
     phase = vote.phase
     if isinstance(phase, RandomizedRankings | JointRankings):
         return _local(vote, phase, profiles, trials=trials, noise=noise)
+    if isinstance(phase, MaskedRankings):
+        return _masked(vote, phase, profiles, trials=trials, noise=noise)
     disclosed = vote.disclosed
     if disclosed.choice is None:
         return _laplace(vote, disclosed, profiles, trials=trials, noise=noise)
@@ -221,6 +225,18 @@ def _laplace(
     return Release(
         noisy, Fraction(phase.scoring.step), profiles.group_sizes, profiles.group_sizes, least=_least_of(phase.scoring)
     )
+
+
+def _masked(
+    vote: FairVoting, phase: MaskedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
+) -> Release:
+    """Return the sums with the noise of all voters' shares, of which each is drawn at once, as on the continuum."""
+    sums, number = profiles.sums(phase.scoring), sum(profiles.group_sizes)
+    uniforms = _uniforms(vote, phase, noise, trials=trials, slots=sums[0].size).reshape(trials, *sums.shape[1:])
+    drawn = share_quantiles(uniforms, planned=phase.share.planned, number=number)
+    drawn = np.rint(drawn * math.sqrt(number * phase.share.noise_variance)).astype(np.int64)
+    sizes = profiles.group_sizes
+    return Release(sums + drawn, Fraction(phase.scoring.step), sizes, sizes, least=_least_of(phase.scoring))
 
 
 def _sampled(
@@ -360,7 +376,13 @@ def _linear(report: RankingReport | JointReport) -> tuple[NDArray[Any], Fraction
 
 
 def _uniforms(
-    vote: FairVoting, phase: DisclosedRankings, noise: SimulatedNoise, *, trials: int, slots: int, draw: int = 1
+    vote: FairVoting,
+    phase: DisclosedRankings | MaskedRankings,
+    noise: SimulatedNoise,
+    *,
+    trials: int,
+    slots: int,
+    draw: int = 1,
 ) -> FloatArray:
     stream = f"release of {phase.name}" + (f", draw {draw}" if draw > 1 else "")
     return noise.uniforms(protocol=vote.name, phase=stream, start=0, stop=trials, slots=slots)

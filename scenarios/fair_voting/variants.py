@@ -8,12 +8,12 @@ it. It depends on the groups' sizes and on nobody's ranking, so that a plan can 
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, Self, cast
+from typing import Any, ClassVar, Final, Self
 
 import msgspec
 
 from ...protocol.errors import ConfigurationError, refuse
-from ...protocol.fair_voting import FairVoting, Parameters
+from ...protocol.fair_voting import FairVoting, MaskedRankings, Parameters
 from ...protocol.fair_voting.joint_reports import make_joint_report
 from ...protocol.fair_voting.parameters import (
     BY_QUALITY,
@@ -24,7 +24,7 @@ from ...protocol.fair_voting.parameters import (
     MIN_EPSILON,
 )
 from ...protocol.fair_voting.reports import make_report
-from ...protocol.mechanisms import VectorLaplace
+from ...protocol.mechanisms import PolyaShare, VectorLaplace
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, TrustModel
 from ..experiments.measurements import Measurement
@@ -46,6 +46,7 @@ _FALSE: Final = (
 
 
 _LAPLACE: Final = "laplace"
+_MASKED: Final = "masked"
 
 
 def model_of(name: str) -> TrustModel:
@@ -78,11 +79,14 @@ class ElectionVariants(SimulatedVariants):
         """Return the parameters of a mechanism at a price that is proven."""
         if name == "sampling" and self.parameters.calibration == "proven":
             is_allowed = MIN_EPSILON <= price <= MAX_EPSILON
-            return {"mechanism": name, "epsilon": price, "num_samples": None} if is_allowed else None
+            given = {"mechanism": name, "epsilon": price, "num_samples": None, **self.sizes_of(is_masked=False)}
+            return given if is_allowed else None
         if name == "sampling":
             samples = self._samples_at(price)
-            return None if samples is None else {"mechanism": name, "num_samples": samples}
-        given = {"mechanism": name, "calibration": "tight", "num_samples": None}
+            given = {"mechanism": name, "num_samples": samples, **self.sizes_of(is_masked=False)}
+            return None if samples is None else given
+        sizes = self.sizes_of(is_masked=name == _MASKED)
+        given = {"mechanism": name, "calibration": "tight", "num_samples": None, **sizes}
         return self.with_epsilon(given, price, low=MIN_EPSILON, high=MAX_EPSILON)
 
     def _samples_at(self, price: float) -> int | None:
@@ -90,7 +94,7 @@ class ElectionVariants(SimulatedVariants):
         low, high = 0, min(self.parameters.group_sizes) + 1
         while high - low > 1:
             middle = (low + high) // 2
-            proven = self.proven({"mechanism": "sampling", "num_samples": middle})
+            proven = self.proven({"mechanism": "sampling", "num_samples": middle, **self.sizes_of(is_masked=False)})
             low, high = (middle, high) if proven <= price else (low, middle)
         return low or None
 
@@ -123,8 +127,8 @@ class WelfareErrors(VariantTable):
 
     @property
     def names(self) -> Sequence[str]:
-        """Algorithm 1 and the local mechanisms; where groups are private those that keep them so."""
-        return JOINT if self.parameters.is_joint else (_LAPLACE, *LOCAL)
+        """Algorithm 1, masked sums and the local mechanisms; where groups are private those that keep them so."""
+        return JOINT if self.parameters.is_joint else (_LAPLACE, _MASKED, *LOCAL)
 
     @property
     def unit(self) -> Unit:
@@ -151,7 +155,8 @@ class WelfareErrors(VariantTable):
 
     def offer(self, name: str, price: float) -> Offered | None:
         """Return what a mechanism offers at a price, which is its ε: that is proven of all of these."""
-        settings = {"mechanism": name, "calibration": "tight", "num_samples": None, "epsilon": price}
+        sizes = self.sizes_of(is_masked=name == _MASKED)
+        settings = {"mechanism": name, "calibration": "tight", "num_samples": None, "epsilon": price, **sizes}
         try:
             error = _error_of(msgspec.structs.replace(self.parameters, **settings))
         except ConfigurationError:  # this mechanism cannot have this price, or not with these alternatives
@@ -166,8 +171,12 @@ def _error_of(parameters: Parameters) -> float:
     if parameters.is_joint:
         error = make_joint_report(parameters).error_of(smallest, sum(sizes))
     elif parameters.kind.releases_sums:
-        laplace = cast("VectorLaplace", FairVoting(parameters).disclosed.tally_mechanism)
-        error = math.sqrt(laplace.noise_variance) * scoring.step / sizes[smallest]
+        phase = FairVoting(parameters).phase
+        mechanism = phase.mechanism_faced((0,))
+        assert isinstance(mechanism, (VectorLaplace, PolyaShare))  # noqa: S101  of sums
+        if isinstance(phase, MaskedRankings):
+            phase.check_parties(sum(sizes))
+        error = math.sqrt(phase.num_draws(sum(sizes)) * mechanism.noise_variance) * scoring.step / sizes[smallest]
     else:
         error = math.sqrt(make_report(parameters).mean_variance / sizes[smallest])
     return error / (scoring.range * scoring.step)

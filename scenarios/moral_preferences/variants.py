@@ -27,6 +27,10 @@ _NAMES: Final = (
     "RLCP/direction",
     "VLDP/laplace",
     "VLDP/direction",
+    "VLMP/laplace",
+    "VLMP/direction",
+    "RLMP/pooled",
+    "RLMP/direction",
     "RLDP/laplace",
     "RLDP/functional",
     "RLDP/pooled",
@@ -78,7 +82,8 @@ class PreferenceVariants(SimulatedVariants):
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters of a mechanism at a price of everything that a voter says."""
         paradigm, _, mechanism = name.partition("/")
-        given: dict[str, Any] = {"paradigm": Paradigm(paradigm), "mechanism": mechanism}
+        sizes = self.sizes_of(is_masked=Paradigm(paradigm).model is TrustModel.DISTRIBUTED)
+        given: dict[str, Any] = {"paradigm": Paradigm(paradigm), "mechanism": mechanism, **sizes}
         if mechanism != "direction":
             given["covariance"] = ()
         found = self.with_epsilon(given, price, low=MIN_EPSILON, high=MAX_EPSILON)

@@ -126,7 +126,7 @@ class FairVotingAttack(Attack):
     def _designed(self, secret: str) -> IntArray:
         size = self.size
         phase = self.protocol.phase
-        name = "central" if isinstance(phase, DisclosedRankings) else phase.report.name
+        name = "central" if isinstance(phase, DisclosedRankings) else self.protocol.losses[0].mechanism
         is_linear = name in {"sampled_pair", "sampled_position", "joint_pair", "joint_position"}
         number = 2 * (size - 1) * size if secret in {FAVORITE, GROUP} else (size - 1) * size * 2 * (size - 2)
         allowed = f"at most {_MOST_LISTED} for secret {secret!r}"

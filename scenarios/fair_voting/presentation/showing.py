@@ -42,6 +42,7 @@ _MECHANISMS: Final = {
     "sampling": marked("random questions to random voters; now and then anything wins"),
     "exponential": marked("the better an alternative, the likelier it wins"),
     "permute_and_flip": marked("the better an alternative, the likelier it wins"),
+    "masked": marked("masked sums of the groups' utilities, with a share of noise from each voter"),
     "sampled_pair": marked("voters compare two random alternatives each, and may lie"),
     "sampled_position": marked("voters tell where they rank a random alternative, and may lie"),
     "whole_ranking": marked("voters tell a whole ranking each, and may lie"),

@@ -9,7 +9,7 @@ import pytest
 from helpers import make_preferences
 from psephos.protocol.arguments import MAX_NAME_LENGTH
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.moral_preferences import Level, Paradigm, Parameters
+from psephos.protocol.moral_preferences import Level, MoralPreferences, Paradigm, Parameters
 from psephos.protocol.moral_preferences.parameters import (
     MAX_BOUND,
     MAX_EPSILON,
@@ -26,6 +26,8 @@ from psephos.protocol.privacy import TrustModel
 EYE = ((1.0, 0.0), (0.0, 1.0))
 CENTRAL = [Paradigm.VLCP, Paradigm.RLCP]
 LOCAL = [Paradigm.VLDP, Paradigm.RLDP]
+MASKED = [Paradigm.VLMP, Paradigm.RLMP]
+SIZES: dict[str, Any] = {"threshold": 4, "colluders": 1}
 
 
 def refusal(**given: Any) -> ConfigurationError:
@@ -42,6 +44,8 @@ def test_a_paradigm_says_whom_voters_trust_and_what_is_protected() -> None:
         "RLCP": (Level.RECORD, TrustModel.CENTRAL),
         "VLDP": (Level.VOTER, TrustModel.LOCAL),
         "RLDP": (Level.RECORD, TrustModel.LOCAL),
+        "VLMP": (Level.VOTER, TrustModel.DISTRIBUTED),
+        "RLMP": (Level.RECORD, TrustModel.DISTRIBUTED),
     }
 
 
@@ -56,7 +60,8 @@ def test_defaults_are_algorithm_2_at_epsilon_1() -> None:
 
 @pytest.mark.parametrize("paradigm", Paradigm)
 def test_voters_perturb_in_the_local_paradigms(paradigm: Paradigm) -> None:
-    assert Parameters(features=("a",), paradigm=paradigm).is_local == (paradigm in LOCAL)
+    sizes = SIZES if paradigm in MASKED else {}
+    assert Parameters(features=("a",), paradigm=paradigm, **sizes).is_local == (paradigm in LOCAL)
 
 
 def test_levels_are_those_given() -> None:
@@ -95,9 +100,19 @@ def test_one_epsilon_for_all_and_levels_exclude_each_other() -> None:
     assert (error.field, error.allowed) == ("epsilon and epsilons", "given one of them alone")
 
 
-@pytest.mark.parametrize("paradigm", CENTRAL)
-def test_the_aggregators_noise_has_one_epsilon_for_all(paradigm: Paradigm) -> None:
-    assert refusal(paradigm=paradigm, epsilons=(0.5, 1.0)).field == "epsilons"
+@pytest.mark.parametrize("paradigm", [*CENTRAL, *MASKED])
+def test_noise_on_a_sum_has_one_epsilon_for_all(paradigm: Paradigm) -> None:
+    sizes = SIZES if paradigm in MASKED else {}
+    assert refusal(paradigm=paradigm, epsilons=(0.5, 1.0), **sizes).field == "epsilons"
+
+
+def test_masked_sums_have_sizes_no_societies_and_no_tiny_epsilon() -> None:
+    masked: dict[str, Any] = {"paradigm": Paradigm.RLMP, "mechanism": "direction", **SIZES}
+    assert refusal(paradigm=Paradigm.RLMP).field == "threshold"
+    assert refusal(threshold=3).allowed == "left out in paradigm 'VLDP'"
+    assert refusal(**masked, societies=("n", "s")).allowed == "left out in RLMP: masked sums are of all voters"
+    with pytest.raises(ConfigurationError, match=r"epsilon must be at least .* in RLMP"):
+        _ = MoralPreferences(Parameters(features=tuple(map(str, range(512))), epsilon=1e-4, **masked)).phase
 
 
 @pytest.mark.parametrize("epsilons", [(1.0, 0.5), (0.5, 0.5), (0.1, 0.3, 0.2)])
@@ -130,7 +145,8 @@ def test_an_aggregator_with_all_coefficients_maximizes_their_mean() -> None:
 @pytest.mark.parametrize("paradigm", Paradigm)
 @pytest.mark.parametrize("mechanism", ["laplace", "direction"])
 def test_vectors_and_directions_serve_every_paradigm(paradigm: Paradigm, mechanism: Any) -> None:
-    assert Parameters(features=("a",), paradigm=paradigm, mechanism=mechanism).paradigm is paradigm
+    sizes = SIZES if paradigm in MASKED else {}
+    assert Parameters(features=("a",), paradigm=paradigm, mechanism=mechanism, **sizes).paradigm is paradigm
 
 
 @pytest.mark.parametrize("max_records", [0, -3, MAX_RECORDS + 1])

@@ -328,7 +328,7 @@ def test_summaries_do_not_depend_on_who_else_is_there(mechanism: str) -> None:
         assert np.array_equal(summary.rows_of(records.of_range(start, stop)), whole[start:stop])
 
 
-@pytest.mark.parametrize("paradigm", Paradigm)
+@pytest.mark.parametrize("paradigm", [*Paradigm][:4])  # the paper's
 def test_summaries_that_a_table_gives_are_possible(paradigm: Paradigm) -> None:
     protocol = make_preferences(3, paradigm=paradigm, mechanism="direction")
     assert protocol.summary.are_possible(make_preference_inputs(protocol, 30).private)

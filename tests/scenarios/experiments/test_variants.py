@@ -169,8 +169,7 @@ def test_the_command_says_what_an_error_costs(psephos: Psephos) -> None:
     )
     found = json.loads(ended.out)
     assert found["error"] == "± of a margin"
-    # A masked vote's price is not looked for yet.
-    assert {each["name"] for each in found["prices"]} == {each["name"] for each in found["variants"]} - {"masked"}
+    assert {each["name"] for each in found["prices"]} == {each["name"] for each in found["variants"]}
     assert all(each["offered"]["error"]["value"] <= 200 for each in found["prices"])
 
 
@@ -283,7 +282,7 @@ def test_a_masked_vote_s_variants_have_no_threshold(psephos: Psephos) -> None:
 @pytest.mark.full("three seconds of sessions")
 def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos) -> None:
     ended = psephos("variants", "consortium", "--error", "200")
-    best, masked, trusted, least, of_trusted, *rest = (
+    best, masked, trusted, least, of_masked, of_trusted, *rest = (
         " ".join(part.split()) for part in ended.out.strip().replace(".\n", ".\n\n").split("\n\n")
     )
     assert best.startswith("Trusting nobody, 2,000 partners at ε = 1 in all get ± 6.69 % of all votes on a candidate's")
@@ -292,6 +291,7 @@ def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos)
     assert masked.endswith("(4.74 votes): by masked.")
     assert least.startswith("Trusting nobody, 2,000 partners need ε = 0.6707 in all for ± 10 % of all votes")
     assert trusted.endswith("± 0.212 % of all votes on a candidate's margin (4.24 votes): by central.")
+    assert of_masked.startswith("Trusting nobody, under masks, 2,000 partners need ε = 0.02376 in all for ± 10 %")
     assert of_trusted.startswith("Trusting the cloud server, 2,000 partners need ε = 0.02125 in all for ± 10 %")
     assert rest[0] == "Someone who starts at 50 : 50 ends at most 73.2 % sure of one person's vote (ε = 1)."
     small = [word for each in SMALL["two-societies"] for word in ("--set", each)]

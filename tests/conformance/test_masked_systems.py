@@ -1,0 +1,58 @@
+"""Masked sessions of each system and of a protocol of the docs: every promise, with parties who leave in each step.
+
+Arrays, memory and TCP give equal bits; see `psephos.scenarios.testing.check_protocol`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+from psephos.protocol import PhasedProtocol
+from psephos.protocol.fair_voting import FairVoting
+from psephos.protocol.fair_voting import Parameters as Fair
+from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
+from psephos.protocol.moral_preferences import Parameters as Moral
+from psephos.protocol.privacy import TrustModel
+from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
+from thoroughness import IS_FULL
+
+_FAIR: Final[dict[str, Any]] = {
+    "alternatives": ("a", "b", "c"),
+    "groups": ("left", "right"),
+    "group_sizes": (3, 2),
+    "mechanism": "masked",
+    "threshold": 4,
+    "colluders": 1,
+}
+_VOTERS: Final = {
+    "group": ["left", "right", "left", "left", "right"],
+    "ranking": ["a>b>c", "c>b>a", "b>a>c", "a>c>b", "b>c>a"],
+}
+
+_SAME: Final = [[[0.0, 1.0], [1.0, 0.0]]]
+_TWO: Final = [[[2.0, 1.0], [0.0, 0.0]], [[0.0, 1.0], [1.0, 1.0]]]
+_RECORDS: Final = {"records": [[[[1.0, 0.0], [0.0, 2.0]]], _TWO, _SAME, _SAME, _SAME]}
+
+
+def _moral(paradigm: Paradigm, mechanism: Any) -> MoralPreferences:
+    sizes = {"threshold": 4, "colluders": 1}
+    given = Moral(features=("x", "y"), paradigm=paradigm, mechanism=mechanism, epsilon=8.0, max_records=2, **sizes)
+    return MoralPreferences(given)
+
+
+CASES: Final[Mapping[str, tuple[PhasedProtocol[Any, Any], Mapping[str, Any]]]] = {
+    "fair voting": (FairVoting(Fair(**_FAIR)), _VOTERS),
+    "fair voting, one share for all": (FairVoting(Fair(**{**_FAIR, "threshold": 5, "colluders": 0})), _VOTERS),
+    "fair voting by plurality": (FairVoting(Fair(**_FAIR, scores="plurality", objective="penalized")), _VOTERS),
+    "preferences of voters": (_moral(Paradigm.VLMP, "laplace"), _RECORDS),
+    "directions of records": (_moral(Paradigm.RLMP, "direction"), _RECORDS),
+    "pooled coefficients": (_moral(Paradigm.RLMP, "pooled"), _RECORDS),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_masked_session_keeps_every_promise_whoever_leaves(name: str) -> None:
+    protocol, rows = CASES[name]
+    promises = PROTOCOL_PROMISES if IS_FULL else [each for each in PROTOCOL_PROMISES if each.startswith("Arrays")]
+    assert {loss.model for loss in protocol.losses} == {TrustModel.DISTRIBUTED}
+    check_protocol(protocol, rows, promises=promises)
