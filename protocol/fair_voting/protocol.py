@@ -248,7 +248,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse another number of voters in a group than the parameters say, or more than sums have room for."""
-        super().check_roster(public)
+        if self.parameters.is_masked:
+            super().check_roster(public)
         parameters = self.parameters
         if parameters.is_joint:
             allowed = f"the {parameters.num_voters} of group_sizes together"
