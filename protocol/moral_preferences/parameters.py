@@ -84,10 +84,10 @@ class Paradigm(enum.Enum):
     @property
     def model(self) -> TrustModel:
         """Whom losses are bounded against."""
-        return _MODELS[self.value[2:]]
+        return TrustModel(_MODELS[self.value[2:]])
 
 
-_MODELS: Final = {"CP": TrustModel.CENTRAL, "DP": TrustModel.LOCAL, "MP": TrustModel.DISTRIBUTED}
+_MODELS: Final = {"CP": "central", "DP": "local", "MP": "distributed"}
 PAPERS: Final = tuple(paradigm for paradigm in Paradigm if not paradigm.model.is_masked)
 """The paper's four, whose noise one party draws."""
 _LEVELS_OF: Final[dict[MechanismName, frozenset[Level]]] = {
