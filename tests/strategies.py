@@ -16,6 +16,7 @@ from psephos.protocol.fair_voting.parameters import DEFAULT_GAMMA, JOINT
 from psephos.protocol.mechanisms import Beta, Discrete, Uniform
 from psephos.protocol.moral_preferences import Level, MoralPreferences, Paradigm
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
+from psephos.protocol.moral_preferences.parameters import PAPERS
 from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.truth_discovery import NO_TASK, TruthDiscovery
 from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
@@ -299,7 +300,7 @@ _LEVELS = [(0.5,), (0.2, 1.0), (0.01, 0.3, 2.0)]
 def moral_preferences(draw: st.DrawFn) -> MoralPreferences:
     """Return moral preferences with few features; every paradigm, mechanism and option occurs."""
     num_features = draw(st.integers(1, 4))
-    paradigm = draw(st.sampled_from([*Paradigm][:4]))
+    paradigm = draw(st.sampled_from(PAPERS))
     is_local = paradigm in {Paradigm.VLDP, Paradigm.RLDP}
     mechanisms = ["laplace", "direction"]
     if paradigm.level is Level.RECORD:

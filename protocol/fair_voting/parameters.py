@@ -118,7 +118,7 @@ def _named(is_such: Callable[[Mechanism], bool]) -> tuple[MechanismName, ...]:
 CENTRAL: Final = frozenset(_named(lambda each: each.model.trusts_server))
 """In which the aggregator is trusted with the rankings."""
 BY_QUALITY: Final = frozenset(_named(lambda each: each.is_by_quality))
-LOCAL: Final = _named(lambda each: each.model is TrustModel.LOCAL and not each.is_joint)
+LOCAL: Final = _named(lambda each: not each.model.bounds_release and not each.is_joint)
 """In which nobody is, and voters randomize their rankings."""
 JOINT: Final = _named(lambda each: each.is_joint)
 """In which nobody is, and a voter's group is private as well."""
@@ -252,7 +252,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def is_masked(self) -> bool:
         """Whether voters' rankings are added up under masks."""
-        return self.model is TrustModel.DISTRIBUTED
+        return self.model.is_masked
 
     @property
     def is_joint(self) -> bool:

@@ -161,10 +161,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     def _rows_of(self, positions: IntArray, groups: IntArray) -> IntArray:
         """Return private rows where groups are public: rankings, and what of them is added up under masks."""
-        phase = self.phase
-        if not isinstance(phase, MaskedRankings):
-            return positions
-        return np.hstack([positions, phase.rows_for(positions, groups)])
+        if self.parameters.is_masked and isinstance(self.phase, MaskedRankings):
+            return np.hstack([positions, self.phase.rows_for(positions, groups)])
+        return positions
 
     def members_of(self, inputs: Inputs) -> tuple[IntArray, IntArray]:
         """Return the places of the voters' groups, shape (n,), and their rankings as positions, shape (n, m)."""
@@ -265,7 +264,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse another number of voters in a group than the parameters say, or more than sums have room for."""
-        super().check_roster(public)
+        if self.parameters.is_masked:
+            super().check_roster(public)
         parameters = self.parameters
         if parameters.is_joint:
             allowed = f"the {parameters.num_voters} of group_sizes together"

@@ -23,6 +23,7 @@ __all__ = [
     "MAX_SOCIETIES",
     "MIN_BOUND",
     "MIN_EPSILON",
+    "PAPERS",
     "Level",
     "MechanismName",
     "Paradigm",
@@ -83,10 +84,12 @@ class Paradigm(enum.Enum):
     @property
     def model(self) -> TrustModel:
         """Whom losses are bounded against."""
-        return _MODELS[self.value[2:]]
+        return TrustModel(_MODELS[self.value[2:]])
 
 
-_MODELS: Final = {"CP": TrustModel.CENTRAL, "DP": TrustModel.LOCAL, "MP": TrustModel.DISTRIBUTED}
+_MODELS: Final = {"CP": "central", "DP": "local", "MP": "distributed"}
+PAPERS: Final = tuple(paradigm for paradigm in Paradigm if not paradigm.model.is_masked)
+"""The paper's four, whose noise one party draws."""
 _LEVELS_OF: Final[dict[MechanismName, frozenset[Level]]] = {
     "laplace": frozenset(Level),
     "functional": frozenset({Level.RECORD}),
@@ -180,7 +183,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def is_masked(self) -> bool:
         """Whether voters' summaries are added up under masks."""
-        return self.paradigm.model is TrustModel.DISTRIBUTED
+        return self.paradigm.model.is_masked
 
     @property
     def is_personal(self) -> bool:

@@ -233,7 +233,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse more voters than whose sum fits into 64 bits. See `PhasedProtocol.check_roster`."""
-        super().check_roster(public)
+        if self.parameters.is_masked:
+            super().check_roster(public)
         most = GREATEST_SUM // self.summary.bound
         require(len(public) <= most, "voters", len(public), f"at most {most} at max_records")
         number = self.parameters.public_number

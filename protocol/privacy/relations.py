@@ -51,6 +51,11 @@ class TrustModel(enum.Enum):
         return self is not TrustModel.LOCAL
 
     @property
+    def is_masked(self) -> bool:
+        """Whether values leave under masks, and the server learns a sum of them alone."""
+        return self is TrustModel.DISTRIBUTED
+
+    @property
     def shows_participation(self) -> bool:
         """Whether a server sees who took part, so that neighbors cannot differ by a person who is there or not."""
         return not self.trusts_server

@@ -29,7 +29,7 @@ _NO_PRICES: Final[Prices] = {}
 
 def trusting(model: TrustModel, table: VariantTable) -> str:
     """Return whom a variant trusts, as words that begin a sentence."""
-    under = ", under masks" if model.bounds_release and not model.trusts_server else ""
+    under = ", under masks" if model.is_masked else ""
     return f"Trusting {model.trusted(table.resolved.protocol.server_role)}{under}"
 
 

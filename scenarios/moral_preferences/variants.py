@@ -82,7 +82,7 @@ class PreferenceVariants(SimulatedVariants):
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters of a mechanism at a price of everything that a voter says."""
         paradigm, _, mechanism = name.partition("/")
-        sizes = self.sizes_of(is_masked=Paradigm(paradigm).model is TrustModel.DISTRIBUTED)
+        sizes = self.sizes_of(is_masked=Paradigm(paradigm).model.is_masked)
         given: dict[str, Any] = {"paradigm": Paradigm(paradigm), "mechanism": mechanism, **sizes}
         if mechanism != "direction":
             given["covariance"] = ()

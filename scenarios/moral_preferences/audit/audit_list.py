@@ -16,7 +16,7 @@ from ....protocol.arrays import FloatArray
 from ....protocol.mechanisms import SphericalLaplace
 from ....protocol.moral_preferences import Level, MoralPreferences, Paradigm, Parameters, Records
 from ....protocol.moral_preferences.functional import NoisyObjective
-from ....protocol.moral_preferences.parameters import MechanismName
+from ....protocol.moral_preferences.parameters import PAPERS, MechanismName
 from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.privacy import PartLoss
 from .witnesses import search_sensitivity, sensitivity_witness
@@ -77,7 +77,7 @@ def mechanisms_of(paradigm: Paradigm) -> list[MechanismName]:
 def audit_list(*, num_features: int = 3) -> list[AuditEntry]:
     """Return every mechanism, over so many features, in every paradigm that has it."""
     entries: list[AuditEntry] = []
-    for paradigm in Paradigm:
+    for paradigm in PAPERS:
         for name in mechanisms_of(paradigm):
             entries.append(_entry(paradigm, name, num_features=num_features, is_printed=False))
             if name == "functional":

@@ -24,7 +24,7 @@ from ....protocol.moral_preferences import (
     Parameters,
     Records,
 )
-from ....protocol.moral_preferences.parameters import MechanismName
+from ....protocol.moral_preferences.parameters import PAPERS, MechanismName
 from ....protocol.phases import Inputs
 from ...audit.case import Case, OutputSampler, Pair, Score, Source
 from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
@@ -53,7 +53,7 @@ _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.0015, 0.04
 
 def moral_preferences_cases() -> Iterator[Case]:
     """Yield every mechanism in every paradigm that has it, and voters with an ε of their own."""
-    for paradigm in Paradigm:
+    for paradigm in PAPERS:
         is_record, is_central = paradigm.level is Level.RECORD, paradigm.model.trusts_server
         for mechanism in mechanisms_of(paradigm):
             given: dict[str, Any] = {"paradigm": paradigm, "mechanism": mechanism, "epsilon": 1.0}

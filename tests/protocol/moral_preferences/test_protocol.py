@@ -21,6 +21,7 @@ from psephos.protocol.moral_preferences import (
     PerturbedPhase,
     Records,
 )
+from psephos.protocol.moral_preferences.parameters import PAPERS
 from psephos.protocol.moral_preferences.records import GREATEST_FEATURE
 from psephos.protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
 from psephos.protocol.population import draw_reports
@@ -557,7 +558,7 @@ def test_an_outcome_says_what_was_run(given: dict[str, Any]) -> None:
         assert math.fsum(each * each for each in outcome.preferences) == pytest.approx(1, rel=1e-12)
 
 
-@pytest.mark.parametrize("paradigm", [*Paradigm][:4])  # the paper's
+@pytest.mark.parametrize("paradigm", PAPERS)
 @pytest.mark.parametrize("mechanism", ["laplace", "functional", "pooled", "direction"])
 def test_only_a_mean_of_vectors_is_projected_to_the_ball(paradigm: Paradigm, mechanism: Any) -> None:
     given: dict[str, Any] = {"paradigm": paradigm, "mechanism": mechanism}

@@ -11,6 +11,7 @@ from psephos.protocol.mechanisms import SphericalLaplace, VectorLaplace
 from psephos.protocol.moral_preferences import Paradigm, Parameters, Records, Summary, make_summary
 from psephos.protocol.moral_preferences.coefficients import coefficients_of_records
 from psephos.protocol.moral_preferences.functional import NoisyObjective
+from psephos.protocol.moral_preferences.parameters import PAPERS
 from psephos.protocol.moral_preferences.sensitivity import grid_sensitivity, printed_sensitivity, tight_sensitivity
 from psephos.protocol.moral_preferences.summaries import Coefficients, Direction, PreferenceVector
 
@@ -328,7 +329,7 @@ def test_summaries_do_not_depend_on_who_else_is_there(mechanism: str) -> None:
         assert np.array_equal(summary.rows_of(records.of_range(start, stop)), whole[start:stop])
 
 
-@pytest.mark.parametrize("paradigm", [*Paradigm][:4])  # the paper's
+@pytest.mark.parametrize("paradigm", PAPERS)
 def test_summaries_that_a_table_gives_are_possible(paradigm: Paradigm) -> None:
     protocol = make_preferences(3, paradigm=paradigm, mechanism="direction")
     assert protocol.summary.are_possible(make_preference_inputs(protocol, 30).private)

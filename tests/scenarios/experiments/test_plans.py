@@ -217,8 +217,9 @@ def test_without_an_aim_the_session_s_own_price_is_told() -> None:
     found = make_plan(compared, has_curves=False)
     assert (found.sought, found.epsilon) == ("error", 0.6)
     assert [each.model for each in found.best] == [*TrustModel]
-    local, central = verdict_of_plan(found, compared)
+    local, masked, central = verdict_of_plan(found, compared)
     assert local.startswith("Trusting nobody, 30 voters at ε = 0.6 in all get ± ")
+    assert masked.startswith("Trusting nobody, under masks, ")
     assert central.startswith("Trusting the aggregator, ")
     assert "by laplace" in central
 

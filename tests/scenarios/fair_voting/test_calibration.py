@@ -80,7 +80,7 @@ def test_a_winner_that_lacks_its_shortfall_is_counted() -> None:
 
 def test_there_is_a_statement_for_each_mechanism() -> None:
     assert [name for name in STATEMENTS if name.startswith("confirmed winner")] == [
-        f"confirmed winner: {mechanism}" for mechanism in ("laplace", *LOCAL, *JOINT)
+        f"confirmed winner: {mechanism}" for mechanism in ("laplace", "masked", *LOCAL, *JOINT)
     ]
     assert [name for name in STATEMENTS if ":" not in name] == [
         "shortfall",
