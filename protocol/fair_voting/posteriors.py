@@ -119,8 +119,9 @@ def chance_by_utilities(
     if noise.is_balanced:
         # Independent noise of this size, less its mean, has the law of noise that adds up to 0.
         errors = errors * np.sqrt(size / (size - 1))
-    law = {"is_heavy": noise.is_heavy, "shares": noise.shares}
-    drawn = draw_within(uniforms, utilities, errors, least=least, greatest=greatest, **law)
+    drawn = draw_within(
+        uniforms, utilities, errors, least=least, greatest=greatest, is_heavy=noise.is_heavy, shares=noise.shares
+    )
     if noise.is_balanced:
         drawn = drawn - drawn.mean(axis=2, keepdims=True) + utilities.mean(axis=1, keepdims=True)
     is_best = _are_best(merits_of(drawn, objective, sizes), greatest - least)

@@ -20,7 +20,10 @@ __all__ = ["reference_run"]
 
 
 def reference_run(protocol: FairVoting, inputs: Inputs, *, noise: SimulatedNoise) -> Outcome:
-    """Run a session of any mechanism in which every voter answers.
+    """Run a session of any mechanism but `masked` in which every voter answers.
+
+    Raises:
+        NotImplementedError: sums are masked.
 
     Source:
         Mohsin, Fair and Private Voting Rules, Algorithms 1 and 2; readings F1 to F6.
@@ -33,6 +36,8 @@ def reference_run(protocol: FairVoting, inputs: Inputs, *, noise: SimulatedNoise
     groups: list[int] = inputs.public[:, 0].tolist()
     if isinstance(phase, RandomizedRankings):
         return _run_local(protocol, phase, rankings, groups, noise)
+    if not isinstance(phase, DisclosedRankings):
+        raise NotImplementedError("masked sums have no second way of computing them")
     # Voters send their rankings to the aggregator, which is trusted with them. Algorithm 1, line 2; here sums, since
     # the groups' sizes are public.
     sums = _sums(phase, rankings, groups, num_groups=len(protocol.parameters.groups))

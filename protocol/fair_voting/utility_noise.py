@@ -117,7 +117,7 @@ def _table_of(shares: tuple[int, int]) -> _Table:
     planned, number = shares
     side = share_masses(scale=_SCALE_OF_TABLE, planned=planned, num_shares=number)
     masses = np.concatenate([side[:0:-1], side])
-    places = np.arange(len(masses)) - (len(side) - 1)
+    places = np.arange(len(masses), dtype=np.float64) - (len(side) - 1)
     deviation = math.sqrt(math.fsum((masses * places**2).tolist()))
     return _Table((places + 0.5) / deviation, np.cumsum(masses))
 

@@ -228,11 +228,14 @@ class VariantTable(abc.ABC):
 
     def sizes_of(self, *, is_masked: bool) -> dict[str, Any]:
         """Return T and c for so many people: in the session's proportion, or as usual; None where nothing is masked."""
-        own = [getattr(self.parameters, field, None) for field in SIZES]
+        own: dict[str, int] = {
+            field: size for field in SIZES if isinstance(size := getattr(self.parameters, field, None), int)
+        }
         if not is_masked:
-            return {field: None for field, size in zip(SIZES, own, strict=True) if isinstance(size, int)}
+            return dict.fromkeys(own)
         number = len(self.resolved.names)
-        lacking, colluders = (number - own[0], own[1]) if isinstance(own[0], int) else (number // _LEAVING,) * 2
+        threshold, colluders = own.values() if own else (number - number // _LEAVING, number // _LEAVING)
+        lacking = number - threshold
         sizes = (self.people - self.people * lacking // number, self.people * colluders // number)
         return dict(zip(SIZES, sizes, strict=True))
 

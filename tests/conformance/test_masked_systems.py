@@ -29,20 +29,21 @@ _VOTERS: Final = {
     "ranking": ["a>b>c", "c>b>a", "b>a>c", "a>c>b", "b>c>a"],
 }
 
+_ALL: Final[dict[str, Any]] = {"threshold": 5, "colluders": 0}
+
 _SAME: Final = [[[0.0, 1.0], [1.0, 0.0]]]
 _TWO: Final = [[[2.0, 1.0], [0.0, 0.0]], [[0.0, 1.0], [1.0, 1.0]]]
 _RECORDS: Final = {"records": [[[[1.0, 0.0], [0.0, 2.0]]], _TWO, _SAME, _SAME, _SAME]}
 
 
 def _moral(paradigm: Paradigm, mechanism: Any) -> MoralPreferences:
-    sizes = {"threshold": 4, "colluders": 1}
-    given = Moral(features=("x", "y"), paradigm=paradigm, mechanism=mechanism, epsilon=8.0, max_records=2, **sizes)
-    return MoralPreferences(given)
+    given: dict[str, Any] = {"features": ("x", "y"), "epsilon": 8.0, "max_records": 2, "threshold": 4, "colluders": 1}
+    return MoralPreferences(Moral(paradigm=paradigm, mechanism=mechanism, **given))
 
 
 CASES: Final[Mapping[str, tuple[PhasedProtocol[Any, Any], Mapping[str, Any]]]] = {
     "fair voting": (FairVoting(Fair(**_FAIR)), _VOTERS),
-    "fair voting, one share for all": (FairVoting(Fair(**{**_FAIR, "threshold": 5, "colluders": 0})), _VOTERS),
+    "fair voting, one share for all": (FairVoting(Fair(**_FAIR | _ALL)), _VOTERS),
     "fair voting by plurality": (FairVoting(Fair(**_FAIR, scores="plurality", objective="penalized")), _VOTERS),
     "preferences of voters": (_moral(Paradigm.VLMP, "laplace"), _RECORDS),
     "directions of records": (_moral(Paradigm.RLMP, "direction"), _RECORDS),

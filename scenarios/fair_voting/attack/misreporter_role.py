@@ -30,6 +30,7 @@ from ....protocol.fair_voting import (
     DisclosedRankings,
     FairVoting,
     JointRankings,
+    MaskedRankings,
     Objective,
     RandomizedRankings,
     Rankings,
@@ -116,6 +117,7 @@ def gain_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed: 
         NotImplementedError: the law of the winner takes too long.
     """
     phase = vote.phase
+    assert not isinstance(phase, MaskedRankings)  # noqa: S101  a session with adversaries
     name = vote.parameters.mechanism if isinstance(phase, DisclosedRankings) else phase.report.name
     proven = FairVotingAttack(vote).loss(RANKING, inputs.public, np.array([place]), Coalition((), has_server=False))
     rows, utilities, true = _choices_of(vote, inputs, place)
@@ -205,6 +207,7 @@ def _simulated_winners(
 ) -> Iterator[IntArray]:
     """Yield for each row the winners of simulated elections, shape (trials,), in which only that row differs."""
     phase, parameters = vote.phase, vote.parameters
+    assert not isinstance(phase, MaskedRankings)  # noqa: S101  see `gain_of`
     sizes = np.array(parameters.group_sizes, dtype=np.float64)
     objective = parameters.make_objective()
     generator = np.random.default_rng([seed, place])

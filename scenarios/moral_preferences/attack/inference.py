@@ -210,7 +210,9 @@ class MoralAttack(Attack):
     def _mechanism(self, public: Sequence[int]) -> RowMechanism:
         """Return what puts noise on the row of a voter with this public row: the voter, or the server."""
         phase = self.protocol.phase
-        return phase.mechanism_of(public) if isinstance(phase, PerturbedPhase) else phase.tally_mechanism
+        mechanism = phase.mechanism_of(public) if isinstance(phase, PerturbedPhase) else phase.tally_mechanism
+        assert mechanism is not None  # noqa: S101  a session with adversaries is not masked
+        return mechanism
 
     def _cells_of(self, public: IntArray) -> IntArray:
         """Return for each voter the row of the tally that it is in: that of its society and its ε."""

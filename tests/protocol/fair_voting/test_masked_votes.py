@@ -33,6 +33,7 @@ def test_the_sums_and_their_sensitivity_are_those_of_laplace(scores: Any) -> Non
     expected = central.phase.sums_of(inputs.private, inputs.public[:, 0]) * central.phase.scoring.step
     # All alternatives of a group may be shifted alike, by where scores are counted from.
     assert np.ptp(sums - expected, axis=1).max() <= 1e-4
+    assert isinstance(central.phase.tally_mechanism, VectorLaplace)
     sensitivities = [
         masked.phase.share.sensitivity * masked.phase.scoring.step,
         central.phase.tally_mechanism.sensitivity * central.phase.scoring.step,

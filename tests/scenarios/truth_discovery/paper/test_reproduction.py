@@ -146,6 +146,7 @@ def test_every_published_cell_is_there_once(reproduction: Reproduction) -> None:
             for method, change in zip(METHODS.items(), changes, strict=True)
         ):
             cell = places[estimator, mechanism, epsilon]
+            assert cell.published is not None
             assert (cell.published.value, cell.method) == (change, name)
             clean = cell.error_rate.value - cell.change.value
             row = next(row for row in reproduction.crowds if row.crowd == crowd)
@@ -306,6 +307,7 @@ def apart(errors: float, by: float = 0.0) -> Callable[[PublishedCell], dict[str,
     """Make changes differ from the published ones: in joint standard errors, and by so much."""
 
     def change(row: PublishedCell) -> dict[str, Any]:
+        assert row.published is not None
         ours, published = (Measurement(row.published.value + more, 1e-4) for more in (by, 0.0))
         return {"change": ours, "published": published, "difference": errors}
 
