@@ -61,6 +61,8 @@ class System:
         forecasts: a `running.forecasts.Forecasts`: what a session can tell at its price, before it is held.
         variants: a subclass of `experiments.variants.VariantTable`: what every variant offers, for `psephos variants`.
         plan: the same, with the errors that `psephos plan` plans for, where these are others; without it `variants`.
+        details: a function of a `running.resolution.Local` whose truth may be shown: more tables for its run's folder,
+            rows by the file's name.
         measures: a subclass of `experiments.measures.Measures`: what trials are measured by; without it errors of
             estimates.
         mechanism_cases: makes cases (`audit.Case`) of single mechanisms; without them `audit.any_protocol` does.
@@ -89,6 +91,7 @@ class System:
     forecasts: str = ""
     variants: str = ""
     plan: str = ""
+    details: str = ""
     measures: str = ""
     mechanism_cases: str = ""
     session_cases: str = ""

@@ -133,6 +133,7 @@ _FILES: Final = {
     "report.html": "all of it on a page, for a browser",
     "estimates.png": "the outcome as a picture",
     "estimates.csv": "the outcome as a table",
+    "workers.csv": "each worker's weight, error and importance",
     "plan.png": "error over ε as a picture",
     "plan.csv": "each variant at each price that was tried",
     "plan.json": "the plan for programs",

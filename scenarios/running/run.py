@@ -29,6 +29,7 @@ from ..adversaries.reading import checked_deviations, checked_lesson, checked_st
 from ..adversaries.role import Happened, Lesson, Scene
 from ..plugins import ARRAY, make_transport
 from ..presentation import draw_lesson, written_lesson
+from ..system import part_of
 from .folder import RunFolder
 from .plugin_errors import Plugin, blaming_plugins
 from .resolution import Local, Streamed
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Finished", "Watched", "run_in_folder", "run_in_memory", "run_session", "seed_of", "write_lessons"]
 
+Details = Callable[[Local], Mapping[str, Sequence[Mapping[str, Any]]]]
+"""A system's part: parties that are nobody's secret → rows of tables, by the files' names."""
 _SEED_BITS: Final = 128
 
 
@@ -259,6 +262,7 @@ def run_in_folder(
     title = scenario.title or scenario.name
     setting = setting_of(protocol, finished.num_parties)
     write_outcome(folder, record.outcome, finished.result, title=title, setting=setting, **known, pictures=pictures)
+    _write_details(folder, resolved)
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     if resolved.roles and watched is not None:
@@ -272,6 +276,14 @@ def run_in_folder(
             on_failure(finished.lessons)
         raise unheard
     return finished
+
+
+def _write_details(folder: RunFolder, resolved: Local) -> None:
+    """Write what a system tells of parties that are nobody's secret."""
+    details: Details | None = part_of(type(resolved.protocol), "details", Callable)
+    if details is not None and resolved.may_show_truth:
+        for name, rows in details(resolved).items():
+            folder.write_table(name, rows)
 
 
 def seed_of(resolved: Local) -> int:

@@ -22,6 +22,7 @@ SYSTEM: Final = System(
     session_cases=f"{_HERE}.audit.sessions:truth_discovery_cases",
     climbs=f"{_HERE}.audit.sessions:truth_discovery_climbs",
     faults=f"{_HERE}.audit.faults:planted_faults",
+    details=f"{_HERE}.workers:workers_of",
     measures=f"{_HERE}.measures:TruthMeasures",
     calibration=f"{_HERE}.calibration:CALIBRATION",
     offers=f"{_HERE}.offers:offers_at_price",

@@ -30,6 +30,7 @@ from ...experiments.measurements import Measurement, apart, deviation, mean_squa
 from ...experiments.sheets import where
 from ...verdicts import Judgement
 from ..audit.sessions import BINARY, NUM_ANSWERS, case_of_worker, survey_of
+from ..workers import printed_factor
 from .published import CLEAN_ACCURACIES, METHODS, TABLE_1
 from .rows import PublishedCell, Reproduction
 from .theory import (
@@ -39,7 +40,6 @@ from .theory import (
     likelihood_at_zero,
     mean_accuracy_at_zero,
     printed_bound,
-    printed_factor,
 )
 
 __all__ = ["findings_on_own_data", "findings_on_paper", "findings_on_truth_discovery"]

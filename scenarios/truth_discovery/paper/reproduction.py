@@ -23,6 +23,7 @@ from ...experiments.measurements import Measurement, as_published, deviation, me
 from ...experiments.reproductions import Asked, Part
 from ..crowd_reports import Layout, draw_labels
 from ..data.files import read_crowd
+from ..workers import importance, shares_wrong
 from .published import EPSILONS, METHODS, RUNS, TABLES
 from .rows import (
     ChoiceRow,
@@ -31,7 +32,7 @@ from .rows import (
     WeightRow,
     comparison_trials,
 )
-from .theory import ProductOfUniforms, chernoff_bound, exact_error, printed_bound, printed_factor
+from .theory import ProductOfUniforms, chernoff_bound, exact_error, printed_bound
 from .trials import (
     ESTIMATOR_NAMES,
     MECHANISM_NAMES,
@@ -160,14 +161,9 @@ def _weights(layouts: Mapping[str, Layout], *, seed: int) -> Iterator[WeightRow]
             for each in (answers.labels, labels)
         )
         counts = np.bincount(answers.workers, minlength=answers.num_workers)
-        known = layout.is_gold[answers.tasks]
-        right = np.bincount(
-            answers.workers, known & (layout.crowd.truth[answers.tasks] == answers.labels), answers.num_workers
-        )
-        judged = np.bincount(answers.workers, known, answers.num_workers)
+        errors = shares_wrong(answers, layout.crowd.truth, layout.is_gold)
         drawn = set(np.argsort(-counts, kind="stable")[:_NUM_WEIGHTS].tolist())
         for worker in np.flatnonzero(counts).tolist():
-            error = 1 - float(right[worker] / judged[worker]) if judged[worker] else None
             yield WeightRow(
                 crowd=crowd,
                 worker=worker,
@@ -177,8 +173,8 @@ def _weights(layouts: Mapping[str, Layout], *, seed: int) -> Iterator[WeightRow]
                 flip_probability=float(flips[worker]),
                 clean=clean[worker],
                 reported=reported[worker],
-                error=error,
-                importance=1 / printed_factor(error) if error is not None and 0 < error < 1 else None,
+                error=errors[worker],
+                importance=importance(errors[worker]),
                 is_drawn=worker in drawn,
             )
 

@@ -17,10 +17,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
-from scipy import special
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.elementary import exp
+from ..workers import printed_factor
 
 __all__ = [
     "ProductOfUniforms",
@@ -30,17 +29,10 @@ __all__ = [
     "likelihood_at_zero",
     "mean_accuracy_at_zero",
     "printed_bound",
-    "printed_factor",
 ]
 
 _DIGITS = 40
 _PLACES = 1000
-
-
-def printed_factor(quality: float) -> float:
-    """Return G(p) = (p·e⁻¹ + (1 − p)·e)^g(p), a worker's factor in (7) as printed, g(p) = ln(p/(1 − p))."""
-    base = quality * exp(-1.0) + (1 - quality) * exp(1.0)
-    return exp(float(special.logit(quality)) * float(special.xlogy(1.0, base)))
 
 
 def printed_bound(quality: float, num_workers: int) -> float:

@@ -2,7 +2,7 @@
 
 import collections
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from psephos.protocol.truth_discovery import OwnOutcome
 from psephos.scenarios import load_scenario, read_ledger, resolve
+from psephos.scenarios.reading.cells import rows_in
 from psephos.scenarios.running.statements import trust_in
 from runs import made, price, refusal, result_bytes
 
@@ -452,3 +453,26 @@ def test_the_truth_of_clean_answers_is_shown_of_nobody_real_or_of_public_record(
     resolved, finished = made("crowd", tmp_path / "out", f"data={duchenne}", *chosen)
     assert finished.truth == (resolved.protocol.truth(resolved.inputs) if shown else None)
     assert [key for key in finished.result if key == "truth"] == shown
+    assert (tmp_path / "out" / "workers.csv").exists() == bool(shown)
+
+
+def test_each_worker_of_a_crowd_that_is_nobodys_secret_has_its_weight_error_and_importance(
+    write: Write, tmp_path: Path
+) -> None:
+    """By hand: of the truths q1 yes, q2 no, cid has one wrong of two; dee answered neither, and Im(½) = 1/G(½) = 1."""
+    known = write("t.csv", "task,truth\nq1,yes\nq2,no\n")
+    settings = (f"workers.answers={write('a.csv', ANSWERS)}", f"workers.truth={known}", "made_up=true")
+    made("crowd", tmp_path / "out", *settings)
+    rows: dict[Any, Mapping[str, Any]] = {row["worker"]: row for row in rows_in(tmp_path / "out" / "workers.csv")}
+    assert {name: (row["answers"], row["error"], row["importance"]) for name, row in rows.items()} == {
+        "ann": (2, 0.0, None),
+        "bob": (2, 0.0, None),
+        "cid": (2, 0.5, 1.0),
+        "dee": (1, None, None),
+    }
+    assert rows["ann"]["weight"] > rows["cid"]["weight"]
+
+
+def test_where_the_server_counts_answers_it_knows_no_weights(tmp_path: Path) -> None:
+    made("crowd", tmp_path / "out", *SMALL, "trust=central")
+    assert not (tmp_path / "out" / "workers.csv").exists()

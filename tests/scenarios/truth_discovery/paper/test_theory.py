@@ -16,8 +16,8 @@ from psephos.scenarios.truth_discovery.paper.theory import (
     likelihood_at_zero,
     mean_accuracy_at_zero,
     printed_bound,
-    printed_factor,
 )
+from psephos.scenarios.truth_discovery.workers import printed_factor
 from scipy import integrate, special, stats
 from thoroughness import draws
 

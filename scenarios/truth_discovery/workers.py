@@ -1,0 +1,77 @@
+"""Each worker of a crowd that is nobody's secret: its weight, its error and its importance.
+
+They are made of everybody's own answers, so that only a simulation whose truth may be shown leaves them.
+
+Source: Li et al. (2018), Section 4.1 and equation (7); reading T8.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ...protocol.arrays import IntArray
+from ...protocol.elementary import exp
+from ...protocol.estimators.truth_inference import Answers, truth_discovery
+from ...protocol.truth_discovery import TruthDiscovery
+from ..running.resolution import Local
+
+__all__ = ["importance", "printed_factor", "shares_wrong", "workers_of"]
+
+_UNKNOWN = -1
+
+
+def printed_factor(quality: float) -> float:
+    """Return G(p) = (p·e⁻¹ + (1 − p)·e)^g(p), a worker's factor in (7) as printed, g(p) = ln(p/(1 − p))."""
+    base = quality * exp(-1.0) + (1 - quality) * exp(1.0)
+    return exp(float(special.logit(quality)) * float(special.xlogy(1.0, base)))
+
+
+def importance(error: float | None) -> float | None:
+    """Return Im(u) = 1/G of a worker's error; None where that is unknown, 0 or 1, which have no factor."""
+    return 1 / printed_factor(error) if error is not None and 0 < error < 1 else None
+
+
+def shares_wrong(answers: Answers, truth: IntArray, known: NDArray[np.bool_]) -> list[float | None]:
+    """Return each worker's share of wrong answers to tasks with a known truth; None where it answered none of them.
+
+    Args:
+        answers: as they are.
+        truth: int64, shape (tasks,).
+        known: bool, shape (tasks,): where it is known.
+    """
+    judged = known[answers.tasks]
+    wrong = judged & (truth[answers.tasks] != answers.labels)
+    numbers, mistakes = (np.bincount(answers.workers, each, answers.num_workers).tolist() for each in (judged, wrong))
+    return [mistake / number if number else None for mistake, number in zip(mistakes, numbers, strict=True)]
+
+
+def workers_of(resolved: Local) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """Return `workers.csv` of a crowd whose truth may be shown: nothing where the server has counts alone."""
+    protocol, given = cast("TruthDiscovery", resolved.protocol), resolved.inputs
+    answers = protocol.answers_in(protocol.phase.tally(given.private, earlier=(), public=given.public))
+    if not len(answers.tasks):
+        return {}
+    parameters = protocol.parameters
+    labels = [
+        parameters.answer_sets[each].index(resolved.gold[task]) if task in resolved.gold else _UNKNOWN
+        for task, each in zip(parameters.tasks, protocol.codes.set_of_task.tolist(), strict=True)
+    ]
+    truth = np.array(labels, dtype=np.int64)
+    counts = np.bincount(answers.workers, minlength=answers.num_workers).tolist()
+    weights = truth_discovery(answers).weights.tolist()
+    errors = shares_wrong(answers, truth, truth != _UNKNOWN)
+    rows = [
+        {
+            "worker": resolved.names[worker],
+            "answers": count,
+            "weight": weights[worker],
+            "error": errors[worker],
+            "importance": importance(errors[worker]),
+        }
+        for worker, count in enumerate(counts)
+        if count
+    ]
+    return {"workers.csv": rows}
