@@ -55,9 +55,10 @@ def workers_of(resolved: Local) -> dict[str, Sequence[Mapping[str, Any]]]:
     if not len(answers.tasks):
         return {}
     parameters = protocol.parameters
+    sets: list[int] = protocol.codes.set_of_task.tolist()
     labels = [
         parameters.answer_sets[each].index(resolved.gold[task]) if task in resolved.gold else _UNKNOWN
-        for task, each in zip(parameters.tasks, protocol.codes.set_of_task.tolist(), strict=True)
+        for task, each in zip(parameters.tasks, sets, strict=True)
     ]
     truth = np.array(labels, dtype=np.int64)
     counts = np.bincount(answers.workers, minlength=answers.num_workers).tolist()
