@@ -1,6 +1,7 @@
 """What is written for readers: examples run, commands parse, links lead somewhere, and nothing names a machine."""
 
 import ast
+import csv
 import os
 import re
 import shlex
@@ -299,3 +300,16 @@ def test_no_tracked_file_names_a_machines_path() -> None:
         homes.append(str(ROOT).encode())
     naming = [name_of(file) for file in files if any(home in file.read_bytes() for home in homes)]
     assert naming == []
+
+
+def test_the_table_of_verdicts_has_those_of_the_pages() -> None:
+    pages = "dpwevote", "truth-discovery", "moral-preferences", "fair-voting"
+    texts = [(ROOT / "docs" / f"{page}-reproduced.md").read_text(encoding="utf-8") for page in pages]
+    of_papers = "".join(re.sub(r"^## What we add$.*?(?=^## |\Z)", "", text, flags=re.MULTILINE | re.DOTALL) for text in texts)
+    told = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line) for line in of_papers.splitlines() if line.startswith("- **")]
+    with (ROOT / "docs/tables/papers/verdicts.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["now"]]
+    assert len(rows) == len(told)
+    for row in rows:
+        entry = f"- **{row['now'].capitalize()}.** {row['claim']} ({row['source']}"
+        assert any(line.startswith(entry) for line in told), row
