@@ -287,7 +287,7 @@ def test_a_masked_session_s_variants_are_those_of_any_other() -> None:
     of_preferences = table("moral-masked", *MASKED, trials=2)
     assert of_preferences.missing(of_preferences.offers()) == []
     sizes = ("mechanism=masked", "threshold=80", "colluders=5")
-    for of_votes in (table("two-societies"), table("two-societies", *sizes)):
+    for of_votes in cast("list[Any]", [table("two-societies"), table("two-societies", *sizes)]):
         lacking = [name for name in of_votes.names if of_votes.settings(name, of_votes.price) is None]
         assert lacking == ["sampling"]  # which takes more voters
 
