@@ -149,6 +149,10 @@ def _uniform_integers() -> Below:
 
     def below(bound: int) -> int:
         nonlocal pool, left
+        if bound < 1:
+            raise ValueError(
+                f"a bound must be at least 1, got {bound}"
+            )  # no integer is below it: it would wait for one
         bits = (bound - 1).bit_length()
         while True:
             if left < bits:

@@ -5,6 +5,7 @@ becomes of it later. `masked_sessions` is what joins these steps to a session.
 """
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -170,6 +171,7 @@ class MaskedSums(MaskedPhase):
         losses: Sequence[PrivacyLoss] = (),
     ) -> None:
         check_sizes(threshold, colluders)
+        require(0 < epsilon < math.inf, "epsilon", epsilon, "positive and finite")
         self._ranges = tuple(ranges)
         moved = sum(greatest - least for least, greatest in ranges) if sensitivity is None else sensitivity
         bound = max((abs(end) for ends in ranges for end in ends), default=1)

@@ -114,6 +114,7 @@ class Phase(Guarded):
     ) -> None:
         are_columns = len(columns) and columns.step == 1
         require(are_columns, "columns", columns, "at least one column, and columns next to each other")
+        require(num_parts >= 1, "num_parts", num_parts, "at least 1")  # of none nothing would be charged
         slots = mechanism.slots_of(1)
         require(slots >= 1, "slots", slots, "at least 1")
         self.num_values = len(columns)

@@ -21,7 +21,7 @@ import msgspec
 import trio
 
 from ...agents.noise import check_secure_noise
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...transports.own_files import write_private
 from ..running.config import Scenario
 from ..running.parties import read_parties
@@ -167,9 +167,12 @@ def check_rehearsed(scenario: Scenario, *, trusts_server: bool, seed: int | None
 
     Raises:
         ConfigurationError: something is not allowed, a private column is missing, there are too many parties, the
-            server has to be trusted and is not, or what draws a deployment's noise is not installed.
+            session is masked, the server has to be trusted and is not, or what draws a deployment's noise is not
+            installed.
     """
     served = resolve_served(scenario)
+    allowed = "another in a rehearsal, which makes everybody's keys: a masked session's parties make their own (enroll)"
+    refuse(served.protocol.masked_phase is not None, "trust", served.protocol.model.value, allowed)
     check_trust(served.protocol, trusts_server=trusts_server)
     if seed is None:
         check_secure_noise(served.protocol)

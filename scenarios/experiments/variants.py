@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Self
 
 import msgspec
+from msgspec import UNSET
 from scipy.special import stdtrit
 
 from ...protocol.errors import ConfigurationError, require
@@ -239,6 +240,11 @@ class VariantTable(abc.ABC):
         sizes = (self.people - self.people * lacking // number, self.people * colluders // number)
         return dict(zip(SIZES, sizes, strict=True))
 
+    def parameters_with(self, settings: Mapping[str, Any]) -> Any:
+        """Return the session's parameters with some set anew; T and c are left out where they are None."""
+        given = {name: UNSET if name in SIZES and value is None else value for name, value in settings.items()}
+        return msgspec.structs.replace(self.parameters, **given)
+
     def model_of(self, name: str) -> TrustModel:
         """Return whom a variant trusts."""
         del name
@@ -296,8 +302,8 @@ class SimulatedVariants(VariantTable):
     is_lack: ClassVar[bool] = False
     """Whether the error is what the measure lacks of 1."""
     of_price: ClassVar[frozenset[str]] = frozenset()
-    """The parameters that follow from the price, where no party's row depends on them: then a variant's parties are
-    made once, and not at each price."""
+    """The parameters that follow from the price, where hardly any row depends on them: then a variant's parties are
+    made anew where `have_equal_rows` says so, and not at each price."""
     measure: str
     """The measure of the system that the error is made of."""
 
@@ -323,12 +329,21 @@ class SimulatedVariants(VariantTable):
 
         The others are given, as the protocol's parameters have them. None where no ε does.
         """
-        epsilon = epsilon_at(price, lambda parameter: self.proven({**given, "epsilon": parameter}), low=low, high=high)
+
+        def proven(parameter: float) -> float:
+            try:
+                return self.proven({**given, "epsilon": parameter})
+            except ConfigurationError:
+                if parameter == high:
+                    raise
+                return 0.0  # so it is too small for this variant
+
+        epsilon = epsilon_at(price, proven, low=low, high=high)
         return None if epsilon is None else {**given, "epsilon": epsilon}
 
     def proven(self, given: Mapping[str, Any]) -> float:
         """Return what a session costs with other parameters."""
-        return price_of(type(self.resolved.protocol)(msgspec.structs.replace(self.parameters, **given)))
+        return price_of(type(self.resolved.protocol)(self.parameters_with(given)))
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return what else stands in the table's columns, before ε and the error, by header."""
@@ -433,6 +448,11 @@ class SimulatedVariants(VariantTable):
         is_far = abs(summary.mean - aimed) > _CLEAR * summary.standard_error
         return is_far and not summary.low <= aimed <= summary.high
 
+    def have_equal_rows(self, own: PhasedProtocol[Any, Any], other: PhasedProtocol[Any, Any]) -> bool:
+        """Return whether parties' rows are the same in two sessions that differ in `of_price` alone."""
+        del own, other
+        return True
+
     def resolved_with(self, settings: Mapping[str, Any]) -> Local:
         """Return the session with some parameters set anew, with its parties' values."""
         return resolve(_with(self.resolved.scenario, settings))
@@ -451,16 +471,16 @@ class SimulatedVariants(VariantTable):
         Raises:
             ConfigurationError: it is not allowed.
         """
-        known = self._encoded.get(name)
-        if known is None:
-            resolved = self.resolved_with(settings)
-            if self.of_price:
-                self._encoded[name] = resolved
-            return resolved
-        changed = {key: settings[key] for key in self.of_price}
-        protocol = type(known.protocol)(msgspec.structs.replace(known.protocol.parameters, **changed))
-        protocol.check_inputs(known.inputs)
-        return msgspec.structs.replace(known, scenario=_with(known.scenario, settings), protocol=protocol)
+        if (known := self._encoded.get(name)) is not None:
+            changed = {key: settings[key] for key in self.of_price}
+            protocol = type(known.protocol)(msgspec.structs.replace(known.protocol.parameters, **changed))
+            if self.have_equal_rows(protocol, known.protocol):
+                protocol.check_inputs(known.inputs)
+                return msgspec.structs.replace(known, scenario=_with(known.scenario, settings), protocol=protocol)
+        resolved = self.resolved_with(settings)
+        if self.of_price:
+            self._encoded[name] = resolved
+        return resolved
 
     def _written(self, error: Measurement, summary: Summary) -> str:
         """Return a share that is an error, in percent; where all trials agree, how far it may be from that."""

@@ -11,7 +11,13 @@ from ...protocol.fair_voting.parameters import DEFAULT_GAMMA
 __all__ = ["MECHANISMS", "PRICED", "with_mechanism"]
 
 # What a scenario may have set for one mechanism, and what is wrong for another.
-_PLAIN: Final[Mapping[str, Any]] = {"calibration": "tight", "gamma": DEFAULT_GAMMA, "num_samples": None}
+_PLAIN: Final[Mapping[str, Any]] = {
+    "calibration": "tight",
+    "gamma": DEFAULT_GAMMA,
+    "num_samples": None,
+    "threshold": msgspec.UNSET,
+    "colluders": msgspec.UNSET,
+}
 MECHANISMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "laplace": {"mechanism": "laplace"},
     "sampling, by label": {"mechanism": "sampling", "calibration": "tight", "num_samples": None},

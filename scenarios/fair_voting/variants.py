@@ -158,7 +158,7 @@ class WelfareErrors(VariantTable):
         sizes = self.sizes_of(is_masked=name == _MASKED)
         settings = {"mechanism": name, "calibration": "tight", "num_samples": None, "epsilon": price, **sizes}
         try:
-            error = _error_of(msgspec.structs.replace(self.parameters, **settings))
+            error = _error_of(self.parameters_with(settings))
         except ConfigurationError:  # this mechanism cannot have this price, or not with these alternatives
             return None
         return Offered(name=name, epsilon=price, error=Measurement(error, 0.0), settings=settings)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from ...protocol.errors import refuse
-from ...protocol.moral_preferences import Paradigm, Parameters
+from ...protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
 from ...protocol.moral_preferences.parameters import MAX_EPSILON, MIN_EPSILON
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import TrustModel
@@ -88,6 +88,12 @@ class PreferenceVariants(SimulatedVariants):
             given["covariance"] = ()
         found = self.with_epsilon(given, price, low=MIN_EPSILON, high=MAX_EPSILON)
         return None if found is None else {**found, "paradigm": paradigm}
+
+    def have_equal_rows(self, own: PhasedProtocol[Any, Any], other: PhasedProtocol[Any, Any]) -> bool:
+        """Return whether summaries are on one grid: that of masked sums follows their noise, and so the price."""
+        assert isinstance(own, MoralPreferences)  # noqa: S101  of this table
+        assert isinstance(other, MoralPreferences)  # noqa: S101  likewise
+        return own.summary.step == other.summary.step
 
     @functools.cached_property
     def _reference(self) -> Sequence[float]:

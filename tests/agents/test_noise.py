@@ -121,6 +121,13 @@ def uniform_integers() -> Below:
     return given[0]
 
 
+@pytest.mark.parametrize("bound", [0, -3])
+def test_no_integer_is_below_a_bound_of_nothing(bound: int) -> None:
+    """It was waited for, without end."""
+    with pytest.raises(ValueError, match=f"a bound must be at least 1, got {bound}"):
+        uniform_integers()(bound)
+
+
 def randomize(noise: SecureNoise, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
     return noise.randomize(mechanism, values, protocol="p", phase="f", place=0)
 

@@ -1,6 +1,7 @@
 """Phases and protocols: what a report must look like, and what a protocol checks of itself."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
@@ -13,8 +14,8 @@ from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedPr
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, PostProcessed, RowMechanism
 from psephos.protocol.messages import NIL, encode_payload
-from psephos.protocol.phases import MAX_VALUES_IN_REPORT, Entries
-from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from psephos.protocol.phases import MAX_VALUES_IN_REPORT, Entries, MaskedSums
+from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, PureMechanism, TrustModel
 
 FOUR_CHOICES = GeneralizedRandomizedResponse(1.0, 4)
 LOSS = PrivacyLoss(
@@ -25,6 +26,8 @@ LOSS = PrivacyLoss(
     model=TrustModel.LOCAL,
     claimed=1.0,
 )
+
+FREE = msgspec.structs.replace(LOSS, event=PureMechanism(0.0), claimed=0.0)
 
 
 class Sums(Phase):
@@ -140,6 +143,24 @@ def test_a_phase_that_states_less_than_it_draws_is_refused(losses: list[PrivacyL
     with pytest.raises(ConfigurationError, match="at least what phase 'cheap' draws: 2") as caught:
         Cheap()
     assert (caught.value.field, caught.value.value) == ("losses", len(losses))
+
+
+@pytest.mark.parametrize("num_parts", [0, -1])
+def test_a_phase_of_no_parts_is_refused(num_parts: int) -> None:
+    """It would have drawn for a value, and been free."""
+
+    class Free(Sums):
+        def __init__(self) -> None:
+            Phase.__init__(self, "free", columns=range(1), mechanism=FOUR_CHOICES, losses=[FREE], num_parts=num_parts)
+
+    with pytest.raises(ConfigurationError, match=f"num_parts must be at least 1, got {num_parts}"):
+        Free()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+def test_masked_sums_without_a_price_are_refused(epsilon: float) -> None:
+    with pytest.raises(ConfigurationError, match="epsilon must be positive and finite"):
+        MaskedSums("sums", ranges=[(0, 1)], epsilon=epsilon, threshold=2, colluders=0, unit="answer")
 
 
 def test_a_report_that_would_not_fit_into_a_message_is_refused_before_any_is_drawn() -> None:

@@ -358,6 +358,7 @@ REFUSED: Final[Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
         ("voters.voters=3",),
         ("--trust-server must be given: this session is in the central model, and its server sees your values",),
     ),
+    "a masked session": ("eu-council-masked", (), ("trust must be another in a rehearsal", "got 'distributed'")),
 }
 
 

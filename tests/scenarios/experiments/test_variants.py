@@ -279,6 +279,28 @@ def test_a_masked_vote_s_variants_have_no_threshold(psephos: Psephos) -> None:
     assert names[-3:] == ["optimal", "masked", "central"]
 
 
+MASKED = ("voters.voters=12", "threshold=10", "colluders=2", "voters.records=4", "max_records=4", "voters.features=3")
+
+
+def test_a_masked_session_s_variants_are_those_of_any_other() -> None:
+    """At its own price every one; without T and c, which another mechanism does not have."""
+    of_preferences = table("moral-masked", *MASKED, trials=2)
+    assert of_preferences.missing(of_preferences.offers()) == []
+    sizes = ("mechanism=masked", "threshold=80", "colluders=5")
+    for of_votes in cast("list[Any]", [table("two-societies"), table("two-societies", *sizes)]):
+        lacking = [name for name in of_votes.names if of_votes.settings(name, of_votes.price) is None]
+        assert lacking == ["sampling"]  # which takes more voters
+
+
+@pytest.mark.parametrize("name", ["RLMP/direction", "RLMP/pooled", "VLMP/laplace"])
+def test_at_another_price_masked_summaries_are_on_the_grid_of_that_one(name: str) -> None:
+    """They were left on the grid of the price that was first: wrong by powers of two, or a traceback."""
+    prices = (8.0, 1.0, 30.0)
+    compared = table("moral-masked", *MASKED)
+    together = [compared.at(name, price) for price in prices]
+    assert together == [table("moral-masked", *MASKED).at(name, price) for price in prices]
+
+
 @pytest.mark.full("three seconds of sessions")
 def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos) -> None:
     ended = psephos("variants", "consortium", "--error", "200")

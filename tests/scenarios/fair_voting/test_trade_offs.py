@@ -105,6 +105,9 @@ def test_what_was_set_for_one_mechanism_is_not_that_of_another() -> None:
     printed = make_fair_vote(30, 20, calibration="printed")
     rows = trade_off(printed, INPUTS, epsilons=(1.0,), trials=2).rows
     assert {row.epsilon_proven for row in rows if row.mechanism == "laplace"} == {4 / 3}
+    masked = make_fair_vote(30, 20, mechanism="masked", threshold=40, colluders=5)
+    found = trade_off(masked, make_fair_inputs(masked, seed=4), epsilons=(1.0,), trials=2)
+    assert found.rows == trade_off(make_fair_vote(30, 20), INPUTS, epsilons=(1.0,), trials=2).rows
     hidden = make_fair_vote(30, 20, relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
     assert set(trade_off(hidden, INPUTS, epsilons=(1.0,), trials=2).left_out) == {
         "sampling, by label",
