@@ -153,7 +153,8 @@ class SessionRecords:
             case Reserved(entries=entries):
                 return self._reserved is not None and self._left is None and entries == self._held
             case Left():  # who left before anything was reserved leaves nothing behind
-                is_same = self._left is not None and record.reason == self._left.reason
+                left = self._left
+                is_same = left is not None and (record.reason, record.is_final) == (left.reason, left.is_final)
                 return is_same or self._reserved is None
 
     def add(self, record: ClientRecord) -> None:

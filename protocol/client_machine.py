@@ -263,15 +263,15 @@ class ClientMachine:
             self._close(Move.BREAK)
             return [Fail(ConnectionLostError(reason=f"it has said nothing for {seconds:g} seconds", by=SERVER))]
         error = RemoteProtocolError(f"{sender} has said nothing for {seconds:g} seconds", sender=sender, role="client")
-        return self.receive_fault(sender, error)
+        return self.receive_fault(sender, error, is_silence=True)
 
-    def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
-        """Take note that the server sent bytes that are no message."""
+    def receive_fault(self, sender: str, error: RemoteProtocolError, *, is_silence: bool = False) -> list[Effect]:
+        """Take note that the server sent bytes that are no message, or nothing."""
         if not self._position.moves:
             return []
         if self._view is not None:
             self._view.record(Happening.FAULT, sender, reason=str(error))
-        return self._blame(error)
+        return self._blame(error, is_silence=is_silence)
 
     def _on_welcome(self, message: Welcome) -> list[Effect]:
         if Move.WELCOME not in self._position.moves:
@@ -424,8 +424,8 @@ class ClientMachine:
             self._late_phase = self._protocol.steps[len(self._answers.given) - 1].name
         return Finish(outcome, own)
 
-    def _leaving(self, reason: str) -> list[Effect]:
-        return [Keep(Left(reason))] if self._is_durable else []
+    def _leaving(self, reason: str, *, is_final: bool = False) -> list[Effect]:
+        return [Keep(Left(reason, is_final=is_final))] if self._is_durable else []
 
     def _send(self, message: Message) -> Send:
         return send((SERVER,), message, view=self._view)
@@ -436,10 +436,14 @@ class ClientMachine:
         if self._reservation is not None:
             self._reservation.release()
 
-    def _blame(self, error: ProtocolError) -> list[Effect]:
-        """End the session because the server erred; tell it so."""
+    def _blame(self, error: ProtocolError, *, is_silence: bool = False) -> list[Effect]:
+        """End the session because the server erred; tell it so.
+
+        A masked one ends for good, once terms are agreed to: what a lie has not opened another one might.
+        """
         self._close(Move.BREAK)
-        return [*self._leaving(str(error)), self._send(Abort.because(error)), Fail(error)]
+        is_final = self._masking is not None and self.has_agreed and not is_silence
+        return [*self._leaving(str(error), is_final=is_final), self._send(Abort.because(error)), Fail(error)]
 
     def _leave(self, error: PrivacyError | ConfigurationError | JournalError, reason: str) -> list[Effect]:
         """End the session on this side's own account. The server learns the reason, and no number of the ledger's."""

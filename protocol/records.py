@@ -118,12 +118,14 @@ class Left(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True, 
         at: when that was kept, as in `Drawn`.
         release: the message, encoded; it is answered from here whoever asks again.
         transcript: the digest of what everybody was told.
+        is_final: the server of a masked session was found at fault, and the party speaks to it no more.
     """
 
     reason: str = ""
     at: Count = 0
     release: bytes = b""
     transcript: str = ""
+    is_final: bool = False
 
 
 class PhaseOpened(msgspec.Struct, frozen=True, tag="opened", forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from .arrays import IntArray
 from .errors import ConfigurationError, StrangerError, quote, require
+from .masking import check_signature_key
 from .roles import check_party_name
 
 __all__ = ["Roster", "SigningRoster"]
@@ -43,7 +44,8 @@ class Roster:
         keys: the public key of signatures of each party (Ed25519), which masked sessions need.
 
     Raises:
-        ConfigurationError: there is nobody, a name is taken twice or cannot name a party.
+        ConfigurationError: there is nobody, a name is taken twice or cannot name a party, or a key is none of Ed25519
+            or one by which anybody could sign.
     """
 
     def __init__(
@@ -71,6 +73,8 @@ class Roster:
             raise ValueError(f"expected {len(self.names)} fingerprints, got {len(self.fingerprints)}")
         if self.keys is not None and len(self.keys) != len(self.names):
             raise ValueError(f"expected {len(self.names)} keys, got {len(self.keys)}")
+        for name, key in zip(self.names, self.keys or (), strict=False):
+            check_signature_key(name, key)
 
     @functools.cached_property
     def digest(self) -> str:

@@ -9,7 +9,7 @@ from psephos.agents.masking import Cryptography, signer_of
 from psephos.protocol.masking import Circle, MaskingMove, MaskingParty, MaskingRules, MaskingServer, Said, Told
 from psephos.protocol.mechanisms.polya import wrapped
 
-__all__ = ["PRIMITIVES", "STEPS", "Dealer", "secret_of", "total_of_rows"]
+__all__ = ["PRIMITIVES", "STEPS", "Dealer", "key_of", "secret_of", "total_of_rows"]
 
 PRIMITIVES = Cryptography()
 STEPS = tuple(move for move in MaskingMove if move is not MaskingMove.BREAK)
@@ -20,6 +20,11 @@ Lie = Callable[[MaskingMove, int, Any], Any]
 
 def secret_of(what: str, place: int) -> bytes:
     return hashlib.sha256(f"{what} of {place}".encode()).digest()
+
+
+def key_of(place: int) -> bytes:
+    """Return a party's public key of signatures."""
+    return Ed25519PrivateKey.from_private_bytes(secret_of("signing key", place)).public_key().public_bytes_raw()
 
 
 def total_of_rows(rows: Sequence[Sequence[int]], places: Sequence[int]) -> tuple[int, ...]:
@@ -48,7 +53,7 @@ class Dealer:
         circle: Circle | None = None,
     ) -> None:
         private = [secret_of("signing key", place) for place in range(number)]
-        keys = tuple(Ed25519PrivateKey.from_private_bytes(own).public_key().public_bytes_raw() for own in private)
+        keys = tuple(map(key_of, range(number)))
         names = tuple(f"p{place}" for place in range(number))
         self.rules = MaskingRules(session, "votes", names, keys, threshold, colluders, width, circle, agreed=bytes(32))
         self.signers = [signer_of(own) for own in private]

@@ -2,7 +2,7 @@
 
 from .graph import LEAST_FOR_CIRCLE, Circle, Complete, circle_for
 from .party import MaskingParty
-from .primitives import KEY_BYTES, SIGNATURE_BYTES, Primitives
+from .primitives import KEY_BYTES, SIGNATURE_BYTES, Primitives, check_signature_key
 from .server import MaskingServer, Said, Told
 from .shamir import combine, split
 from .steps import (
@@ -45,6 +45,7 @@ __all__ = [
     "Shares",
     "Survivors",
     "Told",
+    "check_signature_key",
     "circle_for",
     "combine",
     "split",

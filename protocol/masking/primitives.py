@@ -4,12 +4,37 @@
 derived from a root of 32 bytes that a party keeps.
 """
 
+import functools
 from typing import Final, Protocol
 
-__all__ = ["KEY_BYTES", "SIGNATURE_BYTES", "Primitives"]
+from ..errors import require
+from .shamir import PRIME
+
+__all__ = ["KEY_BYTES", "SIGNATURE_BYTES", "Primitives", "check_signature_key"]
 
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
+_D: Final = -121665 * pow(121666, -1, PRIME) % PRIME  # of Ed25519's curve −x² + y² = 1 + d·x²·y²
+_KEYS_KNOWN: Final = 1 << 13
+
+
+def check_signature_key(party: str, key: bytes) -> None:
+    """Raise ConfigurationError unless a party's key of signatures is one of Ed25519 by which it alone can sign."""
+    allowed = f"{KEY_BYTES} bytes that are a point of Ed25519's curve, of no small order: as `psephos enroll` makes"
+    require(_is_signature_key(key), f"signature_key of {party!r}", key.hex(), allowed)
+
+
+@functools.lru_cache(_KEYS_KNOWN)
+def _is_signature_key(key: bytes) -> bool:
+    """Return whether there is a point of this y, and its order does not divide 8: then anybody could sign for it.
+
+    There is one if x² = (y² − 1)/(d·y² + 1) is a square. Twice a point has y = 0, the order 4, if x² = −y².
+    """
+    y = int.from_bytes(key, "little") % 2**255  # the bit above is the sign of x
+    squared = y * y % PRIME
+    x_squared = (squared - 1) * pow(_D * squared + 1, -1, PRIME) % PRIME
+    is_small = not y * (squared - 1) * (squared + x_squared) % PRIME
+    return len(key) == KEY_BYTES and y < PRIME and pow(x_squared, PRIME // 2, PRIME) == 1 and not is_small
 
 
 class Primitives(Protocol):

@@ -25,7 +25,7 @@ import msgspec
 
 from ..errors import require
 from .graph import Circle, Complete
-from .primitives import KEY_BYTES, SIGNATURE_BYTES
+from .primitives import KEY_BYTES, SIGNATURE_BYTES, check_signature_key
 from .shamir import SHARE_BYTES
 
 __all__ = [
@@ -182,6 +182,8 @@ class MaskingRules:
         require(number >= 2, "parties", number, "at least 2")  # noqa: PLR2004  a sum of one is a value
         are_distinct = len({*self.names}) == len({*self.keys}) == len(self.keys) == number
         require(are_distinct, "parties", number, "distinct, each with a key of signatures of its own")
+        for name, key in zip(self.names, self.keys, strict=True):
+            check_signature_key(name, key)
         require(0 <= colluders < number, "colluders", colluders, f"in [0, {number})")
         allowed = f"at most the {number} parties, with 2 * threshold > parties + colluders = {number + colluders}"
         require(number + colluders < 2 * threshold <= 2 * number, "threshold", threshold, allowed)

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.masking import check_signature_key
 from ...protocol.roles import check_party_name
 from ...transports.keys import (
     VALID_DAYS,
@@ -169,7 +170,8 @@ def check_enrollments(names: Sequence[str], enrolled: dict[str, Enrollment], *, 
         expires: until when their certificates have to be good.
 
     Raises:
-        ConfigurationError: somebody has not enrolled, two have one certificate, or one ends too early.
+        ConfigurationError: somebody has not enrolled, or with a key by which anybody could sign; two have one
+            certificate, or one ends too early.
     """
     if missing := [name for name in names if name not in enrolled]:
         allowed = f"given for everybody: {len(missing)} of {len(names)} have none"
@@ -177,6 +179,7 @@ def check_enrollments(names: Sequence[str], enrolled: dict[str, Enrollment], *, 
     owners: dict[str, str] = {}
     for name in names:
         enrollment = enrolled[name]
+        check_signature_key(name, bytes.fromhex(enrollment.signature_key))
         for what, key in (("certificate", enrollment.fingerprint), ("signature_key", enrollment.signature_key)):
             if key and (other := owners.setdefault(f"{what} {key}", name)) != name:
                 allowed = f"another than that of {other!r}: who holds one key could take both seats"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from masked_sums import MaskedSession, PrivateSum, Size, make_session, tally_of
 from psephos.protocol import (
     Charter,
+    ClientMachine,
     ConfigurationError,
     QuorumError,
     RemoteProtocolError,
@@ -21,9 +22,20 @@ from psephos.protocol import (
     ServerMachine,
     SessionMode,
 )
-from psephos.protocol.effects import Effect, Fail, Send
-from psephos.protocol.masking import Boxes, Confirmation, Confirmations, MaskingMove, NeighborKeys, Survivors
-from psephos.protocol.messages import NIL, Report, Request, decode
+from psephos.protocol.effects import Effect, Fail, Keep, Send
+from psephos.protocol.errors import JournalError
+from psephos.protocol.masking import (
+    Boxes,
+    Confirmation,
+    Confirmations,
+    MaskingMove,
+    NeighborKeys,
+    Survivors,
+    check_signature_key,
+)
+from psephos.protocol.messages import NIL, Report, Request, Welcome, decode
+from psephos.protocol.privacy import Ledger
+from psephos.protocol.records import ClientRecord, Drawn, Left
 from psephos.protocol.roster import SigningRoster
 from psephos.protocol.traffic import ExpectedTraffic, TrafficMeter
 from psephos.scenarios.testing import check_protocol
@@ -128,9 +140,26 @@ def test_a_masked_protocol_keeps_all_promises_also_where_parties_leave() -> None
 Lie = Callable[[Request], Request]
 
 
-def asked(session: MaskedSession, step: int) -> tuple[Wire, Request]:
+class Journaled(ClientMachine):
+    """Keeps what it is asked to."""
+
+    def __init__(self, session: MaskedSession) -> None:
+        super().__init__(session.protocol, session.party("p0"), session.mode(), records=[])
+        self.records: list[ClientRecord] = []
+
+    def receive(self, sender: str, message: Any) -> list[Effect]:
+        return self.keep(super().receive(sender, message))
+
+    def keep(self, effects: list[Effect]) -> list[Effect]:
+        self.records += [effect.record for effect in effects if isinstance(effect, Keep)]  # type: ignore[misc]  a client's
+        return [effect for effect in effects if not isinstance(effect, Keep)]
+
+
+def asked(session: MaskedSession, step: int, *, own: ClientMachine | None = None) -> tuple[Wire, Request]:
     """Return a session in which the first party is asked for a step, all before being right, and the question."""
     wire = session.wire()
+    if own is not None:
+        wire.clients["p0"] = own
     wire.start()
     while True:
         available = [each for each in wire.available() if each.party != "p0" or not asks(wire, each, step)]
@@ -199,6 +228,37 @@ def test_a_lie_ends_the_party_s_part_and_no_value_leaves(name: str) -> None:
     assert not any(isinstance(message, Report) for message in sent)
 
 
+@pytest.mark.parametrize("name", LIES)
+def test_a_server_that_lied_is_refused_from_then_on_and_what_was_charged_stays(name: str) -> None:
+    step, lie = LIES[name]
+    session = make_session(4)
+    client = Journaled(session)
+    _, request = asked(session, step, own=client)
+    client.receive("server", lie(request))
+    last = client.records[-1]
+    assert isinstance(last, Left)
+    assert last.is_final
+    charged = [entry for record in client.records if isinstance(record, Drawn) for entry in record.entries]
+    assert charged == list(session.ledgers["p0"].entries)
+    assert len(charged) == (step > MASKED)
+    with pytest.raises(
+        JournalError, match="the journal refuses this session, whose server was found at fault: "
+    ) as caught:
+        session.client("p0", ledger=Ledger("p0", entries=charged), records=client.records)
+    assert str(caught.value).endswith(last.reason)
+
+
+def test_a_server_that_was_silent_or_gone_may_be_spoken_to_again() -> None:
+    session = make_session(4)
+    client = Journaled(session)
+    asked(session, 3, own=client)
+    client.keep(client.receive_silence("server", 30))
+    last = client.records[-1]
+    assert isinstance(last, Left)
+    assert not last.is_final
+    session.client("p0", ledger=Ledger("p0"), records=client.records)
+
+
 def test_whoever_agreed_to_other_parameters_than_the_others_goes_on_with_none_of_them() -> None:
     """Shares of noise protect each other: those of a larger epsilon than a party agreed to would protect it less."""
     session, others = make_session(4), make_session(4, epsilon=30.0)
@@ -244,6 +304,49 @@ def test_a_server_that_tells_each_of_other_survivors_reads_nothing() -> None:
 
 
 # What does not fit
+
+SMALL = (  # the points whose order divides 8, by their y, as libsodium lists them
+    "00" * 32,
+    "01" + "00" * 31,
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "ec" + "ff" * 30 + "7f",
+    "ed" + "ff" * 30 + "7f",  # 0 and 1 again, plus the prime
+    "ee" + "ff" * 30 + "7f",
+)
+
+
+@pytest.mark.parametrize("sign", [0, 0x80])
+@pytest.mark.parametrize("key", [*SMALL, "02" + "00" * 31, "f0" + "ff" * 30 + "7f"])
+def test_a_key_by_which_anybody_could_sign_or_nobody_can_is_refused_and_its_party_named(key: str, sign: int) -> None:
+    session = make_session(4)
+    wrong = bytes.fromhex(key)
+    wrong = wrong[:-1] + bytes([wrong[-1] | sign])
+    keys = [*(session.roster.keys or ())[:2], wrong, *(session.roster.keys or ())[3:]]
+    with pytest.raises(ConfigurationError, match="signature_key of 'p2' must be 32 bytes that are a point of Ed25519"):
+        Roster(session.names, session.inputs.public, keys=keys)
+
+
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_a_key_of_another_length_is_refused(length: int) -> None:
+    (right, *_) = make_session(4).roster.keys or ()
+    check_signature_key("p0", right)
+    with pytest.raises(ConfigurationError, match="signature_key of 'p0'"):
+        check_signature_key("p0", (right * 2)[:length])
+
+
+def test_a_party_leaves_whose_server_shows_an_agreed_roster_with_a_key_by_which_anybody_signs() -> None:
+    session = make_session(4)
+    _, request = asked(session, 0)
+    signing = msgspec.msgpack.decode(request.payload, type=SigningRoster)
+    signing = msgspec.structs.replace(signing, keys=(*signing.keys[:3], bytes.fromhex(SMALL[2])))
+    session.charter = Charter(session.charter.id, signing.digest)
+    client = session.client("p0")
+    client.start()
+    client.receive("server", Welcome.of(session.protocol, charter=session.charter))
+    effects = client.receive("server", Request(0, msgspec.Raw(msgspec.msgpack.encode(signing))))
+    (failure,) = [effect.error for effect in effects if isinstance(effect, Fail)]
+    assert "does not fit what was agreed to: signature_key of 'p3'" in str(failure)
 
 
 def test_a_roster_without_keys_is_refused() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from masking_dealer import PRIMITIVES, STEPS, Dealer, secret_of, total_of_rows
+from masking_dealer import PRIMITIVES, STEPS, Dealer, key_of, total_of_rows
 from psephos.protocol import ConfigurationError, LocalProtocolError, QuorumError
 from psephos.protocol.masking import (
     MASKING,
@@ -171,13 +171,13 @@ def test_no_secret_is_in_a_repr() -> None:
 )
 def test_rules_that_do_not_fit_are_refused(number: int, threshold: int, colluders: int, width: int, named: str) -> None:
     names = tuple(f"p{place}" for place in range(number))
-    keys = tuple(secret_of("key", place) for place in range(number))
+    keys = tuple(key_of(place) for place in range(number))
     with pytest.raises(ConfigurationError, match=named):
         rules_of("s", "f", names, keys, threshold, colluders, width)
 
 
 def test_a_roster_with_one_key_or_name_for_two_is_refused() -> None:
-    keys = secret_of("key", 0), secret_of("key", 1)
+    keys = key_of(0), key_of(1)
     for names, own in (
         (("a", "a"), keys),
         (("a", "b"), (keys[0], keys[0])),
@@ -190,7 +190,7 @@ def test_a_roster_with_one_key_or_name_for_two_is_refused() -> None:
 
 
 def test_all_rules_are_in_their_digest() -> None:
-    names, keys = ("a", "b", "c"), tuple(secret_of("key", place) for place in range(4))
+    names, keys = ("a", "b", "c"), tuple(key_of(place) for place in range(4))
     rules = [
         rules_of("s", "f", names, keys[:3], 2, 0, 1),
         rules_of("t", "f", names, keys[:3], 2, 0, 1),

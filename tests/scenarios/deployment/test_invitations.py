@@ -192,6 +192,13 @@ def test_a_party_without_the_key_of_its_certificate_is_told_which(tmp_path: Path
     assert invitation.certificate[:16] in str(caught.value)
 
 
+def test_an_enrollment_by_whose_key_anybody_could_sign_is_refused_and_its_party_named(tmp_path: Path) -> None:
+    known = enrolled(tmp_path)
+    known["Ann"] = msgspec.structs.replace(known["Ann"], signature_key="01" + "00" * 31)
+    with pytest.raises(ConfigurationError, match="signature_key of 'Ann' must be 32 bytes that are a point of Ed25519"):
+        draw(enrolled=known)
+
+
 # What a server reads
 
 

@@ -38,6 +38,22 @@ def test_a_roster_whose_keys_were_taken_out_is_refused(tmp_path: Path, psephos: 
     assert "roster.csv must be" in ended.err
 
 
+def test_a_roster_with_a_key_by_which_anybody_could_sign_is_refused_by_its_server(
+    tmp_path: Path, psephos: Psephos
+) -> None:
+    for party in ENTRIES:
+        enroll(party, tmp_path / "keys" / party)
+    assert draw(psephos, tmp_path, "--enrolled", "keys").status == 0
+    roster = tmp_path / "drawn" / "roster.csv"
+    head, first, *rest = roster.read_text().splitlines()
+    row = first.split(",")
+    row[head.split(",").index("signature_key")] = "00" * 32
+    roster.write_text("\n".join([head, ",".join(row), *rest]) + "\n")
+    ended = psephos("serve", "vote.toml", *MASKED, "--roster", "drawn", "--listen", "127.0.0.1:0", "--out", "served")
+    assert ended.status == 2
+    assert f"signature_key of {row[0]!r} must be 32 bytes" in ended.err
+
+
 @pytest.mark.full("four processes")
 def test_a_masked_vote_is_held_over_tls_and_its_journals_tell_no_secret(tmp_path: Path, psephos: Psephos) -> None:
     for party in ENTRIES:
