@@ -257,7 +257,7 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
             samples=plan.num_samples,
             reading=parameters.reading,
             gamma=plan.gamma,
-            objective=parameters.objective,
+            objective=objective.name,
             scale=parameters.scale,
         )
 

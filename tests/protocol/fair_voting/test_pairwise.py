@@ -59,6 +59,7 @@ def test_arrays_agents_and_the_reference_are_one(rule: str, relation: Neighborin
     assert outcome == reference_run(vote, inputs, noise=NOISE)
     assert outcome.epsilon_proven == pytest.approx(4.0)
     assert len(details_of(outcome).differences) == 6
+    assert len(msgspec.msgpack.encode(outcome)) <= len(msgspec.msgpack.encode(vote.largest_outcome(7)))
     orders: list[list[int]] = np.argsort(inputs.private, axis=1).tolist()
     parties = {f"v{number}": ("g0", ["abcd"[place] for place in order]) for number, order in enumerate(orders)}
     found = [simulate(vote, parties, seed=5, transport=path) for path in ("array", "memory", "tcp")]
@@ -245,6 +246,7 @@ def test_of_many_alternatives_there_is_no_ranking() -> None:
     vote = vote_of(5, num_alternatives=9)
     outcome = run_population(vote, make_fair_inputs(vote, seed=1), noise=NOISE).outcome
     assert details_of(outcome).ranking == ()
+    assert len(msgspec.msgpack.encode(outcome)) <= len(msgspec.msgpack.encode(vote.largest_outcome(5)))
     assert len(details_of(outcome).copeland_scores) == 9
 
 

@@ -74,7 +74,11 @@ def test_a_winner_by_pairs_that_is_confirmed_without_a_test_is_caught(
     assert cell is not None
     assert cell.holds
     assert cell.found > 0.02
-    monkeypatch.setattr(protocol, "p_value_of_pairs", lambda *_given: 0.0)
+
+    def bold(*_given: object) -> float:
+        return 0.0
+
+    monkeypatch.setattr(protocol, "p_value_of_pairs", bold)
     cell = hold("fair-voting", STATEMENTS["winner by pairs"], case, 400, np.random.default_rng(6))
     assert cell is not None
     assert not cell.holds
