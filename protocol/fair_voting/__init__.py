@@ -4,7 +4,8 @@ How a vote is kept private is its parameter `mechanism`. The aggregator is trust
 
 - `laplace`, the paper's Algorithm 1: noise on the groups' utilities, from which anything may then be computed;
 - `sampling`, the paper's Algorithm 2: few voters are asked few questions, and now and then the winner is random;
-- `exponential`, the exponential mechanism on the objective itself, and `permute_and_flip`, which is never worse.
+- `exponential`, the exponential mechanism on the objective itself, and `permute_and_flip`, which is never worse;
+- `pairwise`, of one group: noise on pairwise counts, from which Copeland's and Kemeny's winners are read.
 
 Nobody is trusted in `sampled_pair`, `sampled_position`, `whole_ranking` and `noisy_scores`, which the paper lacks:
 voters randomize their rankings themselves. `local` is the one of them with the least variance. In `joint_pair`,

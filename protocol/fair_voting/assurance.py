@@ -19,7 +19,7 @@ from .parameters import Parameters
 from .posteriors import DIFFERENCES, UTILITIES, chance_by_differences, chance_by_utilities
 from .utility_noise import UtilityNoise
 
-__all__ = ["CONFIRMED", "Assurance", "assurance_of_choice", "assurance_of_estimates"]
+__all__ = ["CONFIRMED", "Assurance", "assurance_of_choice", "assurance_of_estimates", "assurance_of_pairs"]
 
 CONFIRMED: Final = "confirmed"
 
@@ -28,8 +28,8 @@ class Assurance(msgspec.Struct, frozen=True, kw_only=True):
     """How sure it is that the winner is the best that the objective could elect without noise.
 
     Args:
-        probability: that it is, on average over profiles that are as the prior says; None where only the winner is
-            released.
+        probability: that it is, on average over profiles that are as the prior says; None where only the winner
+            is released, or pairs are.
         prior: "uniform differences" or "uniform utilities"; None with the probability.
         verdict: "confirmed" where the test is sure of the winner, or "too close to tell"; None with the probability.
         level: of the verdict: the greatest probability, whatever the rankings are, that a winner is confirmed which is
@@ -80,6 +80,14 @@ def assurance_of_estimates(
         level=parameters.level,
         p_value=p_value,
         shortfall=None,
+    )
+
+
+def assurance_of_pairs(parameters: Parameters, p_value: float) -> Assurance:
+    """Return how sure a winner is that was found from noisy pairwise counts: by the test alone."""
+    verdict = CONFIRMED if p_value <= parameters.level else Verdict.TOO_CLOSE.value
+    return Assurance(
+        probability=None, prior=None, verdict=verdict, level=parameters.level, p_value=p_value, shortfall=None
     )
 
 

@@ -9,6 +9,7 @@ from ..shown import Shown
 from .assurance import Assurance
 from .features import Feature
 from .objective import ObjectiveName
+from .pairwise import PairwiseName
 
 __all__ = ["AlternativeOutcome", "Details", "FeatureOutcome", "Outcome"]
 
@@ -45,7 +46,7 @@ class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is public of votes with features, a floor of welfare, or an ε that is proven of Algorithm 2; else nothing.
+    """What is public of votes with features, a floor, an ε that is proven of Algorithm 2, or pairs; else nothing.
 
     Args:
         features: of which the groups are the crossings.
@@ -53,6 +54,11 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         least_score: from which welfare is counted there.
         gamma: γ, as it was chosen so that ε is proven.
         num_samples: n_s, likewise.
+        differences: of mechanism "pairwise", of each two candidates, in lexicographic order: how many prefer the first
+            to the second, less how many prefer the second, with noise. What follows is read from them.
+        difference_error: the standard error of each.
+        copeland_scores: each candidate's points: 1 for each other one that it beats, ½ where they tie.
+        ranking: Kemeny's, the best first; of several that agree with most pairs one by lot. None of many candidates.
     """
 
     features: tuple[Feature, ...] = ()
@@ -60,6 +66,10 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     least_score: float | None = None
     gamma: float | None = None
     num_samples: int | None = None
+    differences: tuple[int, ...] = ()
+    difference_error: float | None = None
+    copeland_scores: tuple[float, ...] = ()
+    ranking: tuple[str, ...] = ()
 
 
 class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +101,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     group_sizes: tuple[int, ...]
     num_reports: tuple[int, ...]
     mechanism: str
-    objective: ObjectiveName
+    objective: ObjectiveName | PairwiseName
     max_disparity: float
     fairness_weight: float
     model: str

@@ -17,6 +17,7 @@ from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
 from .features import Feature, check_features
 from .objective import Objective, ObjectiveName
+from .pairwise import MAX_KEMENY, PAIRWISE, PairwiseName
 from .sampling_bounds import SampleReading, is_feasible, label_of, num_samples
 from .sampling_plans import SamplingPlan, plan_for
 from .scoring import MAX_SCORE, MOST_BITS, ScoreName, Scoring, make_scores
@@ -43,6 +44,7 @@ MechanismName: TypeAlias = Literal[
     "sampling",
     "exponential",
     "permute_and_flip",
+    "pairwise",
     "masked",
     "local",
     "sampled_pair",
@@ -67,6 +69,7 @@ class Mechanism:
         is_joint: whether a voter's group is private as well, and reported together with its ranking.
         releases_sums: whether noisy sums are released, and anybody elects by them.
         is_sampled: whether Algorithm 2's samples are, which its γ, δ and n_s are of.
+        counts_pairs: whether these sums are differences of pairwise counts, and not of utilities.
         is_by_quality: whether a winner alone is, by a quality, in which an objective's limit has a price
             (`Objective.qualities`).
         compares_pairs: whether reports are comparisons, which estimate equally spaced scores alone.
@@ -79,6 +82,7 @@ class Mechanism:
     model: TrustModel = TrustModel.LOCAL
     is_joint: bool = False
     releases_sums: bool = False
+    counts_pairs: bool = False
     is_sampled: bool = False
     is_by_quality: bool = False
     compares_pairs: bool = False
@@ -96,6 +100,7 @@ MECHANISMS: Final[Mapping[MechanismName, Mechanism]] = {
         ),
         Mechanism(name="exponential", model=TrustModel.CENTRAL, is_by_quality=True),
         Mechanism(name="permute_and_flip", model=TrustModel.CENTRAL, is_by_quality=True),
+        Mechanism(name="pairwise", model=TrustModel.CENTRAL, releases_sums=True, counts_pairs=True),
         Mechanism(name="masked", model=TrustModel.DISTRIBUTED, releases_sums=True),
         Mechanism(name="local", is_choice=True),
         Mechanism(name="sampled_pair", compares_pairs=True),
@@ -153,11 +158,13 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Args:
         alternatives: what is ranked; 2 to `MAX_ALTERNATIVES` distinct names without ">".
-        groups: the groups' names; one alone in a plain election, where nobody is compared (objective "welfare").
+        groups: the groups' names; one alone in a plain election, where nobody is compared (objectives "welfare",
+            "copeland" and "kemeny").
         group_sizes: how many voters of each group are on the roster, at least one. Where groups are private this is
             what the public knows of them, from elsewhere; nobody counts.
         mechanism: how the outcome is kept private. The aggregator is trusted with the rankings in "laplace" (Algorithm
-            1), "sampling" (Algorithm 2), "exponential" and "permute_and_flip". Nobody is in "sampled_pair",
+            1), "sampling" (Algorithm 2), "exponential", "permute_and_flip", and "pairwise", which counts who
+            is preferred to whom (objectives "copeland" and "kemeny" alone). Nobody is in "sampled_pair",
             "sampled_position", "whole_ranking" and "noisy_scores", or in "local": the one of these with the least
             variance. In "joint_pair", "joint_position", "joint_ranking" and "joint_scores", or in "joint", the one of
             these with the least error in the smallest group, nobody is told a voter's group either: group and ranking
@@ -166,6 +173,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             calibration "proven" it is what holds.
         scores: a name, or a score for each position, the best first.
         objective: what is elected (reading F5); "welfare": the most welfare, whatever the disparity is.
+            "copeland": the most contests of two won; "kemeny": first in the ranking that agrees with voters on most
+            pairs, of `MAX_KEMENY` alternatives at most.
         max_disparity: t of objective "constrained", in units of the scores.
         fairness_weight: λ of "penalized"; and of "constrained" where qualities are chosen by ("exponential",
             "permute_and_flip"): λ for each unit of disparity above t. Of "welfare_constrained" there: λ for each
@@ -199,7 +208,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     mechanism: MechanismName = "laplace"
     epsilon: float = 1.0
     scores: ScoreName | tuple[float, ...] = "borda"
-    objective: ObjectiveName = "parity"
+    objective: ObjectiveName | PairwiseName = "parity"
     max_disparity: float = 0.0
     fairness_weight: float = 1.0
     relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
@@ -232,6 +241,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_local()
         self._check_sampling()
         self._check_masked()
+        self._check_pairwise()
         check_level(self.level)
 
     @property
@@ -286,7 +296,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Return what is elected."""
         partitions = tuple(feature.partition for feature in self.features or ())
         limit, weight = Fraction(self.max_disparity), Fraction(self.fairness_weight)
-        if self.objective == "welfare":
+        if self.objective in ("welfare", "copeland", "kemeny"):
             return Objective("penalized", fairness_weight=Fraction(0), partitions=partitions)
         objective = Objective(self.objective, limit, weight, partitions)
         if self.objective != "welfare_constrained":
@@ -340,8 +350,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_groups(self) -> None:
         _check_number("group", self.groups, MAX_GROUPS, least=1)
         if len(self.groups) == 1:
-            allowed = "'welfare' with one group: there is nobody to compare it with"
-            require(self.objective == "welfare", "objective", self.objective, allowed)
+            is_plain = self.objective in ("welfare", *PAIRWISE)
+            allowed = "'welfare', 'copeland' or 'kemeny' with one group: there is nobody to compare it with"
+            require(is_plain, "objective", self.objective, allowed)
             allowed = "another one with one group: all voters are in it, so that it is no secret"
             refuse(self.is_joint, "mechanism", self.mechanism, allowed)
         check_names("groups", self.groups)
@@ -380,7 +391,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_calibration(self) -> None:
         """Refuse a calibration that the mechanism ignores."""
         allowed = "'tight' or 'printed' with mechanism 'laplace': the tight noise is proven"
-        if not self.kind.releases_sums:
+        if len(self.kind.calibrations) == 1:
             allowed = f"'tight' or left out with mechanism {self.mechanism!r}, which has no other"
         require(self.calibration in self.kind.calibrations, "calibration", self.calibration, allowed)
         is_chosen = self.calibration == "proven" and self.gamma != DEFAULT_GAMMA
@@ -434,6 +445,25 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             require(samples <= least, "num_samples", samples, allowed)
             allowed = f"'group' for more than {MAX_SAMPLED_FROM} alternatives"
             require(len(self.alternatives) <= MAX_SAMPLED_FROM, "reading", self.reading, allowed)
+
+    def _check_pairwise(self) -> None:
+        by_pairs = self.objective in PAIRWISE
+        if not by_pairs and not self.kind.counts_pairs:
+            return
+        allowed = f"'pairwise' with objective {self.objective!r}, which is read from pairwise counts"
+        require(self.kind.counts_pairs, "mechanism", self.mechanism, allowed)
+        require(by_pairs, "objective", self.objective, "'copeland' or 'kemeny' with mechanism 'pairwise'")
+        allowed = "one alone with mechanism 'pairwise': it compares alternatives, and no groups"
+        require(len(self.groups) == 1, "groups", _counted(self.groups, "group"), allowed)
+        require(
+            self.scores == "borda",
+            "scores",
+            self.scores,
+            "'borda' with mechanism 'pairwise', whose counts tell no other",
+        )
+        are_few = self.objective != "kemeny" or len(self.alternatives) <= MAX_KEMENY
+        allowed = f"{MAX_KEMENY} at most with objective 'kemeny', of which all rankings are tried"
+        require(are_few, "alternatives", _counted(self.alternatives, "alternative"), allowed)
 
 
 def _counted(names: tuple[str, ...], what: str) -> str:

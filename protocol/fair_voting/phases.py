@@ -20,9 +20,11 @@ from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .choices import Choice, ExponentialChoice, SampledChoice
 from .joint_reports import JointReport, make_joint_report
+from .pairwise import make_pair_noise, preferences_of
 from .parameters import Parameters
-from .rankings import cells_of_members, check_ranking, some_rankings
+from .rankings import Rankings, cells_of_members, check_ranking, some_rankings
 from .reports import LocalReport, RankingReport, make_report
+from .rules import pairwise_wins
 from .sampling_bounds import proven_epsilon
 from .scoring import Scoring
 from .subsample import Subsample
@@ -42,7 +44,8 @@ class DisclosedRankings(CentralPhase):
 
     The tally has each group's sums of utilities, shape (G, m), in steps from the scoring's center. Where Algorithm 2
     samples voters first, its rows have each voter's group and the code of its ranking. As the phase closes, Laplace
-    noise is added to the sums, or they are replaced by the winner, shape (1,).
+    noise is added to the sums, or they are replaced by the winner, shape (1,). Where pairs are counted, the tally has
+    their differences instead of sums, shape (1, m(m − 1)/2).
 
     Attributes:
         choice: what elects on the sums; None where noise is added to them.
@@ -118,11 +121,21 @@ class DisclosedRankings(CentralPhase):
         rows = np.stack([public[:, 0], code_of_rankings(reports)], axis=1)
         return Tally(len(reports), totals, rows[np.lexsort(rows.T[::-1])])
 
+    def numbers_of(self, positions: IntArray) -> IntArray:
+        """Return what each voter adds to its group's sums, int64 of shape (n, w), of rankings of shape (n, m)."""
+        if self._parameters.kind.counts_pairs:
+            return preferences_of(positions)
+        return self.scoring.utilities_of(Rankings(positions))
+
     def sums_of(self, positions: IntArray, groups: IntArray) -> IntArray:
         """Return the groups' sums of utilities, int64 of shape (G, m), in steps from the center.
 
-        Rankings have the shape (n, m), the places of their voters' groups (n,).
+        Rankings have the shape (n, m), the places of their voters' groups (n,). Where pairs are counted, it is their
+        differences.
         """
+        if self._parameters.kind.counts_pairs:
+            wins = pairwise_wins(Rankings(positions))
+            return (wins - wins.T)[np.triu_indices(self.num_values, 1)][None]
         num_groups, size = len(self._parameters.groups), self.num_values
         # How often each group has each alternative at each position: counting is faster than adding up utilities.
         cells = (groups[:, None] * size + np.arange(size)) * size + positions
@@ -252,8 +265,12 @@ def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
     """Return Algorithm 1's noise on groups' sums.
 
     On W_k the printed scale is m(m − 1)/(2·n_k·ε), that is Σs/ε on the sum. One voter changes the sums of its own group
-    alone, so that all groups have noise of the same scale (parallel composition).
+    alone, so that all groups have noise of the same scale (parallel composition). Where pairs are counted, it is the
+    noise of their differences.
     """
+    if parameters.kind.counts_pairs:
+        size, number = len(parameters.alternatives), parameters.num_voters
+        return make_pair_noise(size, num_voters=number, epsilon=parameters.epsilon, relation=parameters.relation)
     sensitivity = scoring.sensitivity(parameters.relation)
     scale = float(sensitivity)
     if parameters.calibration == "printed":
@@ -284,7 +301,7 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
             samples=plan.num_samples,
             reading=parameters.reading,
             gamma=plan.gamma,
-            objective=parameters.objective,
+            objective=objective.name,
             scale=parameters.scale,
         )
 

@@ -28,12 +28,21 @@ from ..mechanisms import VectorLaplace
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Tally
-from .assurance import Assurance, assurance_of_choice, assurance_of_estimates
+from .assurance import Assurance, assurance_of_choice, assurance_of_estimates, assurance_of_pairs
 from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of, orders_of
 from .features import Feature
 from .lots import draw_lot, key_of, lot_of
 from .objective import Utilities, joined, welfare_of
 from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome
+from .pairwise import (
+    MAX_KEMENY,
+    PAIRWISE,
+    best_by_pairs,
+    copeland_scores,
+    kemeny_orders,
+    p_value_of_pairs,
+    table_of_pairs,
+)
 from .parameters import SEPARATOR, Parameters
 from .phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings
 from .posteriors import DIFFERENCES
@@ -56,8 +65,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     Privacy:
         Unit: the voter, whose group is public but in the joint mechanisms. Central model ("laplace", "sampling",
-        "exponential", "permute_and_flip"): of the release, against whoever sees that, for the relation of the
-        parameters; the aggregator sees every ranking and is trusted. Local model (the other mechanisms): ε-LDP,
+        "exponential", "permute_and_flip", "pairwise"): of the release, against whoever sees that, for the relation of
+        the parameters; the aggregator sees every ranking and is trusted. Local model (the other mechanisms): ε-LDP,
         replace-one, against all others colluding. Distributed model ("masked"): ε-DP, replace-one, against the
         aggregator and as many voters with it as `colluders` says (`phases.MaskedPhase`).
 
@@ -296,6 +305,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         if isinstance(phase, DisclosedRankings) and phase.choice is not None:
             (winner,) = tally.totals.tolist()
             return self._release(winner, (), self._assurance, name=self.parameters.mechanism, counts=())
+        if self.parameters.kind.counts_pairs:
+            return self._of_pairs(tally, cast("VectorLaplace", phase.tally_mechanism))
         utilities = self.mean_utilities(tally.totals.reshape(len(self.parameters.groups), -1), phase.scoring)
         sizes, step = self.parameters.group_sizes, phase.scoring.step
         if isinstance(phase, MaskedRankings):
@@ -330,19 +341,21 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         assurance = Assurance(
             probability=0.1, prior=DIFFERENCES, verdict=verdict, level=0.1, p_value=0.1, shortfall=0.1
         )
-        return self._release(longest, told, assurance, name=name, counts=counts)
+        details = msgspec.UNSET
+        if self.parameters.kind.counts_pairs:
+            differences = (self.disclosed.tally_mechanism.report_range[0],) * (len(names) * (len(names) - 1) // 2)
+            points = (len(names) - 0.5,) * len(names)
+            details = Details(
+                differences=differences, difference_error=0.1, copeland_scores=points, ranking=names[:MAX_KEMENY]
+            )
+        return self._release(longest, told, assurance, name=name, counts=counts, details=details)
 
     def utilities_in(self, inputs: Inputs) -> list[list[Fraction]]:
         """Return the mean utility to each group of each alternative, without noise: a row for each group."""
-        phase = DisclosedRankings(
-            msgspec.structs.replace(
-                self.parameters,
-                mechanism="laplace",
-                calibration="tight",
-                threshold=msgspec.UNSET,
-                colluders=msgspec.UNSET,
-            )
-        )
+        objective = "welfare" if self.parameters.objective in PAIRWISE else self.parameters.objective
+        given: dict[str, Any] = {"mechanism": "laplace", "calibration": "tight", "objective": objective}
+        given |= dict.fromkeys(("threshold", "colluders"), msgspec.UNSET)
+        phase = DisclosedRankings(msgspec.structs.replace(self.parameters, **given))
         groups, positions = self.members_of(inputs)
         return self.mean_utilities(phase.sums_of(positions, groups), phase.scoring)
 
@@ -361,13 +374,21 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
                 told[f"{name} ({group})"] = float(row[place])
         objective = parameters.make_objective()
         winners = {
-            "this objective": objective.best(utilities, parameters.group_sizes),
+            "this objective": self.best_in(inputs),
             "least disparity": dataclasses.replace(objective, name="parity").best(utilities, parameters.group_sizes),
             **{name: rule(Rankings(positions)) for name, rule in RULES.items()},
         }
         for name, places in winners.items():
             told[name] = ", ".join(parameters.alternatives[place] for place in places)
         return told
+
+    def best_in(self, inputs: Inputs) -> list[int]:
+        """Return who is the best by the session's objective, without noise: more than one where they tie."""
+        objective = self.parameters.objective
+        if objective in PAIRWISE:
+            groups, positions = self.members_of(inputs)
+            return best_by_pairs(objective, table_of_pairs(self.disclosed.sums_of(positions, groups)[0].tolist()))
+        return self.parameters.make_objective().best(self.utilities_in(inputs), self.parameters.group_sizes)
 
     def mean_utilities(self, sums: IntArray, scoring: Scoring) -> list[list[Fraction]]:
         """Return the groups' mean utilities in units of the scores, of sums in steps from the center, shape (G, m)."""
@@ -388,9 +409,42 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         name: str,
         counts: Sequence[int],
     ) -> Outcome:
+        winner = draw_lot(
+            self.parameters.make_objective().best(utilities, self.parameters.group_sizes), lot_of(tally.totals)
+        )
+        assurance = assurance_of_estimates(self.parameters, utilities, winner, noise, key=key_of(tally.totals))
+        return self._release(winner, self._told(utilities, estimates), assurance, name=name, counts=counts)
+
+    def _of_pairs(self, tally: Tally, noise: VectorLaplace) -> Outcome:
+        """Return all that is read from noisy differences: points, a ranking, a winner, and mean utilities."""
+        parameters, lot = self.parameters, lot_of(tally.totals)
+        differences: list[int] = tally.totals[0].tolist()
+        table, error = table_of_pairs(differences), math.sqrt(noise.noise_variance)
+        # Who is first has m − 1 points for others that are behind: its utility is (1 + D/n)/2, added up over them.
+        size, number = len(table), parameters.num_voters
+        utilities = [Fraction(size - 1, 2) + Fraction(total, 2 * number) for total in table.sum(axis=1).tolist()]
+        estimates = [Estimate(float(own), error * math.sqrt(size - 1) / (2 * number)) for own in utilities]
+        order: list[int] = []
+        if size <= MAX_KEMENY:
+            orders = kemeny_orders(table)
+            order = orders[draw_lot(list(range(len(orders))), lot)].tolist()
+        is_first = parameters.objective == "kemeny"
+        winner = order[0] if is_first else draw_lot(best_by_pairs("copeland", table), lot)
+        p_value = p_value_of_pairs(table, winner, noise)
+        details = Details(
+            differences=tuple(differences),
+            difference_error=error,
+            copeland_scores=tuple(copeland_scores(table).tolist()),
+            ranking=tuple(parameters.alternatives[place] for place in order),
+        )
+        assurance = assurance_of_pairs(parameters, p_value)
+        told = self._told([utilities], [estimates])
+        return self._release(winner, told, assurance, name=parameters.mechanism, counts=(), details=details)
+
+    def _told(self, utilities: Utilities, estimates: Sequence[Sequence[Estimate]]) -> tuple[AlternativeOutcome, ...]:
+        """Return what is told of each alternative."""
         sizes = self.parameters.group_sizes
         objective = self.parameters.make_objective()
-        winner = draw_lot(objective.best(utilities, sizes), lot_of(tally.totals))
         told: list[AlternativeOutcome] = []
         for place, alternative in enumerate(self.parameters.alternatives):
             of_groups = [own[place] for own in estimates]
@@ -405,8 +459,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
                     or msgspec.UNSET,
                 )
             )
-        assurance = assurance_of_estimates(self.parameters, utilities, winner, noise, key=key_of(tally.totals))
-        return self._release(winner, tuple(told), assurance, name=name, counts=counts)
+        return tuple(told)
 
     @property
     def _features(self) -> tuple[Feature, ...]:
@@ -441,6 +494,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         *,
         name: str,
         counts: Sequence[int],
+        details: Details | msgspec.UnsetType = msgspec.UNSET,
     ) -> Outcome:
         parameters = self.parameters
         (loss,) = self.losses
@@ -459,7 +513,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             epsilon_claimed=loss.claimed,
             epsilon_proven=None if math.isinf(loss.proven) else loss.proven,
             assurance=assurance,
-            details=self._details(),
+            details=details or self._details(),
         )
 
     def _details(self) -> Details | msgspec.UnsetType:

@@ -4,6 +4,7 @@ Agents, the array path and replays must equal it bit for bit; the tests hold the
 """
 
 import functools
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,12 +41,17 @@ def reference_run(protocol: FairVoting, inputs: Inputs, *, noise: SimulatedNoise
         raise NotImplementedError("masked sums have no second way of computing them")
     # Voters send their rankings to the aggregator, which is trusted with them. Algorithm 1, line 2; here sums, since
     # the groups' sizes are public.
-    sums = _sums(phase, rankings, groups, num_groups=len(protocol.parameters.groups))
+    if protocol.parameters.kind.counts_pairs:
+        sums = _differences(rankings)
+    else:
+        sums = _sums(phase, rankings, groups, num_groups=len(protocol.parameters.groups))
     stream = f"release of {phase.name}"
     if phase.choice is None:
         # Algorithm 1, lines 3 to 5: noise on the groups' utilities; the least difference wins.
         noisy = noise.randomize(phase.tally_mechanism, sums, protocol=protocol.name, phase=stream, place=0)
-        return protocol.outcome([Tally(len(inputs), np.array(noisy, dtype=np.int64).reshape(-1, phase.num_values))])
+        return protocol.outcome(
+            [Tally(len(inputs), np.array(noisy, dtype=np.int64).reshape(len(protocol.parameters.groups), -1))]
+        )
     if protocol.parameters.samples_voters_first:
         # Algorithm 2, line 4.
         sums = _sums_of_sampled(protocol, phase, rankings, groups, noise)
@@ -53,6 +59,12 @@ def reference_run(protocol: FairVoting, inputs: Inputs, *, noise: SimulatedNoise
     # Algorithm 2, lines 2 and 5 to 19, or the exponential mechanism.
     winner = noise.randomize(phase.choice, sums, protocol=protocol.name, phase=stream, place=0)
     return protocol.outcome([Tally(len(inputs), np.array(winner, dtype=np.int64))])
+
+
+def _differences(rankings: list[list[int]]) -> list[int]:
+    """Return how many prefer a to b less how many prefer b to a, for each a < b."""
+    pairs = itertools.combinations(range(len(rankings[0])), 2)
+    return [sum(1 if own[a] < own[b] else -1 for own in rankings) for a, b in pairs]
 
 
 def _sums(phase: DisclosedRankings, rankings: list[list[int]], groups: list[int], *, num_groups: int) -> list[int]:

@@ -15,6 +15,7 @@ from ...protocol import Tally
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.fair_voting import FairVoting, Outcome, Parameters
+from ...protocol.fair_voting.assurance import CONFIRMED
 from ...protocol.fair_voting.choices import ExponentialChoice
 from ...protocol.fair_voting.confirmation import p_value_of
 from ...protocol.fair_voting.joint_reports import JointReport
@@ -53,6 +54,17 @@ VOTES: Final[Axes] = {
     "scores": ("borda", "plurality", "veto"),
 }
 _WINNERS: Final[Axes] = {**VOTES, "mechanism": tuple(sorted(BY_QUALITY))}
+_PLAIN: Final[Axes] = {
+    **{name: VOTES[name] for name in ("alternatives", "epsilon", "level", "rankings", "profile", "scores")},
+    "mechanism": ("laplace", *LOCAL),
+    "objective": ("welfare",),
+    "groups": ((1,), (2,), (3,), (5,), (8,), (16,), (31,), (100,), (1_000,)),
+}
+_PAIRS: Final[Axes] = {
+    **{name: own for name, own in _PLAIN.items() if name != "scores"},
+    "mechanism": ("pairwise",),
+    "objective": ("copeland", "kemeny"),
+}
 _PRIORS: Final[Axes] = {
     "mechanism": ("laplace", "masked"),
     "objective": ("parity", "penalized", "constrained", "welfare_constrained"),
@@ -239,6 +251,29 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
     return Held(np.full(sessions, vote.parameters.level), np.concatenate(found).astype(np.float64))
 
 
+def _hold_pairs(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
+    """Hold winners by noisy pairwise counts."""
+    vote = vote_of(case)
+    if vote is None:
+        return None
+    profile, number = profile_of(case), vote.parameters.num_voters
+    best = vote.best_in(vote.encode({"ranking": Rankings(profile.positions)}))
+    names = vote.parameters.alternatives
+    sums = vote.disclosed.sums_of(*profile).repeat(sessions, axis=0)
+    drawn = vote.disclosed.tally_mechanism.randomize_rows(sums, generator.random(sums.shape))
+    tables = np.zeros((sessions, len(names), len(names)), dtype=np.int64)
+    tables[:, *np.triu_indices(len(names), 1)] = drawn
+    tables -= tables.swapaxes(1, 2)
+    # Whoever is confirmed seems to beat all others: of the rest nobody is, and no outcome is needed.
+    beats_all = (tables > 0).sum(axis=2) == len(names) - 1
+    wrong = np.zeros(sessions)
+    for place in np.flatnonzero(np.delete(beats_all, best, axis=1).any(axis=1)).tolist():
+        outcome = vote.outcome([Tally(number, drawn[place][None])])
+        is_best = names.index(outcome.winner) in best
+        wrong[place] = outcome.assurance.verdict == CONFIRMED and not is_best
+    return Held(np.full(sessions, vote.parameters.level), wrong)
+
+
 def _hold_shortfalls(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     vote = vote_of(case)
     if vote is None:
@@ -342,6 +377,19 @@ def _statements() -> list[Statement]:
             axes={axis: values for axis, values in VOTES.items() if axis in _OF_ERRORS},
             hold=functools.partial(_hold_any_objective, _hold_errors),
             kind="error",
+        ),
+        Statement(
+            name="winner of one group",
+            about="the same of a plain election, in which the most welfare wins.",
+            axes=_PLAIN,
+            hold=_hold_verdicts,
+        ),
+        Statement(
+            name="winner by pairs",
+            about="the same of a plain election by pairwise counts, of Copeland's winner and of Kemeny's.",
+            axes=_PAIRS,
+            hold=_hold_pairs,
+            times=10,
         ),
     ]
 

@@ -46,7 +46,7 @@ class ElectionMeasures(Measures):
         parameters = protocol.parameters
         utilities, sizes = protocol.utilities_in(inputs), parameters.group_sizes
         objective = parameters.make_objective()
-        best = objective.best(utilities, sizes)
+        best = protocol.best_in(inputs)
         self._features = parameters.features or ()
         self._of = {
             name: {

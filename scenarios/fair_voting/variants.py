@@ -34,7 +34,9 @@ from .comparisons import PRICED
 
 __all__ = ["ElectionVariants", "WelfareErrors", "model_of", "sizes_of"]
 
-_NAMES: Final = tuple(name for name, each in MECHANISMS.items() if not each.is_joint and not each.is_choice)
+_NAMES: Final = tuple(
+    name for name, each in MECHANISMS.items() if not each.is_joint and not each.is_choice and not each.counts_pairs
+)
 _NOTE: Final = (
     "other winners: the share of elections with another winner than without noise, by this objective; ± is one "
     "standard error of {:,} trials. ε in all is proven"
@@ -64,7 +66,12 @@ class ElectionVariants(SimulatedVariants):
 
     @property
     def names(self) -> Sequence[str]:
-        """The mechanisms; where groups are private those that keep them so, since the others tell more at one ε."""
+        """The mechanisms; where groups are private those that keep them so, since the others tell more at one ε.
+
+        By pairs there is but one.
+        """
+        if self.parameters.kind.counts_pairs:
+            return (self.parameters.mechanism,)
         return JOINT if self.parameters.is_joint else _NAMES
 
     @property
@@ -111,7 +118,7 @@ class ElectionVariants(SimulatedVariants):
         bound = bound_of_gain(self.price if is_replaced else 2 * self.price)  # who adds one and removes one replaces
         is_priced = any(offered.name in BY_QUALITY for offered in offers)
         return (
-            _NOTE.format(self.trials) + ("" if parameters.is_joint else f"; {of_samples}"),
+            _NOTE.format(self.trials) + (f"; {of_samples}" if "sampling" in self.names else ""),
             *(["groups are private in all of these, as they are in the session"] if parameters.is_joint else []),
             *([PRICED[parameters.objective]] if parameters.objective in PRICED and is_priced else []),
             _FALSE.format(bound),
@@ -127,7 +134,9 @@ class WelfareErrors(VariantTable):
 
     @property
     def names(self) -> Sequence[str]:
-        """Algorithm 1, masked sums and the local mechanisms; where groups are private those that keep them so."""
+        """Algorithm 1, masked sums and the local mechanisms; where groups are private those that keep them so; or pairs."""
+        if self.parameters.kind.counts_pairs:
+            return (self.parameters.mechanism,)
         return JOINT if self.parameters.is_joint else (_LAPLACE, _MASKED, *LOCAL)
 
     @property
@@ -170,6 +179,9 @@ def _error_of(parameters: Parameters) -> float:
     smallest = sizes.index(min(sizes))
     if parameters.is_joint:
         error = make_joint_report(parameters).error_of(smallest, sum(sizes))
+    elif parameters.kind.counts_pairs:
+        laplace = cast("VectorLaplace", FairVoting(parameters).disclosed.tally_mechanism)
+        error = math.sqrt(laplace.noise_variance * (len(parameters.alternatives) - 1)) / (2 * sizes[smallest])
     elif parameters.kind.releases_sums:
         phase = FairVoting(parameters).phase
         mechanism = phase.mechanism_faced((0,))

@@ -150,8 +150,8 @@ class FairVotingAttack(Attack):
     # Central model
 
     def utilities(self, rows: IntArray) -> IntArray:
-        """Return the utilities of rankings, in steps from the aggregator's center."""
-        return self.protocol.disclosed.scoring.utilities_of(Rankings(rows))
+        """Return what rankings add to the aggregator's sums: utilities, in steps from its center, or preferences."""
+        return self.protocol.disclosed.numbers_of(rows)
 
     def session_log_likelihoods(
         self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
@@ -206,14 +206,15 @@ class FairVotingAttack(Attack):
         """Return what a coalition knows of all voters but one of a group."""
         members = list(seen.coalition.members)
         of_members = seen.public[members, 0]
-        utilities = self.utilities(seen.rows) if members else np.zeros((0, self.size), dtype=np.int64)
+        width = self.utilities(self.rankings[:1]).shape[1]
+        utilities = self.utilities(seen.rows) if members else np.zeros((0, width), dtype=np.int64)
         parameters = self.protocol.parameters
         is_sampled = parameters.samples_voters_first
         told: list[Others] = []
         for place, size in enumerate(parameters.group_sizes):
             known = utilities[of_members == place]
             voters = int(np.sum(seen.public[:, 0] == place)) - (place == group)
-            absent = np.zeros((max(size - voters - (place == group), 0), self.size), dtype=np.int64)
+            absent = np.zeros((max(size - voters - (place == group), 0), width), dtype=np.int64)
             told.append(
                 Others(
                     known=np.concatenate([known, absent]),
@@ -254,7 +255,7 @@ class FairVotingAttack(Attack):
         if phase.choice is None and totals is not None:
             law = self._law(others[group : group + 1], most=_MOST_NOISY_SUMS, draws=_MOST_NOISY_SUMS // 4)
             sums = law.rows[:, None] + own
-            told = phase.tally_mechanism.log_likelihoods(totals[group : group + 1], sums.reshape(-1, self.size))
+            told = phase.tally_mechanism.log_likelihoods(totals[group : group + 1], sums.reshape(-1, sums.shape[2]))
             return law.weights, told.reshape(*sums.shape[:2], 1)
         key = (group, own.tobytes(), *(part for each in others for part in each.key))
         held = self._held

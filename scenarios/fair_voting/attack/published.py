@@ -20,7 +20,7 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import refuse
 from ....protocol.estimators import Estimate
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, JointRankings, Outcome, RandomizedRankings
+from ....protocol.fair_voting import Details, DisclosedRankings, FairVoting, JointRankings, Outcome, RandomizedRankings
 from ....protocol.mechanisms import JointPair, JointScores, RowMechanism
 from ...attacks.seen import Seen
 
@@ -34,7 +34,7 @@ _MOST_REPORTS: Final = 1 << 13  # that are listed
 def totals_of(seen: Seen) -> IntArray | None:
     """Return the published tally of a session; None where nothing was heard, or the release does not tell it.
 
-    A release tells it in the central model: the winner, shape (1,), or the noisy sums, shape (G, m).
+    A release tells it in the central model: the winner, shape (1,), or the noisy sums, shape (G, w).
     """
     if seen.totals:
         return seen.totals[0]
@@ -44,6 +44,8 @@ def totals_of(seen: Seen) -> IntArray | None:
         return None
     if phase.choice is not None:
         return np.array([release.candidates.index(release.winner)], dtype=np.int64)
+    if isinstance(release.details, Details) and release.details.differences:
+        return np.array([release.details.differences], dtype=np.int64)
     scoring = phase.scoring
     columns = [
         [

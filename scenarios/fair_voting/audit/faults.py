@@ -17,7 +17,7 @@ from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from ....protocol.fair_voting.subsample import Subsample
 from ....protocol.integers import encode_row
-from ....protocol.mechanisms import Below, RowMechanism
+from ....protocol.mechanisms import Below, RowMechanism, VectorLaplace
 from ....protocol.messages import Message, Report
 from ....protocol.privacy import TrustModel
 from ...audit.fault import Drawing, Fault, WrongNoise
@@ -138,6 +138,13 @@ def _twice_at_ties(rightly: Drawing, mechanism: RowMechanism, values: Sequence[i
     return rightly(doubled if math.isclose(first, second) else mechanism, values)
 
 
+def _at_half_the_scale(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Return noisy differences whose noise is made for a voter who is added or removed."""
+    if not isinstance(mechanism, VectorLaplace):  # what voters disclose
+        return rightly(mechanism, values)
+    return rightly(dataclasses.replace(mechanism, scale=mechanism.scale / 2), values)
+
+
 def _of_sizes() -> Iterator[Fault]:
     """Yield what shows for some groups, totals or ties alone, planted into sessions as the ladder draws them."""
     climbs = {climb.name: climb for climb in fair_voting_climbs()}
@@ -156,6 +163,14 @@ def _of_sizes() -> Iterator[Fault]:
         "Reports of the second private group have numbers of more bytes.",
         "reports of one length",
         hold=functools.partial(by_machines, machine=_WideMachine),
+    )
+    stage = climbs["plain elections"].make("pairwise", {"alternatives": 3, "voters": 2})
+    yield planted_in_stage(
+        stage,
+        "pairs' noise of the other relation",
+        "A voter is replaced, and pairwise counts have the noise for one who is added or removed: half of it.",
+        "noise for a voter who is replaced",
+        make_noise=one_source(functools.partial(WrongNoise, _at_half_the_scale)),
     )
     for mechanism, name, what, repaired, draw in (
         (

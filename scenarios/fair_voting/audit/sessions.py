@@ -1,9 +1,9 @@
 """Fair voting audited: a voter's randomized ranking, and what a trusted aggregator releases.
 
-In the local model every pair of rankings is tried, within any groups where these are private. Of Algorithm 1 every
-pair is, too: what others say cancels out. Of what elects a winner, all profiles of two small groups are tried with
-every change of one voter, by the exact law of the winner, and of Algorithm 2 a large profile that is known to be bad
-for it. Where the groups' voters pay differently, each group is held against what a voter of it pays.
+In the local model every pair of rankings is tried, within any groups where these are private. Of Algorithm 1, and of
+pairwise counts, every pair is, too: what others say cancels out. Of what elects a winner, all profiles of two small
+groups are tried with every change of one voter, by the exact law of the winner, and of Algorithm 2 a large profile that
+is known to be bad for it. Where the groups' voters pay differently, each group is held against what a voter of it pays.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.fair_voting import FairVoting, Outcome, Parameters, positions_of_orders
+from ....protocol.fair_voting import Details, FairVoting, Outcome, Parameters, positions_of_orders
 from ....protocol.fair_voting.parameters import JOINT, LOCAL
 from ....protocol.mechanisms import code_of_rankings
 from ....protocol.privacy import NeighboringRelation
@@ -44,6 +44,13 @@ _ALTERNATIVES = ("a", "b", "c", "d")
 _GROUPS = ("left", "right")
 _SIZES = (2, 2)
 _UNEQUAL_SIZES = (1, 2)  # on the printed scale groups of different sizes are compared unlike
+_PAIRS: Final[Mapping[str, Any]] = {
+    "alternatives": _ALTERNATIVES[:3],
+    "groups": _GROUPS[:1],
+    "group_sizes": _SIZES[:1],
+    "mechanism": "pairwise",
+    "objective": "copeland",
+}
 _ABSENT = "nobody"
 _EPSILON_OF_RELEASES = 8.0  # of a whole ladder: a winner says little of a small one
 _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
@@ -54,7 +61,7 @@ _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_
 
 
 def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
-    """Yield the local mechanisms, Algorithm 1 under both relations, and all that elects a winner."""
+    """Yield the local mechanisms, Algorithm 1 and pairwise counts by both relations, and all that elects a winner."""
     for mechanism in LOCAL:
         yield _local(_vote(mechanism=mechanism, epsilon=epsilon))
     for mechanism in JOINT:
@@ -65,6 +72,8 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     for calibration, relation in itertools.product(("tight", "printed"), (_REPLACE, _REMOVE)):
         yield _algorithm_1(_vote(calibration=calibration, relation=relation, epsilon=epsilon))
     yield _algorithm_1(_vote(group_sizes=_UNEQUAL_SIZES, epsilon=epsilon), group=1)
+    for relation in (_REPLACE, _REMOVE):
+        yield _algorithm_1(_vote(**_PAIRS, relation=relation, epsilon=epsilon))
     small: dict[str, Any] = {"alternatives": _ALTERNATIVES[:3], "group_sizes": _SIZES, "epsilon": epsilon}
     for mechanism, relation in itertools.product(("exponential", "permute_and_flip"), (_REPLACE, _REMOVE)):
         yield _election(_vote(**small, mechanism=mechanism, relation=relation))
@@ -98,7 +107,7 @@ def fair_voting_climbs() -> Iterator[Climb]:
     released = ["laplace", "exponential", "permute_and_flip"]
     yield Climb("releases", dict(sizes), released, _released_stage, most=400)
     del sizes["groups"]
-    yield Climb("plain elections", sizes, released, _released_stage, most=100)
+    yield Climb("plain elections", sizes, [*released, "pairwise"], _released_stage, most=100)
 
 
 def _local_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
@@ -127,7 +136,7 @@ def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
         group_sizes=(number, *[2] * (len(groups) - 1)),
         mechanism=mechanism,
         epsilon=_EPSILON_OF_RELEASES,
-        objective="parity" if len(groups) > 1 else "welfare",
+        objective="parity" if len(groups) > 1 else "copeland" if mechanism == "pairwise" else "welfare",
     )
     order = np.arange(len(names), dtype=np.int64)  # as positions
     reverse, exchanged = order[::-1], np.concatenate([order[1::-1], order[2:]])
@@ -149,14 +158,15 @@ def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
 
 
 def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int = 0) -> Exposure:
-    """Return what Algorithm 1, mechanism "laplace", releases, for each ranking of a voter of a group.
+    """Return what Algorithm 1, mechanism "laplace", or "pairwise" releases, for each ranking of a voter of a group.
 
     Where voters are added or removed, the first candidate is a group without that voter, and not all others are
     neighbors of each other.
     """
     rows, _ = _rankings(vote)
     # The other voters: of each group one, whose sums cancel out of every comparison.
-    others, groups = [rows[0], rows[-1]], [(0,), (1,)]
+    groups = [(own,) for own in range(len(vote.parameters.groups))]
+    others = [rows[0], rows[-1]][: len(groups)]
     rosters = [roster_of(vote, others, groups)] if vote.parameters.relation is _REMOVE else []
     rosters += [roster_of(vote, [row, *others], [(group,), *groups]) for row in rows]
     read = functools.partial(_read_sums, vote)
@@ -164,7 +174,9 @@ def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int =
 
 
 def _read_sums(vote: FairVoting, outcome: Outcome) -> list[int]:
-    """Return the groups' randomized sums, of which the released utilities are the means."""
+    """Return the groups' randomized sums, of which the released utilities are the means, or the differences."""
+    if isinstance(outcome.details, Details) and outcome.details.differences:
+        return list(outcome.details.differences)
     scoring = vote.disclosed.scoring
     return [
         round((alternative.utilities[group].value / scoring.step - float(scoring.center)) * size)
@@ -221,13 +233,13 @@ def _local(vote: FairVoting) -> Case:
 
 
 def _algorithm_1(vote: FairVoting, *, group: int = 0) -> Case:
-    """Return the audit of Algorithm 1, over two votes."""
+    """Return the audit of Algorithm 1, or of pairwise counts, over two votes."""
     parameters = vote.parameters
     is_removed = parameters.relation is _REMOVE
     party = _party(vote, (group,))
     party = dataclasses.replace(party, names=[_ABSENT, *party.names]) if is_removed else party
     return party.case(
-        f"laplace, {parameters.calibration} scale, {parameters.relation.value}{_suffix(vote, group)}",
+        f"{parameters.mechanism}, {parameters.calibration} scale, {parameters.relation.value}{_suffix(vote, group)}",
         _UNIT,
         num_sessions=2,
         exposure=lambda: exposure_by_algorithm_1(vote, num_sessions=2, group=group),

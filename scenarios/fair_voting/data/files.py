@@ -97,7 +97,7 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
     """Voters in files, and where their groups are from, beside `ColumnOptions`.
 
     There is one file and one of `groups_file`, `group_column`, `group_columns` and `group_rule`; or `group_files`.
-    Beside `groups_file` there may be `group_columns`.
+    Beside `groups_file` there may be `group_columns`. Where `groups` has one name, all voters are in it.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -126,9 +126,11 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
         if len(sources) > 1:
             field = " and ".join(f"{_FIELD}.{name}" for name in sources)
             raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
+        if self.is_plain:
+            return
         if not sources:
             columns = f"{_FIELD}.group_column, " if type_of(Path(self.file)) == _PABULIB else ""
-            allowed = "given for the voters of one file (or group_files, a file for each group)"
+            allowed = "given for the voters of one file (or group_files, a file for each group; or one name of groups)"
             field = f"one of {_FIELD}.groups_file, {columns}{_FIELD}.group_rule"
             raise ConfigurationError(field=field, value="nothing", allowed=allowed)
         if self.group_names and sources[0] not in {"groups_file", "group_column"}:
@@ -139,6 +141,12 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
         if self.groups and (self.group_files or self.age_cuts or self.group_columns):
             allowed = "left out, since group_files, age_cuts or group_columns name them"
             raise ConfigurationError(field=f"{_FIELD}.groups", value=list(self.groups), allowed=allowed)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all voters are in one group, which nothing has to tell."""
+        told = ("group_files", "groups_file", "group_column", "group_columns", "group_rule", "group_names", "age_cuts")
+        return len(self.groups) == 1 and not any(getattr(self, name) for name in told)
 
 
 def load_rankings(options: RankingFile) -> Profile:
@@ -269,6 +277,8 @@ def _profile_of_columns(options: RankingFile) -> Profile:
 
 def _grouping_of(ballots: FileBallots, options: RankingFile) -> Grouping:
     """Return the groups of one file's voters."""
+    if options.is_plain:
+        return Grouping(options.groups, np.zeros(len(ballots), dtype=np.int64))
     if options.group_rule:
         return groups_in_turn(ballots, options.groups)
     if options.groups_file:

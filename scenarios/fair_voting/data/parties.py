@@ -5,7 +5,7 @@ import functools
 import itertools
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 import numpy as np
@@ -34,6 +34,7 @@ _FIELD: Final = "voters"
 _FILES: Final = ("file", "group_files")
 _GENERATOR: Final = "generator"
 _COLUMNS: Final = "group_columns"
+_OF_GROUPS: Final = frozenset({"groups", "groups_file", "group_column", _COLUMNS, "group_rule"})
 _SUFFIXES: Final = (".soc", ".soi", ".toc", ".toi", ".pb")
 """How the names of files end that are read here, before a `.gz`: PrefLib's files of orders, and Pabulib's."""
 
@@ -123,12 +124,22 @@ def as_electorate(profile: Profile, *, is_public_record: bool = False) -> Partie
 
 
 def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
-    """Return the voters, unless a file has a line for each of them; of private groups no crossings are found."""
+    """Return the voters, unless a file has a line for each of them; of private groups no crossings are found.
+
+    One group that the parameters name is that of all voters of a file of ballots.
+    """
     mechanism = parameters.get("mechanism", "")
     if isinstance(parties, Mapping) and _COLUMNS in parties and mechanism in ("joint", *JOINT):
         allowed = f"left out with mechanism {mechanism!r}: which crossings have voters would tell of private groups"
         raise ConfigurationError(field=f"{_FIELD}.{_COLUMNS}", value=parties[_COLUMNS], allowed=allowed)
-    return None if isinstance(parties, str) and not is_of_ballots(parties) else load_electorate(parties)
+    if isinstance(parties, str) and not is_of_ballots(parties):
+        return None
+    options: dict[str, Any] = {_FILES[0]: parties} if isinstance(parties, str) else dict(parties)
+    named = parameters.get("groups")
+    is_plain = isinstance(named, (list, tuple)) and len(cast("list[str]", named)) == 1
+    if is_plain and _FILES[0] in options and not _is_table(options) and not options.keys() & _OF_GROUPS:
+        options["groups"] = named
+    return load_electorate(options)
 
 
 def _table_of(path: str) -> str | dict[str, Any]:

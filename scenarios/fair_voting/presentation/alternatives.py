@@ -7,7 +7,7 @@ groups have mean utilities and a disparity of their own. The winner stands first
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -25,6 +25,7 @@ __all__ = [
     "Alternative",
     "Served",
     "alternatives_of",
+    "contests_won",
     "decimals_of_disparity",
     "decimals_of_estimates",
     "has_a_price",
@@ -112,13 +113,15 @@ def _true_feature(feature: Feature, utilities: Sequence[float], sizes: Sequence[
 
 def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alternative]:
     """Return the winner first, then as the objective has them, by what is known of them."""
-    floor = welfare_floor(alternatives, outcome)
+    floor, points = welfare_floor(alternatives, outcome), contests_won(outcome)
+    if outcome.objective == "kemeny" and not isinstance(outcome.details, msgspec.UnsetType):
+        points = {name: -place for place, name in enumerate(outcome.details.ranking)}
 
     def merit(alternative: Alternative) -> tuple[bool, bool, float]:
         served = alternative.known
         if served is None:
             return not alternative.is_winner, False, 0.0
-        is_out, cost = False, -served.welfare.value
+        is_out, cost = False, -points.get(alternative.name, served.welfare.value)
         if outcome.objective == "penalized":
             cost += outcome.fairness_weight * served.disparity
         if outcome.objective == "constrained":
@@ -130,6 +133,13 @@ def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alte
         return not alternative.is_winner, is_out, cost
 
     return sorted(alternatives, key=merit)
+
+
+def contests_won(outcome: Outcome) -> Mapping[str, float]:
+    """Return Copeland's points of each alternative; empty where pairs are not released."""
+    if isinstance(outcome.details, msgspec.UnsetType) or not outcome.details.copeland_scores:
+        return {}
+    return dict(zip(outcome.candidates, outcome.details.copeland_scores, strict=True))
 
 
 def has_a_price(outcome: Outcome) -> bool:
@@ -160,10 +170,12 @@ def decimals_of_disparity(served: Sequence[Served]) -> int:
 
 def rows_of(outcome: Outcome, known: Known) -> Rows:
     """Return the rows of its table, one for each alternative; an estimate's standard error has a column of its own."""
-    rows: Rows = []
+    rows, won = Rows(), contests_won(outcome)
     for alternative in alternatives_of(outcome, known):
         row: dict[str, object] = {"alternative": alternative.name, "wins": int(alternative.is_winner)}
         row["probability_of_best"] = outcome.assurance.probability if alternative.is_winner else None
+        if won:
+            row["contests_won"] = won[alternative.name]
         own, true = alternative.estimated, alternative.true
         row["welfare"] = None if own is None else own.welfare.value
         row["welfare_standard_error"] = None if own is None else own.welfare.standard_error

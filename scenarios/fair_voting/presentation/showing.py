@@ -28,6 +28,7 @@ from .alternatives import (
     CROSSINGS,
     Alternative,
     alternatives_of,
+    contests_won,
     decimals_of_disparity,
     decimals_of_estimates,
     has_a_price,
@@ -42,6 +43,7 @@ _MECHANISMS: Final = {
     "sampling": marked("random questions to random voters; now and then anything wins"),
     "exponential": marked("the better an alternative, the likelier it wins"),
     "permute_and_flip": marked("the better an alternative, the likelier it wins"),
+    "pairwise": marked("noise on how many prefer one alternative to another"),
     "masked": marked("masked sums of the groups' utilities, with a share of noise from each voter"),
     "sampled_pair": marked("voters compare two random alternatives each, and may lie"),
     "sampled_position": marked("voters tell where they rank a random alternative, and may lie"),
@@ -139,6 +141,8 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
     if not isinstance(details, msgspec.UnsetType) and details.gamma is not None:
         told = say("chosen so that the loss is proven")
         said[say("Sampling")] = f"γ = {details.gamma:.4g}, n_s = {details.num_samples:,}; {told}"
+    if not isinstance(details, msgspec.UnsetType) and details.ranking:
+        said[say("Ranking")] = say("{ranking} (Kemeny's)", ranking=" > ".join(details.ranking))
     if not outcome.features:
         del said[say("Features")]
     if said[say("Reports")] == said[say("Voters")] or sum(outcome.num_reports) == sum(outcome.group_sizes):
@@ -172,6 +176,8 @@ _OBJECTIVES: Final = {
     "constrained": marked("the most welfare within a disparity of {most:g}"),
     "penalized": marked("the most welfare less {weight:g} times the disparity"),
     "welfare": marked("the most welfare"),
+    "copeland": marked("the most contests of two alternatives won"),
+    "kemeny": marked("the first place in the ranking that agrees most with voters on pairs"),
     "welfare_constrained": marked("the least disparity"),
     "welfare_constrained above a share": marked("the least disparity among those with {floor} welfare"),
 }
@@ -252,6 +258,8 @@ def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequenc
     if len(outcome.groups) == 1:
         numbers = ends[0]
         truths.pop("True disparity", None)
+    if won := contests_won(outcome):
+        numbers = {"Contests won": [f"{won[own.name]:g}" for own in shown], **numbers}
     drop = ("True welfare", "True disparity", *_LEFT_OUT)
     show_table(console, _by_columns({"Alternative": names, **numbers, **truths}), drop=drop, whole=known.table)
     if len(alternatives) > len(shown):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from psephos.protocol import Tally
+from psephos.protocol.fair_voting import protocol
 from psephos.protocol.fair_voting.parameters import JOINT, LOCAL
 from psephos.protocol.fair_voting.phases import DisclosedRankings
 from psephos.protocol.fair_voting.rankings import Rankings
@@ -62,6 +63,34 @@ def test_a_winner_that_is_confirmed_without_a_test_is_caught(monkeypatch: pytest
     assert not cell.holds
 
 
+@pytest.mark.parametrize(("objective", "alternatives"), [("copeland", 2), ("kemeny", 3)])
+def test_a_winner_by_pairs_that_is_confirmed_without_a_test_is_caught(
+    objective: str, alternatives: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A winner of two that are a vote apart is confirmed wrongly about as often as the level allows, and no oftener."""
+    sizes = {"groups": (3,), "alternatives": alternatives, "epsilon": 0.2, "level": 0.2}
+    case = {**PLAIN, **sizes, "mechanism": "pairwise", "objective": objective, "rankings": "unanimous"}
+    cell = hold("fair-voting", STATEMENTS["winner by pairs"], case, 400, np.random.default_rng(6))
+    assert cell is not None
+    assert cell.holds
+    assert cell.found > 0.02
+
+    def bold(*_given: object) -> float:
+        return 0.0
+
+    monkeypatch.setattr(protocol, "p_value_of_pairs", bold)
+    cell = hold("fair-voting", STATEMENTS["winner by pairs"], case, 400, np.random.default_rng(6))
+    assert cell is not None
+    assert not cell.holds
+
+
+def test_one_group_has_verdicts_that_hold() -> None:
+    case = {**PLAIN, "groups": (8,), "objective": "welfare", "level": 0.2, "epsilon": 0.2}
+    cell = hold("fair-voting", STATEMENTS["winner of one group"], case, 400, np.random.default_rng(6))
+    assert cell is not None
+    assert cell.holds
+
+
 @pytest.mark.parametrize("rankings", calibration.VOTES["rankings"])
 def test_every_profile_has_rankings(rankings: str) -> None:
     for groups in ((1, 1), (5, 3), (4, 3, 2, 1)):
@@ -86,4 +115,6 @@ def test_there_is_a_statement_for_each_mechanism() -> None:
         "shortfall",
         "probability of the winner",
         "standard error of utilities",
+        "winner of one group",
+        "winner by pairs",
     ]

@@ -1,5 +1,6 @@
 """Fair voting as scenarios: the same result on every path, every source of voters, and nobody's ranking left."""
 
+import csv
 import gzip
 import json
 import math
@@ -18,7 +19,10 @@ Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
 
 PATHS = ("memory", "tcp", "array")
-MECHANISMS: tuple[str, ...] = tuple(name for name in typing.get_args(MechanismName) if name != "masked")
+MECHANISMS: tuple[str, ...] = tuple(
+    name for name in typing.get_args(MechanismName) if name not in {"masked", "pairwise"}
+)
+"""Of several groups."""
 SMALL = ("voters.groups.north.voters=8", "voters.groups.south.voters=5", "num_samples=4")
 OF_GROUPS = {"groups", "group_sizes"}
 VOTERS = """voter,group,ranking
@@ -173,6 +177,26 @@ def test_a_plain_election_needs_no_groups_on_any_path_nor_from_files_in_batches(
     assert read(tmp_path / "batches" / "result.json")["outcome"] == result["outcome"]
     again = psephos("run", "array/scenario.json", "--seed", 7, "--no-pictures", "--out", "again")
     assert (again.status, again.err) == (0, "")
+
+
+def test_winners_by_pairs_are_one_on_every_path_and_all_is_shown(
+    psephos: Psephos, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    write("mine/p.csv", "voter,ranking\nann,a > b > c\nbob,b>a>c\ncid,a > c > b\n")
+    monkeypatch.chdir(tmp_path)
+    settings = ("groups=['all']", "mechanism=pairwise", "objective=kemeny", "epsilon=30", "seed=7")
+    (result,) = results_of("two-societies", tmp_path, "voters=mine/p.csv", *settings)
+    assert result["outcome"]["details"]["ranking"] == ["a", "b", "c"]
+    assert result["outcome"]["details"]["copeland_scores"] == [2.0, 1.0, 0.0]
+    rows = list(csv.DictReader((tmp_path / "array" / "estimates.csv").read_text(encoding="utf-8").splitlines()))
+    assert [(row["alternative"], row["contests_won"]) for row in rows] == [("a", "2.0"), ("b", "1.0"), ("c", "0.0")]
+    shown = psephos("run", "array/scenario.json", "--seed", 7, "--no-pictures", "--verbose", "--out", "again")
+    assert "a > b > c (Kemeny's)" in shown.out
+    assert "Contests won" in shown.out
+    refused = psephos("run", "array/scenario.json", "--set", "mechanism=laplace", "--out", "refused")
+    assert refused.status == 2
+    assert "mechanism must be 'pairwise' with objective 'kemeny'" in refused.err
 
 
 @pytest.mark.few(most=4)

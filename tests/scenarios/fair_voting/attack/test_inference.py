@@ -29,6 +29,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "laplace": {"mechanism": "laplace", "epsilon": 2.0},
     "laplace, add or remove": {"mechanism": "laplace", "relation": NeighboringRelation.ADD_OR_REMOVE_ONE},
     "laplace, printed": {"mechanism": "laplace", "calibration": "printed"},
+    "pairwise": {"mechanism": "pairwise", "objective": "copeland", "epsilon": 3.0},
     "pair": {"mechanism": "sampled_pair"},
     "position": {"mechanism": "sampled_position", "epsilon": 2.0},
     "whole": {"mechanism": "whole_ranking"},
@@ -39,8 +40,8 @@ LOCAL = ["pair", "position", "whole", "scores"]
 
 
 def make(form: str, *, seed: int = 0) -> tuple[FairVotingAttack, Inputs]:
-    """Return an attack on seven voters of two groups, of whom the first is of the larger one."""
-    vote = make_fair_vote(4, 3, **FORMS[form])
+    """Return an attack on seven voters of two groups, of whom the first is of the larger one; by pairs of one."""
+    vote = make_fair_vote(*((7,) if form == "pairwise" else (4, 3)), **FORMS[form])
     inputs = make_fair_inputs(vote, seed=seed)
     order = np.argsort(inputs.public[:, 0], kind="stable")
     return FairVotingAttack(vote), Inputs(inputs.private[order], inputs.public[order])
@@ -64,7 +65,7 @@ def normalized(numbers: list[float]) -> FloatArray:
 
 
 @pytest.mark.few
-@pytest.mark.parametrize("form", CENTRAL)
+@pytest.mark.parametrize("form", [*CENTRAL, "pairwise"])
 @pytest.mark.parametrize("members", [(1, 2, 3, 4, 5, 6), (2, 3, 4, 5, 6), (1, 2, 3, 5)], ids=["all", "five", "four"])
 def test_a_release_is_judged_over_all_that_honest_voters_may_rank(form: str, members: tuple[int, ...]) -> None:
     attack, inputs = make(form)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.fair_voting.data.files import RankingFile, load_rankings, read_ballots
+from psephos.scenarios.fair_voting.data.parties import SOURCES
 from psephos.scenarios.fair_voting.data.profile import Profile
 from psephos.scenarios.reading.conversion import convert
 
@@ -244,3 +245,18 @@ def test_options_that_do_not_go_together_are_named(
 def test_ballots_are_read_by_the_end_of_the_name(write: Write) -> None:
     assert len(read_ballots(write("park.PB", PARK), column="sex").entries) == 4
     assert len(read_ballots(write("trees.soi", TREES))) == 4
+
+
+def test_one_group_that_is_named_has_all_voters(write: Write) -> None:
+    """No column and no second file is needed, whatever the file is; what would tell groups is refused beside it."""
+    for name, text in (("trees.toi", TREES), ("park.pb", PARK)):
+        path = write(name, text)
+        profile = load_rankings(convert({"file": str(path), "groups": ["all"]}, RankingFile, "voters"))
+        assert profile.groups == ("all",)
+        assert profile.members.tolist() == [0] * len(profile)
+        for given in (str(path), {"file": str(path)}):
+            parties = SOURCES.read(given, parameters={"groups": ["all"]})
+            assert parties is not None
+            assert (parties.parameters["groups"], parties.parameters["group_sizes"]) == (["all"], [len(profile)])
+        with pytest.raises(ConfigurationError, match="group_rule"):
+            convert({"file": str(path), "groups": ["all"], "group_names": {"a": "b"}}, RankingFile, "voters")

@@ -1,0 +1,107 @@
+"""Contests of two alternatives each: who wins by Copeland's points, and by Kemeny's ranking.
+
+All is read from the m(m − 1)/2 differences D_ab, a < b: how many prefer a to b, less how many prefer b to a. They may
+be noisy; an alternative with a positive D against each other one is the Condorcet winner, and wins by either rule.
+
+Source: Brandt, Conitzer, Endriss, Lang and Procaccia (2016), Handbook of computational social choice, chapters 3 and 4.
+"""
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..elementary import exp
+from ..mechanisms import VectorLaplace
+from ..privacy import NeighboringRelation
+
+__all__ = [
+    "MAX_KEMENY",
+    "PAIRWISE",
+    "PairwiseName",
+    "best_by_pairs",
+    "copeland_scores",
+    "kemeny_orders",
+    "make_pair_noise",
+    "p_value_of_pairs",
+    "preferences_of",
+    "table_of_pairs",
+]
+
+PairwiseName: TypeAlias = Literal["copeland", "kemeny"]
+PAIRWISE: Final = ("copeland", "kemeny")
+MAX_KEMENY: Final = 6
+"""Alternatives of which all rankings, 720, are tried: the best ranking is hard to find in general."""
+
+
+def make_pair_noise(
+    num_alternatives: int, *, num_voters: int, epsilon: float, relation: NeighboringRelation
+) -> VectorLaplace:
+    """Return Laplace noise for the differences.
+
+    A ranking adds 1 or −1 to each. The reverse of a ranking differs from it by 2 in all of them, and nothing differs by
+    more, so that replacing one has the ℓ1 sensitivity m(m − 1). One that is added or removed moves each by 1:
+    m(m − 1)/2.
+    """
+    pairs = num_alternatives * (num_alternatives - 1) // 2
+    sensitivity = pairs if relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2 * pairs
+    return VectorLaplace(scale=sensitivity / epsilon, sensitivity=sensitivity, bound=num_voters)
+
+
+def preferences_of(positions: IntArray) -> IntArray:
+    """Return 1 where the first of two alternatives is ahead, else −1: shape (n, m(m − 1)/2), of rankings, (n, m)."""
+    first, second = np.triu_indices(positions.shape[1], 1)
+    return np.sign(positions[:, second] - positions[:, first])
+
+
+def table_of_pairs(differences: Sequence[int]) -> IntArray:
+    """Return D of each two alternatives, int64, shape (m, m), of the differences of a < b, in lexicographic order."""
+    size = (1 + round((1 + 8 * len(differences)) ** 0.5)) // 2
+    table = np.zeros((size, size), dtype=np.int64)
+    table[np.triu_indices(size, 1)] = differences
+    return table - table.T
+
+
+def copeland_scores(table: IntArray) -> FloatArray:
+    """Return Copeland's points, shape (m,): one for each contest that is won, a half for each that is tied."""
+    return (np.sign(table).sum(axis=1) + len(table) - 1) / 2
+
+
+def kemeny_orders(table: IntArray) -> IntArray:
+    """Return the rankings that agree most with voters on pairs, as orders, the best first: shape (ties, m).
+
+    A ranking's score is Σ D_ab over all a that it has before b; 2 to `MAX_KEMENY` alternatives.
+    """
+    orders = _orders_of(len(table))
+    first, second = np.triu_indices(len(table), 1)
+    scores = table[orders[:, first], orders[:, second]].sum(axis=1)
+    return orders[scores == scores.max()]
+
+
+def best_by_pairs(rule: PairwiseName, table: IntArray) -> list[int]:
+    """Return the winners: who has most points, or is first in a best ranking."""
+    if rule == "kemeny":
+        return np.unique(kemeny_orders(table)[:, 0]).tolist()
+    scores = copeland_scores(table)
+    return np.flatnonzero(scores == scores.max()).tolist()
+
+
+def p_value_of_pairs(table: IntArray, winner: int, noise: VectorLaplace) -> float:
+    """Return the least level at which a winner is confirmed, at most ½.
+
+    An alternative that is not the best by its rule is no Condorcet winner: it does not beat some b. That it seems to
+    beat all by t or more takes noise of t or more in that one contest: a^t/(1 + a), a = e^(−1/scale). Such alternatives
+    are m − 1 at most.
+    """
+    lead = int(np.delete(table[winner], winner).min())
+    if lead <= 0:
+        return 0.5
+    return min((len(table) - 1) * exp(-lead / noise.scale) / (1 + exp(-1 / noise.scale)), 0.5)
+
+
+@functools.cache
+def _orders_of(size: int) -> IntArray:
+    return np.array(list(itertools.permutations(range(size))), dtype=np.int64)
