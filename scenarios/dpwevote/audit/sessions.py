@@ -32,6 +32,10 @@ _QUOTAS: Final[Mapping[str, Mapping[str, Any]]] = {
     "all of the weight": {"quota_fraction": 1.0},
     "a fixed quota": {"quota": 3.0},
 }
+_LEVELS: Final = (0.5, 1.0, 2.0)
+"""Of an ε of one's own."""
+_OWN: Final = "an ε of one's own"
+_BY_LEVEL: Final[Sequence[VariantName]] = ("two_point", "signed_rr", "optimal")
 _NOBODY: Final = "nobody"
 # Of the outputs that are asked for: a session by machines takes most of a millisecond.
 _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
@@ -76,6 +80,21 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     yield from _central_cases(epsilon)
     party = party_of(_vote("joint", epsilon))
     yield from two_party_cases(party, (party.rows[-1], party.public), name="joint", unit=_ALL)
+    yield from _cases_of_levels()
+
+
+def _cases_of_levels() -> Iterator[Case]:
+    """Yield partners of each level of ε, which is public: neighbors have the same."""
+    for variant, level in itertools.product(_BY_LEVEL, _LEVELS):
+        vote = DPWeVote(Parameters(candidates=_CANDIDATES, variant=variant, epsilons=_LEVELS))
+        party = party_of(vote, level=level)
+        yield party.case(f"{variant}, own ε = {level:g}", _ALL, num_sessions=2, is_tight=True)
+    party = party_of(DPWeVote(Parameters(candidates=_CANDIDATES, variant="two_point", epsilons=_LEVELS)))
+    other = party.rows[-1], [len(_LEVELS) - 1]
+    yield from two_party_cases(party, other, name=f"two_point, own ε = {_LEVELS[0]:g}", unit=_ALL)
+    chosen = Parameters(candidates=_CANDIDATES, variant="two_point", epsilons=_LEVELS, chosen_by="partner")
+    name = f"two_point, own ε = {_LEVELS[1]:g}, chosen as it joins"
+    yield party_of(DPWeVote(chosen), level=_LEVELS[1]).case(name, _ALL, num_sessions=2, is_tight=True)
 
 
 def _central_cases(epsilon: float) -> Iterator[Case]:
@@ -148,7 +167,7 @@ def dpwevote_climbs() -> Iterator[Climb]:
     variants = [name for name, kind in VARIANTS.items() if not kind.is_biased and not kind.model.bounds_release]
     sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": RUNGS, "votes in a row": RUNGS}
     usual = [name for name in variants if name != "optimal"]
-    yield Climb("votes", sizes, [*usual, "public weights"], _stage, alphabets=["weights"])
+    yield Climb("votes", sizes, [*usual, "public weights", _OWN], _stage, alphabets=["weights"])
     # To design reports for many weights takes minutes, and a matrix is for 32 at most.
     few = sizes | {"weights": ALPHABETS[:4]}
     yield Climb("votes of designed reports", few, ["optimal", "matrices"], _stage, alphabets=["weights"])
@@ -191,6 +210,8 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
     given: dict[str, Any] = {"variant": choice, "epsilon": 1.0}
     if is_again:
         given |= {"weight_collection": "per_candidate"}
+    elif choice == _OWN:
+        given = {"variant": "two_point", "epsilons": _LEVELS}
     elif choice == "public weights":
         given |= {"variant": "joint", "public_weights": True}
     elif choice == "matrices":
@@ -204,6 +225,7 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
     no, yes = [0] * len(candidates), [1] * len(candidates)
     rows = [(1, no), (weights[-1], no), (1, yes), (1, [*no[:-1], 1]), (weights[-1], yes)]
     table = {name: [opinions[place] for _, opinions in rows] for place, name in enumerate(candidates)}
+    table |= {column.name: [_LEVELS[1]] * len(rows) for column in vote.parameters.own_levels.columns}
     inputs = vote.encode({"weight": [weight for weight, _ in rows], **table})
     least, heavy, approving, last, most = (
         Member(tuple(row), tuple(public))
@@ -247,13 +269,17 @@ def _weight_alone(vote: DPWeVote, name: str = "two candidates, the weight alone"
     )
 
 
-def party_of(vote: DPWeVote, public_weight: float | None = None) -> Party:
-    """Return a partner with every row that it may have; neighbors have the same weight where that is public."""
+def party_of(vote: DPWeVote, public_weight: float | None = None, *, level: float = _LEVELS[0]) -> Party:
+    """Return a partner with every row that it may have; neighbors have the same weight where that is public.
+
+    Where partners have an ε of their own, neighbors have this one.
+    """
     parameters = vote.parameters
     weights = parameters.weights if public_weight is None else (public_weight,)
     choices = list(itertools.product(weights, itertools.product((0, 1), repeat=len(parameters.candidates))))
     columns = np.array([opinions for _, opinions in choices], dtype=np.int64).T
     table = dict(zip(parameters.candidates, columns, strict=True))
+    table |= {column.name: np.full(len(choices), level) for column in parameters.own_levels.columns}
     inputs = vote.encode({"weight": [weight for weight, _ in choices], **table})
     names = [f"weight {weight:g}, {'/'.join(['no', 'yes'][each] for each in own)}" for weight, own in choices]
     return Party(vote, inputs.private, inputs.public[0].tolist(), names)
