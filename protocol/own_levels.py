@@ -67,11 +67,6 @@ class OwnLevels:
             for row, entry in enumerate(entries, start=1)
         ]
 
-    def check_table(self, table: Mapping[str, Entries]) -> None:
-        """Raise ConfigurationError unless a table of all parties says what each has chosen."""
-        if self.is_chosen and _COLUMN not in table:
-            raise missing_column(_COLUMN)
-
     def encode(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the parties' places, shape (n, 1), or (n, 0) without levels: until they join, the greatest level's.
 

@@ -23,7 +23,7 @@ _POINTS: Final = 64
 """Values of q that stand for an interval."""
 _NEGLIGIBLE: Final = 50.0
 """So much less in the logarithm of a likelihood is nothing."""
-_MOST_ROUNDS: Final = 40
+_NARROWEST: Final = 1e-9
 _LEAST_VARIANCE: Final = 1e-200
 # Probabilities are raised to it, so that a processor's last bit does not show.
 _GRID: Final = 2.0**-20
@@ -73,13 +73,13 @@ class Posterior:
             return 0.0 if passed == (electorate.least > electorate.threshold) else 1.0
         threshold = electorate.threshold + self._fixed_quota
         low, high = 0.0, 1.0
-        for _ in range(_MOST_ROUNDS):
+        while True:
             ends = np.linspace(low, high, _POINTS + 1)
             logs, wrong = self._at((ends[1:] + ends[:-1]) / 2, threshold, passed=passed)
             # The likelihood has one peak: a sum of logarithms of linear functions is concave.
             near = np.flatnonzero(logs > logs.max() - _NEGLIGIBLE)
             first, last = max(int(near[0]) - 1, 0), min(int(near[-1]) + 2, _POINTS)
-            if 2 * (last - first) > _POINTS:
+            if 2 * (last - first) > _POINTS or high - low < _NARROWEST:
                 break
             low, high = float(ends[first]), float(ends[last])
         of_coins, wrong_coins = self._at(np.array([0.5]), threshold, passed=passed)

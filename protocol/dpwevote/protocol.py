@@ -40,7 +40,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     Privacy:
         (ε_weight + k·ε_opinion)-LDP for k candidates with weights collected once, k(ε_weight + ε_opinion) with weights
-        collected for each, kε where signed weights are reported; replace-one, unit: everything that one partner
+        collected for each, kε where signed weights are reported (each partner's own ε, where levels are given, which is
+        public); replace-one, unit: everything that one partner
         holds; against all others colluding. Claimed and proven agree (reading W5). T votes of one game are
         (ε_weight + T·k·ε_opinion)-LDP in all, since the weight's report is drawn in the first and repeated in the
         others: these are a function of what the first one told, and of T independent draws for opinions. In variant

@@ -214,9 +214,10 @@ class SignedVariant(Variant):
 
     def levels_told(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:
         levels = self._parameters.own_levels.epsilons
-        numbers = tallies[0].totals[:, 0].sum(axis=1).tolist() if levels else []
-        told = tuple(LevelCount(level, number) for level, number in zip(levels, numbers, strict=True) if number)
-        return told if levels else msgspec.UNSET
+        if not levels:
+            return msgspec.UNSET
+        numbers: list[int] = tallies[0].totals[:, 0].sum(axis=1).tolist()
+        return tuple(LevelCount(level, number) for level, number in zip(levels, numbers, strict=True) if number)
 
     def reach(self, numbers: Sequence[int]) -> float | None:
         parts = [estimator.reports(own) for estimator, own in zip(self._estimators, numbers, strict=True)]
@@ -259,9 +260,10 @@ class SignedVariant(Variant):
 
 def _estimator_of(report: UnbiasedReport) -> LinearEstimator:
     # The inverse of k-RR is known; solving for it again would take ten seconds for 200 signed weights.
-    is_krr = isinstance(report.mechanism, GeneralizedRandomizedResponse)
-    inverse = inverse_matrix(report.mechanism) if is_krr else report.debiasing
-    return LinearEstimator(report.estimates, report.mechanism.channel_matrix(), inverse)
+    mechanism = report.mechanism
+    is_krr = isinstance(mechanism, GeneralizedRandomizedResponse)
+    inverse = inverse_matrix(mechanism) if is_krr else report.debiasing
+    return LinearEstimator(report.estimates, mechanism.channel_matrix(), inverse)
 
 
 class TwoPointVariant(SignedVariant):

@@ -131,7 +131,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         Entries of `records` are a `Records`, or for each voter an array of shape (records, 2, d): chosen, rejected.
         """
         self.check_columns(table)
-        self.parameters.own_levels.check_table(table)
         records = self._records_of(table["records"])
         public = self.encode_public(table, num_parties=len(records))
         return Inputs(self.summary.rows_of(records), public)

@@ -17,15 +17,12 @@ class LeveledPhase(Phase):
     """A phase whose persons have one of several levels of ε: its place is the end of their public rows.
 
     Args:
-        name: see `Phase`.
-        columns: see there.
+        name, columns, num_parts: see `Phase`.
         mechanisms: the local randomizer of each level, the smallest ε first.
         losses: what each level costs one person.
         epsilons: the levels; none where all persons have one ε, and public rows do not say it.
-        num_parts: see `Phase`.
 
     Attributes:
-        mechanisms: as given.
         is_personal: whether public rows say a level.
     """
 

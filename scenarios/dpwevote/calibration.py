@@ -4,6 +4,7 @@ Sessions of one truth are drawn together by the protocol's own randomizers. A ve
 the surer the farther off that is, so that the protocol's outcome is asked where it turns, and not of every session.
 """
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -350,8 +351,7 @@ def _statements() -> list[Statement]:
         )
         for variant in (*_SESSIONS["variant"], *_OF_LEVELS)
     ]
-    return [
-        *verdicts,
+    others = [
         Statement(
             name="verdicts in a game",
             about=(
@@ -373,13 +373,6 @@ def _statements() -> list[Statement]:
             kind="on average",
         ),
         Statement(
-            name="probability of an error, levels",
-            about="the same where partners have an ε of their own, which says nothing of their votes.",
-            axes={**_PRIORS, "variant": _OF_LEVELS},
-            hold=_hold_probabilities,
-            kind="on average",
-        ),
-        Statement(
             name="standard error of a margin",
             about="the mean squared error of a margin is no more than the mean of its squared standard error.",
             axes={axis: values for axis, values in _SESSIONS.items() if axis not in {"level", "candidates"}}
@@ -387,15 +380,16 @@ def _statements() -> list[Statement]:
             hold=_hold_errors,
             kind="error",
         ),
-        Statement(
-            name="standard error of a margin, levels",
-            about="the same where partners have an ε of their own.",
-            axes={axis: values for axis, values in _SESSIONS.items() if axis not in {"level", "candidates"}}
-            | {"variant": _OF_LEVELS[:2]},
-            hold=_hold_errors,
-            kind="error",
-        ),
     ]
+    about = "the same where partners have an ε of their own, which says nothing of their votes."
+    of_levels = [
+        dataclasses.replace(
+            each, name=f"{each.name}, levels", about=about, axes={**each.axes, "variant": _OF_LEVELS[:2]}
+        )
+        for each in others[1:]
+    ]
+    number = len(_SESSIONS["variant"])
+    return [*verdicts[:number], *others, *verdicts[number:], *of_levels]
 
 
 CALIBRATION: Final = Calibration(

@@ -34,7 +34,6 @@ _QUOTAS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 _LEVELS: Final = (0.5, 1.0, 2.0)
 """Of an ε of one's own."""
-_OWN: Final = "an ε of one's own"
 _BY_LEVEL: Final[Sequence[VariantName]] = ("two_point", "signed_rr", "optimal")
 _NOBODY: Final = "nobody"
 # Of the outputs that are asked for: a session by machines takes most of a millisecond.
@@ -167,7 +166,7 @@ def dpwevote_climbs() -> Iterator[Climb]:
     variants = [name for name, kind in VARIANTS.items() if not kind.is_biased and not kind.model.bounds_release]
     sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": RUNGS, "votes in a row": RUNGS}
     usual = [name for name in variants if name != "optimal"]
-    yield Climb("votes", sizes, [*usual, "public weights", _OWN], _stage, alphabets=["weights"])
+    yield Climb("votes", sizes, [*usual, "public weights"], _stage, alphabets=["weights"])
     # To design reports for many weights takes minutes, and a matrix is for 32 at most.
     few = sizes | {"weights": ALPHABETS[:4]}
     yield Climb("votes of designed reports", few, ["optimal", "matrices"], _stage, alphabets=["weights"])
@@ -210,8 +209,6 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
     given: dict[str, Any] = {"variant": choice, "epsilon": 1.0}
     if is_again:
         given |= {"weight_collection": "per_candidate"}
-    elif choice == _OWN:
-        given = {"variant": "two_point", "epsilons": _LEVELS}
     elif choice == "public weights":
         given |= {"variant": "joint", "public_weights": True}
     elif choice == "matrices":
@@ -225,7 +222,6 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
     no, yes = [0] * len(candidates), [1] * len(candidates)
     rows = [(1, no), (weights[-1], no), (1, yes), (1, [*no[:-1], 1]), (weights[-1], yes)]
     table = {name: [opinions[place] for _, opinions in rows] for place, name in enumerate(candidates)}
-    table |= {column.name: [_LEVELS[1]] * len(rows) for column in vote.parameters.own_levels.columns}
     inputs = vote.encode({"weight": [weight for weight, _ in rows], **table})
     least, heavy, approving, last, most = (
         Member(tuple(row), tuple(public))
