@@ -4,7 +4,6 @@ Sessions of one truth are drawn together by the protocol's own randomizers. A ve
 the surer the farther off that is, so that the protocol's outcome is asked where it turns, and not of every session.
 """
 
-import dataclasses
 import functools
 import itertools
 import math
@@ -57,8 +56,8 @@ _SESSIONS: Final[Axes] = {
 }  # fmt: skip
 _FEW_WEIGHTS: Final[Axes] = {"light": (1, 2, 3), "heavy": (0, 1)}
 """The optimal mechanism is designed for a set of weights: seconds for few, minutes for many."""
-_OF_LEVELS: Final = ("two_point, levels", "signed_rr, levels", "optimal, levels")
-"""Each partner has an ε of its own: a tenth of the price, the price, or three times as much."""
+_OF_LEVELS: Final = ("two_point, levels", "signed_rr, levels")
+"""One partner in twenty has a tenth of the price as its own ε, a fifth the price, the others three times as much."""
 _PRIORS: Final[Axes] = {
     "variant": ("joint", "laplace", "two_point", "signed_rr", "optimal", "public", "central", "masked"),
     "prior": ("mixed", "uniform"),
@@ -345,13 +344,14 @@ def _statements() -> list[Statement]:
                 "no verdict of a session is wrong with more probability than the level, times the candidates. Truths "
                 "are as near to the quota as partners can be, on the side that the verdict denies."
             ),
-            axes={**_SESSIONS, "variant": (variant,), **(_FEW_WEIGHTS if variant.startswith("optimal") else {})},
+            axes={**_SESSIONS, "variant": (variant,), **(_FEW_WEIGHTS if variant == "optimal" else {})},
             hold=_hold_verdicts,
             times=5,
         )
-        for variant in (*_SESSIONS["variant"], *_OF_LEVELS)
+        for variant in _SESSIONS["variant"]
     ]
-    others = [
+    return [
+        *verdicts,
         Statement(
             name="verdicts in a game",
             about=(
@@ -380,16 +380,21 @@ def _statements() -> list[Statement]:
             hold=_hold_errors,
             kind="error",
         ),
+        Statement(
+            name="verdict: levels",
+            about=verdicts[0].about,
+            axes={**_SESSIONS, "variant": _OF_LEVELS},
+            hold=_hold_verdicts,
+            times=5,
+        ),
+        Statement(
+            name="probability of an error, levels",
+            about="the same, where levels say nothing of votes.",
+            axes={**_PRIORS, "variant": _OF_LEVELS},
+            hold=_hold_probabilities,
+            kind="on average",
+        ),
     ]
-    about = "the same where partners have an ε of their own, which says nothing of their votes."
-    of_levels = [
-        dataclasses.replace(
-            each, name=f"{each.name}, levels", about=about, axes={**each.axes, "variant": _OF_LEVELS[:2]}
-        )
-        for each in others[1:]
-    ]
-    number = len(_SESSIONS["variant"])
-    return [*verdicts[:number], *others, *verdicts[number:], *of_levels]
 
 
 CALIBRATION: Final = Calibration(
@@ -398,8 +403,8 @@ CALIBRATION: Final = Calibration(
         "A verdict needs no prior. The probability of an error does, and near a tie it says nothing: there half of all "
         "decisions are wrong, whatever is stated. `joint, split` spends a fifth on the weight; `public` is with "
         "public weights; `matrices` have a yes told half as often as by randomized response, and weights the likelier "
-        "the nearer they are to the true one; with `levels` one partner in twenty has a tenth of the price as its own "
-        "ε, a fifth the price, the others three times as much; in `central` a trusted server adds noise once, in "
+        "the nearer they are to the true one; with `levels` few partners have a small ε of their own, most a large "
+        "one; in `central` a trusted server adds noise once, in "
         "`masked` each partner a share of it, and a tenth of them may leave or be with the server."
     ),
     statements=_statements,

@@ -13,6 +13,8 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters, reference_run
 from psephos.protocol.dpwevote.error_prior import Electorate
 from psephos.protocol.dpwevote.level_posterior import Posterior
+from psephos.protocol.dpwevote.signed import SignedVariant
+from psephos.protocol.mechanisms import FiniteMechanism
 from psephos.protocol.phases import Inputs
 from psephos.protocol.roster import Roster
 
@@ -81,7 +83,9 @@ def test_margins_are_unbiased_and_their_errors_are_enough_over_every_vector_of_r
     (phase,) = vote.phases
     laws: list[FloatArray] = []
     for row, public in zip(inputs.private.tolist(), inputs.public.tolist(), strict=True):
-        laws.append(np.array(phase.mechanism_of(public).channel_matrix()[row[0]]))  # type: ignore[attr-defined]
+        mechanism = phase.mechanism_of(public)
+        assert isinstance(mechanism, FiniteMechanism)
+        laws.append(np.array(mechanism.channel_matrix()[row[0]]))
     mean = square = stated = whole = 0.0
     for reports in itertools.product(*(range(len(law)) for law in laws)):
         chance = math.prod(float(law[drawn]) for law, drawn in zip(laws, reports, strict=True))
@@ -130,12 +134,13 @@ def test_a_report_that_the_partners_own_epsilon_does_not_have_is_refused() -> No
 def exact_posterior(vote: DPWeVote, counts: Sequence[IntArray], *, is_mixed: bool, passed: bool) -> float:
     """Return P[wrong | reports] by convolving each partner's posterior law, in a grid of shares of yes."""
     variant = vote.parameters.kind(vote.parameters)
+    assert isinstance(variant, SignedVariant)
     shares = np.append((np.arange(2000) + 0.5) / 2000, 0.5)
     likely, wrong = np.ones(len(shares)), np.zeros(len(shares))
     laws = np.zeros((len(shares), 1))
     laws[:, 0] = 1.0
     values = np.array([-3, -2, -1, 1, 2, 3])  # of signed weights, in halves
-    for own, report in zip(counts, variant.reports, strict=True):  # type: ignore[attr-defined]
+    for own, report in zip(counts, variant.reports, strict=True):
         channel = np.array(report.mechanism.channel_matrix())
         before = np.where(values > 0, shares[:, None], 1 - shares[:, None]) / 3
         for place, number in enumerate(own.tolist()):

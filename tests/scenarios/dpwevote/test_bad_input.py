@@ -112,7 +112,7 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
     "levels without a column of them": (
         FINE,
         ["epsilons=[1, 2]", "variant=two_point"],
-        ["epsilon must be a column", "got 'no such column'"],
+        ["epsilon (own.csv line 1) must be a column", "got 'no such column'"],
     ),
     "one epsilon beside levels": (
         "partner,weight,epsilon,merger\nann,1,1,1\nbob,3,2,0\n",
