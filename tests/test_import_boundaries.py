@@ -98,6 +98,7 @@ ORDER = (
     "on_arrays",
     "guard",
     "columns",
+    "own_levels",
     "phases",
     "plugin_faults",
     "plugin_checks",

@@ -14,7 +14,7 @@ decision-making, Enterprise Information Systems (2018).
 
 from .choice import decide, make_central_offer, make_offers, make_paper_offer, make_public_offer
 from .game import MemberPower, WeightedGame, released_power
-from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightCount, WeightsOutcome
+from .outcome import CandidateOutcome, DecisionVerdict, LevelCount, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .protocol import DPWeVote
 from .reference import reference_run
@@ -26,6 +26,7 @@ __all__ = [
     "CandidateOutcome",
     "DPWeVote",
     "DecisionVerdict",
+    "LevelCount",
     "MemberPower",
     "Offer",
     "Outcome",

@@ -6,7 +6,15 @@ from ..estimators import Estimate, Verdict
 from ..shown import Shown
 from .error_prior import ErrorPrior
 
-__all__ = ["CandidateOutcome", "DecisionVerdict", "Outcome", "PossibleRanges", "WeightCount", "WeightsOutcome"]
+__all__ = [
+    "CandidateOutcome",
+    "DecisionVerdict",
+    "LevelCount",
+    "Outcome",
+    "PossibleRanges",
+    "WeightCount",
+    "WeightsOutcome",
+]
 
 
 class WeightCount(msgspec.Struct, frozen=True):
@@ -85,6 +93,13 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
     error_probability: float
 
 
+class LevelCount(msgspec.Struct, frozen=True):
+    """How many partners reported at a level of ε."""
+
+    epsilon: float
+    num_partners: int
+
+
 class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What is released to all partners.
 
@@ -101,7 +116,10 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         possible: which numbers can be true.
         epsilon_weight: what one weight report cost a partner; 0 where there was none.
         epsilon_opinion: what one opinion report, one report of a signed weight, or a candidate of a trusted count cost.
-        epsilon_total: what the session cost a partner.
+        epsilon_total: what the session cost a partner. Where partners have an ε of their own, all three are those of
+            the greatest level.
+        levels: where they have, the levels at which somebody reported, ascending; else unset, and in no file.
+            Probabilities of errors then take a partner's level to say nothing of its vote, and are multiples of 2⁻²⁰.
     """
 
     candidates: tuple[CandidateOutcome, ...]
@@ -115,6 +133,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     epsilon_weight: float
     epsilon_opinion: float
     epsilon_total: float
+    levels: tuple[LevelCount, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def winners(self) -> tuple[str, ...]:

@@ -10,8 +10,9 @@ import msgspec
 from ..errors import refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..kept_reports import Scope
-from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse, check_epsilon
+from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse, check_epsilon
 from ..mechanisms.own_matrix import Matrix, channel_of
+from ..own_levels import OwnLevels
 from ..phases import check_sizes
 from .central import CentralVariant
 from .error_prior import ErrorPrior
@@ -21,7 +22,7 @@ from .masked import MaskedVariant
 from .signed import OptimalVariant, SignedResponseVariant, SignedVariant, TwoPointVariant
 from .variant import Variant
 
-__all__ = ["DEFAULT_EPSILON", "LEFT_OUT", "VARIANTS", "Parameters", "VariantName"]
+__all__ = ["BESIDE_LEVELS", "DEFAULT_EPSILON", "LEFT_OUT", "VARIANTS", "Parameters", "VariantName"]
 
 VariantName: TypeAlias = Literal[
     "joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "central", "masked", "auto"
@@ -42,11 +43,13 @@ VARIANTS: Final[Mapping[VariantName, type[Variant]]] = {
 """By name; "auto" is one of those that trust nobody."""
 _OPINIONS: Final = 2
 LEFT_OUT: Final = "left out beside weight_matrix or opinion_matrix: the price is the sum of what both reports cost"
+BESIDE_LEVELS: Final = "left out beside epsilons: each partner has one of these"
 DEFAULT_EPSILON: Final = 1.0
 
 # The release of so many still fits into one message.
 MAX_CANDIDATES = 1_000
 MAX_WEIGHTS = 1_000
+MAX_LEVELS = 20
 # Private weights: the estimates' tables have (2 * groups)**2 entries.
 MAX_GROUPS = 100
 MAX_NAME_LENGTH = 128
@@ -76,6 +79,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         epsilon_opinion: what an opinion report costs; by default ε/2, and ε where weights are public. Both are left out
             in variants that report signed weights, in "central", "masked" and "auto", and beside a matrix for the same
             report.
+        epsilons: instead, the public levels of ε among which each partner has its own, ascending; in variants that
+            report signed weights. `epsilon` becomes the greatest. Both are on the wire only where they are given.
+        chosen_by: who says which level is a partner's: the `roster`, which has a column of it, or each `partner` as it
+            joins. By default the roster.
         weight_matrix: the probabilities by which weights are reported in place of k-RR's: a row for each true group,
             a column for each reported one, as `mechanisms.own_matrix` reads them. Its loss is its own.
         opinion_matrix: the same of opinions: rows for a true "no" and a true "yes", columns likewise.
@@ -108,6 +115,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     epsilon_weight: float | None = None
     epsilon_opinion: float | None = None
     # Left out where there are none, so that the bytes of other votes stay as they were.
+    epsilons: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET
+    chosen_by: Literal["roster", "partner"] | msgspec.UnsetType = msgspec.UNSET
     weight_matrix: Matrix | msgspec.UnsetType = msgspec.UNSET
     opinion_matrix: Matrix | msgspec.UnsetType = msgspec.UNSET
     quota: float | None = None
@@ -125,6 +134,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_candidates()
         self._check_weights()
         self._check_variant()
+        self._check_levels()
         self._check_matrices()
         self._check_game()
         self._check_losses()
@@ -138,9 +148,23 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def as_variant(self, variant: VariantName, **others: Any) -> Self:
         """Return the same vote by another variant, without what only some variants have, but for what is given."""
         only_some = dict.fromkeys(("prior", "epsilon_weight", "epsilon_opinion"))
-        only_some |= dict.fromkeys(("weight_matrix", "opinion_matrix", "game", "threshold", "colluders"), msgspec.UNSET)
+        absent = ("epsilons", "chosen_by", "weight_matrix", "opinion_matrix", "game", "threshold", "colluders")
+        only_some |= dict.fromkeys(absent, msgspec.UNSET)
         only_some |= {"weight_collection": "once", "project_counts": False}
         return msgspec.structs.replace(self, variant=variant, **(only_some | others))
+
+    @property
+    def own_levels(self) -> OwnLevels:
+        """The levels among which partners have their own ε; none where all have the same."""
+        levels = () if isinstance(self.epsilons, msgspec.UnsetType) else self.epsilons
+        return OwnLevels(levels, self.chosen_by == "partner", "partner")
+
+    @property
+    def by_level(self) -> tuple[Self, ...]:
+        """For each level the same vote at this ε of all; where all have the same, the vote itself."""
+        of_all = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
+        levels = self.own_levels.epsilons
+        return tuple(msgspec.structs.replace(self, epsilon=level, **of_all) for level in levels) or (self,)
 
     @property
     def group_of_weight(self) -> tuple[int, ...]:
@@ -262,10 +286,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_candidates(self) -> None:
         are_distinct = len(set(self.candidates)) == len(self.candidates) and 0 < len(self.candidates) <= MAX_CANDIDATES
         require(are_distinct, "candidates", list(self.candidates)[:10], f"1 to {MAX_CANDIDATES} distinct names")
-        reserved = ", ".join(sorted(RESERVED_NAMES))
+        names_of_columns = RESERVED_NAMES | {column.name for column in self.own_levels.columns}
+        reserved = ", ".join(sorted(names_of_columns))
         allowed = f"names of up to {MAX_NAME_LENGTH} printable characters, other than {reserved}"
         for name in self.candidates:
-            require(_is_name(name) and name not in RESERVED_NAMES, "candidates", name, allowed)
+            require(_is_name(name) and name not in names_of_columns, "candidates", name, allowed)
 
     def _check_weights(self) -> None:
         is_rising = all(a < b for a, b in itertools.pairwise(self.weights))
@@ -302,6 +327,22 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         allowed = "'joint' or 'auto', since weights are public and only opinions are reported"
         is_idle = self.public_weights and self.reports_signed_weights and self.variant != "auto"
         refuse(is_idle, "variant", self.variant, allowed)
+
+    def _check_levels(self) -> None:
+        """Refuse levels that reports have none of, and a loss beside them; set `epsilon` to the greatest level."""
+        if isinstance(self.epsilons, msgspec.UnsetType):
+            some = "given: the levels of ε among which partners have their own (chosen_by says who chooses)"
+            require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], some)
+            return
+        names = " or ".join(repr(name) for name, kind in VARIANTS.items() if kind.takes_levels)
+        allowed = f"left out in variant {self.variant!r}: an ε of a partner's own is for {names}"
+        is_taken = self.variant in VARIANTS and self.kind.takes_levels
+        require(is_taken, "epsilons", list(self.epsilons[:12]), allowed)
+        require(self.epsilons, "epsilons", [], "at least one level")
+        self.own_levels.check(least=MIN_EPSILON, greatest=MAX_EPSILON, most=MAX_LEVELS)
+        greatest = self.epsilons[-1]
+        require(self.epsilon in {DEFAULT_EPSILON, greatest}, "epsilon", self.epsilon, BESIDE_LEVELS)
+        msgspec.structs.force_setattr(self, "epsilon", greatest)
 
     def _check_matrices(self) -> None:
         """Refuse a matrix that is ignored or none, and a loss stated beside it; set `epsilon` to what matrices cost."""

@@ -1,5 +1,6 @@
 """DPWeVote as a list of phases: randomized weights, randomized opinions, release."""
 
+import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from ..privacy import TrustModel
 from ..tally import Tally
 from .choice import decide
 from .outcome import Outcome
-from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
+from .parameters import BESIDE_LEVELS, DEFAULT_EPSILON, LEFT_OUT, Parameters
 from .variant import Holdings, Variant
 
 __all__ = ["OPINIONS", "OPINION_WORDS", "DPWeVote"]
@@ -39,7 +40,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     Privacy:
         (ε_weight + k·ε_opinion)-LDP for k candidates with weights collected once, k(ε_weight + ε_opinion) with weights
-        collected for each, kε where signed weights are reported; replace-one, unit: everything that one partner
+        collected for each, kε where signed weights are reported (each partner's own ε, where levels are given, which is
+        public); replace-one, unit: everything that one partner
         holds; against all others colluding. Claimed and proven agree (reading W5). T votes of one game are
         (ε_weight + T·k·ε_opinion)-LDP in all, since the weight's report is drawn in the first and repeated in the
         others: these are a function of what the first one told, and of T independent draws for opinions. In variant
@@ -73,7 +75,10 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         if {"weight_matrix", "opinion_matrix"} & given.keys() and given.get("epsilon") == DEFAULT_EPSILON:
             # Of other numbers the parameters see by themselves that they were stated.
             raise ConfigurationError(field="parameters.epsilon", value=given["epsilon"], allowed=LEFT_OUT)
-        parameters.setdefault("candidates", [name for name in table if name != "weight"])
+        if (levels := given.get("epsilons")) and given.get("epsilon", levels[-1]) != levels[-1]:
+            raise ConfigurationError(field="parameters.epsilon", value=given["epsilon"], allowed=BESIDE_LEVELS)
+        columns = {"weight", "epsilon"} if "epsilons" in given else {"weight"}
+        parameters.setdefault("candidates", [name for name in table if name not in columns])
         if parameters.get("public_weights") and "weights" not in parameters and "weight" in table:
             weights = np.unique(_numbers(table["weight"]))
             parameters["weights"] = weights[np.isfinite(weights)].tolist()
@@ -83,12 +88,13 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return self._variant.make_phases()
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns: the weight, and one for each candidate."""
+        """Return the columns: the weight, an ε of the partner's own if there are levels, and one for each candidate."""
         parameters = self.parameters
         shown = ", ".join(f"{weight:g}" for weight in parameters.weights[:12])
         more = ", ..." if len(parameters.weights) > 12 else ""  # noqa: PLR2004  as many as are shown
         weight = Column("weight", private=not parameters.public_weights, description=f"one of {shown}{more}")
-        return (weight, *(Column(name, private=True, description="yes or no") for name in parameters.candidates))
+        opinions = (Column(name, private=True, description="yes or no") for name in parameters.candidates)
+        return (weight, *parameters.own_levels.columns, *opinions)
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Turn weights and opinions into rows, as the variant needs them. See `PhasedProtocol.encode`."""
@@ -98,17 +104,31 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         opinions = [_places(table[name], (0.0, 1.0), field=name, words=OPINIONS) for name in parameters.candidates]
         is_table = all(len(column) == len(places) for column in opinions)
         require(is_table, "table", "columns of different length", "columns of one length")
-        return self._variant.encode(Holdings(places, np.stack(opinions, axis=1)))
+        rows = self._variant.encode(Holdings(places, np.stack(opinions, axis=1)))
+        levels = parameters.own_levels.encode(table, num_parties=len(places))
+        return dataclasses.replace(rows, public=np.hstack([rows.public, levels]))
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the public rows: of the weights, where they are public. See `PhasedProtocol.encode_public`."""
+        """Return the public rows: of public weights, or of levels of ε. See `PhasedProtocol.encode_public`."""
         if not self.parameters.public_weights:
-            return np.empty((num_parties, 0), dtype=np.int64)
+            return self.parameters.own_levels.encode(table, num_parties=num_parties)
         unknown = {name: np.zeros(num_parties) for name in self.parameters.candidates}
         return self.encode({**table, **unknown}).public
 
+    def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the place of the ε that a partner chooses. See `PhasedProtocol.encode_chosen`."""
+        return self.parameters.own_levels.encode_chosen(entries)
+
+    def write_public(self, public: IntArray) -> dict[str, list[str]]:
+        """Return each partner's ε, where partners have their own. See `PhasedProtocol.write_public`."""
+        return self.parameters.own_levels.write(public)
+
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
-        """Return a partner's private row; a public weight may be missing. See `PhasedProtocol.encode_own`."""
+        """Return a partner's private row; what is public may be missing. See `PhasedProtocol.encode_own`."""
+        if levels := self.parameters.own_levels.epsilons:
+            self.check_public(public)
+            self.parameters.own_levels.check_own(entries, public)
+            return super().encode_own({**entries, "epsilon": levels[public[-1]]}, public)
         if not self.parameters.public_weights or not public:
             return super().encode_own(entries, public)
         self.check_public(public)
@@ -121,10 +141,13 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return tuple(inputs.private[0].tolist())
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Refuse what is not a group and a weight's place. See `PhasedProtocol.check_public`."""
-        groups = self.parameters.group_of_weight
+        """Refuse what is not a group and a weight's place, or a level's. See `PhasedProtocol.check_public`."""
+        groups, levels = self.parameters.group_of_weight, self.parameters.own_levels.epsilons
         rows = [(group, place) for place, group in enumerate(groups)] if self.parameters.public_weights else [()]
         allowed = "a weight of the public set" if self.parameters.public_weights else "empty: weights are private"
+        if levels:
+            rows = [(place,) for place in range(len(levels))]
+            allowed = f"the place of an ε, in [0, {len(levels) - 1}]"
         require(tuple(public) in rows, "the server's public row", list(public), allowed)
 
     def check_roster(self, public: IntArray) -> None:
@@ -174,9 +197,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         Returns:
             In units of weight, proven; None in a variant of which no such bound is known.
         """
-        number = len(self.parameters.weights)
-        is_public = self.parameters.public_weights
-        numbers: list[int] = np.bincount(public[:, 1], minlength=number).tolist() if is_public else [len(public)]
+        parameters, numbers = self.parameters, [len(public)]
+        if number := len(parameters.weights if parameters.public_weights else parameters.own_levels.epsilons):
+            numbers = np.bincount(public[:, -1], minlength=number).tolist()
         return self._variant.reach(numbers)
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:

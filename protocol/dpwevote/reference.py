@@ -35,18 +35,22 @@ def reference_run(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> O
             uniforms = noise.uniforms(
                 protocol=vote.name, phase=phase.name, start=place, stop=place + 1, slots=len(values)
             )[0]
-            reports.append(phase.mechanism.randomize_row(values, uniforms.tolist()))
+            mechanism = phase.mechanism_of(inputs.public[place].tolist())  # its own, where it has an ε of its own
+            reports.append(mechanism.randomize_row(values, uniforms.tolist()))
         # The cloud server counts (the same figures, the server's side).
         if phase.name.startswith("weights"):
             reported_group = [report[0] for report in reports]
             counts = [reported_group.count(group) for group in range(num_groups)]
             tallies.append(Tally(len(reports), np.array(counts, dtype=np.int64)))
         elif parameters.reports_signed_weights:
-            by_report = np.zeros((phase.num_values, phase.mechanism.report_range[1] + 1), dtype=np.int64)
-            for report in reports:
+            levels = inputs.public[:, -1].tolist() if parameters.own_levels.epsilons else [0] * len(inputs)
+            by_level = np.zeros(
+                (len(parameters.by_level), phase.num_values, phase.mechanism.report_range[1] + 1), dtype=np.int64
+            )
+            for level, report in zip(levels, reports, strict=True):
                 for candidate, vote_reported in enumerate(report):
-                    by_report[candidate, vote_reported] += 1
-            tallies.append(Tally(len(reports), by_report))
+                    by_level[level, candidate, vote_reported] += 1
+            tallies.append(Tally(len(reports), by_level if parameters.own_levels.epsilons else by_level[0]))
         else:
             table = np.zeros((phase.num_values, num_groups, 2), dtype=np.int64)
             for group, report in zip(reported_group, reports, strict=True):

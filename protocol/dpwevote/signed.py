@@ -7,12 +7,14 @@ its signed weight by an unbiased local randomizer, and nothing is spent on telli
 """
 
 import abc
+import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final
 
+import msgspec
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
@@ -29,10 +31,11 @@ from ..mechanisms import (
     randomized_response,
     two_point,
 )
-from ..phases import Inputs, Phase
+from ..phases import Inputs, LeveledPhase, Phase
 from ..privacy import local_loss
 from ..tally import Tally
-from .outcome import DecisionVerdict
+from .level_posterior import Posterior
+from .outcome import DecisionVerdict, LevelCount
 from .variant import Holdings, Offer, Sums, Variant
 
 if TYPE_CHECKING:
@@ -80,21 +83,37 @@ def make_report(parameters: "Parameters") -> UnbiasedReport:
     return kind.report_of(signed_weights(parameters), parameters)
 
 
-class VotesPhase(Phase):
-    """Randomized votes: every partner reports its signed weight for each candidate.
+class VotesPhase(LeveledPhase):
+    """Randomized votes: every partner reports its signed weight for each candidate, by its own ε if there are levels.
 
-    The tally counts reports by candidate, shape (candidates, reports).
+    The tally counts reports by candidate, shape (candidates, reports); of levels, (levels, candidates, reports).
     """
 
-    def __init__(self, name: str, *, columns: range, report: UnbiasedReport) -> None:
-        law, event = f"{report.name} of signed weights", report.mechanism.event
-        loss = local_loss(law, event, unit="weight and opinion", claimed=report.epsilon)
-        super().__init__(name, columns=columns, mechanism=report.mechanism, losses=[loss] * len(columns))
-        self._num_reports = len(report.estimates)
+    person = "partner"
+
+    def __init__(
+        self, name: str, *, columns: range, reports: Sequence[UnbiasedReport], epsilons: Sequence[float]
+    ) -> None:
+        laws = [f"{report.name} of signed weights" for report in reports]
+        losses = [
+            local_loss(law, report.mechanism.event, unit="weight and opinion", claimed=report.epsilon)
+            for law, report in zip(laws, reports, strict=True)
+        ]
+        super().__init__(
+            name,
+            columns=columns,
+            mechanisms=[report.mechanism for report in reports],
+            losses=[(loss,) * len(columns) for loss in losses],
+            epsilons=epsilons,
+        )
+        self._num_reports = max(len(report.estimates) for report in reports)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        counts = [np.bincount(column, minlength=self._num_reports) for column in reports.T]
-        return Tally(len(reports), np.array(counts, dtype=np.int64).reshape(self.num_values, self._num_reports))
+        totals = np.zeros((len(self.mechanisms), self.num_values, self._num_reports), dtype=np.int64)
+        for level, places in self.by_level(public):
+            for column, own in enumerate(reports[places].T):
+                totals[level, column] = np.bincount(own, minlength=self._num_reports)
+        return Tally(len(reports), totals if self.is_personal else totals[0])
 
 
 class SignedVariant(Variant):
@@ -105,6 +124,7 @@ class SignedVariant(Variant):
 
     reports_signed_weights: ClassVar[bool] = True
     has_one_price: ClassVar[bool] = True
+    takes_levels: ClassVar[bool] = True
 
     def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
@@ -132,15 +152,16 @@ class SignedVariant(Variant):
 
     @property
     def worst_variance(self) -> float:
-        return self.report.worst_variance
+        return max(report.worst_variance for report in self.reports)
 
     @functools.cached_property
-    def report(self) -> UnbiasedReport:
-        """The randomizer of each signed weight, with what its reports stand for."""
-        return make_report(self._parameters)
+    def reports(self) -> tuple[UnbiasedReport, ...]:
+        """The randomizers of signed weights, with what reports stand for: one for each level of ε, or for all."""
+        return tuple(map(make_report, self._parameters.by_level))
 
     def make_phases(self) -> Iterator[Phase]:
-        yield VotesPhase("votes", columns=range(len(self._parameters.candidates)), report=self.report)
+        columns = range(len(self._parameters.candidates))
+        yield VotesPhase("votes", columns=columns, reports=self.reports, epsilons=self._parameters.own_levels.epsilons)
 
     def encode(self, holdings: Holdings) -> Inputs:
         groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[holdings.places]
@@ -157,53 +178,92 @@ class SignedVariant(Variant):
 
     def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
         """Return the margin of one candidate; with a fixed quota its support as well."""
-        counts: list[int] = tallies[0].totals[number].tolist()
-        total = self._estimator.total(counts)
-        error = math.sqrt(self._estimator.total_variance(counts))
-        quota = self._parameters.quota
+        parameters, number_of_all = self._parameters, tallies[0].num_reports
+        totals = tallies[0].totals.reshape(len(self.reports), len(parameters.candidates), -1)[:, number]
+        pairs = zip(self.reports, totals.tolist(), strict=True)
+        counts: list[list[int]] = [own[: len(report.estimates)] for report, own in pairs]
+        levels = list(zip(self._estimators, counts, strict=True))
+        total = sum((estimator.total(own) for estimator, own in levels), start=Fraction(0))
+        error = math.sqrt(math.fsum(estimator.total_variance(own) for estimator, own in levels))
+        quota = parameters.quota
         margin = Estimate(float(total - Fraction(quota or 0)), error)
-        number_of_all = tallies[0].num_reports
-        worst = math.sqrt(number_of_all * self._estimator.worst_variance)
-        plausible = Estimate(margin.value, min(error, worst))
-        verdict = self._verdict_on(margin.value, counts, number_of_all)
-        electorate = self.private_electorate(number_of_all, num_voting=number_of_all)
-        if quota is None:
-            return Sums(None, None, margin, plausible, verdict, electorate)
-        return Sums(Estimate(float(total), error), Estimate(quota, 0.0), margin, plausible, verdict, electorate)
+        worst = math.sqrt(math.fsum(sum(own) * estimator.worst_variance for estimator, own in levels))
+        sums = Sums(
+            support=None if quota is None else Estimate(float(total), error),
+            quota=None if quota is None else Estimate(quota, 0.0),
+            margin=margin,
+            unbiased=Estimate(margin.value, min(error, worst)),
+            verdict=self._verdict_on(margin.value, counts, number_of_all),
+            electorate=self.private_electorate(number_of_all, num_voting=number_of_all),
+        )
+        return dataclasses.replace(sums, posterior=self._posterior(counts)) if parameters.own_levels.epsilons else sums
+
+    def _posterior(self, counts: Sequence[Sequence[int]]) -> Posterior:
+        """Return what one candidate's reports say, by level, if all weights of the set are alike frequent."""
+        groups = self._parameters.group_of_weight
+        shares = [groups.count(group) / len(groups) for group in range(len(self._place_of_vote))]
+        values = np.array([float(value) for value in self._values])
+        return Posterior(
+            [np.array(own, dtype=np.int64) for own in counts],
+            [np.array(report.mechanism.channel_matrix()) for report in self.reports],
+            values=values[self._place_of_vote],
+            places=self._place_of_vote,
+            shares=np.array(shares),
+            fixed_quota=self._parameters.quota or 0.0,
+        )
+
+    def levels_told(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:
+        levels = self._parameters.own_levels.epsilons
+        if not levels:
+            return msgspec.UNSET
+        numbers: list[int] = tallies[0].totals[:, 0].sum(axis=1).tolist()
+        return tuple(LevelCount(level, number) for level, number in zip(levels, numbers, strict=True) if number)
 
     def reach(self, numbers: Sequence[int]) -> float | None:
-        return self.reach_of([self._estimator.reports(sum(numbers))], num_partners=sum(numbers))
+        parts = [estimator.reports(own) for estimator, own in zip(self._estimators, numbers, strict=True)]
+        return self.reach_of(parts, num_partners=sum(numbers))
 
-    def _verdict_on(self, margin: float, counts: Sequence[int], number: int) -> DecisionVerdict:
+    def _verdict_on(self, margin: float, counts: Sequence[Sequence[int]], number: int) -> DecisionVerdict:
         """Return the verdict on a margin: of reports of two kinds by their number, and of others by their sum.
 
         The probability of the greater report rises by one and the same amount with each unit of the margin, so that a
-        margin of 0 tells the mean of these probabilities, and which partner has which does not matter.
+        margin of 0 tells the mean of these probabilities, and which partner has which does not matter. So it is of one
+        level of ε: reports of several are added up.
         """
-        if len(counts) > 2:  # noqa: PLR2004  two points
-            return self.judge(margin, [self._estimator.reports(number)], num_partners=number)
-        low, high = self.report.estimates
+        heard = [level for level, own in enumerate(counts) if sum(own)]
+        if len(heard) != 1 or len(counts[heard[0]]) > 2:  # noqa: PLR2004  two points
+            return self.judge(
+                margin, [self._estimators[level].reports(sum(counts[level])) for level in heard], num_partners=number
+            )
+        low, high = self.reports[heard[0]].estimates
         level, bias = self._parameters.level, Fraction(self.bias_bound(number))
         tied = Fraction(self._parameters.quota or 0)
         shares = [((tied + off) / number - low) / (high - low) for off in (-bias, bias)]
         below, above = (float(min(max(share, Fraction(0)), Fraction(1))) for share in shares)
         too_few, _ = binomial_bounds(number, below, level)
         _, too_many = binomial_bounds(number, above, level)
-        greater = counts[1]
+        greater = counts[heard[0]][1]
         verdict = Verdict.PASSES if greater >= too_many else Verdict.FAILS if greater <= too_few else Verdict.TOO_CLOSE
         return DecisionVerdict(verdict, level)
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
-        """Return what each report stands for."""
-        return np.array([float(estimate) for estimate in self.report.estimates])[reports[0]]
+        """Return what each report stands for, at its sender's ε."""
+        numbers = np.zeros((len(self.reports), max(len(report.estimates) for report in self.reports)))
+        for row, report in zip(numbers, self.reports, strict=True):
+            row[: len(report.estimates)] = [float(estimate) for estimate in report.estimates]
+        return numbers[public[:, -1:] if self._parameters.own_levels.epsilons else 0, reports[0]]
 
     @functools.cached_property
-    def _estimator(self) -> LinearEstimator:
-        report, mechanism = self.report, self.report.mechanism
-        # That of k-RR is known; solving for it again would take ten seconds for 200 signed weights.
-        is_krr = isinstance(mechanism, GeneralizedRandomizedResponse)
-        inverse = inverse_matrix(mechanism) if is_krr else report.debiasing
-        return LinearEstimator(report.estimates, mechanism.channel_matrix(), inverse)
+    def _estimators(self) -> tuple[LinearEstimator, ...]:
+        return tuple(map(_estimator_of, self.reports))
+
+
+def _estimator_of(report: UnbiasedReport) -> LinearEstimator:
+    # The inverse of k-RR is known; solving for it again would take ten seconds for 200 signed weights.
+    mechanism = report.mechanism
+    is_krr = isinstance(mechanism, GeneralizedRandomizedResponse)
+    inverse = inverse_matrix(mechanism) if is_krr else report.debiasing
+    return LinearEstimator(report.estimates, mechanism.channel_matrix(), inverse)
 
 
 class TwoPointVariant(SignedVariant):

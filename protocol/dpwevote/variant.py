@@ -23,7 +23,8 @@ from ..phases import Inputs, Phase
 from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
 from .error_prior import Electorate, error_probability, threshold_of, unit_of
-from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightsOutcome
+from .level_posterior import Posterior
+from .outcome import CandidateOutcome, DecisionVerdict, LevelCount, Outcome, PossibleRanges, WeightsOutcome
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -58,6 +59,7 @@ class Sums:
         laplace_scale: of the margin's noise, where that is one draw of Laplace's law; 0 where it is a sum of many; one
             step where it has `masses`.
         masses: of the margin's noise, of 0, 1, … steps, where that is a law of its own.
+        posterior: what reports by several levels of ε say of the margin; None where all have one ε.
     """
 
     support: Estimate | None
@@ -68,6 +70,7 @@ class Sums:
     electorate: Electorate
     laplace_scale: float = 0.0
     masses: FloatArray | None = None
+    posterior: Posterior | None = None
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +119,8 @@ class Variant(abc.ABC):
     """Whether it decides by a margin that is not right on average."""
     takes_groups: ClassVar[bool] = True
     """Whether weights may be reported by groups."""
+    takes_levels: ClassVar[bool] = False
+    """Whether partners may have an ε of their own."""
     takes_prior: ClassVar[bool] = False
     """Whether its variance may be least on average over a prior."""
     least_epsilon: ClassVar[float] = 0.0
@@ -206,7 +211,7 @@ class Variant(abc.ABC):
         A decision is wrong at most so often where the true margin is that far from 0.
 
         Args:
-            numbers: of partners by weight; where weights are private, of all alone.
+            numbers: of partners by weight; where weights are private, of all alone, or by their level of ε.
         """
         del numbers
 
@@ -291,12 +296,19 @@ class Variant(abc.ABC):
             epsilon_weight=parameters.loss_of_weight,
             epsilon_opinion=parameters.loss_of_opinion,
             epsilon_total=parameters.epsilon_total,
+            levels=self.levels_told(tallies),
         )
+
+    def levels_told(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:
+        """Return how many reported at each level of ε; unset where all have one ε."""
+        del tallies
+        return msgspec.UNSET
 
     def _candidate(self, number: int, tallies: Sequence[Tally]) -> CandidateOutcome:
         sums = self.sums(number, tallies)
         margin = sums.margin.value
         passed = margin >= 0 if self._parameters.passes == "at_least" else margin > 0
+        prior = self._parameters.named_error_prior
         return CandidateOutcome(
             name=self._parameters.candidates[number],
             passed=passed,
@@ -308,11 +320,13 @@ class Variant(abc.ABC):
             error_probability=error_probability(
                 sums.unbiased,
                 sums.electorate,
-                prior=self._parameters.named_error_prior,
+                prior=prior,
                 passed=passed,
                 laplace_scale=sums.laplace_scale,
                 masses=sums.masses,
-            ),
+            )
+            if sums.posterior is None
+            else sums.posterior.error_probability(sums.electorate, prior=prior, passed=passed),
         )
 
     def _possible(self, tallies: Sequence[Tally]) -> PossibleRanges:

@@ -1,7 +1,6 @@
 """The public parameters of a moral preferences session."""
 
 import enum
-import itertools
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -10,6 +9,7 @@ import numpy as np
 from ..arguments import check_names
 from ..arrays import FloatArray
 from ..errors import refuse, require
+from ..own_levels import OwnLevels
 from ..phases import check_sizes
 from ..privacy import TrustModel
 from .whitening import GREATEST_FACTOR, Whitening
@@ -196,6 +196,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.chosen_by == "voter"
 
     @property
+    def own_levels(self) -> OwnLevels:
+        """The levels among which voters have their own ε; none where all have the same."""
+        return OwnLevels(self.epsilons, self.is_chosen, "voter")
+
+    @property
     def public_number(self) -> int | None:
         """N, by which sums are divided where a voter may be there or not; None where neighbors replace one."""
         return None if isinstance(self.num_voters, msgspec.UnsetType) else self.num_voters
@@ -232,11 +237,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         refuse(self.epsilon is not None, "epsilon and epsilons", "given", "given one of them alone")
         local = "left out: noise on a sum of all has one ε for all (VLDP and RLDP can)"
         require(self.is_local, "epsilons", list(self.epsilons), local)
-        refuse(len(self.epsilons) > MAX_LEVELS, "epsilons", f"{len(self.epsilons)} levels", f"at most {MAX_LEVELS}")
-        for level in self.epsilons:
-            require(MIN_EPSILON <= level <= MAX_EPSILON, "epsilons", level, allowed)
-        is_ascending = all(level < later for level, later in itertools.pairwise(self.epsilons))
-        require(is_ascending, "epsilons", list(self.epsilons), "distinct, ascending")
+        self.own_levels.check(least=MIN_EPSILON, greatest=MAX_EPSILON, most=MAX_LEVELS)
 
     def _check_relation(self) -> None:
         is_given = self.public_number is not None

@@ -13,8 +13,8 @@ import numpy as np
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..mechanisms import RowMechanism, VectorLaplace
 from ..mechanisms.realized import reports_to_try
-from ..phases import CentralPhase, Draw, MaskedSums, MechanismGroups, Phase
-from ..privacy import NeighboringRelation, PartLoss, PrivacyEvent, PrivacyLoss, PureMechanism
+from ..phases import CentralPhase, Draw, LeveledPhase, MaskedSums, places_by
+from ..privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism
 from ..tally import Tally
 from .estimation import LevelSums
 from .functional import NoisyObjective
@@ -62,7 +62,7 @@ def _loss(parameters: Parameters, summary: Summary, mechanism: RowMechanism, eps
     )
 
 
-class PerturbedPhase(Phase):
+class PerturbedPhase(LeveledPhase):
     """Voters perturb their summaries, each by its own ε (VLDP, RLDP).
 
     The tally has for each level of ε the number of reports, the sum of their coarse squares and their sums: shape
@@ -73,67 +73,44 @@ class PerturbedPhase(Phase):
         summary: what is reported.
 
     Attributes:
-        mechanisms: the local randomizer of each level.
         shifts: how many bits of a level's reports their coarse squares are without.
     """
 
+    person = "voter"
+
     def __init__(self, parameters: Parameters, summary: Summary) -> None:
-        self.mechanisms = tuple(summary.local_mechanism(epsilon) for epsilon in parameters.levels)
-        self._is_personal = parameters.is_personal
+        mechanisms = [summary.local_mechanism(epsilon) for epsilon in parameters.levels]
         self._num_societies = max(len(parameters.names_of_societies), 1)
         self._summary = summary
-        self._losses_of_level = tuple(
-            (_loss(parameters, summary, mechanism, epsilon),)
-            for mechanism, epsilon in zip(self.mechanisms, parameters.levels, strict=True)
-        )
-        self._names = [f"with ε = {repr(epsilon).removesuffix('.0')}" for epsilon in parameters.levels]
         super().__init__(
             PHASE,
             columns=range(summary.num_values),
-            mechanism=self.mechanisms[0],  # the smallest ε has the widest reports
-            losses=self._losses_of_level[-1],
+            mechanisms=mechanisms,
+            losses=[
+                (_loss(parameters, summary, mechanism, epsilon),)
+                for mechanism, epsilon in zip(mechanisms, parameters.levels, strict=True)
+            ],
+            epsilons=parameters.epsilons,
             num_parts=_parts_of(parameters),
         )
         self.shifts = [_shift_of(mechanism) for mechanism in self.mechanisms]
-
-    @property
-    def event(self) -> PrivacyEvent:
-        """What a voter of the greatest ε does. See `Guarded.event`."""
-        return self.of_all_parts(self.mechanisms[-1].event_of(self.num_values))
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rows of voters who are far from each other. See `Phase.rows_of`."""
         return self._summary.some_rows()
 
-    def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
-        return self.mechanisms[self._level_of(public)]
-
-    def mechanism_groups(self, public: IntArray) -> MechanismGroups:
-        return [(self.mechanisms[level], places) for level, places in self._by_level(public)]
-
-    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        return self._losses_of_level[self._level_of(public)]
-
-    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        groups = self._by_level(public)
-        if len(groups) == 1:
-            return [("", len(public), self._losses_of_level[groups[0][0]])]
-        return [(self._names[level], len(public[places]), self._losses_of_level[level]) for level, places in groups]
-
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what the voter's own mechanism cannot report. See `Phase.check_report`."""
+        super().check_report(report, public)
         mechanism = self.mechanism_of(public)
-        low, high = mechanism.report_range
-        if not low <= min(report) <= max(report) <= high:
-            raise ValueError(f"its numbers are not in [{low}, {high}], the range at the voter's ε")
-        if isinstance(mechanism, NoisyObjective) and sum(map(abs, report)) > high:
+        if isinstance(mechanism, NoisyObjective) and sum(map(abs, report)) > mechanism.report_range[1]:
             raise ValueError("it is no maximum of any objective: it is outside of the ball")
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Add up reports and their squares, cell by cell: society by society, and level by level."""
         num_levels = len(self.mechanisms)
         totals = np.zeros((self._num_societies * num_levels, _FIRST_SUM + self.num_reported), dtype=np.int64)
-        for cell, places in _places_by(self.cells_of(public)):
+        for cell, places in places_by(self.cells_of(public)):
             of_cell, shift = reports[places], self.shifts[cell % num_levels]
             half = (1 << shift) >> 1
             coarse = np.clip((of_cell + half) >> shift, -_MOST_COARSE, _MOST_COARSE)
@@ -144,10 +121,8 @@ class PerturbedPhase(Phase):
 
     def cells_of(self, public: IntArray) -> IntArray:
         """Return for each voter, of its public row, the row of the tally that its report is in: int64, shape (n,)."""
-        cells = np.zeros(len(public), dtype=np.int64)
-        if self._num_societies > 1:
-            cells += public[:, 0] * len(self.mechanisms)
-        return cells + public[:, -1] if self._is_personal else cells
+        levels = self.levels_of(public)
+        return levels + public[:, 0] * len(self.mechanisms) if self._num_societies > 1 else levels
 
     def parts_of(self, tally: Tally) -> list[Tally]:
         """Return each society's part of a tally, with totals of shape (levels, 2 + numbers of a report)."""
@@ -173,12 +148,6 @@ class PerturbedPhase(Phase):
                 )
             )
         return sums
-
-    def _level_of(self, public: Sequence[int]) -> int:
-        return public[-1] if self._is_personal else 0
-
-    def _by_level(self, public: IntArray) -> list[tuple[int, IntArray | slice]]:
-        return _places_by(public[:, -1]) if self._is_personal else [(0, slice(None))]
 
 
 class DisclosedPhase(CentralPhase):
@@ -266,7 +235,7 @@ class SocietiesPhase(DisclosedPhase):
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Count and add up the summaries of each society."""
         totals = np.zeros((self._num_societies, 1 + self.num_values), dtype=np.int64)
-        for society, places in _places_by(public[:, 0]):
+        for society, places in places_by(public[:, 0]):
             totals[society, 0] = len(reports[places])
             totals[society, 1:] = exact_column_sums(reports[places])
         return Tally(len(reports), totals)
@@ -286,14 +255,6 @@ class SocietiesPhase(DisclosedPhase):
             laws.append(self.tally_mechanism.log_likelihoods(tried, rows))
         number = min((len(law) for law in laws), default=1)
         return sum((law[:number] for law in laws), np.zeros((number, len(tallies))))
-
-
-def _places_by(codes: IntArray) -> list[tuple[int, IntArray | slice]]:
-    """Return the places of each code that there is."""
-    known: list[int] = np.unique(codes).tolist()
-    if len(known) == 1:
-        return [(known[0], slice(None))]
-    return [(code, np.flatnonzero(codes == code)) for code in known]
 
 
 def _shift_of(mechanism: RowMechanism) -> int:

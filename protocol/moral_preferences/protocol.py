@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.l1_ball import project_to_l1_ball
+from ..own_levels import number_of, place_in
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import NeighboringRelation, TrustModel, total_of
 from ..tally import Tally
@@ -93,7 +94,10 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             completed.setdefault("societies", sorted({str(entry) for entry in table["society"]}))
         if "epsilon" not in table or {"epsilon", "epsilons"} & given.keys() or given.get("chosen_by") == "voter":
             return completed
-        return {**completed, "epsilons": sorted({_number(entry, row) for row, entry in enumerate(table["epsilon"], 1)})}
+        return {
+            **completed,
+            "epsilons": sorted({number_of(entry, row) for row, entry in enumerate(table["epsilon"], 1)}),
+        }
 
     @functools.cached_property
     def summary(self) -> Summary:
@@ -114,10 +118,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         public: list[Column] = []
         if self.parameters.names_of_societies:
             public.append(Column("society", private=False, description=f"the voter's, one of {self._societies_shown}"))
-        if self.parameters.is_personal:
-            own = f"the voter's ε, one of {self._levels_shown}"
-            public.append(Column("epsilon", private=False, description=own, chosen=self.parameters.is_chosen))
-        return *public, Column("records", private=True, description=description)
+        return *public, *self.parameters.own_levels.columns, Column("records", private=True, description=description)
 
     def check_columns(self, names: Iterable[str]) -> None:
         """Refuse other columns; of what all voters have alike say why. See `PhasedProtocol.check_columns`."""
@@ -134,8 +135,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         Entries of `records` are a `Records`, or for each voter an array of shape (records, 2, d): chosen, rejected.
         """
         self.check_columns(table)
-        if self.parameters.is_chosen and "epsilon" not in table:
-            raise missing_column("epsilon")
         records = self._records_of(table["records"])
         public = self.encode_public(table, num_parties=len(records))
         return Inputs(self.summary.rows_of(records), public)
@@ -143,49 +142,31 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the places of the voters' societies and of their ε. See `PhasedProtocol.encode_public`."""
         public: list[IntArray] = []
-        for column in (column.name for column in self.columns() if not column.private):
-            if column not in table:
-                if column == "epsilon" and self.parameters.is_chosen:
-                    # Until they join: the greatest one, by which most is lost.
-                    public.append(np.full(num_parties, len(self.parameters.epsilons) - 1, dtype=np.int64))
-                    continue
-                raise missing_column(column)
-            entries = table[column]
-            require(len(entries) == num_parties, column, f"{len(entries)} entries", f"{num_parties} entries")
-            places = self._places_of_societies(entries) if column == "society" else self._places_of_levels(entries)
-            public.append(np.array(places, dtype=np.int64))
-        return np.stack(public, axis=1) if public else np.empty((num_parties, 0), dtype=np.int64)
+        if self.parameters.names_of_societies:
+            if "society" not in table:
+                raise missing_column("society")
+            entries = table["society"]
+            require(len(entries) == num_parties, "society", f"{len(entries)} entries", f"{num_parties} entries")
+            public.append(np.array(self._places_of_societies(entries), dtype=np.int64).reshape(-1, 1))
+        return np.hstack([*public, self.parameters.own_levels.encode(table, num_parties=num_parties)])
 
     def _places_of_societies(self, entries: Entries) -> list[int]:
         known = {name: place for place, name in enumerate(self.parameters.names_of_societies)}
         return [
-            _place_in(known, str(entry), f"society in row {row}", self._societies_shown)
-            for row, entry in enumerate(entries, start=1)
-        ]
-
-    def _places_of_levels(self, entries: Entries) -> list[int]:
-        known = {level: place for place, level in enumerate(self.parameters.epsilons)}
-        return [
-            _place_in(known, _number(entry, row), f"epsilon in row {row}", self._levels_shown, value=entry)
+            place_in(known, str(entry), f"society in row {row}", self._societies_shown)
             for row, entry in enumerate(entries, start=1)
         ]
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the place of the ε that a voter chooses. See `PhasedProtocol.encode_chosen`."""
-        if not self.parameters.is_chosen:
-            return ()
-        refuse("epsilon" not in entries, "epsilon", "left out", f"one of {self._levels_shown}")
-        return tuple(self._places_of_levels([entries["epsilon"]]))
+        return self.parameters.own_levels.encode_chosen(entries)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
         """Return each voter's society and ε. See `PhasedProtocol.write_public`."""
         written: dict[str, list[str]] = {}
         if names := self.parameters.names_of_societies:
             written["society"] = [names[place] for place in public[:, 0].tolist()]
-        if self.parameters.is_personal:
-            places: list[int] = public[:, -1].tolist()
-            written["epsilon"] = [repr(self.parameters.epsilons[place]) for place in places]
-        return written
+        return written | self.parameters.own_levels.write(public)
 
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
         """Return a voter's summary. See `PhasedProtocol.encode_own`.
@@ -197,10 +178,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         self.check_public(public)
         if "records" not in entries:
             raise missing_column("records")
-        if self.parameters.is_personal and "epsilon" in entries:
-            (level,) = self._places_of_levels([entries["epsilon"]])
-            allowed = f"the ε that the server has: {self.parameters.levels[public[-1]]:g}"
-            require(level == public[-1], "epsilon", entries["epsilon"], allowed)
+        self.parameters.own_levels.check_own(entries, public)
         if (names := self.parameters.names_of_societies) and "society" in entries:
             (society,) = self._places_of_societies([entries["society"]])
             allowed = f"the society that the server has: {names[public[0]]}"
@@ -384,10 +362,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return dict(zip(self.parameters.features, preferences.tolist(), strict=True))
 
     @property
-    def _levels_shown(self) -> str:
-        return ", ".join(f"{level:g}" for level in self.parameters.epsilons[:20])
-
-    @property
     def _societies_shown(self) -> str:
         return ", ".join(self.parameters.names_of_societies[:20])
 
@@ -421,12 +395,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return entries
 
 
-def _place_in(places: Mapping[Any, int], entry: Any, field: str, shown: str, *, value: Any = None) -> int:
-    """Return the place of an entry among those that are allowed."""
-    require(entry in places, field, entry if value is None else value, f"one of {shown}")
-    return places[entry]
-
-
 def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:
     """Return a voter's records, from arrays or from tables by feature: shape (records, 2, d)."""
     field = f"records in row {row}"
@@ -455,12 +423,3 @@ def _without_names(entry: Any, field: str, features: Sequence[str]) -> Any:
     if isinstance(entry, (list, tuple)):
         return [_without_names(part, field, features) for part in cast("Sequence[Any]", entry)]
     return entry
-
-
-def _number(entry: Any, row: int) -> float:
-    try:
-        epsilon = math.nan if isinstance(entry, bool) or "_" in str(entry) else float(entry)
-    except (TypeError, ValueError, OverflowError):
-        epsilon = math.nan
-    refuse(not epsilon > 0 or math.isinf(epsilon), f"epsilon in row {row}", entry, "a number > 0")
-    return epsilon

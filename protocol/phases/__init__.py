@@ -11,6 +11,7 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 
 from ..columns import Column, Entries, missing_column
 from .central_phase import CentralPhase
+from .leveled_phase import LeveledPhase, places_by
 from .masked_phase import MOST_PARTIES, MaskedPhase, MaskedSums, check_sizes
 from .phase import MAX_VALUES_IN_REPORT, Codec, Draw, MechanismGroups, Phase, Step
 from .phased_protocol import Inputs, OnePhaseProtocol, PhasedProtocol, Truth
@@ -24,6 +25,7 @@ __all__ = [
     "Draw",
     "Entries",
     "Inputs",
+    "LeveledPhase",
     "MaskedPhase",
     "MaskedSums",
     "MechanismGroups",
@@ -34,4 +36,5 @@ __all__ = [
     "Truth",
     "check_sizes",
     "missing_column",
+    "places_by",
 ]

@@ -19,7 +19,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Verdict
-from ...protocol.mechanisms import RowMechanism
+from ...protocol.mechanisms import MAX_EPSILON, RowMechanism
 from ...protocol.phases import Inputs, MaskedPhase
 from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement
 
@@ -56,6 +56,8 @@ _SESSIONS: Final[Axes] = {
 }  # fmt: skip
 _FEW_WEIGHTS: Final[Axes] = {"light": (1, 2, 3), "heavy": (0, 1)}
 """The optimal mechanism is designed for a set of weights: seconds for few, minutes for many."""
+_OF_LEVELS: Final = ("two_point, levels", "signed_rr, levels")
+"""One partner in twenty has a tenth of the price as its own ε, a fifth the price, the others three times as much."""
 _PRIORS: Final[Axes] = {
     "variant": ("joint", "laplace", "two_point", "signed_rr", "optimal", "public", "central", "masked"),
     "prior": ("mixed", "uniform"),
@@ -79,6 +81,9 @@ def vote_of(case: Case) -> DPWeVote | None:
         given |= {"threshold": case["partners"] - leaving, "colluders": leaving}
     if kind == "split":
         given |= {"epsilon_weight": case["epsilon"] / 5, "epsilon_opinion": 4 * case["epsilon"] / 5}
+    if kind == "levels":
+        greatest = min(3 * case["epsilon"], MAX_EPSILON)
+        given |= {"epsilon": 1.0, "epsilons": tuple(sorted({case["epsilon"] / 10, case["epsilon"], greatest}))}
     names = tuple(f"c{place}" for place in range(case.get("candidates", 1)))
     try:
         level, prior = case.get("level", 0.05), case.get("prior")
@@ -195,7 +200,10 @@ def _draw(vote: DPWeVote, inputs: Inputs, sessions: int, generator: np.random.Ge
     for phase in vote.phases:
         values = rows[:, phase.columns]
         uniforms = generator.random((len(values), phase.mechanism.slots_of(values.shape[1])))
-        drawn.append(phase.mechanism.randomize_rows(values, uniforms))
+        reports = np.empty((len(values), phase.num_reported), dtype=np.int64)
+        for mechanism, places in phase.mechanism_groups(np.tile(inputs.public, (sessions, 1))):
+            reports[places] = mechanism.randomize_rows(values[places], uniforms[places])
+        drawn.append(reports)
     return drawn
 
 
@@ -218,7 +226,13 @@ class Sessions:
     def __init__(self, vote: DPWeVote, truth: _Truth, number: int, generator: np.random.Generator) -> None:
         self.vote, self.number, self._size = vote, number, len(truth.weights)
         columns = dict.fromkeys(vote.parameters.candidates, truth.opinions)
-        inputs = vote.encode({"weight": truth.weights, **columns})
+        table: dict[str, Any] = {"weight": truth.weights, **columns}
+        if levels := vote.parameters.own_levels.epsilons:
+            # Few have the smallest, and with it nearly all of the noise.
+            held = np.full(self._size, levels[-1])
+            held[1::5], held[::20] = levels[1], levels[0]
+            table["epsilon"] = held
+        inputs = vote.encode(table)
         self._public = inputs.public
         self._reports, self._released = list[IntArray](), list[Tally]()
         if vote.trusts_server:
@@ -366,6 +380,20 @@ def _statements() -> list[Statement]:
             hold=_hold_errors,
             kind="error",
         ),
+        Statement(
+            name="verdict: levels",
+            about=verdicts[0].about,
+            axes={**_SESSIONS, "variant": _OF_LEVELS},
+            hold=_hold_verdicts,
+            times=5,
+        ),
+        Statement(
+            name="probability of an error, levels",
+            about="the same, where levels say nothing of votes.",
+            axes={**_PRIORS, "variant": _OF_LEVELS},
+            hold=_hold_probabilities,
+            kind="on average",
+        ),
     ]
 
 
@@ -375,8 +403,9 @@ CALIBRATION: Final = Calibration(
         "A verdict needs no prior. The probability of an error does, and near a tie it says nothing: there half of all "
         "decisions are wrong, whatever is stated. `joint, split` spends a fifth on the weight; `public` is with "
         "public weights; `matrices` have a yes told half as often as by randomized response, and weights the likelier "
-        "the nearer they are to the true one; in `central` a trusted server adds noise once, in `masked` "
-        "each partner a share of it, and a tenth of them may leave or be with the server."
+        "the nearer they are to the true one; with `levels` few partners have a small ε of their own, most a large "
+        "one; in `central` a trusted server adds noise once, in "
+        "`masked` each partner a share of it, and a tenth of them may leave or be with the server."
     ),
     statements=_statements,
 )

@@ -29,7 +29,7 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
     """Return which margins a vote tells; nothing where that is enough, or no bound is known in a moment."""
     assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters
-    is_known = len(parameters.weights) <= _MOST_WEIGHTS and len(inputs)
+    is_known = len(parameters.weights) <= _MOST_WEIGHTS and len(inputs) and not parameters.own_levels.epsilons
     reach = protocol.reach(inputs.public) if is_known else None
     if reach is None:
         return []

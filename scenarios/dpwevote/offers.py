@@ -27,6 +27,8 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     parameters = protocol.parameters
     if parameters.kind.model.bounds_release:
         return ()
+    if parameters.own_levels.epsilons:  # a session has no one price then
+        return ()
     if parameters.scope is not None:  # a session's price is that of the game's first vote alone
         return ()
     if parameters.public_weights or len(parameters.group_means) > _MOST_WEIGHTS:

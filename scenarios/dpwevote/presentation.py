@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -70,12 +71,17 @@ P_WRONG: Final = marked("P(wrong)")
 
 
 def _meaning_of_wrong(outcome: Outcome) -> str:
-    return say(
+    told = say(
         "P(wrong): the probability that the estimate is on the wrong side of the quota, {prior} (prior {name!r}); "
         "where the truth is near a tie, it is there about half of the time, whatever this says.",
         prior=say(_PRIORS[outcome.error_prior]),
         name=outcome.error_prior,
     )
+    if isinstance(outcome.levels, msgspec.UnsetType):
+        return told
+    levels = ", ".join(f"{level.epsilon:g} ({level.num_partners:,})" for level in outcome.levels)
+    own = say("Partners by their own ε: {levels}; P(wrong) takes it to say nothing of a vote.", levels=levels)
+    return f"{told} {own}"
 
 
 _PRIORS: Final = {

@@ -25,7 +25,7 @@ from ...protocol.dpwevote.choice import worst_variance_of
 from ...protocol.dpwevote.masked import MaskedVariant
 from ...protocol.dpwevote.parameters import VARIANTS
 from ...protocol.elementary import square
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import TrustModel
 from ..experiments.counting import Counted
 from ..experiments.measurements import Measurement
@@ -61,6 +61,9 @@ class VoteVariants(VariantTable):
 
     def __init__(self, resolved: Served, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
+        levels = self.parameters.own_levels.epsilons
+        allowed = "left out, and with it chosen_by and the partners' own epsilon: variants are compared at one ε of all"
+        refuse(levels, "epsilons", list(levels), allowed)
         self._found: dict[tuple[str, float], Offer | None] = {}  # of one partner: the same for any number of them
         if not self.parameters.public_weights:
             self.price = len(self.parameters.candidates) * self.parameters.epsilon

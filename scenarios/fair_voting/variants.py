@@ -8,7 +8,7 @@ it. It depends on the groups' sizes and on nobody's ranking, so that a plan can 
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, cast
 
 import msgspec
 

@@ -80,7 +80,10 @@ class DPWeVoteAttack(Attack):
 
     @functools.cached_property
     def _inputs(self) -> Inputs:
-        return self.protocol.encode(self._table)
+        # Of any level of ε: private rows are the same.
+        own = {column.name: self._parameters.own_levels.epsilons[:1] for column in self._parameters.own_levels.columns}
+        number = len(self._table["weight"])
+        return self.protocol.encode({**self._table, **{name: entries * number for name, entries in own.items()}})
 
     def candidates(self, secret: str) -> Candidates:
         allowed = f"{_OPINIONS!r}, where weights are public"
@@ -181,13 +184,14 @@ class DPWeVoteAttack(Attack):
     def _tables_of_reports(self, public: Sequence[int]) -> IntArray:
         """Return what each report of a session adds to the last phase's table, in the order of `session_channel`."""
         phases = self.protocol.phases
-        ranges = [range(each.mechanism.report_range[0], each.mechanism.report_range[1] + 1) for each in phases]
-        of_phases = [
+        of_phases = [each.mechanism_of(public).report_range for each in phases]
+        ranges = [range(least, greatest + 1) for least, greatest in of_phases]
+        listed = [
             list(itertools.product(own, repeat=each.num_reported)) for own, each in zip(ranges, phases, strict=True)
         ]
         row = np.array([public], dtype=np.int64).reshape(1, -1)
         tables: list[IntArray] = []
-        for reports in itertools.product(*of_phases):
+        for reports in itertools.product(*listed):
             *earlier, last = (np.array([report], dtype=np.int64) for report in reports)
             tables.append(phases[-1].tally(last, earlier=earlier, public=row).totals.reshape(-1))
         return np.stack(tables)
@@ -209,6 +213,8 @@ class DPWeVoteAttack(Attack):
         """Return what was seen with the last partner's reports, which its tallies are."""
         (last,) = set(range(seen.num_parties)) - set(seen.coalition.members)
         reports, told = [each.copy() for each in seen.reports], [each.copy() for each in seen.told]
+        has_levels = bool(self._parameters.own_levels.epsilons)
+        rest = [totals.sum(axis=0) for totals in rest] if has_levels else rest  # all are of the last one's level
         for number, (phase, totals) in enumerate(zip(self.protocol.phases, rest, strict=True)):
             if totals.any() or not self._parameters.kind.has_finite_reports:  # counts of nobody: it did not report
                 reports[number][last] = self._report_of(totals, phase.num_reported)
@@ -259,19 +265,25 @@ class DPWeVoteAttack(Attack):
         if parameters.public_weights:
             by_group = np.stack([self._of_opinions(table, rows) for table in rest[0].transpose(1, 0, 2)])
             return by_group[public[:, 0]]
-        chances = [self._chances(number, rows) for number in range(len(rest))]
         if len(rest) == 1:
-            (of_votes,) = chances
-            told = of_votes[:, 0] @ _ratio(rest[0][0], of_votes[:, 0].mean(axis=0))
-        else:
-            told = self._of_pairs(rest[0], rest[1], chances[0][:, 0], chances[1])
+            has_levels = bool(parameters.own_levels.epsilons)
+            tables = rest[0] if has_levels else rest[0][None]
+            by_level = np.stack([self._of_votes_at(level, table[0], rows) for level, table in enumerate(tables)])
+            return by_level[public[:, -1] if has_levels else np.zeros(len(public), dtype=np.int64)]
+        weights, opinions = (self._chances(number, rows) for number in range(len(rest)))
+        told = self._of_pairs(rest[0], rest[1], weights[:, 0], opinions)
         return np.broadcast_to(_log(told), (len(public), len(rows)))
 
-    def _chances(self, number: int, rows: IntArray) -> FloatArray:
+    def _of_votes_at(self, level: int, counts: IntArray, rows: IntArray) -> FloatArray:
+        """Return ln P[the reports of one level of ε on one candidate | candidate], shape (candidates,)."""
+        chances = self._chances(0, rows, [level])[:, 0]
+        return _log(chances @ _ratio(counts[: chances.shape[1]], chances.mean(axis=0)))
+
+    def _chances(self, number: int, rows: IntArray, public: Sequence[int] = ()) -> FloatArray:
         """Return P[report | candidate] of a phase, value by value: shape (candidates, values, reports)."""
         phase = self.protocol.phases[number]
-        channel = np.array(cast("FiniteMechanism", phase.mechanism).channel_matrix())
-        return channel[rows[:, phase.columns] - phase.mechanism.value_range[0]]
+        mechanism = cast("FiniteMechanism", phase.mechanism_of(public))
+        return np.array(mechanism.channel_matrix())[rows[:, phase.columns] - mechanism.value_range[0]]
 
     def _of_opinions(self, table: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[a group's table of opinions | candidate], shape (candidates,)."""

@@ -34,6 +34,11 @@ class PoisonedVote(Poisoning):
     def _parameters(self) -> Parameters:
         return self.protocol.parameters
 
+    def check_protocol(self) -> None:
+        """Refuse reports of which some count for more than others. See the base class."""
+        levels = self._parameters.own_levels.epsilons
+        refuse(levels, "epsilons", list(levels), "left out: poisoning is known where all partners have one epsilon")
+
     @property
     def pushed(self) -> str:
         return f"the margin of {self.aim!r}"

@@ -33,6 +33,9 @@ _QUOTAS: Final[Mapping[str, Mapping[str, Any]]] = {
     "a fixed quota": {"quota": 3.0},
 }
 _YES_FOR_A_NO: Final = {"majority": 1, "two thirds": 2}  # of equal weights, so that a total is 0
+_LEVELS: Final = (0.5, 1.0, 2.0)
+"""Of an ε of one's own."""
+_BY_LEVEL: Final[Sequence[VariantName]] = ("two_point", "signed_rr", "optimal")
 _NOBODY: Final = "nobody"
 # Of the outputs that are asked for: a session by machines takes most of a millisecond.
 _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
@@ -77,6 +80,21 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     yield from _central_cases(epsilon)
     party = party_of(_vote("joint", epsilon))
     yield from two_party_cases(party, (party.rows[-1], party.public), name="joint", unit=_ALL)
+    yield from _cases_of_levels()
+
+
+def _cases_of_levels() -> Iterator[Case]:
+    """Yield partners of each level of ε, which is public: neighbors have the same."""
+    for variant, level in itertools.product(_BY_LEVEL, _LEVELS):
+        vote = DPWeVote(Parameters(candidates=_CANDIDATES, variant=variant, epsilons=_LEVELS))
+        party = party_of(vote, level=level)
+        yield party.case(f"{variant}, own ε = {level:g}", _ALL, num_sessions=2, is_tight=True)
+    party = party_of(DPWeVote(Parameters(candidates=_CANDIDATES, variant="two_point", epsilons=_LEVELS)))
+    other = party.rows[-1], [len(_LEVELS) - 1]
+    yield from two_party_cases(party, other, name=f"two_point, own ε = {_LEVELS[0]:g}", unit=_ALL)
+    chosen = Parameters(candidates=_CANDIDATES, variant="two_point", epsilons=_LEVELS, chosen_by="partner")
+    name = f"two_point, own ε = {_LEVELS[1]:g}, chosen as it joins"
+    yield party_of(DPWeVote(chosen), level=_LEVELS[1]).case(name, _ALL, num_sessions=2, is_tight=True)
 
 
 def _central_cases(epsilon: float) -> Iterator[Case]:
@@ -251,13 +269,17 @@ def _weight_alone(vote: DPWeVote, name: str = "two candidates, the weight alone"
     )
 
 
-def party_of(vote: DPWeVote, public_weight: float | None = None) -> Party:
-    """Return a partner with every row that it may have; neighbors have the same weight where that is public."""
+def party_of(vote: DPWeVote, public_weight: float | None = None, *, level: float = _LEVELS[0]) -> Party:
+    """Return a partner with every row that it may have; neighbors have the same weight where that is public.
+
+    Where partners have an ε of their own, neighbors have this one.
+    """
     parameters = vote.parameters
     weights = parameters.weights if public_weight is None else (public_weight,)
     choices = list(itertools.product(weights, itertools.product((0, 1), repeat=len(parameters.candidates))))
     columns = np.array([opinions for _, opinions in choices], dtype=np.int64).T
     table = dict(zip(parameters.candidates, columns, strict=True))
+    table |= {column.name: np.full(len(choices), level) for column in parameters.own_levels.columns}
     inputs = vote.encode({"weight": [weight for weight, _ in choices], **table})
     names = [f"weight {weight:g}, {'/'.join(['no', 'yes'][each] for each in own)}" for weight, own in choices]
     return Party(vote, inputs.private, inputs.public[0].tolist(), names)

@@ -68,8 +68,8 @@ def make_partners(parties: Mapping[str, Any], *, parameters: Mapping[str, Any]) 
 def make_like(vote: DPWeVote, inputs: Inputs, share: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return made-up partners in place of a vote's, and its parameters: of their private values nothing is used.
 
-    They are as many, with the same weights where these are public and all possible ones in turn where they are not; on
-    each candidate such a share of them votes yes.
+    They are as many, with the same weights where these are public and all possible ones in turn where they are not,
+    and with the same ε of their own; on each candidate such a share of them votes yes.
     """
     parameters, number = vote.parameters, len(inputs)
     refuse(
@@ -82,6 +82,8 @@ def make_like(vote: DPWeVote, inputs: Inputs, share: float) -> tuple[list[dict[s
         {"partner": f"partner-{row + 1}", "weight": own[row], **dict(zip(parameters.candidates, votes, strict=True))}
         for row, votes in enumerate(says_yes.astype(int).tolist())
     ]
+    for name, entries in parameters.own_levels.write(inputs.public).items():
+        rows = [{**row, name: entry} for row, entry in zip(rows, entries, strict=True)]
     names = ("candidates", "weights", "public_weights")
     return rows, {name: getattr(parameters, name) for name in names}
 

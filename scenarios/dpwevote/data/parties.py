@@ -103,11 +103,13 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     read = _without_absent(_without_lines(read, options), options, candidates)
     if _WEIGHT in read.table and (options.decimal or options.round_weights is not None):
         read = dataclasses.replace(read, table={**read.table, _WEIGHT: _weights(read, options)})
-    table = {name: _opinions(entries, options.words) for name, entries in read.table.items() if name != _WEIGHT}
+    others = _other_columns(parameters)
+    table = {name: _opinions(entries, options.words) for name, entries in read.table.items() if name not in others}
     if candidates and not isinstance(parties, str):
         table = {name: entries for name, entries in table.items() if name in candidates}
     if _WEIGHT in read.table:
-        return dataclasses.replace(read, table={_WEIGHT: read.table[_WEIGHT], **table})
+        own = {name: read.table[name] for name in others if name in read.table}
+        return dataclasses.replace(read, table={**own, **table})
     if not any(name in candidates if candidates else name not in KEY_COLUMNS for name in table):
         return read  # of names, and no opinion: whoever holds the rest says it
     _check_without_weights(read, candidates, parameters)
@@ -118,6 +120,11 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         parameters=_ONE_VOTE,
         note=f"{read.note} {note}".strip(),
     )
+
+
+def _other_columns(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns that are no candidate's: weights, and ε where partners have their own."""
+    return (_WEIGHT, "epsilon") if "epsilons" in parameters else (_WEIGHT,)
 
 
 def _without_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
@@ -207,6 +214,7 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
         return None
     options: VoteFile = VoteFile(file=parties) if isinstance(parties, str) else convert(dict(parties), VoteFile, _FIELD)
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
+    others = _other_columns(parameters)
     if not is_in_batches(options.file):
         return None
     for name in ("without", "decimal", "round_weights"):
@@ -215,9 +223,10 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
     refuse(options.abstentions == "absent", f"{_FIELD}.abstentions", "absent", f"no, yes or {_LEFT_OUT}")
 
     def prepared(table: Mapping[str, Entries]) -> dict[str, Entries]:
-        votes = {name: _opinions(entries, options.words) for name, entries in table.items() if name != _WEIGHT}
-        number = len(next(iter(table.values()), ()))
-        return {_WEIGHT: table[_WEIGHT] if _WEIGHT in table else np.ones(number), **votes}
+        votes = {
+            name: entries if name in others else _opinions(entries, options.words) for name, entries in table.items()
+        }
+        return votes if _WEIGHT in votes else {_WEIGHT: np.ones(len(next(iter(table.values()), ()))), **votes}
 
     def parameters_of(files: TableFiles) -> Mapping[str, Any]:
         if _WEIGHT not in files.names:
@@ -238,7 +247,7 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
     return RowFiles(
         path=options.file,
         columns=options.columns,
-        only=[_WEIGHT, *candidates] if candidates and not isinstance(parties, str) else (),
+        only=[*others, *candidates] if candidates and not isinstance(parties, str) else (),
         prepared=prepared,
         parameters_of=parameters_of,
     )

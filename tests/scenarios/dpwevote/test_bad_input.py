@@ -99,6 +99,26 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         ["quota must be at most the weight of all partners, 4, got 4.5"],
     ),
     "a quota above the whole": (FINE, ["quota_fraction=1.5"], ["quota_fraction must be", "got 1.5"]),
+    "levels of a variant that has none": (
+        "partner,weight,epsilon,merger\nann,1,1,1\nbob,3,2,0\n",
+        ["epsilons=[1, 2]"],
+        ["epsilons must be left out in variant 'joint'", "'two_point' or 'signed_rr' or 'optimal'"],
+    ),
+    "an epsilon that is no level": (
+        "partner,weight,epsilon,merger\nann,1,1,1\nbob,3,4,0\n",
+        ["epsilons=[1, 2]", "variant=two_point"],
+        ["epsilon (own.csv line 3, bob) must be one of 1, 2, got '4'"],
+    ),
+    "levels without a column of them": (
+        FINE,
+        ["epsilons=[1, 2]", "variant=two_point"],
+        ["epsilon (own.csv line 1) must be a column", "got 'no such column'"],
+    ),
+    "one epsilon beside levels": (
+        "partner,weight,epsilon,merger\nann,1,1,1\nbob,3,2,0\n",
+        ["epsilons=[1, 2]", "variant=two_point", "parameters.epsilon=1"],
+        ["epsilon must be left out beside epsilons", "got 1"],
+    ),
     "a matrix that is none": (FINE, ["opinion_matrix=1"], ["opinion_matrix must be a list, got 1"]),
     "a matrix of words": (
         FINE,

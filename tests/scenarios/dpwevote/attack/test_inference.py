@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,23 +47,29 @@ class Vote:
 
 def vote(num_partners: int, **settings: Any) -> Vote:
     """Make one up: weights and opinions in turn, so that no two neighbors are alike."""
-    chosen: dict[str, Any] = {"epsilon": 1.5, "weights": (1, 2), **settings}
+    chosen: dict[str, Any] = {"weights": (1, 2), **settings}
+    chosen |= {} if "epsilons" in chosen or "epsilon" in chosen else {"epsilon": 1.5}
     protocol = DPWeVote(Parameters(**chosen))
     weights = protocol.parameters.weights
     table: dict[str, list[float]] = {"weight": [weights[place % len(weights)] for place in range(num_partners)]}
     for number, name in enumerate(protocol.parameters.candidates, start=1):
         table[name] = [float(place // number % 2) for place in range(num_partners)]
+    if levels := protocol.parameters.own_levels.epsilons:  # the first two alike
+        table["epsilon"] = [levels[-(place // 2) % len(levels)] for place in range(num_partners)]
     return Vote(DPWeVoteAttack(protocol), protocol.encode(table))
 
 
-def law_of_reports(protocol: DPWeVote, rows: IntArray) -> tuple[list[list[IntArray]], FloatArray]:
+def law_of_reports(
+    protocol: DPWeVote, rows: IntArray, public: Sequence[int] = (0,)
+) -> tuple[list[list[IntArray]], FloatArray]:
     """Return all that a partner may report, phase by phase, and P[that | row], shape (rows, reports)."""
     outputs: list[list[IntArray]] = [[]]
     law = np.ones((len(rows), 1))
     for phase in protocol.phases:
-        low, high = phase.mechanism.report_range
+        mechanism = phase.mechanism_of(public)
+        low, high = mechanism.report_range
         own = [np.array(each) for each in itertools.product(range(low, high + 1), repeat=phase.num_reported)]
-        chances = np.exp(phase.mechanism.log_likelihoods(np.array(own), rows[:, phase.columns])).T
+        chances = np.exp(mechanism.log_likelihoods(np.array(own), rows[:, phase.columns])).T
         outputs = [[*before, each] for before in outputs for each in own]
         law = (law[:, :, None] * chances[:, None, :]).reshape(len(rows), -1)
     return outputs, law
@@ -86,12 +93,15 @@ def by_brute_force(made: Vote, honest: list[int], *, session: str) -> FloatArray
     noise = SimulatedNoise(5, session=session)
     drawn = [draw_reports(each, made.inputs, noise=noise, protocol="dpwevote", start=0) for each in protocol.phases]
     told = totals_of(protocol, [[of_phase[place] for of_phase in drawn] for place in honest], public)
-    outputs, law = law_of_reports(protocol, made.attack.candidates(made.attack.secrets[-1]).rows)
-    before = law.mean(axis=0)
+    rows = made.attack.candidates(made.attack.secrets[-1]).rows
+    (outputs, law), *others = (law_of_reports(protocol, rows, own) for own in public.tolist())
+    before = [of_other.mean(axis=0) for _, of_other in others]
     likelihoods = np.zeros(len(law))
     for chosen in itertools.product(range(len(outputs)), repeat=len(honest)):
         if totals_of(protocol, [outputs[place] for place in chosen], public) == told:
-            likelihoods += law[:, chosen[0]] * math.prod(before[list(chosen[1:])].tolist())
+            likelihoods += law[:, chosen[0]] * math.prod(
+                own[drawn] for own, drawn in zip(before, chosen[1:], strict=True)
+            )
     return likelihoods / likelihoods.sum()
 
 
@@ -188,6 +198,9 @@ FEWER: dict[str, tuple[int, dict[str, Any]]] = {
     "signed": (3, {**ONE, "variant": "signed_rr"}),
     "two-point": (3, {**ONE, "variant": "two_point"}),
     "public": (3, {**TWO, "public_weights": True}),
+    "levels": (3, {**ONE, "variant": "two_point", "epsilons": (0.5, 1.0, 3.0)}),
+    "levels of k-RR": (3, {**ONE, "variant": "signed_rr", "epsilons": (0.5, 3.0)}),
+    "the last one's level": (1, {**TWO, "variant": "signed_rr", "epsilons": (0.5, 3.0)}),
 }
 
 

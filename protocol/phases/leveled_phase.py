@@ -1,0 +1,93 @@
+"""A phase of the local model in which each person randomizes by a level of ε of its own."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from ..arrays import IntArray
+from ..mechanisms import RowMechanism
+from ..privacy import PrivacyEvent, PrivacyLoss
+from .phase import MechanismGroups, Phase
+
+__all__ = ["LeveledPhase", "places_by"]
+
+
+class LeveledPhase(Phase):
+    """A phase whose persons have one of several levels of ε: its place is the end of their public rows.
+
+    Args:
+        name, columns, num_parts: see `Phase`.
+        mechanisms: the local randomizer of each level, the smallest ε first.
+        losses: what each level costs one person.
+        epsilons: the levels; none where all persons have one ε, and public rows do not say it.
+
+    Attributes:
+        is_personal: whether public rows say a level.
+    """
+
+    person: ClassVar[str]
+    """What users call who reports."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        columns: range,
+        mechanisms: Sequence[RowMechanism],
+        losses: Sequence[tuple[PrivacyLoss, ...]],
+        epsilons: Sequence[float],
+        num_parts: int = 1,
+    ) -> None:
+        self.mechanisms = tuple(mechanisms)
+        self.is_personal = bool(epsilons)
+        self._losses_of_level = tuple(losses)
+        self._names = [f"with ε = {repr(epsilon).removesuffix('.0')}" for epsilon in epsilons]
+        widest = max(self.mechanisms, key=lambda mechanism: mechanism.report_range[1])  # of equal ones the first
+        super().__init__(name, columns=columns, mechanism=widest, losses=self._losses_of_level[-1], num_parts=num_parts)
+
+    @property
+    def event(self) -> PrivacyEvent:
+        """What a person of the greatest ε does. See `Guarded.event`."""
+        return self.of_all_parts(self.mechanisms[-1].event_of(self.num_values))
+
+    def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
+        return self.mechanisms[self.level_of(public)]
+
+    def mechanism_groups(self, public: IntArray) -> MechanismGroups:
+        return [(self.mechanisms[level], places) for level, places in self.by_level(public)]
+
+    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+        return self._losses_of_level[self.level_of(public)]
+
+    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
+        groups = self.by_level(public)
+        if len(groups) == 1:
+            return [("", len(public), self._losses_of_level[groups[0][0]])]
+        return [(self._names[level], len(public[places]), self._losses_of_level[level]) for level, places in groups]
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse what the person's own mechanism cannot report. See `Phase.check_report`."""
+        low, high = self.mechanism_of(public).report_range
+        if not low <= min(report) <= max(report) <= high:
+            raise ValueError(f"its numbers are not in [{low}, {high}], the range at the {self.person}'s ε")
+
+    def level_of(self, public: Sequence[int]) -> int:
+        """Return the place of a person's level."""
+        return public[-1] if self.is_personal else 0
+
+    def levels_of(self, public: IntArray) -> IntArray:
+        """Return the places of many persons' levels: int64, shape (n,)."""
+        return public[:, -1] if self.is_personal else np.zeros(len(public), dtype=np.int64)
+
+    def by_level(self, public: IntArray) -> list[tuple[int, IntArray | slice]]:
+        """Return the places of the persons of each level that some have."""
+        return places_by(public[:, -1]) if self.is_personal else [(0, slice(None))]
+
+
+def places_by(codes: IntArray) -> list[tuple[int, IntArray | slice]]:
+    """Return the places of each code that there is."""
+    known: list[int] = np.unique(codes).tolist()
+    if len(known) == 1:
+        return [(known[0], slice(None))]
+    return [(code, np.flatnonzero(codes == code)) for code in known]

@@ -1,0 +1,256 @@
+"""Partners with an ε of their own: equal bits on all paths, exact laws, what each pays, and what is refused."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import Session
+from psephos.protocol import ConfigurationError, SimulatedNoise, Tally, run_population
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters, reference_run
+from psephos.protocol.dpwevote.error_prior import Electorate
+from psephos.protocol.dpwevote.level_posterior import Posterior
+from psephos.protocol.dpwevote.signed import SignedVariant
+from psephos.protocol.mechanisms import FiniteMechanism
+from psephos.protocol.phases import Inputs
+from psephos.protocol.roster import Roster
+
+LEVELS = (0.5, 1.0, 3.0)
+VARIANTS = ["two_point", "signed_rr", "optimal"]
+WEIGHTS, OPINIONS, CHOICES = [1, 3, 2, 3, 1], [1, 0, 1, 1, 0], [0, 2, 1, 2, 0]
+
+every_variant = pytest.mark.parametrize("variant", VARIANTS)
+
+
+def make_vote(**given: Any) -> DPWeVote:
+    fields: dict[str, Any] = {"candidates": ("a", "b"), "variant": "two_point", "epsilons": LEVELS, **given}
+    return DPWeVote(Parameters(**fields))
+
+
+def make_inputs(vote: DPWeVote, choices: Sequence[int] = CHOICES) -> Inputs:
+    table: dict[str, Any] = {"weight": WEIGHTS, "epsilon": [LEVELS[choice] for choice in choices], "a": OPINIONS}
+    return vote.encode({**table, **({"b": OPINIONS[::-1]} if "b" in vote.parameters.candidates else {})})
+
+
+@every_variant
+def test_agents_who_choose_arrays_a_roster_and_the_reference_have_the_same_bits(variant: str) -> None:
+    vote = make_vote(variant=variant, chosen_by="partner")
+    session = Session(vote, make_inputs(vote), seed=7)
+    unknown = vote.encode_public({}, num_parties=len(CHOICES))
+    assert unknown[:, 0].tolist() == [len(LEVELS) - 1] * len(CHOICES)  # the dearest, until they say
+    session.roster = Roster(session.names, unknown)
+    result = session.play().result
+    assert result is not None
+    arrays = run_population(vote, session.inputs, noise=session.fresh_noise()).outcome
+    assert result.outcome == arrays == reference_run(vote, session.inputs, noise=session.fresh_noise())
+    of_roster = make_vote(variant=variant)
+    assert run_population(of_roster, session.inputs, noise=session.fresh_noise()).outcome == arrays
+    assert isinstance(arrays, Outcome)
+    assert [(each.epsilon, each.num_partners) for each in arrays.levels or ()] == [(0.5, 2), (1.0, 1), (3.0, 2)]
+    spent = [sum(entry.proven for entry in session.ledgers[name].entries) for name in session.names]
+    assert spent == [pytest.approx(2 * LEVELS[choice], rel=1e-6) for choice in CHOICES]
+
+
+@every_variant
+@pytest.mark.parametrize("given", [{}, {"quota_fraction": 2 / 3}, {"quota": 2.5}], ids=str)
+def test_of_one_level_alone_a_vote_is_that_of_its_epsilon(variant: str, given: dict[str, Any]) -> None:
+    """Whoever chooses it: margins, errors and verdicts are those of a session of one ε."""
+    vote, plain = make_vote(variant=variant, **given), make_vote(variant=variant, epsilons=(1.0,), **given)
+    one = DPWeVote(Parameters(candidates=("a", "b"), variant=plain.parameters.variant, epsilon=1.0, **given))
+    noise = SimulatedNoise(3, session="s")
+    outcomes = [
+        run_population(vote, make_inputs(vote, [1] * 5), noise=noise).outcome,
+        run_population(one, one.encode({"weight": WEIGHTS, "a": OPINIONS, "b": OPINIONS[::-1]}), noise=noise).outcome,
+    ]
+    for ours, theirs in zip(*(outcome.candidates for outcome in outcomes), strict=True):
+        assert (ours.margin, ours.support, ours.verdict, ours.passed) == (
+            theirs.margin,
+            theirs.support,
+            theirs.verdict,
+            theirs.passed,
+        )
+    assert vote.reach(make_inputs(vote, [1] * 5).public) == one.reach(np.empty((5, 0), dtype=np.int64))
+
+
+@every_variant
+def test_margins_are_unbiased_and_their_errors_are_enough_over_every_vector_of_reports(variant: str) -> None:
+    """Two partners of different levels: exact laws, no false alarm. What two points state is the greatest variance."""
+    vote = make_vote(variant=variant, candidates=("a",))
+    inputs = vote.encode({"weight": [1, 3], "epsilon": [0.5, 3.0], "a": [1, 0]})
+    (phase,) = vote.phases
+    laws: list[FloatArray] = []
+    for row, public in zip(inputs.private.tolist(), inputs.public.tolist(), strict=True):
+        mechanism = phase.mechanism_of(public)
+        assert isinstance(mechanism, FiniteMechanism)
+        laws.append(np.array(mechanism.channel_matrix()[row[0]]))
+    mean = square = stated = whole = 0.0
+    for reports in itertools.product(*(range(len(law)) for law in laws)):
+        chance = math.prod(float(law[drawn]) for law, drawn in zip(laws, reports, strict=True))
+        table = np.array(reports, dtype=np.int64)[:, None]
+        tally = phase.tally(table, earlier=[], public=inputs.public)
+        margin = vote.outcome([tally]).candidates[0].margin
+        assert margin.value == pytest.approx(float(vote.contributions([table], inputs.public).sum()))
+        whole, mean = whole + chance, mean + chance * margin.value
+        square, stated = square + chance * (margin.value + 1) ** 2, stated + chance * margin.standard_error**2
+    assert whole == pytest.approx(1)
+    assert mean == pytest.approx(0.5 - 1.5, abs=1e-8)
+    assert square <= stated * (1 + 1e-9)
+    low, high = (make_vote(variant=variant, epsilons=(level,)) for level in (0.5, 3.0))
+    worst = [DPWeVote(each.parameters.by_level[0]).parameters for each in (low, high)]
+    greatest = sum(each.kind(each).worst_variance for each in worst)
+    assert square <= greatest * (1 + 1e-9)
+    assert make_vote(variant=variant).parameters.kind(vote.parameters).worst_variance == pytest.approx(
+        worst[0].kind(worst[0]).worst_variance
+    )
+
+
+def test_tallies_of_some_partners_merge_into_that_of_all() -> None:
+    vote = make_vote(variant="optimal")
+    inputs, (phase,) = make_inputs(vote), vote.phases
+    reports = np.zeros((5, 2), dtype=np.int64)
+    parts = [phase.tally(reports[own], earlier=[], public=inputs.public[own]) for own in (slice(2), slice(2, 5))]
+    whole = phase.tally(reports, earlier=[], public=inputs.public)
+    merged = Tally.merge(*parts)
+    assert merged.num_reports == whole.num_reports
+    np.testing.assert_array_equal(merged.totals, whole.totals)
+    assert whole.totals.sum(axis=(1, 2)).tolist() == [4, 2, 4]
+
+
+def test_a_report_that_the_partners_own_epsilon_does_not_have_is_refused() -> None:
+    """The optimal mechanism has more reports at one ε than at another."""
+    vote = make_vote(variant="optimal", epsilons=(0.05, 5.0), weights=(1.0, 2.0, 30.0))
+    (phase,) = vote.phases
+    widths = [phase.mechanism_of([level]).report_range[1] for level in (0, 1)]
+    assert widths[0] != widths[1]
+    narrow = int(widths[1] < widths[0])
+    phase.check_report([max(widths), 0], [1 - narrow])
+    with pytest.raises(ValueError, match="the range at the partner's ε"):
+        phase.check_report([max(widths), 0], [narrow])
+
+
+def exact_posterior(vote: DPWeVote, counts: Sequence[IntArray], *, is_mixed: bool, passed: bool) -> float:
+    """Return P[wrong | reports] by convolving each partner's posterior law, in a grid of shares of yes."""
+    variant = vote.parameters.kind(vote.parameters)
+    assert isinstance(variant, SignedVariant)
+    shares = np.append((np.arange(2000) + 0.5) / 2000, 0.5)
+    likely, wrong = np.ones(len(shares)), np.zeros(len(shares))
+    laws = np.zeros((len(shares), 1))
+    laws[:, 0] = 1.0
+    values = np.array([-3, -2, -1, 1, 2, 3])  # of signed weights, in halves
+    for own, report in zip(counts, variant.reports, strict=True):
+        channel = np.array(report.mechanism.channel_matrix())
+        before = np.where(values > 0, shares[:, None], 1 - shares[:, None]) / 3
+        for place, number in enumerate(own.tolist()):
+            joint = before * channel[:, place]
+            chance = joint.sum(axis=1)
+            for _ in range(number):
+                likely *= chance
+                wider = np.zeros((len(shares), laws.shape[1] + 6))
+                for value, column in zip(values, (joint / chance[:, None]).T, strict=True):
+                    wider[:, 3 + value : 3 + value + laws.shape[1]] += laws * column[:, None]
+                laws = wider
+    margins = np.arange(laws.shape[1]) - laws.shape[1] // 2
+    wrong = laws[:, (margins < 0) if passed else (margins >= 0)].sum(axis=1)
+    weights = likely / (len(shares) - 1)
+    weights[-1] = likely[-1] if is_mixed else 0.0
+    return float((weights * wrong).sum() / weights.sum())
+
+
+@pytest.mark.parametrize("prior", ["mixed", "uniform"])
+@pytest.mark.parametrize("variant", ["two_point", "signed_rr"])
+def test_probabilities_of_errors_are_those_of_exact_posteriors(variant: str, prior: str) -> None:
+    """Of some thirty partners: what is taken for normal moves them by at most 2 points."""
+    vote = make_vote(variant=variant, candidates=("a",), error_prior=prior)
+    generator = np.random.default_rng(4)
+    for number, share in ((30, 0.5), (30, 0.7), (25, 0.2)):
+        table = {
+            "weight": generator.integers(1, 4, number),
+            "epsilon": generator.choice(LEVELS, number, p=[0.1, 0.3, 0.6]),
+            "a": (generator.random(number) < share).astype(np.int64),
+        }
+        result = run_population(vote, vote.encode(table), noise=SimulatedNoise(number, session=f"{share}"))
+        (candidate,) = result.outcome.candidates
+        counts = list(result.tallies[0].totals[:, 0])
+        expected = exact_posterior(vote, counts, is_mixed=prior == "mixed", passed=candidate.passed)
+        assert candidate.error_probability == pytest.approx(expected, abs=0.02)
+
+
+def test_a_probability_of_many_reports_is_found_in_a_narrow_range_of_shares() -> None:
+    """A million sure reports, .5003 of them yes by weight one: the vote passes, and surely so."""
+    half = 2**19
+    told = np.array([half - 300, half + 300])
+    posterior = Posterior(
+        [told],
+        [np.array([[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]])],
+        values=np.array([[-0.5, 0.5]]),
+        places=np.array([[0, 1]]),
+        shares=np.array([1.0]),
+        fixed_quota=0.0,
+    )
+    electorate = Electorate(least=-float(half), greatest=float(half), squares=2.0 * half, threshold=-0.5)
+    assert posterior.error_probability(electorate, prior="mixed", passed=True) <= 2.0**-20
+    assert posterior.error_probability(electorate, prior="mixed", passed=False) == 1.0
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"variant": "joint"}, r"epsilons must be left out in variant 'joint': .* 'two_point' or 'signed_rr' or 'optimal'"),
+    ({"variant": "auto"}, "epsilons must be left out in variant 'auto'"),
+    ({"variant": "laplace"}, "epsilons must be left out in variant 'laplace'"),
+    ({"variant": "central"}, "epsilons must be left out in variant 'central'"),
+    ({"variant": "masked", "threshold": 2, "colluders": 0}, "epsilons must be left out in variant 'masked'"),
+    ({"variant": "joint", "opinion_matrix": ((0.6, 0.4), (0.4, 0.6))}, "epsilons must be left out in variant 'joint'"),
+    ({"game": "board"}, "game must be left out"),
+    ({"public_weights": True}, "variant must be 'joint' or 'auto', since weights are public"),
+    ({"epsilons": ()}, "epsilons must be at least one level"),
+    ({"epsilons": (2.0, 1.0)}, "epsilons must be distinct, ascending"),
+    ({"epsilons": (1.0, 31.0)}, r"epsilons must be in \[1e-09, 30\], got 31"),
+    ({"epsilons": tuple(range(1, 22))}, "epsilons must be at most 20, got '?21 levels"),
+    ({"epsilon": 2.0}, "epsilon must be left out beside epsilons"),
+    ({"candidates": ("epsilon",)}, "candidates must be"),
+]
+
+
+@pytest.mark.parametrize(("given", "sentence"), REFUSED, ids=[str(given) for given, _ in REFUSED])
+def test_what_has_no_levels_is_refused(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=sentence):
+        make_vote(**given)
+
+
+def test_who_chooses_is_said_beside_levels_alone() -> None:
+    with pytest.raises(ConfigurationError, match="epsilons must be given"):
+        Parameters(candidates=("a",), variant="two_point", chosen_by="partner")
+
+
+def test_an_epsilon_that_is_no_level_is_refused() -> None:
+    vote = make_vote()
+    table: dict[str, Any] = {"weight": [1, 2], "a": [1, 0], "b": [1, 0]}
+    with pytest.raises(ConfigurationError, match=r"epsilon in row 2 must be one of 0\.5, 1, 3, got '0\.7'"):
+        vote.encode({**table, "epsilon": ["1", "0.7"]})
+    with pytest.raises(ConfigurationError, match="epsilon must be a column of the table"):
+        vote.encode(table)
+    with pytest.raises(ConfigurationError, match="epsilon must be the ε that the server has: 1, got 3"):
+        vote.encode_own({"weight": 1, "a": 1, "b": 1, "epsilon": 3}, [1])
+    assert vote.encode_own({"weight": 1, "a": 1, "b": 1}, [1]) == tuple(vote.encode(
+        {"weight": [1], "a": [1], "b": [1], "epsilon": [1]}
+    ).private[0].tolist())  # fmt: skip
+    for row in ([], [3], [0, 0]):
+        with pytest.raises(ConfigurationError, match=r"public row must be the place of an ε, in \[0, 2\]"):
+            vote.check_public(row)
+    assert vote.encode_chosen({}) == ()
+    chosen = make_vote(chosen_by="partner")
+    assert chosen.encode_chosen({"epsilon": "3"}) == (2,)
+    with pytest.raises(ConfigurationError, match=r"epsilon must be one of 0\.5, 1, 3, got 'left out'"):
+        chosen.encode_chosen({})
+
+
+def test_levels_follow_from_no_column_and_an_epsilon_beside_them_is_refused() -> None:
+    """A column is a candidate's, unless levels are given."""
+    table: dict[str, Any] = {"weight": [1, 2], "epsilon": [1, 0], "a": [1, 0]}
+    assert DPWeVote.complete({}, table)["candidates"] == ["epsilon", "a"]
+    assert DPWeVote.complete({"epsilons": [1, 2]}, table)["candidates"] == ["a"]
+    assert DPWeVote.complete({"epsilons": [1, 2], "epsilon": 2}, table)["epsilon"] == 2  # as a run's folder has it
+    with pytest.raises(ConfigurationError, match="left out beside epsilons"):
+        DPWeVote.complete({"epsilons": [1, 2], "epsilon": 1}, table)
