@@ -134,7 +134,7 @@ class WelfareErrors(VariantTable):
 
     @property
     def names(self) -> Sequence[str]:
-        """Algorithm 1, masked sums and the local mechanisms; where groups are private those that keep them so; or pairs."""
+        """Algorithm 1, masks and the local mechanisms; where groups are private those that keep them so; or pairs."""
         if self.parameters.kind.counts_pairs:
             return (self.parameters.mechanism,)
         return JOINT if self.parameters.is_joint else (_LAPLACE, _MASKED, *LOCAL)
