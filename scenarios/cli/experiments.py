@@ -103,14 +103,13 @@ def trials(
 
     from ..experiments.grids import load_cells
     from ..experiments.trials import (
-        DEFAULT_TRIALS,
-        MOST_TRIALS,
         Cell,
         check_trials,
         made_up_like,
         open_journal,
         prepare_all,
         run_trials,
+        usual_trials,
         wanted_of,
     )
     from ..experiments.trials_shown import check_form, number_of_trials, show_trials, summary_in_json, write_trials
@@ -122,8 +121,7 @@ def trials(
     from ..running.report import show_heading
     from ..running.statements import setting_of
 
-    most = DEFAULT_TRIALS if error is None else MOST_TRIALS
-    number = most - most % (redraw or 1) if number is None else number
+    number = usual_trials(redraw, is_known=error is None) if number is None else number
     check_trials(number, workers, redraw=redraw)
     check_form(form)
     seed = seed_in(resume) if resume is not None and seed is None else seed

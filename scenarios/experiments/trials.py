@@ -64,6 +64,7 @@ __all__ = [
     "prepare",
     "prepare_all",
     "run_trials",
+    "usual_trials",
     "wanted_of",
     "work",
 ]
@@ -247,6 +248,12 @@ class _Found:
         together = itertools.groupby(enumerate(numbers), key=lambda each: each[1] - each[0])
         runs = ([number for _, number in run] for _, run in together)
         return [(run[0], run[-1] + 1) for run in runs]
+
+
+def usual_trials(redraw: int, *, is_known: bool) -> int:
+    """Return how many trials there are, or at most where nobody knows how many it takes: whole draws."""
+    size = redraw or 1
+    return max((DEFAULT_TRIALS if is_known else MOST_TRIALS) // size, LEAST_DRAWS) * size
 
 
 def check_trials(trials: int, workers: int, *, redraw: int = 0) -> None:

@@ -30,7 +30,8 @@ def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | No
         protocol, beginning, draft = _told(held)
     has_models = bool(find_protocol(protocol).settings_by_trust)
     allowed = "local or central" if has_models else f"left out: {protocol} has one model"
-    require(trust is None or (has_models and trust in {"local", "central"}), "trust", trust, allowed)
+    is_known = has_models and any(trust == each for each in ("local", "central"))  # it may have no hash
+    require(trust is None or is_known, "trust", trust, allowed)
     price = price_line(draft, beginning.epsilon if epsilon is None else epsilon)
     lines = [trust_line(trust or "local")] if has_models else []
     scenario = Scenario(

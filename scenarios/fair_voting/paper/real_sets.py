@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import IntArray
+from ....protocol.errors import refuse
 from ....protocol.fair_voting import FairVoting, Rankings
 from ...datasets import load_data_set
 from ...experiments.reproductions import as_option
@@ -98,13 +99,16 @@ def load_own_set(path: str) -> LoadedSet:
         ConfigurationError: the file cannot be read or is not what it should be.
     """
     name = Path(path).name
+    given = {"epsilon": 1.0, "objective": "welfare"}  # which counts nowhere here, and refuses no number of groups
     with as_option("--rankings", "voters"):
         resolved = resolve(
-            Scenario(name="own", protocol=FairVoting.name, parties=path, parameters={"epsilon": 1.0}, transport=ARRAY)
+            Scenario(name="own", protocol=FairVoting.name, parties=path, parameters=given, transport=ARRAY)
         )
     protocol = resolved.protocol
     assert isinstance(protocol, FairVoting)  # noqa: S101  what the scenario says
     parameters = protocol.parameters
+    allowed = "a file with two groups or more, between which the paper measures differences"
+    refuse(len(parameters.groups) == 1, "--rankings", f"{name} with one", allowed)
     members, positions = protocol.members_of(resolved.inputs)
     profiles = fixed_profile(positions, members, len(parameters.groups))
     kinds = f"{len(resolved.names):,} voters of {len(parameters.groups)} groups rank {len(parameters.alternatives)}"

@@ -10,6 +10,7 @@ from helpers import make_preference_inputs, make_preferences
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import Estimate
+from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.moral_preferences import PRIORS, Ball, Decision, LevelOutcome, NoisyMaxima, Outcome, decide
 from psephos.protocol.moral_preferences.records import GREATEST_FEATURE
 from thoroughness import draws
@@ -65,6 +66,34 @@ def test_where_errors_differ_the_margin_decides_and_may_be_less_than_even() -> N
     assert made.choice == "first"
     assert made.certainty is not None
     assert made.certainty < 0.5
+
+
+@pytest.mark.parametrize(("planned", "added"), [(4, 4), (8, 9), (8, 11), (5, 12)])
+@pytest.mark.parametrize("changes", [{"young": 1.0}, {"young": 3.0, "many": 1.0}])
+def test_a_masked_verdict_is_by_the_exact_law_of_as_many_shares(
+    planned: int, added: int, changes: dict[str, float]
+) -> None:
+    """Of one sum, or two that are weighted, on a grid of a scale's 1,024th; a session's is finer."""
+    side = share_masses(scale=1024.0, planned=planned, num_shares=added)
+    law = np.concatenate([side[:0:-1], side])
+    steps = np.arange(len(law)) - (len(side) - 1)
+    error = math.sqrt(float(law @ steps**2))
+    for reach in (1.0, 2.0, 4.0):  # in standard errors
+        margin = reach * error * math.hypot(*changes.values())
+        above = np.append(np.cumsum(law[::-1])[::-1], 0.0)  # at place i, what is at i or more
+        others, chances = (steps, law) if "many" in changes else (np.zeros(1), np.ones(1))
+        least = np.ceil((margin - others * changes.get("many", 0.0)) / changes["young"]).astype(np.int64)
+        exact = float(chances @ above[np.clip(least - steps[0], 0, len(law))])
+        released = outcome(
+            (margin / changes["young"], 0.0),
+            errors=(error, error),
+            paradigm="VLMP",
+            num_voters=added,
+            planned=planned,
+        )
+        told = decide(released, changes, {}).p_value
+        assert told is not None
+        assert told == pytest.approx(exact, rel=2e-3, abs=2e-6)
 
 
 def test_a_prior_of_any_size_is_the_mean_of_balls_by_their_evidence() -> None:

@@ -139,6 +139,12 @@ def test_parties_drawn_anew_have_the_same_bits_for_any_number_of_workers(psephos
     assert float(row["difference_standard_error"]) == pytest.approx(np.std(means, ddof=1) / 3**0.5)
 
 
+def test_without_a_number_of_trials_there_are_three_draws_at_least() -> None:
+    """Of large draws there were fewer, and a number that nobody had given was refused."""
+    assert [trials.usual_trials(size, is_known=True) for size in (0, 1, 3, 250, 1000)] == [500, 500, 498, 750, 3000]
+    assert [trials.usual_trials(size, is_known=False) for size in (0, 3, 1000)] == [100_000, 99_999, 100_000]
+
+
 def test_parties_drawn_anew_until_a_mean_is_known_end_with_a_whole_draw() -> None:
     scenario, resolved = prepare(load_scenario("consortium", ["partners.count=20"]), redraws=True)
     cell = Cell(settings=(), scenario=scenario, redraw=7)

@@ -195,6 +195,7 @@ def test_a_frames_price_and_trust_are_arguments_and_of_a_frame_alone() -> None:
     assert {entry.model.value for entry in left.ledger} == {"central"}
     refused: list[tuple[dict[str, Any], str]] = [
         ({"trust": "my neighbor"}, r"trust must be local or central, got 'my neighbor'"),
+        ({"trust": ["local"]}, r"trust must be local or central, got \['local'\]"),
         ({"epsilon": -1}, r"epsilon must be in \[.*, got -1"),
     ]
     for more, match in refused:
