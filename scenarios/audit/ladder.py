@@ -23,6 +23,7 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import JointPair, Mechanism, Prepared, RowMechanism
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
+from ...protocol.privacy import LedgerEntry
 from ...protocol.tally import Tally
 from .case import FULL_SAMPLES, Case, LawCheck, OutputSampler, Pair, Source
 from .exposed_parts import ExposedPart, Released, Reported, draw_releases, noisy_in
@@ -112,9 +113,7 @@ class Stage:
 
         The seed draws places; the share is of the usual number of sessions.
         """
-        first = next(iter(self.kinds.values())).first
-        row, public = (first.row, first.public) if isinstance(first, Member) else _some_member(first)
-        entries = charge(self.protocol, row, public, num_sessions=1)
+        entries = self._entries()
         rosters = self._rosters(seed)
         shares = {source: self._share(source, len(rosters)) * share for source in _SECONDS}
         return Case.against(
@@ -128,6 +127,11 @@ class Stage:
             law_checks=functools.partial(self._checks, rosters, seed),
             note=f"Looked at: {', '.join(self.kinds)}.",
         )
+
+    def _entries(self) -> Sequence[LedgerEntry]:
+        first = next(iter(self.kinds.values())).first
+        row, public = (first.row, first.public) if isinstance(first, Member) else _some_member(first)
+        return charge(self.protocol, row, public, num_sessions=1)
 
     def _rosters(self, seed: int) -> dict[str, Inputs]:
         if self.is_central:

@@ -29,10 +29,10 @@ from ...agents.noise import SecureNoise
 from ...agents.server import Server
 from ...protocol.arrays import IntArray
 from ...protocol.client_machine import ClientMachine
-from ...protocol.effects import Drop, Effect, Fail, Send, SetDeadline
+from ...protocol.effects import Drop, Effect, Fail, Finish, Send, SetDeadline
 from ...protocol.errors import PsephosError
 from ...protocol.kept_reports import KeptReports
-from ...protocol.messages import Message, Release, Report, decode, encode
+from ...protocol.messages import Message, Release, Report, Request, decode, encode
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.population import draw_reports, run_population
 from ...protocol.privacy import Ledger
@@ -40,6 +40,7 @@ from ...protocol.randomness import NoiseSource, SimulatedNoise
 from ...protocol.roles import SERVER
 from ...protocol.roster import Roster
 from ...protocol.server_machine import ServerMachine
+from ...protocol.session_flow import SessionResult
 from ...protocol.sides import SessionMode
 from ...protocol.tally import Tally
 from ...transports.memory import MemoryTransport
@@ -53,9 +54,11 @@ __all__ = [
     "Holder",
     "MakeNoise",
     "NoiseMaker",
+    "Wire",
     "by_agents",
     "by_arrays",
     "by_machines",
+    "names_of",
     "noise_of",
     "one_source",
     "reports_of_all",
@@ -117,13 +120,13 @@ def by_machines(
     machine: type[ClientMachine] = ClientMachine,
 ) -> HeldSession:
     """Hold a session by its parties' machines, of which clients' may be another kind. See `Holder`."""
-    names = _names(len(inputs))
+    names = names_of(len(inputs))
     keeping = EarlierReports(protocol, names, inputs, kept)
     mode = SessionMode(session, noise)
     server = ServerMachine(protocol, Roster(names, inputs.public), mode, kept=keeping.received())
     of_names = None if ledgers is None else dict(zip(names, ledgers, strict=True))
     clients = {party.name: machine(protocol, party, mode) for party in keeping.parties(of_names)}
-    wire = _Wire(server, clients)
+    wire = Wire(server, clients)
     wire.run()
     keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
     sent = [wire.sent[name] for name in names]
@@ -141,7 +144,7 @@ def by_agents(
     client: type[Client] = Client,
 ) -> HeldSession:
     """Hold a session by agents over memory, with simulated or secure noise. See `Holder`."""
-    names = _names(len(inputs))
+    names = names_of(len(inputs))
     recorders = {name: _Recorder() for name in names}
 
     async def run() -> None:
@@ -177,7 +180,7 @@ def by_arrays(
     assert isinstance(noise, SimulatedNoise)  # noqa: S101  arrays have no other
     if protocol.model.bounds_release:
         return HeldSession([], run_population(protocol, inputs, noise=noise).outcome)
-    keeping = EarlierReports(protocol, _names(len(inputs)), inputs, kept)
+    keeping = EarlierReports(protocol, names_of(len(inputs)), inputs, kept)
     reports = {
         phase.name: draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
         for phase in protocol.phases
@@ -297,15 +300,22 @@ def _first_of(made: list[Any], make: Callable[[Sequence[Tally]], Any], tallies: 
     return made[0]
 
 
-class _Wire:
+class Wire:
     """Carries bytes between one server's machine and its clients', in the order in which they are sent.
+
+    Clients that leave do so when they are asked for a step.
 
     Attributes:
         sent: what each client said, as it was read.
         told: what each client was told.
+        tallies: what the phases left, once the session is over.
     """
 
-    def __init__(self, server: ServerMachine, clients: Mapping[str, ClientMachine]) -> None:
+    def __init__(
+        self, server: ServerMachine, clients: Mapping[str, ClientMachine], *, leaving: Mapping[str, int] | None = None
+    ) -> None:
+        self._leaving = leaving or {}
+        self.tallies: Sequence[Tally] = ()
         self._server = server
         self._clients = clients
         self._queue: collections.deque[tuple[str, str, bytes]] = collections.deque()
@@ -329,6 +339,8 @@ class _Wire:
         if recipient == SERVER:
             self.sent[sender].append(message)
             self._act(SERVER, self._server.receive(sender, message))
+        elif isinstance(message, Request) and message.step == self._leaving.get(recipient):
+            self._act(SERVER, self._server.receive_loss(recipient))
         else:
             self.told[recipient].append(message)
             self._act(recipient, self._clients[recipient].receive(sender, message))
@@ -343,6 +355,8 @@ class _Wire:
                     self._deadlines.append(phase)
                 case Drop(_, error) | Fail(error):
                     raise error
+                case Finish(SessionResult(tallies=tallies)):
+                    self.tallies = tallies
                 case _:
                     pass  # these are for logs and listeners
 
@@ -365,7 +379,8 @@ class _Recorder(Deviation):
         return super().incoming(peer, message)
 
 
-def _names(number: int) -> list[str]:
+def names_of(number: int) -> list[str]:
+    """Return what the parties of audited sessions are called, in roster order."""
     return [f"party-{place}" for place in range(number)]
 
 

@@ -33,6 +33,7 @@ from ...audit.machines import (
 )
 from ...audit.planting import Sessions, planted_in_stage
 from ...audit.whole_sessions import charge
+from .masked_faults import masked_faults
 from .sessions import dpwevote_climbs, vote_with_matrices
 
 __all__ = ["planted_faults"]
@@ -52,6 +53,7 @@ def planted_faults() -> Iterator[Fault]:
     yield _stated_loss_of_matrices()
     yield _weight_drawn_again()
     yield from _of_sizes()
+    yield from masked_faults()
 
 
 class _SharedNoise(SimulatedNoise):

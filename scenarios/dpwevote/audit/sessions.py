@@ -13,10 +13,12 @@ import numpy as np
 from ....protocol.dpwevote import DPWeVote, Outcome, Parameters
 from ....protocol.dpwevote.central import CentralVotes
 from ....protocol.dpwevote.parameters import VARIANTS, VariantName
+from ....protocol.phases import Inputs
 from ...audit.case import Case
 from ...audit.exposures import Exposure, exposure_of_release
 from ...audit.ladder import ALPHABETS, RUNGS, Climb, Ends, Member, Stage
 from ...audit.machines import roster_of
+from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.whole_sessions import Party, two_party_cases
 
 __all__ = ["case_of_partner", "dpwevote_cases", "dpwevote_climbs", "party_of", "vote_with_matrices"]
@@ -78,6 +80,9 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     for weight in public.parameters.weights[::-1]:  # every public row
         yield case_of_partner(public, f"joint, public weight {weight:g}", num_sessions=2, public_weight=weight)
     yield from _central_cases(epsilon)
+    for choice in ("majority", "public weights"):
+        sizes = {"weights": 3, "candidates": 2, "partners": 5, "votes in a row": 2}
+        yield masked_stage(choice, sizes).case(f"masked, {choice}, five partners", seed=1)
     party = party_of(_vote("joint", epsilon))
     yield from two_party_cases(party, (party.rows[-1], party.public), name="joint", unit=_ALL)
     yield from _cases_of_levels()
@@ -180,8 +185,33 @@ def dpwevote_climbs() -> Iterator[Climb]:
         most=64,
         alphabets=["weights"],
     )
+    sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": MASKED_RUNGS, "votes in a row": RUNGS[:3]}
+    yield Climb("masked votes", sizes, [*_QUOTAS, "public weights"], masked_stage, most=400, alphabets=["weights"])
     sizes = {"candidates": RUNGS, "partners": RUNGS}
     yield Climb("releases", sizes, [*_QUOTAS], _released_stage, most=400)
+
+
+def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
+    """Return masked votes of one partner among others, light ones who say no and heavy ones who say yes."""
+    candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
+    weights = tuple(range(1, sizes["weights"] + 1))
+    number = sizes["partners"]
+    given: dict[str, Any] = {**_QUOTAS.get(choice, {"public_weights": True}), **sizes_of(number)}
+    vote = DPWeVote(Parameters(candidates=candidates, variant="masked", weights=weights, **given))
+    no, yes = [0] * len(candidates), [1] * len(candidates)
+    held = {"light no": (1, no), "heavy no": (weights[-1], no), "heavy yes": (weights[-1], yes)}
+    held["heavy, one yes"] = weights[-1], [*no[:-1], 1]
+
+    def roster(own: str) -> Inputs:
+        rows = [held[own], *([held["light no"], held["heavy yes"]] * number)[: number - 1]]
+        opinions = {name: [each[place] for _, each in rows] for place, name in enumerate(candidates)}
+        return vote.encode({"weight": [weight for weight, _ in rows], **opinions})
+
+    kinds = {"all opinions": ("heavy yes", "heavy no"), "one opinion": ("heavy, one yes", "heavy no")}
+    if not vote.parameters.public_weights:
+        kinds |= {"weight": ("light no", "heavy no"), "weight and opinions": ("light no", "heavy yes")}
+    ends = {kind: Ends(*map(roster, own)) for kind, own in kinds.items()}
+    return MaskedStage(vote, ends, num_parties=number, num_sessions=sizes["votes in a row"])
 
 
 def _released_stage(quota: str, sizes: Mapping[str, int]) -> Stage:

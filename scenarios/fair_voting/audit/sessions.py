@@ -19,11 +19,13 @@ from ....protocol.arrays import IntArray
 from ....protocol.fair_voting import Details, FairVoting, Outcome, Parameters, positions_of_orders
 from ....protocol.fair_voting.parameters import JOINT, LOCAL
 from ....protocol.mechanisms import code_of_rankings
+from ....protocol.phases import Inputs
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
 from ...audit.exposures import Exposure, exposure_of_release
 from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
 from ...audit.machines import roster_of
+from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.whole_sessions import Party, two_party_cases
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
@@ -74,6 +76,9 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     yield _algorithm_1(_vote(group_sizes=_UNEQUAL_SIZES, epsilon=epsilon), group=1)
     for relation in (_REPLACE, _REMOVE):
         yield _algorithm_1(_vote(**_PAIRS, relation=relation, epsilon=epsilon))
+    for scores in ("borda", "plurality"):
+        stage = masked_stage(scores, {"alternatives": 3, "voters": 4, "groups": 2})
+        yield stage.case(f"masked, {scores}, five voters", seed=1)
     small: dict[str, Any] = {"alternatives": _ALTERNATIVES[:3], "group_sizes": _SIZES, "epsilon": epsilon}
     for mechanism, relation in itertools.product(("exponential", "permute_and_flip"), (_REPLACE, _REMOVE)):
         yield _election(_vote(**small, mechanism=mechanism, relation=relation))
@@ -108,6 +113,28 @@ def fair_voting_climbs() -> Iterator[Climb]:
     yield Climb("releases", dict(sizes), released, _released_stage, most=400)
     del sizes["groups"]
     yield Climb("plain elections", sizes, [*released, "pairwise"], _released_stage, most=100)
+    sizes = {"alternatives": RUNGS[1:-2], "voters": MASKED_RUNGS, "groups": RUNGS[1:3]}
+    yield Climb("masked votes", sizes, ["borda", "plurality"], masked_stage, most=400)
+
+
+def masked_stage(scores: str, sizes: Mapping[str, int]) -> MaskedStage:
+    """Return masked votes of one voter of the first group, of whose others each has the ranking before it reversed."""
+    groups = tuple(f"g{number}" for number in range(sizes["groups"]))
+    names = [f"a{number}" for number in range(sizes["alternatives"])]
+    number = sizes["voters"] + len(groups) - 1  # of each of the other groups there is one
+    of_groups = {"groups": groups, "group_sizes": (sizes["voters"], *[1] * (len(groups) - 1))}
+    vote = _vote(
+        alternatives=tuple(names), mechanism="masked", scores=scores, epsilon=2.0, **of_groups, **sizes_of(number)
+    )
+    members = [groups[0]] * sizes["voters"] + list(groups[1:])
+
+    def roster(own: list[str]) -> Inputs:
+        others = [names[:: 1 - 2 * (place % 2)] for place in range(number - 1)]
+        return vote.encode({"group": members, "ranking": [own, *others]})
+
+    last = [*names[:-2], *names[-1:-3:-1]]
+    kinds = {"ranking": Ends(roster(names), roster(names[::-1])), "two alternatives": Ends(roster(names), roster(last))}
+    return MaskedStage(vote, kinds, num_parties=number)
 
 
 def _local_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:

@@ -30,6 +30,7 @@ from ...audit.case import Case, OutputSampler, Pair, Score, Source
 from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
 from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
 from ...audit.machines import HeldSession, noise_of, roster_of, session_sampler
+from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 from .audit_list import audit_list, mechanisms_of
 from .witnesses import sensitivity_witness
@@ -78,6 +79,9 @@ def moral_preferences_cases() -> Iterator[Case]:
     for mechanism, (place, level) in itertools.product(personal, enumerate(_LEVELS)):
         given = {"paradigm": Paradigm.VLDP, "mechanism": mechanism, "epsilons": _LEVELS}
         yield _case(given, unit="voter", num_sessions=2, public=[place], suffix=f", own ε = {level:g}")
+    for choice in ("VLMP", "RLMP"):
+        stage = masked_stage(choice, {"features": len(_FEATURES), "records": _RECORDS, "voters": 5})
+        yield stage.case(f"{choice}, five voters", seed=1)
     # Of different ε, so that an array is perturbed group by group.
     protocol = _protocol({"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS})
     party = Party(protocol, _rows(protocol), [0], _NAMES)
@@ -90,6 +94,21 @@ def moral_preferences_climbs() -> Iterator[Climb]:
     sizes = {"features": RUNGS, "records": RUNGS, "voters": RUNGS}
     yield Climb("reports", sizes, ["VLDP", "RLDP", *_OWN_LEVELS], _reported_stage, most=512)
     yield Climb("releases", sizes, ["VLCP", "RLCP", "VLCP, there or not"], _released_stage, most=512)
+    sizes |= {"voters": MASKED_RUNGS}
+    yield Climb("masked sums", sizes, ["VLMP", "RLMP"], masked_stage, most=512)
+
+
+def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
+    """Return masked sums of one voter's rows among others', all alike."""
+    number = sizes["voters"]
+    protocol, (one, other, replaced, nothing) = _of_choice(choice, sizes, epsilon=1.0, **sizes_of(number))
+
+    def ends(first: Sequence[int], second: Sequence[int], others: Sequence[int]) -> Ends:
+        rosters = (roster_of(protocol, [row, *[others] * (number - 1)], [()] * number) for row in (first, second))
+        return Ends(*rosters)
+
+    kinds = {"all records": ends(one, other, one), "one record": ends(one, replaced, nothing)}
+    return MaskedStage(protocol, kinds, num_parties=number)
 
 
 def _of_choice(choice: str, sizes: Mapping[str, int], **given: Any) -> tuple[MoralPreferences, list[tuple[int, ...]]]:

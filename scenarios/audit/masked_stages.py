@@ -1,0 +1,287 @@
+"""Masked sessions of every size: what the server sees of them, and parties in league with it.
+
+Of a roster some leave before their masked row, so that T are in the sum, and c of these tell the server their rows and
+shares. What is left is a sum with h = T − c honest shares, which is held against its law, and the ends' loss by it
+against the ledger. Simulated, it is drawn by the phase, over arrays; with secure noise sessions are held by machines
+that mask, and all else that leaves a party says nothing:
+
+- masked rows are uniform modulo 2⁶⁴: by their high bits and their low ones;
+- so are differences of two numbers of a row, of two parties' rows, of a party's rows in one session and the next;
+- messages have the same sizes, whatever anybody holds.
+"""
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from ...agents.masking import Cryptography
+from ...agents.modes import with_keys
+from ...protocol.arrays import IntArray
+from ...protocol.client_machine import ClientMachine
+from ...protocol.masking import Masked, MaskingMove
+from ...protocol.mechanisms import RowMechanism
+from ...protocol.messages import Charter, Message, Report, encode
+from ...protocol.phases import Inputs, MaskedPhase, PhasedProtocol
+from ...protocol.population import draw_reports
+from ...protocol.privacy import Ledger, LedgerEntry
+from ...protocol.randomness import NoiseSource, SimulatedNoise
+from ...protocol.roster import Roster
+from ...protocol.server_machine import ServerMachine
+from ...protocol.sides import SessionMode
+from ..running.earlier_reports import EarlierReports
+from .case import NO_PLACE, LawCheck, OutputSampler, Source, View
+from .ladder import RUNGS, Stage
+from .machines import SESSION, Wire, names_of, noise_of, roster_of
+from .mechanisms.checking import noise_of_laplace, views_of_noise
+
+__all__ = ["MASKED_RUNGS", "MASKED_STEP", "MaskedStage", "Reports", "sizes_of"]
+
+MASKED_RUNGS: Final = RUNGS[1:6]
+"""Parties of a masked session: each masks with each other one."""
+MASKED_STEP: Final = [*MaskingMove].index(MaskingMove.MASKED)
+_SECONDS: Final[Mapping[Source, tuple[float, float]]] = {"simulated": (4e-5, 4e-6), "secure": (2e-3, 4e-4)}
+"""Roughly, of a session: of a party or, in the second place, of two parties, or of a number of a party."""
+_LARGE, _SECONDS_IF_LARGE = 2**14, 2e-4  # scales of which a share is drawn without a table
+_LEAST_SESSIONS: Final = 60  # of all rosters together
+_BITS: Final = 4  # of a masked number, at either end
+_INT64: Final = -(1 << 63), (1 << 63) - 1
+
+Reports = Callable[[MaskedPhase, Inputs, SimulatedNoise, str], IntArray]
+"""(phase, roster, noise, protocol) → the rows of all parties with their shares, as simulations draw them."""
+
+
+def sizes_of(num_parties: int) -> dict[str, int]:
+    """Return T and c of so many parties: a fifth may leave, and a quarter is in league."""
+    threshold = num_parties - num_parties // 5
+    return {"threshold": threshold, "colluders": min(max(1, num_parties // 4), 2 * threshold - num_parties - 1)}
+
+
+def _reports(phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
+    return draw_reports(phase, inputs, noise=noise, protocol=protocol, start=0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MaskedStage(Stage):
+    """Sessions of some sizes in the distributed model, of rosters whose first parties differ, as ends.
+
+    The party that differs is at a place of its own in each roster; some of the others leave, some are in league.
+    """
+
+    is_central: bool = True
+    machine: type[ClientMachine] = ClientMachine  # of parties, with secure noise; by default rightly
+    reports: Reports = _reports  # with simulated noise; by default rightly
+
+    @property
+    def _masked(self) -> MaskedPhase:
+        phase = self.protocol.masked_phase
+        assert phase is not None  # noqa: S101  it is a masked stage
+        return phase
+
+    def _rosters(self, seed: int) -> dict[str, Inputs]:
+        order = np.random.default_rng(seed).permutation(self.num_parties)
+        return {
+            name: roster_of(self.protocol, list(own.private[order]), own.public[order].tolist())
+            for name, own in super()._rosters(seed).items()
+        }
+
+    def _entries(self) -> Sequence[LedgerEntry]:
+        ledgers = [Ledger(name) for name in names_of(self.num_parties)]
+        inputs: Inputs = next(iter(self.kinds.values())).first
+        self._held(inputs, _Parts.of(self._masked, self.num_parties, 0, 0), "secure")(0, SESSION, ledgers)
+        return ledgers[0].entries
+
+    def _loss(self, ends: Any) -> float | None:
+        phase = self._masked
+        rows = [own.private[:, phase.columns].sum(axis=0) for own in ends]
+        return float(np.abs(rows[0] - rows[1]).sum()) / phase.share.scale
+
+    def _checks(self, rosters: Mapping[str, Inputs], seed: int) -> list[LawCheck]:
+        phase = self._masked
+        parts = _Parts.of(
+            phase, self.num_parties, int(np.random.default_rng(seed).permutation(self.num_parties).argmin()), seed
+        )
+        noise = noise_of_laplace(phase.share.scale)  # as many shares as are planned make it
+        usual = self._held(next(iter(rosters.values())), parts, "secure")(0, SESSION).others
+        checks: list[LawCheck] = []
+        for name, inputs in rosters.items():
+            sums = inputs.private[parts.honest][:, phase.columns].sum(axis=0).tolist()
+            views = views_of_noise(sums, noise, _INT64)
+            checks.append(LawCheck(name, views, draw=self._sums(inputs, parts)))
+            seen = _Seen(len(sums), len(parts.survivors), self.num_sessions)
+            least = -(-_LEAST_SESSIONS // (len(rosters) * self.num_sessions))
+            views = [*views, *seen.views(usual)]
+            checks.append(LawCheck(name, views, secure=self._sessions(inputs, parts), least=least))
+        return checks
+
+    def _sums(self, inputs: Inputs, parts: "_Parts") -> OutputSampler:
+        """Return draws of what is left of a sum, by arrays."""
+        phase, size = self._masked, self.num_parties
+
+        def draw(number: int, stream: int) -> IntArray:
+            noise = SimulatedNoise(stream, session=SESSION)
+            tiled = Inputs(*(np.tile(own, (number, 1)) for own in (inputs.private, inputs.public)))
+            drawn = self.reports(phase, tiled, noise, self.protocol.name).reshape(number, size, -1)
+            public = inputs.public[parts.survivors]
+            totals = [phase.tally(own, earlier=(), public=public).totals for own in drawn[:, parts.survivors]]
+            return np.array(totals)[:, : phase.num_values] - drawn[:, parts.colluding].sum(axis=1)
+
+        return draw
+
+    def _sessions(self, inputs: Inputs, parts: "_Parts") -> OutputSampler:
+        """Return draws of what is seen of sessions in a row, held by machines: the first one's sum, then all else."""
+
+        def draw(number: int, stream: int) -> IntArray:
+            held = self._held(inputs, parts, "secure")
+            outputs: list[list[int]] = []
+            for turn in range(number):
+                rounds = [held(stream, f"{SESSION}-{turn}") for _ in range(self.num_sessions)]
+                others = {each.others for each in rounds}
+                masked = [residue for each in rounds for residue in each.masked]
+                outputs.append([*rounds[0].sums, *masked, others.pop() if len(others) == 1 else NO_PLACE])
+            return np.array(outputs, dtype=np.int64)
+
+        return draw
+
+    def _held(self, inputs: Inputs, parts: "_Parts", source: Source) -> Callable[..., "_Held"]:
+        noises = (self.make_noise or noise_of(source))()
+
+        def hold(seed: int, session: str, ledgers: Sequence[Ledger] | None = None) -> _Held:
+            noise = _Telling(noises(session, seed, 0))
+            charter = Charter(hashlib.sha256(session.encode()).hexdigest()[:32])
+            wire = self._wire(inputs, parts, _Mode(session, noise, charter=charter), ledgers)
+            wire.run()
+            assert wire.tallies  # noqa: S101  the session was held
+            totals = wire.tallies[0].totals.reshape(-1)[: self._masked.num_values]
+            known = np.array([noise.drawn[place] for place in parts.colluding], dtype=np.int64)
+            sums: list[int] = (totals - known.reshape(-1, len(totals)).sum(axis=0)).tolist()
+            return _Held(sums, *_masked_and_others(self.protocol, wire.sent, session))
+
+        return hold
+
+    def _wire(self, inputs: Inputs, parts: "_Parts", mode: "_Mode", ledgers: Sequence[Ledger] | None) -> Wire:
+        """Return a wire between the machines of a session; PsephosError as it runs: it fails, or drops a party."""
+        names = names_of(len(inputs))
+        roster, mode, signers = with_keys(self.protocol, Roster(names, inputs.public), mode)
+        of_names = None if ledgers is None else dict(zip(names, ledgers, strict=True))
+        parties = EarlierReports(self.protocol, names, inputs, None).parties(of_names, signers)
+        clients = {party.name: self.machine(self.protocol, party, mode) for party in parties}
+        leaving = {name: MASKED_STEP for place, name in enumerate(names) if place not in parts.survivors}
+        return Wire(ServerMachine(self.protocol, roster, mode), clients, leaving=leaving)
+
+    def seconds(self, source: Source) -> float:
+        """Return roughly what one output takes."""
+        of_party, of_other = _SECONDS[source]
+        number, width = self.num_parties, self._masked.num_values
+        if source == "simulated":
+            return of_party + number * width * (of_other if self._masked.share.scale < _LARGE else _SECONDS_IF_LARGE)
+        return self.num_sessions * number * (of_party + of_other * (number + width))
+
+
+class _Parts(NamedTuple):
+    """Who is who in a roster, by places."""
+
+    survivors: list[int]  # T of them, of whom c are colluding
+    honest: list[int]
+    colluding: list[int]
+
+    @classmethod
+    def of(cls, phase: MaskedPhase, number: int, own: int, seed: int) -> "_Parts":
+        """Return parts drawn by a seed, in which the party at a place is honest."""
+        order = [place for place in np.random.default_rng(seed).permutation(number).tolist() if place != own]
+        rest = order[: phase.threshold - 1]
+        colluding, honest = sorted(rest[: phase.colluders]), sorted([own, *rest[phase.colluders :]])
+        return cls(sorted([*colluding, *honest]), honest, colluding)
+
+
+class _Held(NamedTuple):
+    """What the server sees of a session."""
+
+    sums: list[int]  # without the colluders' rows and shares
+    masked: list[int]  # the survivors' rows, one after the other
+    others: int  # the sizes of all that left the parties, as one number
+
+
+@dataclasses.dataclass(frozen=True)
+class _Mode(SessionMode):
+    """A mode with primitives, whatever its noise is."""
+
+    @property
+    def primitives(self) -> Cryptography:
+        return Cryptography()
+
+
+class _Telling:
+    """A noise source that tells what parties drew, as those in league do.
+
+    Attributes:
+        drawn: by place, their rows with their shares.
+    """
+
+    def __init__(self, noise: NoiseSource) -> None:
+        self._noise = noise
+        self.kind, self.check, self.entropy = noise.kind, noise.check, noise.entropy
+        self.drawn: dict[int, list[int]] = {}
+
+    def randomize(
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+    ) -> list[int]:
+        """Return what the noise does, and keep it."""
+        drawn = self._noise.randomize(mechanism, values, protocol=protocol, phase=phase, place=place)
+        self.drawn[place] = drawn
+        return drawn
+
+
+def _masked_and_others(
+    protocol: PhasedProtocol[Any, Any], sent: Mapping[str, Sequence[Message]], session: str
+) -> tuple[list[int], int]:
+    """Return masked rows, one after the other, and a number that stands for the sizes of all messages."""
+    masked: list[int] = []
+    sizes: list[tuple[str, int, int]] = []
+    for name, messages in sent.items():
+        for message in messages:
+            said = encode(message).replace(msgspec.msgpack.encode(session), b"")
+            sizes.append((name, getattr(message, "step", NO_PLACE), len(said)))
+            if isinstance(message, Report) and message.step == MASKED_STEP:
+                row = protocol.steps[MASKED_STEP].codec.decode(message.payload)
+                assert isinstance(row, Masked)  # noqa: S101  that step's
+                masked += row.residues
+    return masked, int.from_bytes(hashlib.sha256(repr(sizes).encode()).digest()[:7])
+
+
+class _Seen(NamedTuple):
+    """What is looked at beside the sum, in outputs of so many numbers, of so many parties and sessions."""
+
+    width: int
+    num_rows: int
+    num_sessions: int
+
+    def views(self, usual: int) -> Iterator[View]:
+        """Yield that sizes are the usual ones, and that masked numbers, and differences of two, are uniform."""
+        yield View("sizes of messages", np.ones(1), lambda drawn: np.where(drawn[:, -1] == usual, 0, NO_PLACE))
+        yield from self._uniform("masked numbers", lambda rows: rows)
+        for axis, name in ((3, "two numbers of a row"), (2, "two parties"), (1, "one session and the next")):
+            if (self.num_sessions, self.num_rows, self.width)[axis - 1] > 1:
+                yield from self._uniform(f"masked numbers, {name}", functools.partial(_halves, axis))
+
+    def _uniform(self, name: str, shown: Callable[[IntArray], IntArray]) -> Iterator[View]:
+        shape = self.num_sessions, self.num_rows, self.width
+        law = np.full(1 << _BITS, 0.5**_BITS)
+
+        def places(shift: int, drawn: IntArray) -> IntArray:
+            numbers = shown(drawn[:, self.width : -1].reshape(-1, *shape))
+            return ((numbers >> shift) & ((1 << _BITS) - 1)).reshape(-1)
+
+        each = shown(np.zeros((1, *shape), dtype=np.int64)).size
+        for shift, bits in ((64 - _BITS, "high bits"), (0, "low bits")):
+            yield View(f"{name}, {bits}", law, functools.partial(places, shift), each=each)
+
+
+def _halves(axis: int, numbers: IntArray) -> IntArray:
+    """Return the differences of neighbors along an axis, each in one pair."""
+    moved = np.moveaxis(numbers, axis, 0)
+    return moved[1::2] - moved[: len(moved) // 2 * 2 : 2]
