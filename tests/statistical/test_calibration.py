@@ -240,7 +240,7 @@ def test_statements_hold_at_places_that_are_drawn_from_all_sizes() -> None:
 
 @pytest.mark.parametrize("kind", ["on average", "error"])
 def test_statements_under_a_prior_and_errors_hold_at_the_first_places_of_the_manual(kind: str) -> None:
-    """Approximate ones are held with the manual's seed. False alarm of another: 4e-4 for each of seven places."""
+    """Approximate ones are held with the manual's seed. False alarm of another: 4e-4 for each of eight places."""
     wanted = Wanted(trials=60, cells=1)
     for system, part in load_each("calibration", Calibration):
         for number, statement in enumerate(part.statements()):

@@ -82,7 +82,8 @@ def test_margins_are_unbiased_and_their_errors_are_enough_over_every_vector_of_r
     inputs = vote.encode({"weight": [1, 3], "epsilon": [0.5, 3.0], "a": [1, 0]})
     (phase,) = vote.phases
     laws: list[FloatArray] = []
-    for row, public in zip(inputs.private.tolist(), inputs.public.tolist(), strict=True):
+    rows: list[list[int]] = inputs.private.tolist()
+    for row, public in zip(rows, inputs.public.tolist(), strict=True):
         mechanism = phase.mechanism_of(public)
         assert isinstance(mechanism, FiniteMechanism)
         laws.append(np.array(mechanism.channel_matrix()[row[0]]))
