@@ -76,7 +76,7 @@ def parts_on_own_data(asked: Asked) -> Iterator[Part]:
     """Run Figures 8, 9 and 10(b) on somebody's own file: each repetition draws its voters, and holds others out."""
     setting, number = own_setting(asked.own["responses"])
     most = min(PAPER.most, number // 2)
-    sizes = msgspec.structs.replace(PAPER, machine=setting, most=most, many=most // 2, few=most // 4)
+    sizes = msgspec.structs.replace(PAPER, machine=setting, most=most, many=most // 2, few=most // 4, times=1)
     curves = [place for place in curve_places(sizes) if place.cell.setting == setting]
     baselines = [cell for cell in baseline_cells(sizes) if cell.setting == setting]
     cells = [*(each for place in curves for each in (place.cell, baseline_of(place.cell))), *baselines]

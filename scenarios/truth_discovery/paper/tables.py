@@ -60,14 +60,15 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
         note=_OF_CROWDS + ("" if reproduction.own else _OF_STAND_IN),
     )
     yield from _published(reproduction)
-    yield listing(
-        where(reproduction.weights, is_drawn=True) if reproduction.own else (),
-        "worker: {name} | answers: {num_answers:,} | p^f: {flip_probability:.2f} | from the answers: {clean:.3f}"
-        " | from the reports: {reported:.3f} | wrong: {error:.1%} | Im: {importance:.3g}",
-        caption="Figure 2: weights of the workers with most answers, in one trial",
-        note="p^f: the flip probability that the worker drew; wrong: of its answers with a known truth, in percent; "
-        "Im: importance, 1/G of that share; figure-2.csv has all workers",
-    )
+    if reproduction.own:
+        yield listing(
+            where(reproduction.weights, is_drawn=True),
+            "worker: {name} | answers: {num_answers:,} | p^f: {flip_probability:.2f} | from the answers: {clean:.3f}"
+            " | from the reports: {reported:.3f} | wrong: {error:.1%} | Im: {importance:.3g}",
+            caption="Figure 2: weights of the workers with most answers, in one trial",
+            note="p^f: the flip probability that the worker drew; wrong: of its answers with a known truth, in percent; "
+            "Im: importance, 1/G of that share; figure-2.csv has all workers",
+        )
     for unit, words in _UNIT_NAMES.items():
         yield _mechanisms(reproduction, unit, f"One layer or two, at one price: {words}")
     for mechanism, words in MECHANISM_NAMES.items():
