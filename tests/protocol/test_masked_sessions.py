@@ -329,7 +329,9 @@ def test_a_key_by_which_anybody_could_sign_or_nobody_can_is_refused_and_its_part
 
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_a_key_of_another_length_is_refused(length: int) -> None:
-    (right, *_) = make_session(4).roster.keys or ()
+    keys = make_session(4).roster.keys
+    assert keys is not None
+    right = keys[0]
     check_signature_key("p0", right)
     with pytest.raises(ConfigurationError, match="signature_key of 'p0'"):
         check_signature_key("p0", (right * 2)[:length])

@@ -66,7 +66,7 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
             "worker: {name} | answers: {num_answers:,} | p^f: {flip_probability:.2f} | from the answers: {clean:.3f}"
             " | from the reports: {reported:.3f} | wrong: {error:.1%} | Im: {importance:.3g}",
             caption="Figure 2: weights of the workers with most answers, in one trial",
-            note="p^f: the flip probability that the worker drew; wrong: of its answers with a known truth, in percent; "
+            note="p^f: the flip probability that the worker drew; wrong: of its answers with a known truth, in %; "
             "Im: importance, 1/G of that share; figure-2.csv has all workers",
         )
     for unit, words in _UNIT_NAMES.items():
