@@ -92,8 +92,8 @@ class Phase(Guarded):
             all: elsewhere a repeated report tells more than the first, or is another's.
 
     Raises:
-        ConfigurationError: the columns have gaps, a report would not fit into a message, the losses of one relation
-            and model are less than what is drawn (`guard`), or reports are kept where they cannot be.
+        ConfigurationError: the columns have gaps, there are no parts, a report would not fit into a message, the losses
+            of one relation and model are less than what is drawn (`guard`), or reports are kept where they cannot be.
         UnsupportedEventError: `event` cannot be bounded under a loss's relation.
     """
 

@@ -196,6 +196,7 @@ def test_what_protocols_are_made_of_has_a_word_in_each_language() -> None:
         facts = about(resolve(scenario).protocol)
         said = {facts.client_role, facts.server_role.replace("-", " "), facts.relation, *facts.public, *facts.chosen}
         said |= {phase.name for phase in facts.phases} | {loss.unit for phase in facts.phases for loss in phase.losses}
+        said |= {loss.mechanism for phase in facts.phases for loss in phase.losses if " noise on " in loss.mechanism}
         assert facts.prices is not None
         said |= {unit for _, units in facts.prices.finest for unit in units}
         assert said - known == set(), name
