@@ -255,6 +255,7 @@ def test_one_group_that_is_named_has_all_voters(write: Write) -> None:
         assert profile.groups == ("all",)
         assert profile.members.tolist() == [0] * len(profile)
         for given in (str(path), {"file": str(path)}):
+            assert SOURCES.read is not None
             parties = SOURCES.read(given, parameters={"groups": ["all"]})
             assert parties is not None
             assert (parties.parameters["groups"], parties.parameters["group_sizes"]) == (["all"], [len(profile)])
