@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from scipy.special import expm1, ndtr, xlogy
+import scipy as sp
 
 from ..arrays import FloatArray, IntArray
 from .error_prior import Electorate, ErrorPrior
@@ -84,7 +84,7 @@ class Posterior:
             low, high = float(ends[first]), float(ends[last])
         of_coins, wrong_coins = self._at(np.array([0.5]), threshold, passed=passed)
         greatest = max(float(logs.max()), float(of_coins[0]))
-        likely, coins = ((high - low) / _POINTS * (expm1(own - greatest) + 1.0) for own in (logs, of_coins))
+        likely, coins = ((high - low) / _POINTS * (sp.special.expm1(own - greatest) + 1.0) for own in (logs, of_coins))
         coins = coins * _POINTS / (high - low) if prior == "mixed" else 0.0 * coins
         evidence = math.fsum((*likely.tolist(), *coins.tolist()))
         found = math.fsum((*(likely * wrong).tolist(), *(coins * wrong_coins).tolist())) / evidence
@@ -98,5 +98,5 @@ class Posterior:
         mean = (means * self._counts).sum(axis=1)
         variance = ((squares / chances - means * means) * self._counts).sum(axis=1)
         away = (threshold - mean) / np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
-        logs: FloatArray = np.asarray(xlogy(self._counts, chances), dtype=np.float64).sum(axis=1)
-        return logs, np.asarray(ndtr(away if passed else -away), dtype=np.float64)
+        logs: FloatArray = np.asarray(sp.special.xlogy(self._counts, chances), dtype=np.float64).sum(axis=1)
+        return logs, np.asarray(sp.special.ndtr(away if passed else -away), dtype=np.float64)

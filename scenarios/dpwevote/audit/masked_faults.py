@@ -6,7 +6,7 @@ their rows and shares: h = 5.
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -16,49 +16,34 @@ from ....protocol.client_machine import ClientMachine
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.effects import Effect, Send
 from ....protocol.messages import Message, Report
-from ....protocol.phases import Inputs, MaskedPhase, Phase
+from ....protocol.phases import Inputs, MaskedPhase
 from ....protocol.population import draw_reports
 from ....protocol.randomness import SimulatedNoise
 from ...audit.fault import Fault
 from ...audit.machines import one_source
-from ...audit.masked_stages import MASKED_STEP, Reports
+from ...audit.masked_stages import MASKED_STEP
 from ...audit.planting import planted_in_stage
 from .sessions import masked_stage
 
 __all__ = ["masked_faults"]
 
-_PARTNERS: Final = 8
+_SIZES: Final = {"weights": 3, "candidates": 2, "partners": 8, "votes in a row": 1}
 _BITS: Final = 8
 _TIMES: Final = 10  # as many outputs as a full run has: a fault is found at a higher confidence
 
 
-def _drawn(phase: Phase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
-    return draw_reports(phase, inputs, noise=noise, protocol=protocol, start=0)
-
-
-def _shared_by(number: int) -> Reports:
-    """Return draws of parties that share noise among so many, whatever T and c are."""
-
-    def reports(phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
-        del phase
-        return _drawn(others, inputs, noise, protocol)
-
-    right = masked_stage("majority", _sizes()).protocol.parameters
-    (others,) = DPWeVote(msgspec.structs.replace(right, threshold=number, colluders=0)).phases
-    return reports
-
-
-def _forgotten(phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
-    """Draw for all but each second one of the heavy partners who are last."""
-    drawn = _drawn(phase, inputs, noise, protocol)
-    drawn[_PARTNERS // 2 :: _PARTNERS] = inputs.private[_PARTNERS // 2 :: _PARTNERS, phase.columns]
-    return drawn
+def _shared_by_all(phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
+    """Draw shares of noise that all of T parties share."""
+    right = masked_stage("majority", _SIZES).protocol.parameters
+    (wrong,) = DPWeVote(msgspec.structs.replace(right, threshold=phase.threshold, colluders=0)).phases
+    return draw_reports(wrong, inputs, noise=noise, protocol=protocol, start=0)
 
 
 def _in_bits(phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
     """Draw numbers of so many bits, which wrap around."""
     half = 1 << _BITS - 1
-    return (_drawn(phase, inputs, noise, protocol) + half) % (2 * half) - half
+    drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol, start=0)
+    return (drawn + half) % (2 * half) - half
 
 
 class _SameRoots(SecureNoise):
@@ -88,65 +73,38 @@ class _TellingMachine(ClientMachine):
         return Send(effect.recipients, Report(said.step, msgspec.Raw(longer)))
 
 
-def _sizes(**given: int) -> dict[str, int]:
-    return {"weights": 3, "candidates": 2, "partners": _PARTNERS, "votes in a row": 1} | given
-
-
 def masked_faults() -> Iterator[Fault]:
     """Yield what is planted into masked votes."""
-    planted: tuple[tuple[str, str, str, dict[str, int], dict[str, Any]], ...] = (
-        (
-            "a masked sum shared by all",
-            "Noise is shared by all eight partners, of whom one leaves and two collude.",
-            "a masked sum shared by h",
-            {},
-            {"reports": _shared_by(_PARTNERS)},
-        ),
-        (
-            "a colluder's share counted",
-            "Noise is shared by T partners, as if those in league were honest.",
-            "honest shares counted",
-            {},
-            {"reports": _shared_by(_PARTNERS - 1)},
-        ),
-        (
-            "a masked row without noise",
-            "One partner masks its row, and adds no share of noise.",
-            "masked rows with noise",
-            {},
-            {"reports": _forgotten},
-        ),
-        (
-            "a modulus too small",
-            "Numbers with their noise have eight bits, and wrap around.",
-            "a modulus of 64 bits",
-            {"weights": 64},
-            {"reports": _in_bits},
-        ),
-        (
-            "masks reused over two sessions",
-            "The roots of masks are the same in a session and in the next: the difference of a party's rows has none.",
-            "masks of one session",
-            {"votes in a row": 2},
-            {"make_noise": one_source(_SameRoots)},
-        ),
-        (
-            "a size that tells an opinion",
-            "A masked row is longer where the first opinion is a yes.",
-            "masked rows of one size",
-            {},
-            {"machine": _TellingMachine},
-        ),
+    stage = masked_stage("majority", _SIZES)
+    yield planted_in_stage(
+        stage,
+        "a colluder's share counted",
+        "Noise is shared by T partners, as if those in league were honest.",
+        "honest shares counted",
+        source="simulated",
+        times=_TIMES,
+        reports=_shared_by_all,
     )
-    for name, what, repaired, sizes, wrong in planted:
-        stage = masked_stage("majority", _sizes(**sizes))
-        is_drawn = "reports" in wrong
-        yield planted_in_stage(
-            stage,
-            name,
-            what,
-            repaired,
-            source="simulated" if is_drawn else "secure",
-            times=_TIMES if is_drawn else 1,
-            **wrong,
-        )
+    yield planted_in_stage(
+        masked_stage("majority", _SIZES | {"weights": 64}),
+        "a modulus too small",
+        "Numbers with their noise have eight bits, and wrap around.",
+        "a modulus of 64 bits",
+        source="simulated",
+        times=_TIMES,
+        reports=_in_bits,
+    )
+    yield planted_in_stage(
+        masked_stage("majority", _SIZES | {"votes in a row": 2}),
+        "masks reused over two sessions",
+        "The roots of masks are the same in a session and in the next: the difference of a party's rows has none.",
+        "masks of one session",
+        make_noise=one_source(_SameRoots),
+    )
+    yield planted_in_stage(
+        stage,
+        "a size that tells an opinion",
+        "A masked row is longer where the first opinion is a yes.",
+        "masked rows of one size",
+        machine=_TellingMachine,
+    )
