@@ -48,9 +48,9 @@ def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scenario", "system", "needs_scipy", "number"),
     [
-        ("eu-council", "dpwevote", False, 233),
+        ("eu-council", "dpwevote", False, 236),
         ("crowd", "truth_discovery", True, 249),
-        ("moral-synthetic", "moral_preferences", True, 260),
+        ("moral-synthetic", "moral_preferences", True, 262),
         ("two-societies", "fair_voting", True, 257),
     ],
 )

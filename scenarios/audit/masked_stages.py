@@ -62,6 +62,7 @@ def sizes_of(num_parties: int) -> dict[str, int]:
 
 
 def _reports(phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
+    """Return what parties send, by simulated noise, as all of them do over arrays."""
     return draw_reports(phase, inputs, noise=noise, protocol=protocol, start=0)
 
 

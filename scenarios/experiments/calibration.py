@@ -394,7 +394,7 @@ def _table_of(cells: Sequence[Cell], statements: Sequence[Statement]) -> Table:
             ("worst cell", lambda row: row[1].case),
             ("stated", lambda row: f"{row[1].stated:.{_DIGITS}g}"),
             ("found", lambda row: f"{row[1].found:.{_DIGITS}g}"),
-            ("at 99 %", lambda row: f"{row[1].low:.{_DIGITS}g} to {row[1].high:.{_DIGITS}g}"),
+            ("at 99 %", lambda row: f"{row[1].low:.{_DIGITS}g}–{row[1].high:.{_DIGITS}g}"),
             ("sessions", lambda row: f"{row[1].sessions:,}"),
             ("cells", lambda row: f"{row[2]}"),
             ("broken", lambda row: Entry(f"{row[3]}", row[3], tone="poor" if row[3] else "good")),

@@ -80,7 +80,7 @@ def moral_preferences_cases() -> Iterator[Case]:
         given = {"paradigm": Paradigm.VLDP, "mechanism": mechanism, "epsilons": _LEVELS}
         yield _case(given, unit="voter", num_sessions=2, public=[place], suffix=f", own ε = {level:g}")
     for choice in ("VLMP", "RLMP"):
-        stage = masked_stage(choice, {"features": len(_FEATURES), "records": _RECORDS, "voters": 5})
+        stage = _masked_stage(choice, {"features": len(_FEATURES), "records": _RECORDS, "voters": 5})
         yield stage.case(f"{choice}, five voters", seed=1)
     # Of different ε, so that an array is perturbed group by group.
     protocol = _protocol({"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS})
@@ -95,10 +95,10 @@ def moral_preferences_climbs() -> Iterator[Climb]:
     yield Climb("reports", sizes, ["VLDP", "RLDP", *_OWN_LEVELS], _reported_stage, most=512)
     yield Climb("releases", sizes, ["VLCP", "RLCP", "VLCP, there or not"], _released_stage, most=512)
     sizes |= {"voters": MASKED_RUNGS}
-    yield Climb("masked sums", sizes, ["VLMP", "RLMP"], masked_stage, most=512)
+    yield Climb("masked sums", sizes, ["VLMP", "RLMP"], _masked_stage, most=512)
 
 
-def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
+def _masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     """Return masked sums of one voter's rows among others', all alike."""
     number = sizes["voters"]
     protocol, (one, other, replaced, nothing) = _of_choice(choice, sizes, epsilon=1.0, **sizes_of(number))
