@@ -36,6 +36,7 @@ __all__ = [
     "exposure_by_algorithm_1",
     "fair_voting_cases",
     "fair_voting_climbs",
+    "masked_stage",
 ]
 
 LARGE_SIZES: Final = (500, 1_001)
