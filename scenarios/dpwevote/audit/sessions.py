@@ -77,9 +77,6 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     for weight in public.parameters.weights[::-1]:  # every public row
         yield case_of_partner(public, f"joint, public weight {weight:g}", num_sessions=2, public_weight=weight)
     yield from _central_cases(epsilon)
-    for choice in ("majority", "public weights"):
-        sizes = {"weights": 3, "candidates": 2, "partners": 5, "votes in a row": 2}
-        yield masked_stage(choice, sizes).case(f"masked, {choice}, five partners", seed=1)
     party = party_of(_vote("joint", epsilon))
     yield from two_party_cases(party, (party.rows[-1], party.public), name="joint", unit=_ALL)
 

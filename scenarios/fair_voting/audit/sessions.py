@@ -68,9 +68,6 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     for calibration, relation in itertools.product(("tight", "printed"), (_REPLACE, _REMOVE)):
         yield _algorithm_1(_vote(calibration=calibration, relation=relation, epsilon=epsilon))
     yield _algorithm_1(_vote(group_sizes=_UNEQUAL_SIZES, epsilon=epsilon), group=1)
-    for scores in ("borda", "plurality"):
-        stage = masked_stage(scores, {"alternatives": 3, "voters": 4, "groups": 2})
-        yield stage.case(f"masked, {scores}, five voters", seed=1)
     small: dict[str, Any] = {"alternatives": _ALTERNATIVES[:3], "group_sizes": _SIZES, "epsilon": epsilon}
     for mechanism, relation in itertools.product(("exponential", "permute_and_flip"), (_REPLACE, _REMOVE)):
         yield _election(_vote(**small, mechanism=mechanism, relation=relation))

@@ -85,9 +85,6 @@ def moral_preferences_cases() -> Iterator[Case]:
     for mechanism, (place, level) in itertools.product(personal, enumerate(_LEVELS)):
         given = {"paradigm": Paradigm.VLDP, "mechanism": mechanism, "epsilons": _LEVELS}
         yield _case(given, unit="voter", num_sessions=2, public=[place], suffix=f", own ε = {level:g}")
-    for choice in ("VLMP", "RLMP"):
-        stage = masked_stage(choice, {"features": len(_FEATURES), "records": _RECORDS, "voters": 5})
-        yield stage.case(f"{choice}, five voters", seed=1)
     # Of different ε, so that an array is perturbed group by group.
     protocol = _protocol({"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS})
     party = Party(protocol, _rows(protocol), [0], _NAMES)
