@@ -39,7 +39,7 @@ from .ladder import RUNGS, Stage
 from .machines import SESSION, Wire, names_of, noise_of, roster_of
 from .mechanisms.checking import noise_of_laplace, views_of_noise
 
-__all__ = ["MASKED_RUNGS", "MASKED_STEP", "MaskedStage", "Reports", "sizes_of"]
+__all__ = ["MASKED_RUNGS", "MASKED_STEP", "MaskedStage", "sizes_of"]
 
 MASKED_RUNGS: Final = RUNGS[1:6]
 """Parties of a masked session: each masks with each other one."""
@@ -51,7 +51,7 @@ _LEAST_SESSIONS: Final = 60  # of all rosters together
 _BITS: Final = 4  # of a masked number, at either end
 _INT64: Final = -(1 << 63), (1 << 63) - 1
 
-Reports = Callable[[MaskedPhase, Inputs, SimulatedNoise, str], IntArray]
+_Reports = Callable[[MaskedPhase, Inputs, SimulatedNoise, str], IntArray]
 """(phase, roster, noise, protocol) → the rows of all parties with their shares, as simulations draw them."""
 
 
@@ -62,7 +62,7 @@ def sizes_of(num_parties: int) -> dict[str, int]:
 
 
 def _reports(phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
-    """Return what parties send, by simulated noise, as all of them do over arrays."""
+    """Draw the rows of all parties with their shares, as simulations do."""
     return draw_reports(phase, inputs, noise=noise, protocol=protocol, start=0)
 
 
@@ -75,7 +75,7 @@ class MaskedStage(Stage):
 
     is_central: bool = True
     machine: type[ClientMachine] = ClientMachine  # of parties, with secure noise; by default rightly
-    reports: Reports = _reports  # with simulated noise; by default rightly
+    reports: _Reports = _reports  # with simulated noise; by default rightly
 
     @property
     def _masked(self) -> MaskedPhase:

@@ -21,7 +21,7 @@ from ...audit.machines import roster_of
 from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.whole_sessions import Party, two_party_cases
 
-__all__ = ["case_of_partner", "dpwevote_cases", "dpwevote_climbs", "party_of", "vote_with_matrices"]
+__all__ = ["case_of_partner", "dpwevote_cases", "dpwevote_climbs", "masked_stage", "party_of", "vote_with_matrices"]
 
 # Neither of them symmetric: losses of ln 5 and ln 8.
 _OF_WEIGHTS: Final = (("5/8", "1/4", "1/8"), ("1/8", "3/4", "1/8"), ("1/4", "1/4", "1/2"))
@@ -80,9 +80,6 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     for weight in public.parameters.weights[::-1]:  # every public row
         yield case_of_partner(public, f"joint, public weight {weight:g}", num_sessions=2, public_weight=weight)
     yield from _central_cases(epsilon)
-    for choice in ("majority", "public weights"):
-        sizes = {"weights": 3, "candidates": 2, "partners": 5, "votes in a row": 2}
-        yield masked_stage(choice, sizes).case(f"masked, {choice}, five partners", seed=1)
     party = party_of(_vote("joint", epsilon))
     yield from two_party_cases(party, (party.rows[-1], party.public), name="joint", unit=_ALL)
     yield from _cases_of_levels()

@@ -36,6 +36,7 @@ __all__ = [
     "exposure_by_algorithm_1",
     "fair_voting_cases",
     "fair_voting_climbs",
+    "masked_stage",
 ]
 
 LARGE_SIZES: Final = (500, 1_001)
@@ -76,9 +77,6 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     yield _algorithm_1(_vote(group_sizes=_UNEQUAL_SIZES, epsilon=epsilon), group=1)
     for relation in (_REPLACE, _REMOVE):
         yield _algorithm_1(_vote(**_PAIRS, relation=relation, epsilon=epsilon))
-    for scores in ("borda", "plurality"):
-        stage = _masked_stage(scores, {"alternatives": 3, "voters": 4, "groups": 2})
-        yield stage.case(f"masked, {scores}, five voters", seed=1)
     small: dict[str, Any] = {"alternatives": _ALTERNATIVES[:3], "group_sizes": _SIZES, "epsilon": epsilon}
     for mechanism, relation in itertools.product(("exponential", "permute_and_flip"), (_REPLACE, _REMOVE)):
         yield _election(_vote(**small, mechanism=mechanism, relation=relation))
@@ -114,10 +112,10 @@ def fair_voting_climbs() -> Iterator[Climb]:
     del sizes["groups"]
     yield Climb("plain elections", sizes, [*released, "pairwise"], _released_stage, most=100)
     sizes = {"alternatives": RUNGS[1:-2], "voters": MASKED_RUNGS, "groups": RUNGS[1:3]}
-    yield Climb("masked votes", sizes, ["borda", "plurality"], _masked_stage, most=400)
+    yield Climb("masked votes", sizes, ["borda", "plurality"], masked_stage, most=400)
 
 
-def _masked_stage(scores: str, sizes: Mapping[str, int]) -> MaskedStage:
+def masked_stage(scores: str, sizes: Mapping[str, int]) -> MaskedStage:
     """Return masked votes of one voter of the first group, of whose others each has the ranking before it reversed."""
     groups = tuple(f"g{number}" for number in range(sizes["groups"]))
     names = [f"a{number}" for number in range(sizes["alternatives"])]

@@ -35,7 +35,13 @@ from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 from .audit_list import audit_list, mechanisms_of
 from .witnesses import sensitivity_witness
 
-__all__ = ["exposure_of_preferences", "moral_preferences_cases", "moral_preferences_climbs", "read_sums"]
+__all__ = [
+    "exposure_of_preferences",
+    "masked_stage",
+    "moral_preferences_cases",
+    "moral_preferences_climbs",
+    "read_sums",
+]
 
 _FEATURES = ("x", "y", "z")
 _RECORDS = 2
@@ -79,9 +85,6 @@ def moral_preferences_cases() -> Iterator[Case]:
     for mechanism, (place, level) in itertools.product(personal, enumerate(_LEVELS)):
         given = {"paradigm": Paradigm.VLDP, "mechanism": mechanism, "epsilons": _LEVELS}
         yield _case(given, unit="voter", num_sessions=2, public=[place], suffix=f", own ε = {level:g}")
-    for choice in ("VLMP", "RLMP"):
-        stage = _masked_stage(choice, {"features": len(_FEATURES), "records": _RECORDS, "voters": 5})
-        yield stage.case(f"{choice}, five voters", seed=1)
     # Of different ε, so that an array is perturbed group by group.
     protocol = _protocol({"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS})
     party = Party(protocol, _rows(protocol), [0], _NAMES)
@@ -95,10 +98,10 @@ def moral_preferences_climbs() -> Iterator[Climb]:
     yield Climb("reports", sizes, ["VLDP", "RLDP", *_OWN_LEVELS], _reported_stage, most=512)
     yield Climb("releases", sizes, ["VLCP", "RLCP", "VLCP, there or not"], _released_stage, most=512)
     sizes |= {"voters": MASKED_RUNGS}
-    yield Climb("masked sums", sizes, ["VLMP", "RLMP"], _masked_stage, most=512)
+    yield Climb("masked sums", sizes, ["VLMP", "RLMP"], masked_stage, most=512)
 
 
-def _masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
+def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     """Return masked sums of one voter's rows among others', all alike."""
     number = sizes["voters"]
     protocol, (one, other, replaced, nothing) = _of_choice(choice, sizes, epsilon=1.0, **sizes_of(number))
