@@ -44,6 +44,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "faults": Callable,
     "claims": Callable,
     "calibration": Calibration,
+    "details": Callable,
     "equip": Callable,
     "forecasts": Callable,
     "reproduction": Paper,

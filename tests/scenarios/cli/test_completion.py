@@ -25,7 +25,7 @@ def completed(psephos: Psephos, monkeypatch: pytest.MonkeyPatch, words: str) -> 
         ("psephos trials one", ["one-game"]),
         ("psephos show con", ["consortium", "consortium-masked"]),
         ("psephos run mine.t", ["file,mine.t"]),
-        ("psephos run consortium --set eps", ["epsilon=", "epsilon_opinion=", "epsilon_weight="]),
+        ("psephos run consortium --set eps", ["epsilon=", "epsilon_opinion=", "epsilon_weight=", "epsilons="]),
         ("psephos run consortium --set cou", ["count="]),
         ("psephos run nowhere --set eps", []),
         ("psephos run --set eps", []),

@@ -60,7 +60,7 @@ ELECTION: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "one group": (
         ELECTION_FINE.replace("north", "south"),
         [],
-        ["objective must be 'welfare' with one group", "got 'constrained'"],
+        ["objective must be 'welfare', 'copeland' or 'kemeny' with one group", "got 'constrained'"],
     ),
     "one alternative": (
         f"{HEADER}ann,north,a\nbob,south,a\n",
@@ -114,7 +114,10 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
     ),
     "an unknown objective": (
         ["objective=fair"],
-        ["parameters.objective must be one of parity, constrained, penalized, ", "welfare, got 'fair'"],
+        [
+            "parameters.objective must be one of parity, constrained, penalized, ",
+            "welfare, copeland, kemeny, got 'fair'",
+        ],
     ),
     "an unknown relation": (["relation=swap"], ["must be one of replace-one, add-remove-one, got 'swap'"]),
     "an unknown reading": (["reading=both"], ["parameters.reading must be one of group, subsample, got 'both'"]),
@@ -200,7 +203,7 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
     "an empty group": (["voters.groups.south.voters=0"], ["voters.groups.south.voters must be in [1, ", "got 0"]),
     "one group alone": (
         ["voters.groups={north={voters=3, dispersion=1.0}}"],
-        ["objective must be 'welfare' with one group", "got 'constrained'"],
+        ["objective must be 'welfare', 'copeland' or 'kemeny' with one group", "got 'constrained'"],
     ),
     "no group at all": (["voters.groups={}"], ["voters.groups must be at least one group", "got []"]),
     "one alternative alone": (["voters.alternatives=1"], ["voters.alternatives must be 2 to 50 names", "got 1"]),

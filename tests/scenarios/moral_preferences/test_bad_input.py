@@ -53,7 +53,7 @@ CHOICES: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "groups of a trusted aggregator": (
         CHOICES_FINE,
         ["voters.choices=own.csv", "voters.groups={}"],
-        ["epsilons", "must be left out: the aggregator has one ε for all"],
+        ["epsilons", "must be left out: noise on a sum of all has one ε for all"],
     ),
     "an unknown paradigm": (CHOICES_FINE, ["paradigm=VLCD"], ["paradigm must be one of VLCP, RLCP, VLDP, RLDP"]),
     "a mechanism that protects no voter": (CHOICES_FINE, ["mechanism=pooled"], ["mechanism must be 'laplace' or"]),

@@ -225,7 +225,7 @@ def test_one_epsilon_beside_groups_is_refused() -> None:
 def test_central_perturbation_has_one_epsilon_for_all() -> None:
     error = refusal("moral-synthetic", "voters.voters=5", "voters.groups={}")
     assert error.field == "epsilons"
-    assert error.allowed.startswith("left out: the aggregator has one ε for all")
+    assert error.allowed.startswith("left out: noise on a sum of all has one ε for all")
 
 
 def test_levels_that_are_set_must_hold_every_voters_epsilon(write: Write) -> None:

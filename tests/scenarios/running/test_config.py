@@ -112,7 +112,15 @@ PARAMETER_KEYS: dict[str, tuple[str, object]] = {
     "game": ("spring", "spring"),
     "threshold": ("5", 5),
     "colluders": ("1", 1),
+    "epsilons": ("[0.5, 2]", (0.5, 2.0)),
+    "chosen_by": ("partner", "partner"),
 }
+
+
+OF_LEVELS = (
+    "parties=[{partner='ann', weight=1, first='yes', second='no', epsilon=2}, "
+    "{partner='bob', weight=2, first='no', second='no', epsilon=0.5}]"
+)
 
 
 def test_the_lists_above_name_every_key() -> None:
@@ -143,6 +151,8 @@ def test_every_parameter_can_be_set_by_its_name_or_its_path(ballot: str, key: st
         "threshold": ["variant=masked", "colluders=1"],
         "colluders": ["variant=masked", "threshold=5"],
         "prior": ["variant=optimal"],
+        "epsilons": ["variant=two_point", OF_LEVELS],
+        "chosen_by": ["variant=two_point", "epsilons=[0.5, 2]", OF_LEVELS],
         "weight_matrix": ["epsilon_opinion=1"],
         "opinion_matrix": ["epsilon_weight=1"],
     }
@@ -446,9 +456,9 @@ def test_parameters_of_voters_that_are_no_table_are_named(write: Write, setting:
 
 
 def test_an_unknown_paradigm_is_answered_with_those_that_there_are() -> None:
-    error = refusal("moral-synthetic", "voters.voters=3", "paradigm=VLPD")
-    assert (error.field, error.value) == ("parameters.paradigm", "VLPD")
-    assert error.allowed == "one of VLCP, RLCP, VLDP, RLDP (did you mean 'VLDP'?)"
+    error = refusal("moral-synthetic", "voters.voters=3", "paradigm=VLDPS")
+    assert (error.field, error.value) == ("parameters.paradigm", "VLDPS")
+    assert error.allowed == "one of VLCP, RLCP, VLDP, RLDP, VLMP, RLMP (did you mean 'VLDP'?)"
 
 
 @pytest.mark.parametrize("key", ["voters", "parties"])

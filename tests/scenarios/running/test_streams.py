@@ -313,7 +313,7 @@ def test_agents_are_not_streamed(transport: str) -> None:
         (("budget=nan",), "budget", "at least 0"),
         (("features=['a']",), "features", "left out: it follows from the streamed voters"),
         (("max_records=49",), "max_records", "at least 50"),
-        (GROUPS, "epsilons", "left out: the aggregator has one ε for all"),
+        (GROUPS, "epsilons", "left out: noise on a sum of all has one ε for all"),
         (("paradigm=VLDP", *GROUPS, "epsilon=2"), "epsilon and epsilons", "given one of them alone"),
         (("quorum=0",), "quorum", "a number of parties"),
         (("quorum=201",), "quorum", "at most the 200 parties"),
