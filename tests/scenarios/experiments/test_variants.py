@@ -318,7 +318,7 @@ def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos)
     assert rest[0] == "Someone who starts at 50 : 50 ends at most 73.2 % sure of one person's vote (ε = 1)."
     small = [word for each in SMALL["two-societies"] for word in ("--set", each)]
     ended = psephos("variants", "two-societies", *small, "--trials", "3", "--json")
-    local, central = json.loads(ended.out)["verdict"]
+    local, _, central = json.loads(ended.out)["verdict"]
     assert local.startswith("Trusting nobody, ")
     assert "though 3 trials do not tell it from" in local
     assert central.startswith("Trusting the aggregator, ")
