@@ -55,11 +55,9 @@ class Posterior:
         powers = np.stack([np.ones_like(values), values, values * values]) * shares[:, None]
         # For each report that came in, its number; and of "no" and "yes", P[report], E[v; report] and E[v²; report].
         self._counts = np.concatenate([own[own > 0] for own in counts])
-        self._moments = np.concatenate(
-            [np.einsum("pgo,gor->opr", powers, channel[places])[:, :, own > 0]
-             for channel, own in zip(channels, counts, strict=True)],
-            axis=2,
-        )  # fmt: skip
+        moments = (np.einsum("pgo,gor->opr", powers, channel[places]) for channel in channels)
+        seen = [of_level[:, :, own > 0] for of_level, own in zip(moments, counts, strict=True)]
+        self._moments = np.concatenate(seen, axis=2)
 
     def error_probability(self, electorate: Electorate, *, prior: ErrorPrior, passed: bool) -> float:
         """Return the probability that a decision is wrong; a multiple of 2⁻²⁰, rounded up.
