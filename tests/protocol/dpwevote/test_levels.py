@@ -234,9 +234,8 @@ def test_an_epsilon_that_is_no_level_is_refused() -> None:
         vote.encode(table)
     with pytest.raises(ConfigurationError, match="epsilon must be the ε that the server has: 1, got 3"):
         vote.encode_own({"weight": 1, "a": 1, "b": 1, "epsilon": 3}, [1])
-    assert vote.encode_own({"weight": 1, "a": 1, "b": 1}, [1]) == tuple(vote.encode(
-        {"weight": [1], "a": [1], "b": [1], "epsilon": [1]}
-    ).private[0].tolist())  # fmt: skip
+    (row,) = vote.encode({"weight": [1], "a": [1], "b": [1], "epsilon": [1]}).private.tolist()
+    assert list(vote.encode_own({"weight": 1, "a": 1, "b": 1}, [1])) == row
     for row in ([], [3], [0, 0]):
         with pytest.raises(ConfigurationError, match=r"public row must be the place of an ε, in \[0, 2\]"):
             vote.check_public(row)
