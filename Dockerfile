@@ -1,7 +1,5 @@
 # The server of a session, or a party: no root, and nothing to write to but /data. docs/hosting.md says how to run it.
 FROM python:3.13-slim-bookworm AS build
-# hadolint ignore=DL3008,DL3009
-RUN apt-get update && apt-get install --yes --no-install-recommends binutils
 WORKDIR /build
 # constraints.txt is there after `make constraints`: then nothing else is installed, and each file has a known hash.
 COPY pyproject.toml setup.py README.md LICENSE constraints.tx[t] ./
@@ -12,12 +10,11 @@ COPY scenarios scenarios
 RUN python -m pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
     && python -m venv /opt/psephos \
     && if [ -f constraints.txt ]; then /opt/psephos/bin/python -m pip install --no-cache-dir --require-hashes -r constraints.txt; fi \
-    && /opt/psephos/bin/python -m pip install --no-cache-dir "$(echo /wheels/psephos-*.whl)[deployment]" \
+    && /opt/psephos/bin/python -m pip install --no-cache-dir /wheels/psephos-*.whl \
     && /opt/psephos/bin/python -m pip uninstall --yes pip
-# A third smaller, a fifth less to download: no tests of libraries, nothing for compilers, no symbols for debuggers.
+# Smaller, and less to download: no tests of libraries, and nothing for compilers.
 RUN find /opt/psephos -type d \( -name tests -o -name _tests -o -name include \) -prune -exec rm -r {} + \
-    && find /opt/psephos -type f -regex '.*\.\(pyi\|pyx\|pxd\|pxi\|h\|a\)' -delete \
-    && find /opt/psephos -name 'opendp*.so' -exec strip --strip-unneeded {} +
+    && find /opt/psephos -type f -regex '.*\.\(pyi\|pyx\|pxd\|pxi\|h\|a\)' -delete
 
 FROM python:3.13-slim-bookworm
 RUN useradd --system --uid 10001 --home-dir /data --create-home psephos

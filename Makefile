@@ -92,7 +92,7 @@ simulate: .venv/installed
 constraints: CONSTRAINTS = constraints.txt
 constraints: .venv/installed
 	@$(BIN)/pip install --quiet --group release
-	$(BIN)/uv pip compile --quiet pyproject.toml --extra deployment --universal --python-version 3.11 --generate-hashes \
+	$(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes \
 		--no-annotate --custom-compile-command 'make constraints' --output-file $(CONSTRAINTS)
 
 # What is known against it; skipped, with the reason, where no database is at hand.
@@ -112,7 +112,7 @@ clean:
 	@echo 'Setting up .venv: about a minute, once.'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'setuptools>=77' wheel
-	@$(BIN)/pip install --quiet '.[cluster,columnar,composition,deployment,pictures,spreadsheets]' --group dev
+	@$(BIN)/pip install --quiet '.[cluster,columnar,composition,opendp,pictures,spreadsheets]' --group dev
 	@touch $@
 
 # Rewritten only when the list of files has changed, or the links are gone.

@@ -5,6 +5,7 @@ Each key of a box is derived for one box of one phase, so that its nonce may be 
 Source: RFC 7748, RFC 5869, RFC 8439, RFC 8032.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Final
 
@@ -19,7 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..protocol.randomness import NoiseSource
 
-__all__ = ["Cryptography", "draw_signature_keys", "signer_of"]
+__all__ = ["Cryptography", "OneProcess", "draw_signature_keys", "signer_of"]
 
 _NONCE: Final = bytes(12)
 _COUNTER_AND_NONCE: Final = bytes(16)
@@ -32,9 +33,10 @@ class Cryptography:
         """Return the public key of 32 private bytes (X25519)."""
         return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
 
-    def agree(self, private: bytes, public: bytes) -> bytes:
-        """Return what two keys have in common (X25519); ValueError for a key of low order."""
-        return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
+    def agree(self, private: bytes) -> Callable[[bytes], bytes]:
+        """Return what a key has in common with public ones (X25519), a ValueError for one of low order."""
+        key = X25519PrivateKey.from_private_bytes(private)
+        return lambda public: key.exchange(X25519PublicKey.from_public_bytes(public))
 
     def derive(self, secret: bytes, info: bytes, length: int) -> bytes:
         """Return so many bytes, 8,160 at most (HKDF)."""
@@ -62,6 +64,17 @@ class Cryptography:
         except (InvalidSignature, ValueError):
             return False
         return True
+
+
+class OneProcess(Cryptography):
+    """The same where one process runs all parties, as simulations do: a signature is verified once."""
+
+    def verify(self, key: bytes, signature: bytes, message: bytes) -> bool:
+        """Return whether a signature is the key's owner's (Ed25519)."""
+        return _is_signed(key, signature, message)
+
+
+_is_signed: Final = functools.lru_cache(maxsize=1 << 10)(Cryptography().verify)
 
 
 def signer_of(private: bytes) -> Callable[[bytes], bytes]:

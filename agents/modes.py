@@ -53,7 +53,7 @@ class Simulation(SessionMode):
 
     @property
     def primitives(self) -> Primitives:
-        primitives: Primitives = _masking().Cryptography()
+        primitives: Primitives = _masking().OneProcess()
         return primitives
 
 

@@ -1,33 +1,31 @@
 """Secure noise: the mechanisms' laws from operating-system entropy, by exact samplers.
 
-Exact and slow (microseconds a draw and more), so right for one agent and wrong for a million. Laplace noise is drawn by
-OpenDP's well-studied sampler, which has no floating-point error; here it is only matched to the mechanisms of
-`psephos.protocol.mechanisms`, whose law is the same number. A channel that is a table of integers needs none: as many
-bits of entropy as its masses have name a report. Nor has k-RR: its keep probability is the rational number that the
-float is, and a uniform integer below the denominator is compared with the numerator.
+Exact and slow (microseconds a draw and more), so right for one agent and wrong for a million. No sampler has a
+floating-point error. Of a channel that is a table of integers as many bits of entropy as its masses have name a report.
+The keep probability of k-RR is the rational number that the float is, and a uniform integer below the denominator is
+compared with the numerator.
 
 Integers are uniform by rejection, of bits that the operating system gives for one row and that are forgotten with it.
 
 Answer perturbation is sampled here, in integers: hyper-distributions draw which answers are flipped, and so have no
-rounding. Some do without a flip probability (Pólya's urn). Others make an exact rational number of uniforms of
-`UNIFORM_BITS` bits, and a flip compares it with a uniform integer below its denominator. The law of these is that of P
-rounded down by less than 2**-256: each report's probability differs by less than 2**-250, and in proportion by less
-than 2**-200 for rows of up to 2**16 answers. Proven losses are rounded up by far more, so that they hold for the
-sampled law too (where one is exactly 0, the sampled law's is below 2**-199).
+rounding. Some do without a flip probability: Pólya's urn, and draws for each answer anew, which flip it with their mean
+where that is rational. Others make an exact rational number of uniforms of `UNIFORM_BITS` bits, and a flip compares it
+with a uniform integer below its denominator. The law of these is that of P rounded down by less than 2**-256: each
+report's probability differs by less than 2**-250, and in proportion by less than 2**-200 for rows of up to 2**16
+answers. Proven losses are rounded up by far more, so that they hold for the sampled law too (where one is exactly 0,
+the sampled law's is below 2**-199).
 
 Rows with spherical Laplace noise are sampled without any error by `spherical_noise`, which asks for more bits whenever
 those drawn leave the integer to which a coordinate rounds undecided. Mechanisms that bring an exact sampler of their
 own, made of uniform integers, get those from the operating system. Values that are disclosed take no entropy.
 
-OpenDP is large (265 MB), so it is the extra `deployment`: Laplace noise needs it, and nothing else does.
-
-Source: OpenDP library; Canonne, Kamath and Steinke (2020) for the exact discrete Laplace sampler.
+Source: Canonne, Kamath and Steinke (2020), Section 5, for sampling by uniform integers.
 """
 
-import importlib
-import importlib.util
+import functools
+import itertools
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from ..protocol.errors import ConfigurationError
@@ -51,12 +49,12 @@ from ..protocol.mechanisms import (
     block_offsets,
 )
 from ..protocol.mechanisms.finite_channel import TOTAL_MASS_BITS
-from ..protocol.mechanisms.hyper_law import UNIFORM_BITS
+from ..protocol.mechanisms.hyper_law import UNIFORM_BITS, flips_of
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import SessionKind, Side
 from .spherical_noise import draw_spherical_noise
 
-__all__ = ["UNIFORM_BITS", "RowSampler", "Sampler", "SecureNoise", "check_opendp", "check_secure_noise"]
+__all__ = ["UNIFORM_BITS", "RowSampler", "Sampler", "SecureNoise", "check_secure_noise"]
 
 Sampler: TypeAlias = Callable[[int], int]
 """Draws one report for a private value."""
@@ -100,7 +98,7 @@ class SecureNoise:
         """Return one report for each value. See `NoiseSource.randomize`; the address is not used.
 
         Raises:
-            ConfigurationError: no exact sampler is known for the mechanism, or OpenDP has it and is not installed.
+            ConfigurationError: no exact sampler is known for the mechanism.
             ValueError: a value is out of range; a sampler might take that for something else.
         """
         del protocol, phase, place
@@ -131,7 +129,7 @@ class SecureNoise:
             made: Any = given(mechanism)  # of the kind that the mechanism's kind calls for
             return (lambda values: [made(value) for value in values]) if isinstance(mechanism, Mechanism) else made
         if isinstance(mechanism, ExactMechanism):
-            return lambda values: mechanism.randomize_exactly(values, _uniform_integers())
+            return _exactly(mechanism)
         if isinstance(mechanism, PostProcessed):
             noisy = self._sampler(mechanism.noise)
             return lambda values: mechanism.finish_row(noisy(values))
@@ -167,18 +165,6 @@ def _uniform_integers() -> Below:
     return below
 
 
-def check_opendp(*, otherwise: str = "") -> None:
-    """Raise ConfigurationError where OpenDP is not installed.
-
-    Args:
-        otherwise: what can be done without it, as an option.
-    """
-    if importlib.util.find_spec("opendp") is None:
-        way_out = f"; without it: {otherwise}" if otherwise else ""
-        allowed = f"installed where noise is secure (pip install 'psephos[deployment]'{way_out})"
-        raise ConfigurationError(field="opendp", value="not installed", allowed=allowed)
-
-
 def check_secure_noise(protocol: PhasedProtocol[Any, Any], *, sides: Collection[Side] = tuple(Side)) -> None:
     """Check that secure noise can be drawn in a session, before anybody joins it.
 
@@ -187,7 +173,7 @@ def check_secure_noise(protocol: PhasedProtocol[Any, Any], *, sides: Collection[
         sides: who draws here.
 
     Raises:
-        ConfigurationError: a mechanism has no exact sampler, or OpenDP has it and is not installed.
+        ConfigurationError: a mechanism has no exact sampler.
     """
     noise = SecureNoise()
     for phase in protocol.phases:
@@ -197,12 +183,8 @@ def check_secure_noise(protocol: PhasedProtocol[Any, Any], *, sides: Collection[
             noise.check(phase.tally_mechanism)
 
 
-def _opendp() -> Any:
-    """Return OpenDP's prelude, imported late: it is heavy, and only deployments need it."""
-    check_opendp()
-    dp = importlib.import_module("opendp.prelude")  # by name, since its types are partly unknown to checkers
-    dp.enable_features("contrib")
-    return dp
+def _exactly(mechanism: ExactMechanism | DiscreteLaplace | VectorLaplace) -> RowSampler:
+    return lambda values: mechanism.randomize_exactly(values, _uniform_integers())
 
 
 def _randomized_response(mechanism: GeneralizedRandomizedResponse) -> RowSampler:
@@ -215,19 +197,6 @@ def _randomized_response(mechanism: GeneralizedRandomizedResponse) -> RowSampler
         return [
             value if below(denominator) < numerator else (lie := below(others)) + (lie >= value) for value in values
         ]
-
-    return sample
-
-
-def _laplace(mechanism: DiscreteLaplace | VectorLaplace) -> RowSampler:
-    """Return a sampler that draws a row at once: most of what OpenDP takes for a number it takes for a call."""
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    measurement: Callable[[list[int]], list[int]] = dp.m.make_laplace(*space, scale=mechanism.scale)
-    low, high = mechanism.report_range
-
-    def sample(values: Sequence[int]) -> list[int]:
-        return [min(max(report, low), high) for report in measurement(list(values))]
 
     return sample
 
@@ -268,11 +237,19 @@ def _one_layer(mechanism: OneLayer) -> RowSampler:
 
 
 def _two_layer(mechanism: TwoLayer | FreshTwoLayer) -> RowSampler:
-    lie, draw, is_fresh = _lies(mechanism.sizes), mechanism.hyper.flips_exactly, isinstance(mechanism, FreshTwoLayer)
+    lie, draw = _lies(mechanism.sizes), mechanism.hyper.flips_exactly
+    if not isinstance(mechanism, FreshTwoLayer):
+        flips_of_row = draw
+    elif len(means := {*mechanism.hyper.mean_bounds}) == 1:
+        flips_of_row = functools.partial(flips_of, means.pop())  # each is flipped with the mean, independently
+    else:
+
+        def flips_of_row(below: Below) -> Iterator[bool]:
+            return (next(draw(below)) for _ in itertools.repeat(None))
 
     def sample(values: Sequence[int]) -> list[int]:
         below = _uniform_integers()
-        flips = (next(draw(below)) for _ in values) if is_fresh else draw(below)
+        flips = flips_of_row(below)
         return [value if value == NO_ANSWER or not next(flips) else lie(value, below) for value in values]
 
     return sample
@@ -293,12 +270,12 @@ def _lies(sizes: Sequence[int]) -> Callable[[int, Below], int]:
 
 _MAKERS: Final[Mapping[type[RowMechanism], Callable[[Any], RowSampler]]] = {
     GeneralizedRandomizedResponse: _randomized_response,
-    DiscreteLaplace: _laplace,
+    DiscreteLaplace: _exactly,
     FiniteChannel: _finite_channel,
     OneLayer: _one_layer,
     TwoLayer: _two_layer,
     FreshTwoLayer: _two_layer,
-    VectorLaplace: _laplace,
     SphericalLaplace: _spherical_laplace,
+    VectorLaplace: _exactly,
     Disclosure: lambda _: list,
 }

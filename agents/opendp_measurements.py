@@ -8,6 +8,7 @@ Source: OpenDP library, user-defined measurements.
 
 import dataclasses
 import importlib
+import importlib.util
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -22,7 +23,7 @@ from ..protocol.mechanisms import (
 )
 from ..protocol.mechanisms.finite_channel import TOTAL_MASS
 from ..protocol.privacy import NeighboringRelation, PureAccountant
-from .noise import SecureNoise, check_opendp
+from .noise import SecureNoise
 
 __all__ = ["Measured", "from_opendp", "to_opendp"]
 
@@ -49,7 +50,9 @@ def to_opendp(mechanism: FiniteMechanism) -> Any:
         ε-LDP with the mechanism's proven ε, replace-one, unit: the value, against whoever sees the report.
     """
     _check_all_values(mechanism)
-    check_opendp()
+    if importlib.util.find_spec("opendp") is None:
+        allowed = "installed (pip install 'psephos[opendp]')"
+        raise ConfigurationError(field="opendp", value="not installed", allowed=allowed)
     noise = SecureNoise()
     noise.check(mechanism)
     epsilon = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)

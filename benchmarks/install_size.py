@@ -1,8 +1,8 @@
 """What an installation takes on a disk: a wheel of this tree in a fresh environment, part by part.
 
     python benchmarks/install_size.py                 # as `pip install psephos` leaves it
-    python benchmarks/install_size.py --extra deployment --extra pictures
-    python benchmarks/install_size.py --extra deployment --image  # without what the Dockerfile takes out again
+    python benchmarks/install_size.py --extra opendp --extra pictures
+    python benchmarks/install_size.py --image          # without what the Dockerfile takes out again
 
 The sizes are of the disk's blocks, in MB as `du -m` counts them, with all compiled files, and without the empty
 environment, which holds pip. Packed, they are as a layer of an image is downloaded: by gzip, each part by itself.

@@ -26,7 +26,6 @@ ITEMS: Final = (
     "an error prior that is unknown, or impossible for a quota; a level outside (0, 1/2)",
     "an unreachable or a taken address",
     "a folder that others may write to",
-    "secure noise without OpenDP, the extra `deployment`",
     "a page for monitors at no address of this machine",
     "a peer of another version, session or kind",
     "another's certificate, one that is on no roster, one that has expired",

@@ -502,7 +502,7 @@ def test_a_planted_violation_is_caught(file: str, source: str, named: str) -> No
         ("protocol/dpwevote/protocol.py", "from ..server_machine import JOIN\nfrom .outcome import Outcome"),
         ("protocol/privacy/accountants.py", "def f():\n    from dp_accounting.pld import common"),
         ("transports/memory.py", "import trio\nfrom ..protocol.errors import RemoteProtocolError\nimport errno"),
-        ("agents/noise.py", "import importlib\nimportlib.import_module('opendp.prelude')"),
+        ("agents/opendp_measurements.py", "import importlib\nimportlib.import_module('opendp.prelude')"),
         ("scenarios/pytest_plugin.py", "import pytest\ndef f():\n    from .testing import check_protocol"),
         ("scenarios/deployment/status.py", "import h11\nfrom prometheus_client import CollectorRegistry"),
         ("scenarios/__init__.py", "import importlib\nimportlib.import_module(f'.{home}', __name__)"),

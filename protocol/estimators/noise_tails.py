@@ -89,7 +89,7 @@ def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
         return 0.5
     if not deviation:
         return 0.0
-    tail = _Law(noises, deviation).tail((reach - steps) / deviation)
+    tail = _law_of(tuple(noises), deviation).tail((reach - steps) / deviation)
     return min(tail + GRID, 0.5) if steps else tail
 
 
@@ -135,6 +135,10 @@ class _Law:
         near = min(reach, _FARTHEST)
         total = sum(float(np.sum(np.sin(near * points) / places * law)) for places, points, law in self._blocks)
         return min(max(math.ceil((0.5 - total / math.pi) / GRID), 1) * GRID, 0.5)
+
+
+_law_of: Final = functools.lru_cache(maxsize=64)(_Law)
+"""Sessions on the same parameters have the same noise."""
 
 
 def _of_shares(part: NoisePart, points: FloatArray) -> FloatArray:

@@ -210,7 +210,8 @@ def _share_within(
     """
 
     def share(points: FloatArray) -> FloatArray:
-        return np.where(points < 0, below(np.abs(points)), 1.0 - below(np.abs(points)))
+        beyond = below(np.abs(points))
+        return np.where(points < 0, beyond, 1.0 - beyond)
 
     ends = share(np.array([greatest - size, -greatest - size]))
     within = (share(reaches - size) - share(-reaches - size)) / (ends[0] - ends[1])

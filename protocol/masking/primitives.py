@@ -5,6 +5,7 @@ derived from a root of 32 bytes that a party keeps.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from ..errors import require
@@ -44,11 +45,10 @@ class Primitives(Protocol):
         """Return the public key of 32 private bytes."""
         ...
 
-    def agree(self, private: bytes, public: bytes) -> bytes:
-        """Return the 32 bytes that two keys have in common.
+    def agree(self, private: bytes) -> Callable[[bytes], bytes]:
+        """Return a function of public keys: the 32 bytes that each has in common with this key.
 
-        Raises:
-            ValueError: the public key is of low order, so that they would be known to everybody, or no key.
+        It raises ValueError for one of low order, with which they would be known to everybody, and for no key.
         """
         ...
 

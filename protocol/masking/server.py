@@ -168,7 +168,7 @@ class MaskingServer:
                     return "has the keys of somebody else"
                 try:
                     for key in own:
-                        self._primitives.agree(_ANY_KEY, key)
+                        self._primitives.agree(_ANY_KEY)(key)
                 except ValueError:
                     return "has a key of low order"
                 return ""
@@ -217,9 +217,10 @@ class MaskingServer:
             private = private_key_of(seed, rules, primitives)
             if primitives.public_of(private) != keys[place].of_masks:
                 raise self._wrong_shares(place)
+            agree = primitives.agree(private)
             for other in near:
                 # What the other added for this one is the opposite of what this one would have.
-                secret = primitives.agree(private, keys[other].of_masks)
+                secret = agree(keys[other].of_masks)
                 total += mask_of(secret, place, other, rules=rules, primitives=primitives)
         return total
 

@@ -5,11 +5,12 @@ bits (Mironov, 2012). Here values and reports are multiples of a public power of
 discrete Laplace (two-sided geometric) law on that grid; as the grid gets finer it becomes the printed one.
 
 Source: Ghosh, Roughgarden and Sundararajan (2009) for the law and its privacy; Dwork, McSherry, Nissim and Smith (2006)
-for calibration to the l1 sensitivity of a row.
+for calibration to the l1 sensitivity of a row; Canonne, Kamath and Steinke (2020), Algorithm 2, for exact sampling.
 """
 
 import abc
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from typing import ClassVar, Final
@@ -24,6 +25,7 @@ from ..elementary import exp, expm1, ln, log1p, power_of_two_below, square
 from ..errors import require
 from ..estimate import Estimate
 from ..privacy import events
+from .exact import Below, happens_exp
 from .mechanism import Mechanism, check_batch, sums_of
 
 __all__ = ["CLAMP_IN_SCALES", "DiscreteLaplace", "VectorLaplace", "are_within", "laplace_grid"]
@@ -107,16 +109,26 @@ class _Laplace(Mechanism):
         return np.clip(values + (np.floor(steps) * np.copysign(1.0, signs)).astype(np.int64), low, high)
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        least, greatest = self.value_range
+        least, greatest, low, high, spread = self._constants
         if not least <= value <= greatest:
             raise ValueError(f"value must be in [{least}, {greatest}], got {value}")
-        spread = 1 + exp(-1 / self.scale)
         draw = max(uniforms[0], _LEAST_UNIFORM)
         below = draw * spread < spread - 1
         tail = (draw if below else 1 - draw) * spread
         steps = math.floor(-self.scale * float(sp.special.xlogy(1.0, tail)))
-        reach = math.ceil(CLAMP_IN_SCALES * self.scale)
-        return min(max(value + (-steps if below else steps), least - reach), greatest + reach)
+        return min(max(value + (-steps if below else steps), low), high)
+
+    @functools.cached_property
+    def _constants(self) -> tuple[int, int, int, int, float]:
+        """The values' range, the reports' range, and 1 + a."""
+        return *self.value_range, *self.report_range, 1 + exp(-1 / self.scale)
+
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        """Add exact noise: see `ExactMechanism`, which this is none of, for a subclass may have another law."""
+        least, greatest, low, high, _ = self._constants
+        if not all(least <= value <= greatest for value in values):
+            raise ValueError(f"values must be in [{least}, {greatest}]")
+        return [min(max(value + _draw_noise(self.scale, below), low), high) for value in values]
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the exact law's logarithms, clamping included. See `Mechanism.log_probabilities`.
@@ -219,6 +231,33 @@ class VectorLaplace(_Laplace):
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
         """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
         return are_within(self.sensitivity, values, others)
+
+
+def _draw_noise(scale: float, below: Below) -> int:
+    """Draw x with P[x] ∝ e^(−abs(x)/scale), for the rational number that the scale is.
+
+    With blocks of B ≥ scale steps, abs(x) = qB + r: r is uniform below B and accepted with e^(−r/scale), and q is how
+    often e^(−B/scale) happens. A sign is drawn, and −0 drawn again.
+    """
+    of_step, whole, block = _rate(scale)
+    while True:
+        rest = below(block)
+        if happens_exp(rest * of_step, whole, below):
+            blocks = 0
+            while happens_exp(block * of_step, whole, below):
+                blocks += 1
+            size = blocks * block + rest
+            if below(2):
+                return size
+            if size:
+                return -size
+
+
+@functools.lru_cache(maxsize=256)
+def _rate(scale: float) -> tuple[int, int, int]:
+    """Return 1/scale as a numerator and a denominator, and the least power of two of at least the scale, or 1."""
+    whole, of_step = scale.as_integer_ratio()
+    return of_step, whole, 1 << max(0, math.ceil(scale) - 1).bit_length()
 
 
 def are_within(most: int, values: IntArray, others: IntArray) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ..arguments import exact_arguments
 from .mechanism import RowMechanism
 
-__all__ = ["Below", "ExactMechanism", "has_happened", "has_happened_exp"]
+__all__ = ["Below", "ExactMechanism", "happens_exp", "has_happened", "has_happened_exp"]
 
 Below: TypeAlias = Callable[[int], int]
 """Returns an integer that is uniform in [0, n), for n ≥ 1, independent of all before."""
@@ -48,15 +48,17 @@ def has_happened(probability: Fraction, below: Below) -> bool:
 @exact_arguments
 def has_happened_exp(x: Fraction, below: Below) -> bool:
     """Return whether an event of probability e^(−x), x ≥ 0, has happened."""
-    whole, rest = divmod(x, 1)
-    return all(_has_happened_exp_small(Fraction(1), below) for _ in range(int(whole))) and _has_happened_exp_small(
-        rest, below
-    )
+    return happens_exp(*x.as_integer_ratio(), below)
 
 
-def _has_happened_exp_small(x: Fraction, below: Below) -> bool:
+def happens_exp(numerator: int, denominator: int, below: Below) -> bool:
+    """Do it for x = numerator/denominator, in lowest terms or not: of more than 1, e^(−1) as often as x has a whole."""
+    whole, rest = divmod(numerator, denominator)
+    return all(_happens_exp_small(1, 1, below) for _ in range(whole)) and _happens_exp_small(rest, denominator, below)
+
+
+def _happens_exp_small(numerator: int, denominator: int, below: Below) -> bool:
     """Do it for x in [0, 1]: the first of events with probability x/1, x/2, … that fails has an odd number."""
-    numerator, denominator = x.as_integer_ratio()
     number = 1
     while below(denominator * number // (shared := math.gcd(numerator, number))) < numerator // shared:
         number += 1

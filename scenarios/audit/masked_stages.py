@@ -13,13 +13,14 @@ that mask, and all else that leaves a party says nothing:
 import dataclasses
 import functools
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
-from ...agents.masking import Cryptography
+from ...agents.masking import OneProcess
 from ...agents.modes import with_keys
 from ...protocol.arrays import IntArray
 from ...protocol.client_machine import ClientMachine
@@ -47,7 +48,8 @@ MASKED_STEP: Final = [*MaskingMove].index(MaskingMove.MASKED)
 _SECONDS: Final[Mapping[Source, tuple[float, float]]] = {"simulated": (4e-5, 4e-6), "secure": (2e-3, 4e-4)}
 """Roughly, of a session: of a party or, in the second place, of two parties, or of a number of a party."""
 _LARGE, _SECONDS_IF_LARGE = 2**14, 2e-4  # scales of which a share is drawn without a table
-_LEAST_SESSIONS: Final = 60  # of all rosters together
+# Of all rosters together: as many as show one party, or one number of a row, that is not masked, with eight deviations.
+_LEAST_SESSIONS, _MOST_OF_LEAST, _SESSIONS_OF_RATIO = 20, 60, 4.3
 _BITS: Final = 4  # of a masked number, at either end
 _INT64: Final = -(1 << 63), (1 << 63) - 1
 
@@ -114,10 +116,15 @@ class MaskedStage(Stage):
             views = views_of_noise(sums, noise, _INT64)
             checks.append(LawCheck(name, views, draw=self._sums(inputs, parts)))
             seen = _Seen(len(sums), len(parts.survivors), self.num_sessions)
-            least = -(-_LEAST_SESSIONS // (len(rosters) * self.num_sessions))
+            least = -(-self._least(*seen[:2]) // (len(rosters) * self.num_sessions))
             views = [*views, *seen.views(usual)]
             checks.append(LawCheck(name, views, secure=self._sessions(inputs, parts), least=least))
         return checks
+
+    def _least(self, width: int, num_rows: int) -> int:
+        """Return how many sessions are held whatever the stage's share is."""
+        wanted = math.ceil(_SESSIONS_OF_RATIO * max(width / num_rows, num_rows / width))
+        return min(max(wanted, _LEAST_SESSIONS), _MOST_OF_LEAST)
 
     def _sums(self, inputs: Inputs, parts: "_Parts") -> OutputSampler:
         """Return draws of what is left of a sum, by arrays."""
@@ -212,8 +219,8 @@ class _Mode(SessionMode):
     """A mode with primitives, whatever its noise is."""
 
     @property
-    def primitives(self) -> Cryptography:
-        return Cryptography()
+    def primitives(self) -> OneProcess:
+        return OneProcess()
 
 
 class _Telling:

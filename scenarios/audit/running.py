@@ -14,7 +14,6 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ...agents.noise import check_opendp
 from ...protocol.errors import ConfigurationError, did_you_mean
 from ..running.config import shipped_scenarios
 from ..running.processes import Pool, named_answers, num_cores, open_workers, working
@@ -176,14 +175,11 @@ def audit_all(
         The report; where somebody ends the run by a signal, of the cases that were audited until then.
 
     Raises:
-        ConfigurationError: the name is unknown, a number is out of range, the samples are too few for any statement, or
-            what draws secure noise is not installed.
+        ConfigurationError: the name is unknown, a number is out of range, or the samples are too few for any statement.
         KeyboardInterrupt: somebody ended the run before any case was audited.
         TaskError: the pool, a cluster, could not audit some.
     """
     check_confidence(confidence)
-    if "secure" in samples:
-        check_opendp(otherwise="--source simulated")
     climbs: list[Climbed] = []
     if cases is None:
         cases = cases_of(name)

@@ -4,7 +4,6 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...agents.noise import check_opendp
 from ..presentation.terminal import show_note, show_table
 from ..running.progress import OnStep
 from ..tables import Cell, listed
@@ -43,7 +42,6 @@ def run_self_test(
     Samples of each neighbor are by default as many as each fault asks for, times a factor; those of the noise of
     deployments are never exceeded.
     """
-    check_opendp()
     results: list[FaultResult] = []
     faults = planted_faults()
     if on_progress is not None:

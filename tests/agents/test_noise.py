@@ -444,16 +444,6 @@ def test_each_row_is_drawn_of_bits_of_its_own_from_the_operating_system(monkeypa
             assert asked == [64]
 
 
-def test_opendp_is_asked_for_the_mechanisms_own_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own samplers are exact; what they are asked for is to be exactly what is stated."""
-    made = mock.Mock()
-    monkeypatch.setattr("psephos.agents.noise._opendp", lambda: made)
-    source = SecureNoise()
-    for mechanism in (DiscreteLaplace(0.7, -9, 9), VectorLaplace(3.1, 2, 9)):
-        source.check(mechanism)
-        assert made.m.make_laplace.call_args.kwargs == {"scale": mechanism.scale}
-
-
 def test_a_certain_flip_and_a_certain_keep() -> None:
     noise = SecureNoise()
     assert randomize(noise, TwoLayer(SIZES, PointMass(1.0)), [0, 1, NO_ANSWER] * 20) == [1, 0, NO_ANSWER] * 20

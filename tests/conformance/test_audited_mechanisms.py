@@ -7,14 +7,12 @@ import inspect
 import pkgutil
 import random
 import secrets
-import types
-from collections.abc import Callable, Sequence
-from typing import Any, get_args
-from unittest import mock
+from collections.abc import Sequence
+from typing import get_args
 
 import psephos.protocol
 import pytest
-from psephos.agents import SecureNoise, noise
+from psephos.agents import SecureNoise
 from psephos.protocol.mechanisms import FreshTwoLayer, HyperDistribution, RowMechanism, TwoLayer
 from psephos.scenarios.audit.case import LawCheck
 from psephos.scenarios.audit.running import mechanism_cases
@@ -69,19 +67,10 @@ def test_two_layers_are_drawn_with_each_hyper_distribution(
 
 
 class _Entropy(random.Random):
-    """What `secrets` gives, and OpenDP's measurements, of a seed that can be set back."""
+    """What `secrets` gives, of a seed that can be set back."""
 
     def randbits(self, number: int) -> int:
         return self.getrandbits(number)
-
-    def laplace(self, *_space: object, scale: float) -> Callable[[Any], Any]:
-        def noisy(value: int) -> int:
-            return value + round(self.expovariate(1 / scale) - self.expovariate(1 / scale))
-
-        return lambda given: [noisy(value) for value in given]
-
-    def opendp(self) -> Any:
-        return mock.Mock(m=types.SimpleNamespace(make_laplace=self.laplace))
 
 
 @pytest.mark.parametrize("kind", mechanisms(), ids=lambda kind: kind.__name__)
@@ -91,7 +80,6 @@ def test_a_report_is_made_of_its_row_and_of_fresh_entropy_alone(
     """From the same entropy comes the same report, whatever the noise has drawn before: nothing is kept of it."""
     entropy = _Entropy()
     monkeypatch.setattr(secrets, "randbits", entropy.randbits)
-    monkeypatch.setattr(noise, "_opendp", entropy.opendp)
 
     def draw(source: SecureNoise, mechanism: RowMechanism, row: Sequence[int], seed: int) -> list[int]:
         entropy.seed(seed)

@@ -2,15 +2,19 @@
 
 import itertools
 import math
+import random
 from collections.abc import Callable
+from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
+from exact_laws import least_tail
 from hypothesis import strategies as st
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import DiscreteLaplace, RowMechanism, SphericalLaplace, VectorLaplace, laplace_grid
 from psephos.protocol.privacy import NeighboringRelation, PureAccountant, events
+from thoroughness import draws
 
 GREATEST_UNIFORM = 1 - 2.0**-53
 
@@ -54,6 +58,26 @@ def test_the_law_sums_to_one_and_has_the_stated_variance(
 def test_the_variance_approaches_the_continuous_one(scale: float) -> None:
     """2a/(1 − a)² = 2s² − 1/6 + O(1/s²), a factor of 1 − 1/(12 s²)."""
     assert DiscreteLaplace(scale, 0, 1).noise_variance == pytest.approx(2 * scale**2 - 1 / 6, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 2.5, 6.0, 100.3])
+def test_exact_noise_of_any_scale_follows_the_law(scale: float) -> None:
+    """By chi-square; false alarm: 1e-6 each. Its decisions are played in full elsewhere (`has_happened_exp`)."""
+    mechanism, below = DiscreteLaplace(scale, 0, 9), random.Random(1).randrange
+    drawn = [mechanism.randomize_exactly([4], below)[0] - 4 for _ in range(draws(3_000, full=30_000))]
+    reach = math.ceil(45 * scale) + 1
+    assert least_tail(drawn, {x: mechanism.noise_probability(x) for x in range(-reach, reach + 1)}) > 1e-6
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_exact_noise_is_clamped_and_takes_no_value_out_of_range(make: Callable[[float], Any]) -> None:
+    mechanism = make(1 / 60)
+    least, greatest = mechanism.value_range
+    below = random.Random(2).randrange
+    reports = mechanism.randomize_exactly([least, greatest] * 50, below)
+    assert {*reports} <= {*range(least - 1, greatest + 2)}
+    with pytest.raises(ValueError, match=r"values must be in"):
+        mechanism.randomize_exactly([greatest + 1], below)
 
 
 def test_a_tiny_scale_adds_nothing() -> None:

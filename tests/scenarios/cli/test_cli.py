@@ -432,7 +432,7 @@ main()
     ids=["while an object is freed", "while a reference is told", "while the collector tells"],
 )
 def test_an_interrupt_that_python_drops_ends_the_command_too(number: str, status: int, said: str, drop: str) -> None:
-    """As of one in five while OpenDP draws: the audit then went on to its end."""
+    """As of one in five while a library drew that freed each value: the audit then went on to its end."""
     code = INTERRUPTED.format(number=number, drop=drop)
     ended = subprocess.run(  # noqa: S603  our own
         [sys.executable, "-c", code, "work"], capture_output=True, text=True, check=False, timeout=50

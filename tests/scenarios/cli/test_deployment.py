@@ -10,8 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 from deployments import NOBODY_LISTENS, PATIENCE, SEED, serving, write_vote
-from psephos.scenarios.audit import running
-from psephos.scenarios.audit.mechanisms import shared_cases
 from psephos.scenarios.deployment import find_invitation
 from psephos.transports.addresses import format_address
 
@@ -334,48 +332,9 @@ def test_help_shows_each_example_on_a_line_of_its_own(psephos: Psephos, command:
     assert any(line.strip().startswith(f"psephos {command} ") for line in ended.out.splitlines())
 
 
-NO_OPENDP = "opendp must be installed where noise is secure (pip install 'psephos[deployment]'), got 'not installed'"
-SECURE: dict[str, tuple[object, ...]] = {
-    "a server that draws": ("serve", "two-societies", "--set", "mechanism=laplace", *PLAIN, "--listen", "127.0.0.1:0"),
-    "a client": ("join", "drawn/invitations/1-ann.json", "--input", "ann.csv"),
-    "a rehearsal": ("rehearse", "vote.toml"),
-    "a run": ("run", "vote.toml", "--set", "noise=secure"),
-}
-
-
-@pytest.mark.bad_input("secure noise without OpenDP, the extra `deployment`")
-@pytest.mark.parametrize("case", list(SECURE))
-def test_secure_noise_without_its_extra_is_refused_before_anybody_is_called(
-    psephos: Psephos, monkeypatch: pytest.MonkeyPatch, case: str
-) -> None:
-    vote = Path("vote.toml")
-    vote.write_text(vote.read_text(encoding="utf-8") + 'variant = "laplace"\n', encoding="utf-8")
-    psephos("roster", "vote.toml", "--make-keys", "--address", NOBODY_LISTENS, "--out", "drawn")
+def test_no_vote_needs_opendp(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opendp", None)
-    check_refused(psephos(*SECURE[case], "--out", "out"), NO_OPENDP)
-    assert folders() == {"drawn"}
-
-
-def test_a_simulation_randomized_response_and_a_server_that_draws_nothing_need_no_extra(
-    psephos: Psephos, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "opendp", None)
-    assert psephos("run", "vote.toml", "--out", "out").status == 0
-    assert psephos("run", "vote.toml", "--set", "noise=secure", "--out", "drawn").status == 0
-    ended = psephos("serve", "vote.toml", *PLAIN, "--listen", "10.0.0.1:0", "--out", "served")
-    check_refused(ended, f"--listen must be {HERE}, got '10.0.0.1:0'")
-
-
-@pytest.mark.bad_input("secure noise without OpenDP, the extra `deployment`")
-def test_an_audit_of_secure_noise_without_its_extra_names_it(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "opendp", None)
-    monkeypatch.setattr(running, "_all_cases", lambda: tuple(shared_cases()))  # systems' take seconds
-    way_out = NO_OPENDP.replace("')", "'; without it: --source simulated)")
-    check_refused(psephos("audit", "k-rr"), way_out)
-    check_refused(psephos("audit", "faults"), NO_OPENDP)
-
-
-@pytest.mark.full("an audit of five seconds")
-def test_an_audit_of_simulated_noise_needs_no_extra(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "opendp", None)
-    assert psephos("audit", "k-rr", "--source", "simulated", "--samples", 2000).status == 0
+    assert (
+        psephos("run", "two-societies", "--set", "noise=secure", "--set", "mechanism=laplace", "--out", "a").status == 0
+    )
+    assert psephos("audit", "laplace", "--quick").status == 0
