@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
@@ -14,6 +14,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray, distinct_rows
 from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
+from ..own_levels import OwnLevels
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
 from ..privacy import TrustModel
 from ..tally import Tally
@@ -68,6 +69,10 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         super().__init__(parameters)
         self.parameters = decide(self.parameters)
 
+    @functools.cached_property
+    def _own_levels(self) -> OwnLevels:
+        return self.parameters.own_levels
+
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the candidates, from the columns, and the set of weights where weights are public."""
@@ -94,7 +99,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         more = ", ..." if len(parameters.weights) > 12 else ""  # noqa: PLR2004  as many as are shown
         weight = Column("weight", private=not parameters.public_weights, description=f"one of {shown}{more}")
         opinions = (Column(name, private=True, description="yes or no") for name in parameters.candidates)
-        return (weight, *parameters.own_levels.columns, *opinions)
+        return (weight, *self._own_levels.columns, *opinions)
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Turn weights and opinions into rows, as the variant needs them. See `PhasedProtocol.encode`."""
@@ -105,29 +110,29 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         is_table = all(len(column) == len(places) for column in opinions)
         require(is_table, "table", "columns of different length", "columns of one length")
         rows = self._variant.encode(Holdings(places, np.stack(opinions, axis=1)))
-        levels = parameters.own_levels.encode(table, num_parties=len(places))
+        levels = self._own_levels.encode(table, num_parties=len(places))
         return dataclasses.replace(rows, public=np.hstack([rows.public, levels]))
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the public rows: of public weights, or of levels of ε. See `PhasedProtocol.encode_public`."""
         if not self.parameters.public_weights:
-            return self.parameters.own_levels.encode(table, num_parties=num_parties)
+            return self._own_levels.encode(table, num_parties=num_parties)
         unknown = {name: np.zeros(num_parties) for name in self.parameters.candidates}
         return self.encode({**table, **unknown}).public
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the place of the ε that a partner chooses. See `PhasedProtocol.encode_chosen`."""
-        return self.parameters.own_levels.encode_chosen(entries)
+        return self._own_levels.encode_chosen(entries)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
         """Return each partner's ε, where partners have their own. See `PhasedProtocol.write_public`."""
-        return self.parameters.own_levels.write(public)
+        return self._own_levels.write(public)
 
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
         """Return a partner's private row; what is public may be missing. See `PhasedProtocol.encode_own`."""
-        if levels := self.parameters.own_levels.epsilons:
+        if levels := self._own_levels.epsilons:
             self.check_public(public)
-            self.parameters.own_levels.check_own(entries, public)
+            self._own_levels.check_own(entries, public)
             return super().encode_own({**entries, "epsilon": levels[public[-1]]}, public)
         if not self.parameters.public_weights or not public:
             return super().encode_own(entries, public)
@@ -142,13 +147,19 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     def check_public(self, public: Sequence[int]) -> None:
         """Refuse what is not a group and a weight's place, or a level's. See `PhasedProtocol.check_public`."""
-        groups, levels = self.parameters.group_of_weight, self.parameters.own_levels.epsilons
-        rows = [(group, place) for place, group in enumerate(groups)] if self.parameters.public_weights else [()]
-        allowed = "a weight of the public set" if self.parameters.public_weights else "empty: weights are private"
-        if levels:
-            rows = [(place,) for place in range(len(levels))]
-            allowed = f"the place of an ε, in [0, {len(levels) - 1}]"
-        require(tuple(public) in rows, "the server's public row", list(public), allowed)
+        rows, allowed = self._public_rows
+        if tuple(public) not in rows:
+            raise ConfigurationError(field="the server's public row", value=list(public), allowed=allowed)
+
+    @functools.cached_property
+    def _public_rows(self) -> tuple[Collection[tuple[int, ...]], str]:
+        """What a public row may be, and that in words."""
+        if levels := self._own_levels.epsilons:
+            return {(place,) for place in range(len(levels))}, f"the place of an ε, in [0, {len(levels) - 1}]"
+        if self.parameters.public_weights:
+            groups = self.parameters.group_of_weight
+            return {(group, place) for place, group in enumerate(groups)}, "a weight of the public set"
+        return {()}, "empty: weights are private"
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse a fixed quota that nobody reaches, or too many partners. See `PhasedProtocol.check_roster`."""
@@ -198,7 +209,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             In units of weight, proven; None in a variant of which no such bound is known.
         """
         parameters, numbers = self.parameters, [len(public)]
-        if number := len(parameters.weights if parameters.public_weights else parameters.own_levels.epsilons):
+        if number := len(parameters.weights if parameters.public_weights else self._own_levels.epsilons):
             numbers = np.bincount(public[:, -1], minlength=number).tolist()
         return self._variant.reach(numbers)
 

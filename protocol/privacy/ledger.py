@@ -256,9 +256,10 @@ class Reservation:
         """Charge one of the losses that room was reserved for. See `Ledger.charge`."""
         ledger = self._ledger
         amount = ledger.amount_of(loss)
-        taken = amount.within(self._left)
-        self._left = self._left.less(taken)
-        ledger.give_back(taken)
+        if self._left is not _NOTHING:
+            taken = amount.within(self._left)
+            self._left = self._left.less(taken)
+            ledger.give_back(taken)
         return self._charge(loss, amount, session=session, phase=phase)
 
     def release(self) -> None:
@@ -327,7 +328,7 @@ class Ledger(Shown):
 
     @property
     def reserved(self) -> float:
-        """Room that sessions under way hold, as a pure sum."""
+        """Room that sessions under way hold, as a pure sum; without a budget none does."""
         return self._reserved.epsilon
 
     @property
@@ -398,8 +399,9 @@ class Ledger(Shown):
         """
         needed = list(losses)
         amount = self._sum_of(needed)
-        if self._budget is not None:
-            self._check(self._budget, needed, amount)
+        if self._budget is None:  # there is room for everything
+            return Reservation(self, _NOTHING, self._charge)
+        self._check(self._budget, needed, amount)
         self._reserved = self._reserved.plus(amount)
         return Reservation(self, amount, self._charge)
 

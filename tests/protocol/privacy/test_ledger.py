@@ -161,7 +161,7 @@ def test_what_a_session_charges_beyond_its_room_takes_none_of_anothers() -> None
 
 
 def test_of_unbounded_room_nothing_is_left_and_that_is_a_number() -> None:
-    ledger = Ledger("ada")
+    ledger = Ledger("ada", budget=Budget(epsilon=math.inf))
     held = ledger.reserve([loss_of(0.5, event=NonPrivate()), loss_of(0.5)])
     assert ledger.reserved == math.inf
     held.charge(loss_of(0.5, event=NonPrivate()), session="spring", phase="opinions")
