@@ -205,6 +205,7 @@ class MaskingParty:
     def _check_keys(self) -> None:
         rules, primitives = self._rules, self._primitives
         seen = {self._own.of_masks, self._own.of_boxes}
+        mask_with, box_with = map(primitives.agreement, (self._of_masks, self._of_boxes))
         for place, keys in self._known.items():
             name = rules.names[place]
             if not primitives.verify(rules.keys[place], keys.signature, rules.about_keys(place, keys)):
@@ -213,8 +214,8 @@ class MaskingParty:
                 raise self._fault(f"the keys of {name!r} are somebody's already")
             seen |= {keys.of_masks, keys.of_boxes}
             try:
-                self._agreed[place] = primitives.agree(self._of_masks, keys.of_masks)
-                secret = primitives.agree(self._of_boxes, keys.of_boxes)
+                self._agreed[place] = mask_with(keys.of_masks)
+                secret = box_with(keys.of_boxes)
             except ValueError:
                 raise self._fault(f"a key of {name!r} is of low order") from None
             out, into = (
