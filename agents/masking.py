@@ -33,10 +33,10 @@ class Cryptography:
         """Return the public key of 32 private bytes (X25519)."""
         return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
 
-    def agree(self, private: bytes) -> Callable[[bytes], bytes]:
-        """Return what a key has in common with public ones (X25519), a ValueError for one of low order."""
-        key = X25519PrivateKey.from_private_bytes(private)
-        return lambda public: key.exchange(X25519PublicKey.from_public_bytes(public))
+    def agreement(self, private: bytes) -> Callable[[bytes], bytes]:
+        """Return what finds what a key and another have in common (X25519); ValueError for one of low order."""
+        own = X25519PrivateKey.from_private_bytes(private)  # which computes its public key: half the work of one
+        return lambda public: own.exchange(X25519PublicKey.from_public_bytes(public))
 
     def derive(self, secret: bytes, info: bytes, length: int) -> bytes:
         """Return so many bytes, 8,160 at most (HKDF)."""

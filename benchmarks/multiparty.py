@@ -7,17 +7,17 @@ every report is randomized before it leaves its partner, and so the decision is 
 
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 import msgspec
 from psephos.transports import MemoryTransport
-from rivals import Rival, RivalError, open_rival
+from rivals import MOST_SECONDS, Rival, RivalError, open_rival
 from table import NOTHING, Row, skipped
 from trials import interleave, timed
 from votes import Vote
 
-__all__ = ["measure"]
+__all__ = ["measure", "open_servers"]
 
 _NUM_PARTNERS: Final = 100
 _NUM_PARTIES: Final = (3, 7)
@@ -51,12 +51,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
 
 
 def _compare(what: str, vote: Vote, num_parties: int) -> Row:
-    with contextlib.ExitStack() as stack:
-        port = _find_ports(num_parties)
-        parties = [
-            stack.enter_context(open_rival("rival_vote.py", f"-M{num_parties}", f"-I{party}", f"-B{port}", "--no-log"))
-            for party in range(num_parties)
-        ]
+    with open_servers("rival_vote.py", num_parties) as parties:
         times = interleave(
             {
                 "mpyc": lambda: _ask(parties, vote),
@@ -72,6 +67,19 @@ def _compare(what: str, vote: Vote, num_parties: int) -> Row:
         NOTHING,
         NOTHING,
     )
+
+
+@contextlib.contextmanager
+def open_servers(script: str, number: int, *, most_seconds: float = MOST_SECONDS) -> Generator[list[Rival]]:
+    """Run so many processes of one of this folder's scripts, which find each other by MPyC's options."""
+    with contextlib.ExitStack() as stack:
+        port = _find_ports(number)
+        yield [
+            stack.enter_context(
+                open_rival(script, f"-M{number}", f"-I{party}", f"-B{port}", "--no-log", most_seconds=most_seconds)
+            )
+            for party in range(number)
+        ]
 
 
 def _ask(parties: list[Rival], vote: Vote) -> float:

@@ -12,12 +12,12 @@ import threading
 from collections.abc import Generator
 from typing import IO, Final
 
-__all__ = ["Rival", "RivalError", "open_rival"]
+__all__ = ["MOST_SECONDS", "Rival", "RivalError", "open_rival"]
 
 _FOLDER: Final = pathlib.Path(__file__).parent
 _PYTHON: Final = _FOLDER.parent / ".rivals" / "bin" / "python"
 # An answer of most takes a few seconds, the first one included, for which a library is imported and compiled.
-_MOST_SECONDS: Final = 60
+MOST_SECONDS: Final = 60
 
 
 class RivalError(Exception):
@@ -89,7 +89,7 @@ class Rival:
 
 
 @contextlib.contextmanager
-def open_rival(script: str, *arguments: str, most_seconds: float = _MOST_SECONDS) -> Generator[Rival]:
+def open_rival(script: str, *arguments: str, most_seconds: float = MOST_SECONDS) -> Generator[Rival]:
     """Run one of this folder's scripts by the rivals' interpreter, and kill it at the end.
 
     Args:

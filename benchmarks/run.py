@@ -23,6 +23,7 @@ import elections
 import growth
 import journals
 import large_files
+import masked_sums
 import memory
 import multiparty
 import one_server
@@ -57,6 +58,7 @@ _TOPICS: Final[dict[str, Callable[..., Iterator[Row]]]] = {
     "denial_of_service": denial_of_service.measure,
     "randomizers": randomizers.measure,
     "multiparty": multiparty.measure,
+    "masked_sums": masked_sums.measure,
     "crowds": crowds.measure,
     "paper": paper.measure,
     "solvers": solvers.measure,

@@ -94,12 +94,25 @@ class MaskedMode(SessionMode):
 
 
 class MaskedSession(Session):
-    """A session whose roster has keys; parties have a secret, for records that are sealed."""
+    """A session whose roster has keys; parties have a secret, for records that are sealed.
+
+    Attributes:
+        signers: what signs by each party's key.
+        private_keys: of signatures.
+    """
+
+    @property
+    def roots(self) -> list[bytes]:
+        """The root of each party's secrets."""
+        address = {"protocol": self.protocol.name, "phase": self.protocol.phases[0].name}
+        return [self.fresh_noise().entropy(**address, place=place) for place in range(len(self.names))]
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, **given: Any) -> None:
         super().__init__(protocol, inputs, **given)
-        noise = SimulatedNoise(7, session="keys")
-        self.signers, keys = draw_signature_keys(noise, protocol=protocol.name, number=len(inputs))
+        noise, number = SimulatedNoise(7, session="keys"), len(inputs)
+        self.signers, keys = draw_signature_keys(noise, protocol=protocol.name, number=number)
+        address = {"protocol": protocol.name, "phase": "keys of signatures"}
+        self.private_keys = [noise.entropy(**address, place=place) for place in range(number)]
         self.roster = Roster(self.names, inputs.public, keys=keys, fingerprints=self.roster.fingerprints)
         self.charter = Charter(SESSION_ID, self.roster.digest)
 

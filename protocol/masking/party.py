@@ -204,8 +204,8 @@ class MaskingParty:
 
     def _check_keys(self) -> None:
         rules, primitives = self._rules, self._primitives
-        agree_on_masks, agree_on_boxes = primitives.agree(self._of_masks), primitives.agree(self._of_boxes)
         seen = {self._own.of_masks, self._own.of_boxes}
+        mask_with, box_with = map(primitives.agreement, (self._of_masks, self._of_boxes))
         for place, keys in self._known.items():
             name = rules.names[place]
             if not primitives.verify(rules.keys[place], keys.signature, rules.about_keys(place, keys)):
@@ -214,8 +214,8 @@ class MaskingParty:
                 raise self._fault(f"the keys of {name!r} are somebody's already")
             seen |= {keys.of_masks, keys.of_boxes}
             try:
-                self._agreed[place] = agree_on_masks(keys.of_masks)
-                secret = agree_on_boxes(keys.of_boxes)
+                self._agreed[place] = mask_with(keys.of_masks)
+                secret = box_with(keys.of_boxes)
             except ValueError:
                 raise self._fault(f"a key of {name!r} is of low order") from None
             out, into = (

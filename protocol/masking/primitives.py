@@ -29,13 +29,14 @@ def check_signature_key(party: str, key: bytes) -> None:
 def _is_signature_key(key: bytes) -> bool:
     """Return whether there is a point of this y, and its order does not divide 8: then anybody could sign for it.
 
-    There is one if x² = (y² − 1)/(d·y² + 1) is a square. Twice a point has y = 0, the order 4, if x² = −y².
+    There is one if x² = (y² − 1)/(d·y² + 1) is a square, as is the product of the two if their quotient is. Twice a
+    point has y = 0, the order 4, if x² = −y².
     """
     y = int.from_bytes(key, "little") % 2**255  # the bit above is the sign of x
     squared = y * y % PRIME
-    x_squared = (squared - 1) * pow(_D * squared + 1, -1, PRIME) % PRIME
-    is_small = not y * (squared - 1) * (squared + x_squared) % PRIME
-    return len(key) == KEY_BYTES and y < PRIME and pow(x_squared, PRIME // 2, PRIME) == 1 and not is_small
+    above, below = squared - 1, _D * squared + 1
+    is_small = not y * above * (squared * below + above) % PRIME
+    return len(key) == KEY_BYTES and y < PRIME and pow(above * below, PRIME // 2, PRIME) == 1 and not is_small
 
 
 class Primitives(Protocol):
@@ -45,10 +46,10 @@ class Primitives(Protocol):
         """Return the public key of 32 private bytes."""
         ...
 
-    def agree(self, private: bytes) -> Callable[[bytes], bytes]:
-        """Return a function of public keys: the 32 bytes that each has in common with this key.
+    def agreement(self, private: bytes) -> Callable[[bytes], bytes]:
+        """Return what finds the 32 bytes that 32 private ones and a public key have in common.
 
-        It raises ValueError for one of low order, with which they would be known to everybody, and for no key.
+        It raises a ValueError if the public key is of low order, so that they would be known to everybody, or no key.
         """
         ...
 

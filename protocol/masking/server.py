@@ -6,6 +6,7 @@ no sum, and its neighbors' shares of its keys take its masks off; who leaves aft
 threshold nothing opens.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, TypeVar
 
@@ -63,6 +64,8 @@ class MaskingServer:
         self._said: dict[MaskingMove, dict[int, Said]] = {move: {} for move in _STEPS}
         self.parties = frozenset(range(len(rules.names)))
         self._sum: IntArray | None = None
+        self._owners: dict[bytes, int] = {}  # of keys that were right
+        self._has_in_common = primitives.agreement(_ANY_KEY)
 
     @property
     def state(self) -> MaskingState:
@@ -130,28 +133,33 @@ class MaskingServer:
         self.parties = frozenset(self._said[move])
         if len(self.parties) < self._rules.threshold:
             raise self._too_few(move, {*range(len(self._rules.names))} - self.parties)
+        told: dict[int, Told] = {}
         if move is MaskingMove.UNMASK:
             self._sum = self._opened()
-        told = {place: self._told_to(place, move) for place in sorted(self.parties)} if self._sum is None else {}
+        else:
+            tell = self._telling(move)
+            told = {place: tell(place) for place in sorted(self.parties)}
         self._position.move(move)
         return told
 
-    def _told_to(self, place: int, move: MaskingMove) -> Told:
-        near = [*self._rules.graph.neighbors_of(place)]
+    def _telling(self, move: MaskingMove) -> Callable[[int], Told]:
+        """Return what tells a party, by its place, what it hears after a step."""
+        near = self._rules.graph.neighbors_of
         match move:
             case MaskingMove.KEYS:
                 keys = self._of(move, Keys)
-                return NeighborKeys(tuple((other, keys[other]) for other in near if other in keys))
+                return lambda place: NeighborKeys(tuple((other, keys[other]) for other in near(place) if other in keys))
             case MaskingMove.SHARES:
-                found = self._of(move, Boxes)
-                sent = ((other, dict(found[other].boxes).get(place)) for other in near if other in found)
-                return Boxes(tuple((other, box) for other, box in sent if box is not None))
+                sent = {place: dict(said.boxes) for place, said in self._of(move, Boxes).items()}
+                return lambda place: Boxes(tuple((other, sent[other][place]) for other in near(place) if other in sent))
             case MaskingMove.MASKED:
-                return Survivors(self.survivors)
+                survivors = Survivors(self.survivors)
+                return lambda _: survivors
             case _:
-                signed = self._of(MaskingMove.CONFIRM, Confirmation)
-                own = sorted({place, *near} & signed.keys())
-                return Confirmations(tuple((other, signed[other].signature) for other in own))
+                signed = {place: said.signature for place, said in self._of(move, Confirmation).items()}
+                return lambda place: Confirmations(
+                    tuple((other, signed[other]) for other in sorted({place, *near(place)} & signed.keys()))
+                )
 
     def _wrong_of(self, place: int, said: Said) -> str:
         """Return what is wrong with what a party says; nothing where it is right."""
@@ -160,17 +168,15 @@ class MaskingServer:
             case Keys():
                 if not verify(rules.keys[place], said.signature, rules.about_keys(place, said)):
                     return "has not signed its keys for this phase"
-                own, others = {said.of_masks, said.of_boxes}, self._of(MaskingMove.KEYS, Keys)
-                taken = {
-                    key for other, keys in others.items() if other != place for key in (keys.of_masks, keys.of_boxes)
-                }
-                if len(own - taken) < len((said.of_masks, said.of_boxes)):
+                own = said.of_masks, said.of_boxes
+                if len({*own}) < len(own) or any(self._owners.get(key, place) != place for key in own):
                     return "has the keys of somebody else"
                 try:
                     for key in own:
-                        self._primitives.agree(_ANY_KEY)(key)
+                        self._has_in_common(key)
                 except ValueError:
                     return "has a key of low order"
+                self._owners.update(dict.fromkeys(own, place))
                 return ""
             case Boxes(boxes):
                 known = self._said[MaskingMove.KEYS].keys()
@@ -180,8 +186,7 @@ class MaskingServer:
             case Masked(residues):
                 return "" if len(residues) == rules.width else f"sends {len(residues)} values, not {rules.width}"
             case Confirmation(signature):
-                about = rules.about_survivors(self.survivors, self._of(MaskingMove.KEYS, Keys))
-                is_right = verify(rules.keys[place], signature, about)
+                is_right = verify(rules.keys[place], signature, self._about_survivors)
                 return "" if is_right else "has not signed who survived"
             case Shares(shares):
                 sharing = self._said[MaskingMove.SHARES].keys()
@@ -215,14 +220,18 @@ class MaskingServer:
                 total -= mask_of_seed(seed, rules, primitives)
                 continue
             private = private_key_of(seed, rules, primitives)
+            masks_with = primitives.agreement(private)
             if primitives.public_of(private) != keys[place].of_masks:
                 raise self._wrong_shares(place)
-            agree = primitives.agree(private)
             for other in near:
                 # What the other added for this one is the opposite of what this one would have.
-                secret = agree(keys[other].of_masks)
-                total += mask_of(secret, place, other, rules=rules, primitives=primitives)
+                total += mask_of(masks_with(keys[other].of_masks), place, other, rules=rules, primitives=primitives)
         return total
+
+    @functools.cached_property
+    def _about_survivors(self) -> bytes:
+        """What parties sign; asked for once they are fixed."""
+        return self._rules.about_survivors(self.survivors, self._of(MaskingMove.KEYS, Keys))
 
     def _of(self, move: MaskingMove, kind: type[_SaidT]) -> dict[int, _SaidT]:
         return {place: said for place, said in self._said[move].items() if isinstance(said, kind)}

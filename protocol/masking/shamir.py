@@ -7,6 +7,8 @@ Source: Shamir (1979).
 """
 
 import functools
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -16,6 +18,7 @@ PRIME: Final = 2**255 - 19
 SEED_BYTES: Final = 31
 SHARE_BYTES: Final = 32
 _COEFFICIENT_BYTES: Final = 48  # modulo the prime within 2^(−128) of uniform
+_BLOCK: Final = 16  # coefficients, after which a number is reduced: it grows by a holder's few bits for each
 
 
 def entropy_bytes(needed: int) -> int:
@@ -41,11 +44,14 @@ def split(seed: bytes, holders: Sequence[int], *, needed: int, entropy: bytes) -
     ends = range(0, len(entropy), _COEFFICIENT_BYTES)
     others = [int.from_bytes(entropy[end : end + _COEFFICIENT_BYTES], "little") % PRIME for end in ends]
     coefficients = [*others, int.from_bytes(seed, "little")]
+    blocks = [coefficients[start : start + _BLOCK] for start in range(0, needed, _BLOCK)]
     shares: list[bytes] = []
     for holder in holders:
         value = 0
-        for coefficient in coefficients:
-            value = (value * holder + coefficient) % PRIME
+        for block in blocks:
+            for coefficient in block:
+                value = value * holder + coefficient
+            value %= PRIME
         shares.append(value.to_bytes(SHARE_BYTES, "little"))
     return shares
 
@@ -75,12 +81,15 @@ def _value_at_zero(holders: tuple[int, ...], values: Mapping[int, int]) -> int:
 
 @functools.lru_cache(maxsize=4096)
 def _factors_at_zero(holders: tuple[int, ...]) -> tuple[int, ...]:
-    """Return Lagrange's factors for the value at 0: Π x_j/(x_j − x_i) over all others j."""
+    """Return Lagrange's factors for the value at 0: Π x_j/(x_j − x_i) over all others j.
+
+    One inverse is taken, of the product of all x_i·Π (x_j − x_i), and from it each other one.
+    """
+    below = [holder * math.prod(other - holder for other in holders if other != holder) % PRIME for holder in holders]
+    before = [*itertools.accumulate(below, lambda product, own: product * own % PRIME, initial=1)]
+    above, inverse = math.prod(holders), pow(before.pop(), -1, PRIME)
     factors: list[int] = []
-    for holder in holders:
-        above = below = 1
-        for other in holders:
-            if other != holder:
-                above, below = above * other % PRIME, below * (other - holder) % PRIME
-        factors.append(above * pow(below, -1, PRIME) % PRIME)
-    return tuple(factors)
+    for own, product in zip(reversed(below), reversed(before), strict=True):
+        factors.append(above * inverse * product % PRIME)
+        inverse = inverse * own % PRIME
+    return tuple(reversed(factors))

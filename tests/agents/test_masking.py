@@ -11,10 +11,13 @@ def test_a_shared_secret_is_as_published() -> None:
     """RFC 7748, Section 5.2, the first vector and the first of the iterated ones."""
     private = bytes.fromhex("a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4")
     public = bytes.fromhex("e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c")
-    assert PRIMITIVES.agree(private)(public).hex() == "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"
+    assert (
+        PRIMITIVES.agreement(private)(public).hex()
+        == "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"
+    )
     base = (9).to_bytes(32, "little")
-    assert PRIMITIVES.agree(base)(base).hex() == "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079"
-    assert PRIMITIVES.public_of(base) == PRIMITIVES.agree(base)(base)
+    assert PRIMITIVES.agreement(base)(base).hex() == "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079"
+    assert PRIMITIVES.public_of(base) == PRIMITIVES.agreement(base)(base)
 
 
 def test_the_generator_is_as_published() -> None:
@@ -33,7 +36,7 @@ def test_derived_bytes_are_as_published() -> None:
 @pytest.mark.parametrize("number", [0, 1, 2**255 - 20, 2**255 - 19, 2**255 - 18])
 def test_a_key_of_low_order_is_refused(number: int) -> None:
     with pytest.raises(ValueError, match=r".*"):
-        PRIMITIVES.agree(KEY)(number.to_bytes(32, "little"))
+        PRIMITIVES.agreement(KEY)(number.to_bytes(32, "little"))
 
 
 def test_a_box_opens_by_its_key_about_its_matter_alone() -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from psephos.protocol.messages import PROTOCOL_VERSION
 
-from . import ballots, crowds, partners, preferences
+from . import ballots, crowds, masked, partners, preferences
 from .recorder import Recorder
 
 __all__ = ["FOLDER", "VECTORS", "render"]
@@ -22,6 +22,7 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     **crowds.VECTORS,
     **preferences.VECTORS,
     **ballots.VECTORS,
+    **masked.VECTORS,
 }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from helpers import SERVER, SESSION_NAME, Session, error_of, messages_of, raw, receive_at_server
+from masked_sums import MaskedSession
 from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.messages import PROTOCOL_VERSION, Inquiry, Message, Report, encode
 from psephos.protocol.privacy import Ledger
@@ -116,6 +117,7 @@ class Recorder:
             "roster": list(session.names),
             "fingerprints": None if session.roster.fingerprints is None else list(session.roster.fingerprints),
             "charter": msgspec.structs.asdict(session.charter),
+            **_secrets_of(session),
             "private_rows": private,
             "public_rows": public,
             "messages": self.messages,
@@ -157,6 +159,14 @@ class Recorder:
         self.messages.append(entry)
         self.waiting.append((number, sender, recipient, message))
         return number
+
+
+def _secrets_of(session: Session) -> Plain:
+    """Return what masked sessions have beside: keys of signatures, public and private, and roots of secrets."""
+    if not isinstance(session, MaskedSession):
+        return {}
+    own = {"signature_keys": session.roster.keys, "private_keys": session.private_keys, "roots": session.roots}
+    return {name: [each.hex() for each in keys or ()] for name, keys in own.items()}
 
 
 def all_goes_well(session: Session, about: str) -> Recorder:

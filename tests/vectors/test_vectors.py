@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from helpers import SERVER, Session, error_of, messages_of, receive_at_server
+from masked_sums import MaskedSession
 from psephos.protocol import ClientMachine, Inputs, ServerMachine, SessionRules, run_population
 from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.messages import PROTOCOL_VERSION, Charter, decode, encode
@@ -33,7 +35,8 @@ def session_of(vector: Plain) -> Session:
     num_parties = len(vector["roster"])
     private = np.array(vector["private_rows"], dtype=np.int64).reshape(num_parties, -1)
     public = np.array(vector["public_rows"], dtype=np.int64).reshape(num_parties, -1)
-    return Session(
+    kind_of_session = MaskedSession if "signature_keys" in vector else Session
+    return kind_of_session(
         protocol,
         Inputs(private, public),
         seed=vector["seed"],
@@ -90,7 +93,24 @@ def test_the_charter_of_a_vector_has_the_digest_of_its_roster(path: pathlib.Path
     vector = load(path)
     content = [vector["roster"], vector["fingerprints"], vector["public_rows"]]
     digest = hashlib.sha256(msgspec.msgpack.encode(content)).hexdigest()
+    if "signature_keys" in vector:
+        keys = [bytes.fromhex(key) for key in vector["signature_keys"]]
+        digest = hashlib.sha256(msgspec.msgpack.encode([digest, vector["roster"], keys])).hexdigest()
+        assert vector["charter"]["roster"] == digest
+        return
     assert vector["charter"]["roster"] == ("" if vector["fingerprints"] is None else digest)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*_masked*.json")), ids=lambda path: path.stem)
+def test_masked_vectors_have_the_private_keys_that_belong_to_the_public_ones_and_the_session_s_roots(
+    path: pathlib.Path,
+) -> None:
+    vector = load(path)
+    private = [Ed25519PrivateKey.from_private_bytes(bytes.fromhex(key)) for key in vector["private_keys"]]
+    assert [key.public_key().public_bytes_raw().hex() for key in private] == vector["signature_keys"]
+    session = session_of(vector)
+    assert isinstance(session, MaskedSession)
+    assert [root.hex() for root in session.roots] == vector["roots"]
 
 
 @every_vector
@@ -138,7 +158,7 @@ def test_a_good_vector_has_no_failure_and_a_bad_one_has(path: pathlib.Path) -> N
 
 @every_vector
 def test_the_outcome_of_a_session_of_all_is_that_of_the_arrays(path: pathlib.Path) -> None:
-    missing = {"good_three_of_four", "good_rankings_of_four", "good_rankings_of_nobody"}
+    missing = {"good_three_of_four", "good_rankings_of_four", "good_rankings_of_nobody", "good_masked_leaving"}
     if not path.stem.startswith("good_") or path.stem in missing:
         return  # somebody is missing there
     vector = load(path)

@@ -325,7 +325,7 @@ def _read(dealer: Dealer, seeds: dict[int, bytes], aimed: list[int]) -> IntArray
         for other in range(len(rules.names)):
             if other not in aimed:
                 private = private_key_of(seeds[other], rules, PRIMITIVES)
-                secret = PRIMITIVES.agree(private)(keys_of(dealer, place).of_masks)
+                secret = PRIMITIVES.agreement(private)(keys_of(dealer, place).of_masks)
                 total -= mask_of(secret, place, other, rules=rules, primitives=PRIMITIVES)
     return total
 
