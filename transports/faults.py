@@ -98,7 +98,6 @@ class FaultyTransport(Transport):
     For one listener, whose connections are made one after another: they are numbered on both sides in that order.
 
     Args:
-        inner: the transport.
         weather: decides each payload's fate.
     """
 
@@ -153,11 +152,7 @@ class FaultyChannel(Channel):
     Args:
         inner: the end.
         weather: decides the fate of what arrives here.
-        connection: the connection's number.
         is_upstream: whether this is the listener's side, so that what arrives goes to it.
-
-    Attributes:
-        connection: the connection's number.
     """
 
     def __init__(self, inner: Channel, weather: Weather, *, connection: int, is_upstream: bool) -> None:

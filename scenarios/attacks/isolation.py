@@ -69,7 +69,6 @@ def evaluate_isolation(
         secret: what is inferred; the attack's first unless given.
         prior: a probability for each label; uniform unless given.
         num_sessions: how many are simulated.
-        seed: of the sessions.
 
     Raises:
         ConfigurationError: the target is a member, or as the attack: some say nothing of what a crowd's tally tells.

@@ -36,8 +36,6 @@ class Agreement(msgspec.Struct, kw_only=True):
 
     Args:
         terms: session, protocol, kind, parameters and place.
-        protocol: the same protocol, made.
-        row: the client's private row.
         losses: what the whole session costs the client, phase by phase.
         recalled: the reports of earlier sessions that it repeats, by phase; they cost nothing.
     """
@@ -60,7 +58,6 @@ class Joining:
 
     Args:
         address: the server's.
-        party: the party's name.
         entries: its own, by column.
         seed: of a simulation; None for a deployment.
         invitation: what it agreed to; without one, the server is asked for its terms, and so sees whether the entries
@@ -77,7 +74,6 @@ class Joining:
         patience_seconds: how long the server may say nothing once it has answered, or be away; infinite for as long as
             it takes.
         transport: over which the server listens, by its name.
-        keys: for TLS.
         journal: the person's, over all sessions; without one, a party that restarts draws again.
     """
 
@@ -101,9 +97,6 @@ class Joining:
         """Return the party's ledger, with what its journal holds.
 
         Who was not invited, and names no limit, has a default one.
-
-        Args:
-            session_id: of the session that reserves room on it.
 
         Raises:
             ConfigurationError: the budget is none, or is by periods of which no journal knows.
@@ -232,10 +225,6 @@ class Joining:
 def protocol_of(terms: Invitation, *, trusts_server: bool) -> PhasedProtocol[Any, Any]:
     """Return the protocol of an invitation, or of a server's terms, where its server is trusted if it has to be.
 
-    Args:
-        terms: name the protocol, with its parameters.
-        trusts_server: whether the party lets the server see its values as they are.
-
     Raises:
         ConfigurationError: there is no such protocol, a parameter is not allowed, or the server is not trusted.
     """
@@ -248,12 +237,7 @@ def protocol_of(terms: Invitation, *, trusts_server: bool) -> PhasedProtocol[Any
 
 
 def check_trust(protocol: PhasedProtocol[Any, Any], *, trusts_server: bool) -> None:
-    """Raise ConfigurationError if a session's server has to be trusted with values, and is not.
-
-    Args:
-        protocol: what is taken part in.
-        trusts_server: whether the party lets the server see its values as they are.
-    """
+    """Raise ConfigurationError if a session's server has to be trusted with values, and is not."""
     if protocol.trusts_server and not trusts_server:
         allowed = "given: this session is in the central model, and its server sees your values as they are"
         raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)

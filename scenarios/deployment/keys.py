@@ -60,7 +60,6 @@ class Enrollment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """What a party hands to whoever draws up the roster. Public.
 
     Args:
-        party: the party's name.
         certificate: its certificate of TLS, in PEM.
         signature_key: its public key of signatures (Ed25519), in hexadecimal.
     """
@@ -106,7 +105,6 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
     """Make a party's keys.
 
     Args:
-        party: the party's name.
         folder: gets the private keys and the enrollment; made with its parents.
         days: how long from now the certificate is good.
 
@@ -165,8 +163,6 @@ def check_enrollments(names: Sequence[str], enrolled: dict[str, Enrollment], *, 
     """Return the enrollments of a roster, in its order.
 
     Args:
-        names: the roster's.
-        enrolled: by party.
         expires: until when their certificates have to be good.
 
     Raises:

@@ -29,12 +29,7 @@ def encode_own(
 
 
 def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) -> None:
-    """Raise ConfigurationError unless these are columns that a party chooses.
-
-    Args:
-        protocol: what is taken part in.
-        choices: names of columns.
-    """
+    """Raise ConfigurationError unless these are columns that a party chooses."""
     known = [column.name for column in protocol.columns() if column.chosen]
     for name in choices:
         if name not in known:
@@ -60,7 +55,6 @@ def with_choices(
     """Return a party's public row with what it chooses; an error's field is the column alone.
 
     Args:
-        protocol: what is taken part in.
         entries: the party's own, by column.
         public: its public row as the roster has it.
 

@@ -60,7 +60,6 @@ def pivoting(
             order of the first row of each.
         missing: what stands where there is no row.
         words: for fields that are not written as they are.
-        told: of the table.
     """
     heads, names = zip(*(part.split(": ", 1) for part in lines.split(_BESIDE)), strict=True)
     table: dict[tuple[str, ...], dict[tuple[int, tuple[str, ...]], list[str]]] = {}

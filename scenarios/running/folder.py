@@ -270,9 +270,6 @@ def add_ledgers(runs: Sequence[Path]) -> list[LedgerEntry]:
     Where runs by arrays have one line for all persons, these are taken for the same in all of the runs: for one person
     that is never too little.
 
-    Args:
-        runs: their folders.
-
     Raises:
         ConfigurationError: as `read_ledger`, a run is named twice, or a person's entries in one of them cannot be told
             from those of others.

@@ -100,7 +100,6 @@ def read_parties_file(
     """Return the parties of a CSV file, of any form (`reading.text_forms`), with a line for each of them.
 
     Args:
-        path: the file.
         role: what the column of names is called.
         columns: what the file calls columns that are called otherwise here.
         numbered: it has no names, and parties are called by their number in it.

@@ -97,10 +97,8 @@ class Sharded:
     """Whoever tallies a stream by a pool, and keeps what is finished until the run's results are there.
 
     Args:
-        resolved: what is run.
         pool: tallies shards; what a shard is worth is measured on the first.
         folder: the run's, which has the journal.
-        seed: of the simulated noise.
         resumes: whether the folder is that of such a run that was interrupted.
 
     Raises:

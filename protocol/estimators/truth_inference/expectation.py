@@ -71,7 +71,6 @@ def class_log_priors(
     """Return the logarithm of each label's prior probability, shape (labels, kinds).
 
     Args:
-        table: the answers.
         probabilities: shape (labels, tasks), 0 for labels that a task does not have.
         class_prior: whether they are the mean probabilities, with a floor, or all alike, or what each size has.
     """
@@ -102,7 +101,6 @@ def maximize(
     """Return the truths after rounds of M-step and E-step from the shares of votes on.
 
     Args:
-        table: the answers.
         fit_workers: from the expected number of right reports, shape (workers, kinds).
         class_prior: see `ClassPrior`; or what it is for each size s, shape (s,).
         max_iterations: at most.

@@ -74,7 +74,6 @@ def stream_moral_machine(
         batch_voters: of each batch, before voters with too few responses are dropped, at least 1.
         min_records: as in `read_moral_machine`.
         max_records: likewise.
-        field: the setting that names the file, for errors.
 
     Raises:
         ConfigurationError: an option is not allowed, or a file cannot be read or is not what it should be; the field

@@ -152,11 +152,7 @@ def skewed_crowd(classes: int, share: float) -> SyntheticCrowd:
 
 
 def make_crowd(spec: SyntheticCrowd) -> Crowd:
-    """Return a synthetic crowd; the same one for the same description, on every machine.
-
-    Args:
-        spec: its description.
-    """
+    """Return a synthetic crowd; the same one for the same description, on every machine."""
     tasks, workers = _pairs(spec)
     truth = _truth(spec.class_shares or (1 / spec.classes,) * spec.classes, spec.tasks, spec.seed)
     qualities = (
@@ -177,11 +173,7 @@ def make_crowd(spec: SyntheticCrowd) -> Crowd:
 
 
 def make_peer_grading(spec: PeerGrading) -> Crowd:
-    """Return a synthetic crowd of students; the same one for the same description, on every machine.
-
-    Args:
-        spec: its description.
-    """
+    """Return a synthetic crowd of students; the same one for the same description, on every machine."""
     workers, others = np.divmod(
         _subsets(spec.students, spec.groups - 1, spec.grades, _key(spec.seed, "who grades whom")), spec.groups - 1
     )
