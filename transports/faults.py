@@ -108,11 +108,9 @@ class FaultyTransport(Transport):
         self._numbers = itertools.count()
 
     async def open_listener(self, address: str | None = None) -> Listener:
-        """Listen over the inner transport. See `Transport.open_listener`."""
         return _FaultyListener(await self._inner.open_listener(address), self._weather)
 
     async def connect(self, address: str) -> Channel:
-        """Connect over the inner transport. See `Transport.connect`."""
         channel = await self._inner.connect(address)
         return FaultyChannel(channel, self._weather, connection=next(self._numbers), is_upstream=False)
 
@@ -169,7 +167,6 @@ class FaultyChannel(Channel):
 
     @property
     def peer(self) -> str:
-        """The other end's address."""
         return self._inner.peer
 
     @property
@@ -178,7 +175,6 @@ class FaultyChannel(Channel):
         return self._inner.peer_fingerprint
 
     def limit_payloads(self, max_payload_bytes: int) -> None:
-        """Limit what the inner end receives."""
         self._inner.limit_payloads(max_payload_bytes)
 
     def close(self) -> None:
@@ -188,20 +184,17 @@ class FaultyChannel(Channel):
         self._wake()
 
     async def aclose(self) -> None:
-        """Close as the inner end does."""
         self._is_closed = True
         self._wake()
         await self._inner.aclose()
 
     async def send(self, payloads: Sequence[bytes]) -> None:
-        """Send; what becomes of it is decided at the other end."""
         if self._is_broken and not self._is_closed:
             await trio.lowlevel.checkpoint()
             raise trio.BrokenResourceError("the connection was lost")
         await self._inner.send(payloads)
 
     def send_nowait(self, payload: bytes) -> None:
-        """Send if that needs no waiting."""
         if self._is_broken and not self._is_closed:
             raise trio.BrokenResourceError("the connection was lost")
         self._inner.send_nowait(payload)

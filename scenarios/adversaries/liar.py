@@ -36,7 +36,6 @@ class LiarRole(Role, frozen=True, kw_only=True):
         return {SERVER: Liar(self._named)}
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
-        """Return who refused, when, and what it cost."""
         number = len(scene.names)
         reports = sum(
             observation.happening is Happening.SENT and type(observation.message).__name__ == "Report"

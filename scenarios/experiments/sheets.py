@@ -120,7 +120,6 @@ class _Formatter(string.Formatter):
     """Formats the fields of a row."""
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
-        """Return a field, or a part of it, as its words have it."""
         name, _, part = field_name.partition(".")
         own: Mapping[Any, str] | Callable[[Any], object] | None = kwargs.get(name)
         value: Any = own(args[0]) if callable(own) else _value(args[0], name)
