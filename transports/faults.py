@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import trio
 
-from ..protocol.errors import ConfigurationError, require
+from ..protocol.errors import require
 from .abc import Channel, Listener, Transport
 
 __all__ = ["CALM", "Fate", "Faults", "FaultyChannel", "FaultyTransport", "Weather", "seeded_weather"]
@@ -69,8 +69,7 @@ class Faults:
     def __post_init__(self) -> None:
         for field in ("loss", "duplication", "partition"):
             probability = getattr(self, field)
-            if not 0 <= probability <= 1:
-                raise ConfigurationError(field=field, value=probability, allowed="a probability, in [0, 1]")
+            require(0 <= probability <= 1, field, probability, "a probability, in [0, 1]")
         require(0 <= self.delay < math.inf, "delay", self.delay, "seconds, at least 0 and finite")
 
 

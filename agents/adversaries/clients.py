@@ -1,4 +1,4 @@
-"""Clients that deviate: they leave after an outcome that they do not like, choose their reports, or send them again."""
+"""Clients that deviate: selective abort, poisoning, and replay."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence

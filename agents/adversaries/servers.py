@@ -1,4 +1,4 @@
-"""Servers that deviate: they ask again, drop clients, tell some other things than the rest, or name false parameters."""
+"""Servers that deviate: averaging, selective abort, equivocation, and false parameters."""
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping

@@ -11,7 +11,7 @@ from ...agents.client import PATIENCE_SECONDS
 from ...agents.journals import Sitting
 from ...agents.noise import check_secure_noise
 from ...agents.person_journal import PersonJournal, Recalled
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.kept_reports import check_values, has_changed, seal_of
 from ...protocol.phases import PhasedProtocol
 from ...protocol.plugin_checks import check_own_columns
@@ -246,6 +246,5 @@ def check_trust(protocol: PhasedProtocol[Any, Any], *, trusts_server: bool) -> N
 def _check_kind(given: str, ours: SessionKind) -> None:
     if given == ours.value:
         return
-    if given == SessionKind.SIMULATION.value:
-        raise ConfigurationError(field="--simulate", value="left out", allowed="given: the session is a simulation")
+    refuse(given == SessionKind.SIMULATION.value, "--simulate", "left out", "given: the session is a simulation")
     raise ConfigurationError(field="--simulate", value="given", allowed="left out: the session is a deployment")

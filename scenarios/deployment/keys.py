@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.masking import check_signature_key
 from ...protocol.roles import check_party_name
 from ...transports.keys import (
@@ -97,8 +97,7 @@ def slug_of(party: str) -> str:
 
 def check_days(days: float) -> None:
     """Raise ConfigurationError if nothing can be good for so many days."""
-    if not days <= _MAX_DAYS:  # nor is what is no number
-        raise ConfigurationError(field="--days", value=days, allowed=f"at most {_MAX_DAYS:,}")
+    require(days <= _MAX_DAYS, "--days", days, f"at most {_MAX_DAYS:,}")
 
 
 def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
@@ -203,8 +202,7 @@ def read_certificates(path: Path) -> list[bytes]:
         certificates = [read_certificate(text)[0] for text in texts]
     except (OSError, ValueError) as error:
         raise ConfigurationError(field="--roster", value=str(path), allowed=f"certificates ({error})") from None
-    if not certificates:
-        raise ConfigurationError(field="--roster", value=str(path), allowed="certificates")
+    require(certificates, "--roster", str(path), "certificates")
     return certificates
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...protocol.errors import ConfigurationError, one_of
+from ...protocol.errors import ConfigurationError, one_of, refuse
 from ...protocol.phases import PhasedProtocol
 
 __all__ = ["check_choices", "encode_chosen", "encode_own", "with_choices"]
@@ -20,8 +20,7 @@ def encode_own(
     """
     known = [column.name for column in protocol.columns()]
     for name in entries:
-        if name not in known:
-            raise ConfigurationError(field=f"column {name!r}", value="unknown", allowed=one_of(known, name))
+        refuse(name not in known, f"column {name!r}", "unknown", one_of(known, name))
     try:
         return protocol.encode_own(entries, public)
     except ConfigurationError as error:

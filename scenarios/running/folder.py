@@ -276,8 +276,7 @@ def add_ledgers(runs: Sequence[Path]) -> list[LedgerEntry]:
     """
     read: dict[Path, list[LedgerEntry]] = {}
     for run in runs:
-        if run.resolve() in read:
-            raise ConfigurationError(field="RUN", value=str(run), allowed="named once: its losses would count twice")
+        refuse(run.resolve() in read, "RUN", str(run), "named once: its losses would count twice")
         read[run.resolve()] = read_ledger(run)
     told = [(run, _groups_of(entries)) for run, entries in zip(runs, read.values(), strict=True) if entries]
     for run, groups in told[1:]:

@@ -519,5 +519,4 @@ def _check_rules(protocol: PhasedProtocol[Any, Any], rules: SessionRules, *, num
                 raise
             field = f"phases.{name}.{error.field}"
             raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
-        if math.isinf(rule.deadline_seconds):  # which no JSON could say again
-            raise ConfigurationError(field="deadline_seconds", value=rule.deadline_seconds, allowed="finite")
+        refuse(math.isinf(rule.deadline_seconds), "deadline_seconds", rule.deadline_seconds, "finite")

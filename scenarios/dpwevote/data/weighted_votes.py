@@ -57,8 +57,7 @@ class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fie
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.treaty not in TREATIES:
-            raise ConfigurationError(field="treaty", value=self.treaty, allowed=one_of(TREATIES, self.treaty))
+        refuse(self.treaty not in TREATIES, "treaty", self.treaty, one_of(TREATIES, self.treaty))
 
 
 def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
