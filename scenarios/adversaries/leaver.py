@@ -21,7 +21,6 @@ class LeaverRole(Role, frozen=True, kw_only=True):
     below: float | None = None  # leave if it is below this
 
     name: ClassVar[str] = "leaver"
-    needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
         self.check_parties_alone(scene)

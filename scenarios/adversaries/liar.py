@@ -19,7 +19,6 @@ class LiarRole(Role, frozen=True, kw_only=True):
     parameters: dict[str, Any]  # what it names in the place of its own, by name
 
     name: ClassVar[str] = "liar"
-    needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
         self.check_server_alone()

@@ -194,7 +194,8 @@ class Joining:
             terms = msgspec.structs.replace(terms, public=with_choices(protocol, entries, terms.public))
             protocol.check_public(terms.public)
             protocol.check_losses(terms.public)
-            recalled = self._recall(protocol, terms)
+            journal = self.journal
+            recalled = {} if journal is None else journal.recall(protocol.phases, session_id=terms.session_id)
             to_draw = (phase for phase in protocol.phases if phase.name not in recalled)
             if self.seed is None:
                 check_secure_noise(protocol, sides=[Side.CLIENT])
@@ -217,9 +218,6 @@ class Joining:
             ConfigurationError: the key's file cannot be read.
         """
         return b"" if self.keys is None or self.journal is None else hashlib.sha256(self.keys.private_key).digest()
-
-    def _recall(self, protocol: PhasedProtocol[Any, Any], terms: Invitation) -> dict[str, Recalled]:
-        return {} if self.journal is None else self.journal.recall(protocol.phases, session_id=terms.session_id)
 
 
 def protocol_of(terms: Invitation, *, trusts_server: bool) -> PhasedProtocol[Any, Any]:

@@ -76,11 +76,6 @@ def _ignore(line: bytes) -> None:
     del line
 
 
-def _shown(command: Command) -> str:
-    """Return a command as it can be typed."""
-    return shlex.join(("psephos", *command))
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Part:
     """What one party does.
@@ -114,7 +109,10 @@ class Plan:
     @property
     def commands(self) -> list[str]:
         """All of them, as they can be typed, in their order."""
-        return [_shown(command) for command in (self.roster, self.serve, *(part.command for part in self.parts))]
+        return [
+            shlex.join(("psephos", *command))
+            for command in (self.roster, self.serve, *(part.command for part in self.parts))
+        ]
 
     @property
     def server(self) -> Path:
