@@ -357,7 +357,7 @@ class Driver:
                     self._when_ended.set()
             case _:
                 pass  # these are for the log and the listener, or were kept before
-        if self._log is not None and not self._is_hidden(effect):
+        if self._log is not None and not (self._hides_peers and isinstance(effect, Drop)):
             log_effect(self._log, session=self._session, party=self._party, effect=effect)
 
     def _keep(self, records: list[Record]) -> None:
@@ -389,10 +389,6 @@ class Driver:
             return False
         self._pending.extend(self._timed.receive_timeout(phase))
         return bool(self._pending)
-
-    def _is_hidden(self, effect: Effect) -> bool:
-        """Return whether an effect names a peer where who takes part is private."""
-        return self._hides_peers and isinstance(effect, Drop)
 
     def _start(self, task: Callable[..., Awaitable[object]], *arguments: object) -> None:
         if self._nursery is None:

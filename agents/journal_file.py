@@ -187,7 +187,6 @@ class JournalFile(Closing):
         _copy(self._connection, target, changes)
 
     def close(self) -> None:
-        """Let go of the journal; a second call does nothing."""
         self._connection.close()
         self._lock.release()
 

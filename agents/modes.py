@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from ..protocol.errors import ConfigurationError
+from ..protocol.errors import refuse
 from ..protocol.masking import Primitives
 from ..protocol.messages import NO_CHARTER, Charter
 from ..protocol.phases import PhasedProtocol
@@ -44,8 +44,7 @@ class Simulation(SessionMode):
     def __post_init__(self) -> None:
         if type(self.noise) is not SimulatedNoise:
             raise TypeError(f"a simulation draws simulated noise, got {type(self.noise).__name__}")
-        if self.noise.session != self.session:  # two votes would share their noise
-            raise ConfigurationError(field="noise", value=self.noise.session, allowed=f"of session {self.session!r}")
+        refuse(self.noise.session != self.session, "noise", self.noise.session, f"of session {self.session!r}")
         if not self.charter.id:
             own = msgspec.structs.replace(self.charter, id=self.noise.session_id)
             object.__setattr__(self, "charter", own)

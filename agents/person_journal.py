@@ -413,7 +413,6 @@ class PersonJournal(Closing):
         return recalled
 
     def close(self) -> None:
-        """Let go of the journal."""
         self._file.close()
 
 

@@ -87,7 +87,6 @@ class SessionJournal(Closing):
         self._records += ours
 
     def close(self) -> None:
-        """Let go of the journal."""
         self._file.close()
 
 

@@ -25,7 +25,6 @@ class Agreement:
     """What one party agreed to.
 
     Attributes:
-        charter: as given.
         chosen: what the party chooses of its public row, which leaves with the Hello.
 
     Raises:

@@ -151,7 +151,6 @@ class QuorumError(PsephosError):
     """A phase closed with fewer reports than its quorum.
 
     Attributes:
-        phase: the phase's name.
         received: how many parties had reported when it closed.
         required: the quorum.
         missing: the parties that had not, in roster order (a client may know only the first ones).

@@ -50,8 +50,6 @@ class Guarded(abc.ABC):
     """What states losses and draws: a phase, of which this is the part that holds the two together.
 
     Attributes:
-        name: what users call it.
-        num_values: how many values it randomizes.
         mechanism: the local randomizer of whoever has none of its own.
         losses: what it costs one person at most.
         num_parts: how many parts a person's row is made of at most, such as records, where the mechanism's event
@@ -266,7 +264,6 @@ def _strangers(
     """Return what is wrong where a mechanism's event does not bound the loss between two neighbors.
 
     Args:
-        mechanism: which says for which rows its event holds.
         rows: of one person, or tallies with them, int64, shape (c, columns).
         are_neighbors: which of them are neighbors, shape (c, c).
     """

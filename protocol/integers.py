@@ -33,7 +33,6 @@ class RowCodec:
 
     Attributes:
         decode: returns the row that a payload holds; msgspec.DecodeError if there is none.
-        number_bytes: how many bytes each number takes.
         max_bytes: of a payload, whoever writes it.
     """
 

@@ -62,20 +62,16 @@ class PhaseReports:
     """The reports of one session's phases.
 
     Args:
-        names: the parties, in roster order.
         public: their public rows; what parties choose of theirs is written into it as they join.
         draws: what the server draws noise by, where that is left to it.
         transcript: digests what everybody is told.
         masking: the server's part of a masked phase, if there is one.
 
     Attributes:
-        position: where the session stands.
-        seats: the parties'.
         step: the number of the open step; -1 while the parties join.
         request: what was asked as it opened, but for what is some party's own.
         payloads: those that count, as they came, for each step that was opened, by place.
         closed: of each closed phase the places that count, in order, and their reports; of a masked one none is known.
-        tallies: what closed phases left.
     """
 
     __slots__ = (

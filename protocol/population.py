@@ -152,12 +152,7 @@ def _kept_arrays(phase: Phase, kept: Mapping[int, Sequence[int]]) -> tuple[IntAr
 
 
 def run_batches(
-    protocol: PhasedProtocol[Any, OutcomeT],
-    batches: Iterable[Inputs],
-    *,
-    noise: SimulatedNoise,
-    on_batch: Callable[[int], None] | None = None,
-    on_phase: Callable[[Phase, Tally, msgspec.Struct | None], None] | None = None,
+    protocol: PhasedProtocol[Any, OutcomeT], batches: Iterable[Inputs], *, noise: SimulatedNoise
 ) -> PopulationResult[OutcomeT]:
     """Run all phases over parties that come in batches, in one pass; no batch is kept.
 
@@ -166,8 +161,6 @@ def run_batches(
 
     Args:
         batches: the parties' rows in roster order, any number at a time; at least one in all.
-        on_batch: called after each batch with the number of parties so far.
-        on_phase: as for `run_population`, of each phase when all parties have reported.
 
     Returns:
         What `run_population` of all of them at once returns.
@@ -177,8 +170,7 @@ def run_batches(
         ConfigurationError: as `run_population`, or a phase keeps its reports.
         PluginError: as `run_population`.
     """
-    tallies = tally_batches(protocol, batches, noise=noise, on_batch=on_batch)
-    return release_tallies(protocol, tallies, noise=noise, on_phase=on_phase)
+    return release_tallies(protocol, tally_batches(protocol, batches, noise=noise), noise=noise)
 
 
 def tally_batches(

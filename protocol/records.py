@@ -44,9 +44,6 @@ class Reserved(
     """Client: a session has room on the ledger for all that it may cost.
 
     Args:
-        party: the party's name in the session.
-        session: the session's name.
-        protocol: the protocol's.
         expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
         entries: a line for each loss, in order, as it will be charged.
         chosen: what the party chose of its public row.
@@ -66,7 +63,6 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """What a client keeps beside a report that outlives its session (`kept_reports`).
 
     Args:
-        phase: its name.
         scope: where it is kept.
         seal: tells the person whether its values have changed; empty without a secret (`kept_reports.seal_of`).
     """
@@ -205,9 +201,6 @@ def receipt_of(secret: bytes, *, session_id: str, party: str, step: int) -> byte
 
     Args:
         secret: the server's; without one there is none.
-        session_id: `Charter.id`.
-        party: whose report it has.
-        step: of which step.
     """
     if not secret:
         return b""

@@ -85,8 +85,6 @@ class Wait(msgspec.Struct, frozen=True):
     """How a session waits in one step, or before the first.
 
     Args:
-        name: the step's, or `JOIN`.
-        deadline_seconds: after which it closes.
         quorum: how many reports it needs; 0 where it is private who reports.
         is_hidden: whether that is private.
     """

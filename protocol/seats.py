@@ -17,9 +17,6 @@ _TABLE = CONVERSATION[Side.SERVER]
 class Seat(Position[State, Move]):
     """One party's conversation, as the server has it.
 
-    Args:
-        place: its place in the roster.
-
     Attributes:
         num_reports: how many of its reports count.
         is_lost: whether its connection was lost, so that it may come back: as long as it has reported nothing, or any

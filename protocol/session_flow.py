@@ -30,8 +30,6 @@ class SessionResult(msgspec.Struct, frozen=True):
     """What a session leaves with its server.
 
     Args:
-        outcome: what was released.
-        tallies: each phase's.
         num_received: each phase's number of reports; None where that is private.
         own_outcomes: what single clients were told, by place; for each of them alone.
         transcript: the digest of what everybody was told (see `transcript`); empty where nobody was, in arrays.
@@ -65,7 +63,6 @@ class Releases(msgspec.Struct, frozen=True):
         """Return what is said.
 
         Args:
-            outcome: the session's.
             own_outcomes: what single parties are told, by place.
             hearing: who is still there.
 

@@ -53,9 +53,7 @@ class PhaseTraffic(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         phase: its name; `rules.JOIN` before the first, and `RELEASE` after the last.
         messages_up: from parties to the server.
-        bytes_up: of these.
         messages_down: from the server to parties.
-        bytes_down: of these.
     """
 
     phase: str

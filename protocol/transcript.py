@@ -28,7 +28,6 @@ class Transcript:
     """Digests what a server tells everybody, in the order in which each client hears it.
 
     Args:
-        kind: deployment or simulation.
         num_steps: how many requests there are in all.
 
     Attributes:

@@ -166,7 +166,7 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
         siblings = alike.get(type(part), {})
         if len(siblings) > 1:
             if name == next(iter(siblings)):
-                yield _words(type(part).__name__), siblings
+                yield re.sub(r"(?<!^)(?=[A-Z][a-z])", "_", type(part).__name__).lower(), siblings
         elif siblings:
             for inner, own in _parts(part):
                 yield f"{name}_{inner}", own
@@ -217,8 +217,3 @@ def _is_many(value: object) -> bool:
 def _in_order(elements: Collection[object]) -> Sequence[Any]:
     """Return elements in order; those of a set, which has none, in that of their texts."""
     return sorted(elements, key=str) if isinstance(elements, AbstractSet) else list(elements)
-
-
-def _words(name: str) -> str:
-    """Return a class's name as a field's."""
-    return re.sub(r"(?<!^)(?=[A-Z][a-z])", "_", name).lower()

@@ -103,11 +103,8 @@ def find(group: str, name: str, kind: Any, *, field: str, is_class: bool = False
     """Return what is registered as `name` in an entry point group.
 
     Args:
-        group: the group.
-        name: the entry point's.
         kind: what is to be registered, or with `is_class` a subclass of that.
         field: what an error calls it.
-        is_class: whether a class is to be registered.
         also: names of another group, for errors.
 
     Raises:

@@ -4,6 +4,7 @@ Each mistake replaces one part of a sound distribution by another, so that a tes
 """
 
 import dataclasses
+import functools
 from pathlib import Path
 from typing import Final
 
@@ -177,6 +178,9 @@ class Fault:
     has_line: bool = False
 
 
+_of_sleeper: Final = functools.partial(Fault, scenario=_WITH_SLEEPER, settings=("transport=memory", "quorum=1"))
+
+
 FAULTS: Final = (
     Fault(
         "an outcome of another type",
@@ -322,29 +326,23 @@ FAULTS: Final = (
         scenario=_WITH_SLEEPER,
         settings=("transport=memory",),
     ),
-    Fault(
+    _of_sleeper(
         "a passage that is none",
         "        return Passage(hangs_up=True)\n",
         "        return None\n",
         ("role 'sleeper'", "Silent.outgoing", "NoneType", "Passage"),
-        scenario=_WITH_SLEEPER,
-        settings=("transport=memory", "quorum=1"),
     ),
-    Fault(
+    _of_sleeper(
         "a role that learns nothing",
         _LEARN,
         "        return None\n",
         ("role 'sleeper'", "learn", "a NoneType", "Lesson"),
-        scenario=_WITH_SLEEPER,
-        settings=("transport=memory", "quorum=1"),
     ),
-    Fault(
+    _of_sleeper(
         "a sentence in place of sentences",
         _LEARN,
         '        return Lesson(role=self.name, who="somebody", trust="nobody", sentences="It slept.")\n',
         ("role 'sleeper'", "learn", "$.sentences"),
-        scenario=_WITH_SLEEPER,
-        settings=("transport=memory", "quorum=1"),
     ),
     Fault(
         "a text where an estimate belongs",
@@ -502,38 +500,30 @@ FAULTS: Final = (
         settings=("transport=kettle",),
         has_line=True,
     ),
-    Fault(
+    _of_sleeper(
         "a deviation of nobody in the session",
         _DEVIATIONS,
         "        return {'nobody': Silent()}\n",
         ("role 'sleeper'", "deviations", "'nobody'"),
-        scenario=_WITH_SLEEPER,
-        settings=("transport=memory", "quorum=1"),
     ),
-    Fault(
+    _of_sleeper(
         "deviations that are none",
         _DEVIATIONS,
         "        return None\n",
         ("role 'sleeper'", "deviations", "a NoneType", "mapping"),
-        scenario=_WITH_SLEEPER,
-        settings=("transport=memory", "quorum=1"),
     ),
-    Fault(
+    _of_sleeper(
         "an adversary whose lesson raises",
         _LEARN,
         '        raise LookupError("nothing to learn")\n',
         ("role 'sleeper'", "learn", "LookupError", "nothing to learn"),
-        scenario=_WITH_SLEEPER,
-        settings=("transport=memory", "quorum=1"),
         has_line=True,
     ),
-    Fault(
+    _of_sleeper(
         "an adversary whose deviation raises",
         "        return Passage(hangs_up=True)\n",
         '        raise LookupError("no dream")\n',
         ("role 'sleeper'", "outgoing", "LookupError", "no dream"),
-        scenario=_WITH_SLEEPER,
-        settings=("transport=memory", "quorum=1"),
         has_line=True,
     ),
 )

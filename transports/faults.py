@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import trio
 
-from ..protocol.errors import ConfigurationError, require
+from ..protocol.errors import require
 from .abc import Channel, Listener, Transport
 
 __all__ = ["CALM", "Fate", "Faults", "FaultyChannel", "FaultyTransport", "Weather", "seeded_weather"]
@@ -69,8 +69,7 @@ class Faults:
     def __post_init__(self) -> None:
         for field in ("loss", "duplication", "partition"):
             probability = getattr(self, field)
-            if not 0 <= probability <= 1:
-                raise ConfigurationError(field=field, value=probability, allowed="a probability, in [0, 1]")
+            require(0 <= probability <= 1, field, probability, "a probability, in [0, 1]")
         require(0 <= self.delay < math.inf, "delay", self.delay, "seconds, at least 0 and finite")
 
 
@@ -98,7 +97,6 @@ class FaultyTransport(Transport):
     For one listener, whose connections are made one after another: they are numbered on both sides in that order.
 
     Args:
-        inner: the transport.
         weather: decides each payload's fate.
     """
 
@@ -109,11 +107,9 @@ class FaultyTransport(Transport):
         self._numbers = itertools.count()
 
     async def open_listener(self, address: str | None = None) -> Listener:
-        """Listen over the inner transport. See `Transport.open_listener`."""
         return _FaultyListener(await self._inner.open_listener(address), self._weather)
 
     async def connect(self, address: str) -> Channel:
-        """Connect over the inner transport. See `Transport.connect`."""
         channel = await self._inner.connect(address)
         return FaultyChannel(channel, self._weather, connection=next(self._numbers), is_upstream=False)
 
@@ -153,11 +149,7 @@ class FaultyChannel(Channel):
     Args:
         inner: the end.
         weather: decides the fate of what arrives here.
-        connection: the connection's number.
         is_upstream: whether this is the listener's side, so that what arrives goes to it.
-
-    Attributes:
-        connection: the connection's number.
     """
 
     def __init__(self, inner: Channel, weather: Weather, *, connection: int, is_upstream: bool) -> None:
@@ -174,7 +166,6 @@ class FaultyChannel(Channel):
 
     @property
     def peer(self) -> str:
-        """The other end's address."""
         return self._inner.peer
 
     @property
@@ -183,7 +174,6 @@ class FaultyChannel(Channel):
         return self._inner.peer_fingerprint
 
     def limit_payloads(self, max_payload_bytes: int) -> None:
-        """Limit what the inner end receives."""
         self._inner.limit_payloads(max_payload_bytes)
 
     def close(self) -> None:
@@ -193,20 +183,17 @@ class FaultyChannel(Channel):
         self._wake()
 
     async def aclose(self) -> None:
-        """Close as the inner end does."""
         self._is_closed = True
         self._wake()
         await self._inner.aclose()
 
     async def send(self, payloads: Sequence[bytes]) -> None:
-        """Send; what becomes of it is decided at the other end."""
         if self._is_broken and not self._is_closed:
             await trio.lowlevel.checkpoint()
             raise trio.BrokenResourceError("the connection was lost")
         await self._inner.send(payloads)
 
     def send_nowait(self, payload: bytes) -> None:
-        """Send if that needs no waiting."""
         if self._is_broken and not self._is_closed:
             raise trio.BrokenResourceError("the connection was lost")
         self._inner.send_nowait(payload)

@@ -245,7 +245,6 @@ class MemoryTransport(Transport):
         return listener
 
     async def connect(self, address: str) -> Channel:
-        """Reach a listener of this transport. See `Transport.connect`."""
         await trio.lowlevel.checkpoint()
         if address not in self._listeners:
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"nobody listens at {address!r}")

@@ -77,11 +77,9 @@ class SocketChannel(Channel):
 
     @property
     def peer(self) -> str:
-        """The other end's address. See `Channel.peer`."""
         return self._peer
 
     async def send(self, payloads: Sequence[bytes]) -> None:
-        """Send payloads in one write. See `Channel.send`."""
         if self._is_sending:
             raise trio.BusyResourceError("another task is sending on this channel")
         if self._rest and payloads:  # the first of them is the one that was begun
@@ -95,7 +93,6 @@ class SocketChannel(Channel):
             self._is_sending = False
 
     def send_nowait(self, payload: bytes) -> None:
-        """Send one payload if the system takes it at once. See `Channel.send_nowait`."""
         if self._is_sending or self._rest or len(payload) > _MOST_AT_ONCE:
             raise trio.WouldBlock
         data = self._seal(encode_frames((payload,)))
@@ -110,11 +107,9 @@ class SocketChannel(Channel):
             raise trio.WouldBlock
 
     def limit_payloads(self, max_payload_bytes: int) -> None:
-        """Take no longer payloads from now on. See `Channel.limit_payloads`."""
         self._decoder.max_payload_bytes = max_payload_bytes
 
     async def receive(self) -> list[bytes]:
-        """Return what has arrived. See `Channel.receive`."""
         # The system notices a second reader only if both have to wait; else the two would mix up the bytes.
         if self._is_receiving:
             raise trio.BusyResourceError("another task is receiving on this channel")
@@ -162,7 +157,6 @@ class SocketChannel(Channel):
         return descriptor
 
     def close(self) -> None:
-        """Close the socket. See `Channel.close`."""
         self._stream.socket.close()
 
 
@@ -188,7 +182,6 @@ class SocketListener(Listener):
         return self._address
 
     async def accept(self) -> Channel:
-        """Return the next channel. See `Listener.accept`."""
         while True:
             try:
                 stream = await self._listener.accept()
@@ -201,7 +194,6 @@ class SocketListener(Listener):
                 return self._make_channel(stream, _peer_address(stream))
 
     async def aclose(self) -> None:
-        """Close. See `Listener.aclose`."""
         await self._listener.aclose()
 
 
@@ -219,7 +211,6 @@ class TCPTransport(Transport):
         return is_loopback(address)
 
     async def open_listener(self, address: str | None = None) -> Listener:
-        """Listen at HOST:PORT. See `Transport.open_listener`."""
         host, port = parse_address("127.0.0.1:0" if address is None else address)
         first, *others = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
         for listener in others:  # a name with several addresses; clients try all of them, so one will do
@@ -227,7 +218,6 @@ class TCPTransport(Transport):
         return SocketListener(first, self._accept)
 
     async def connect(self, address: str) -> Channel:
-        """Reach HOST:PORT. See `Transport.connect`."""
         host, port = parse_address(address)
         return self._reach(await _open_stream(host, port), address)
 

@@ -1,13 +1,8 @@
 """Deviating parties, each a wrapper around an honest agent; what they infer is no business of this room."""
 
-from .asking import Asker
+from .clients import Leaver, Poisoner, Replayer
 from .deviation import SERVER, DeviatingChannel, DeviatingListener, Deviation, Passage
-from .dropping import Dropper
-from .equivocating import Equivocator
-from .leaving import Leaver
-from .lying import Liar
-from .poisoning import Poisoner
-from .replaying import Replayer
+from .servers import Asker, Dropper, Equivocator, Liar
 from .sybils import Attempt, try_to_join
 
 __all__ = [

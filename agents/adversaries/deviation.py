@@ -85,7 +85,6 @@ class DeviatingChannel(Channel):
 
     @property
     def peer(self) -> str:
-        """The other end's address."""
         return self._channel.peer
 
     @property
@@ -94,15 +93,12 @@ class DeviatingChannel(Channel):
         return self._channel.peer_fingerprint
 
     def close(self) -> None:
-        """Close. See `Channel.close`."""
         self._channel.close()
 
     async def aclose(self) -> None:
-        """Close, as the channel below does. See `Channel.aclose`."""
         await self._channel.aclose()
 
     def limit_payloads(self, max_payload_bytes: int) -> None:
-        """Limit what the network brings. See `Channel.limit_payloads`."""
         self._channel.limit_payloads(max_payload_bytes)
 
     def send_nowait(self, payload: bytes) -> None:
@@ -197,13 +193,10 @@ class DeviatingListener(Listener):
 
     @property
     def address(self) -> str:
-        """The listener's own. See `Listener.address`."""
         return self._listener.address
 
     async def accept(self) -> Channel:
-        """Return the next channel, wrapped. See `Listener.accept`."""
         return DeviatingChannel(await self._listener.accept(), self._deviation, peer=None)
 
     async def aclose(self) -> None:
-        """Close. See `Listener.aclose`."""
         await self._listener.aclose()

@@ -17,7 +17,6 @@ from .game import MemberPower, WeightedGame, released_power
 from .outcome import CandidateOutcome, DecisionVerdict, LevelCount, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .protocol import DPWeVote
-from .reference import reference_run
 from .signed import OPTIMAL_LIMITS
 from .variant import Offer
 
@@ -40,6 +39,5 @@ __all__ = [
     "make_offers",
     "make_paper_offer",
     "make_public_offer",
-    "reference_run",
     "released_power",
 ]

@@ -422,7 +422,6 @@ class CentralVariant(Variant):
         return total, total
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
-        """Return what each partner adds to each candidate's margin, before there is noise."""
         holdings = self.decode(Inputs(reports[0], public))
         votes = self.central_sums.margins[holdings.places[:, None], holdings.opinions]
         told: FloatArray = votes.astype(np.float64) * float(self.central_sums.step)
@@ -431,6 +430,5 @@ class CentralVariant(Variant):
         return told
 
     def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
-        """Return the noise on one margin in so many releases, from a uniform each, shape (n, 1): in units of weight."""
         drawn = self.central_sums.mechanism.randomize(np.zeros(len(uniforms), dtype=np.int64), uniforms)
         return drawn.astype(np.float64) * float(self.central_sums.step)

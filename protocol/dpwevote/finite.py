@@ -147,7 +147,6 @@ class JointVariant(TwoReports):
         return OpinionsPhase(name, columns=columns, parameters=self._parameters)
 
     def encode_weights(self, places: IntArray) -> IntArray:
-        """Return the group of each weight."""
         return np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
 
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:

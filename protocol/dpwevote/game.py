@@ -254,7 +254,6 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
 
     Args:
         parameters: of a vote of `joint` or `printed` with public weights.
-        weights: the partners'.
 
     Returns:
         Right to 1e-12, since sums of probabilities are floats.

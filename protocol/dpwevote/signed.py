@@ -141,7 +141,6 @@ class SignedVariant(Variant):
 
     @classmethod
     def offer_of(cls, parameters: "Parameters") -> Offer | None:
-        """Return what it offers for each candidate at ε."""
         return Offer(
             variant=cls.name,
             epsilon_weight=0.0,

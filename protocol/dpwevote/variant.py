@@ -506,7 +506,6 @@ class TwoReports(Variant):
         return Sums(support, quota, margin, unbiased, verdict, electorate)
 
     def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
-        """Return the least and the greatest weight that all partners can have together: public weights are known."""
         if not self._parameters.public_weights:
             return super().total_range(tallies)
         total = float(self.public_total(tallies[0]))

@@ -23,7 +23,7 @@ import numpy as np
 from ..arguments import exact_arguments
 from ..arrays import FloatArray, IntArray
 from ..elementary import ln, power_of_two_below
-from ..errors import ConfigurationError
+from ..errors import require
 from .noise_tails import GRID
 from .verdict import check_level
 
@@ -306,8 +306,7 @@ def binomial_bounds(number: int, probability: float, level: float) -> tuple[int,
         ("number", number, "at least 1", number >= 1),
         ("probability", probability, "in [0, 1]", 0 <= probability <= 1),
     ):
-        if not is_right:
-            raise ConfigurationError(field=field, value=value, allowed=allowed)
+        require(is_right, field, value, allowed)
     return _binomial_bounds(number, probability, level)
 
 

@@ -23,7 +23,6 @@ from .parameters import Parameters
 from .phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings
 from .protocol import FairVoting
 from .rankings import Rankings, positions_of_orders
-from .reference import reference_run
 from .rules import RULES
 from .scoring import Scoring, make_scores
 
@@ -47,6 +46,5 @@ __all__ = [
     "disparity_of",
     "make_scores",
     "positions_of_orders",
-    "reference_run",
     "welfare_of",
 ]

@@ -30,7 +30,6 @@ class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What is released of one alternative.
 
     Args:
-        name: its name.
         utilities: the mean utility to each group, in the groups' order, in units of the scores.
         welfare: the mean utility to all voters of the roster.
         disparity: the greatest of the utilities less the least; with several features, the greatest between the groups

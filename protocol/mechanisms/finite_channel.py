@@ -131,7 +131,6 @@ class FiniteChannel(FiniteMechanism):
         return bisect_right(self._bounds[value], place)
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Look up the table's logarithms."""
         return self._log_channel[values][:, reports].T
 
     @functools.cached_property

@@ -152,7 +152,6 @@ class Moments(_Points, frozen=True):
 
     @property
     def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """The flip probabilities that are drawn, and their shares."""
         return _points_of_moments(self.moments, self.low, self.high)
 
 

@@ -177,7 +177,6 @@ class JointPair(Pairs, ExactMechanism):
         return signs
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Return the exact law. See `RowMechanism.log_likelihoods`."""
         check_candidates(self, reports, values)
         self._check_rows(values)
         groups, signs, size = self.num_groups, self.num_signs, self.num_questions

@@ -382,7 +382,6 @@ class FiniteMechanism(Tabled, Mechanism):
         """Return P[report | value] as rows, one for each value in order, one column for each report in order."""
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Look up the channel's matrix."""
         log_channel = log_of(np.array(self.channel_matrix(), dtype=np.float64))
         return log_channel[values - self.value_range[0]][:, reports - self.report_range[0]].T
 

@@ -225,7 +225,6 @@ class PolyaShare(Mechanism, ExactMechanism):
         return report
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        """Add exact shares. See `ExactMechanism.randomize_exactly`."""
         if not all(-self.bound <= value <= self.bound for value in values):
             raise ValueError(f"values must be in [{-self.bound}, {self.bound}]")
         return [wrapped(value + _draw_share(self.scale, self.planned, below)) for value in values]

@@ -22,7 +22,6 @@ from .phases import DisclosedPhase, MaskedPreferences, PerturbedPhase, Societies
 from .protocol import MoralPreferences
 from .ranking import MOST_ALTERNATIVES, RankedAlternative, Ranking, rank
 from .records import Records
-from .reference import reference_run
 from .summaries import Summary, make_summary
 
 __all__ = [
@@ -54,5 +53,4 @@ __all__ = [
     "decide",
     "make_summary",
     "rank",
-    "reference_run",
 ]

@@ -39,7 +39,6 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """How much more a feature counts to one society than to another.
 
     Args:
-        feature: its name.
         more: the society to which it counts more, as released.
         less: the other one.
         difference: more minus less, at least 0.

@@ -47,7 +47,7 @@ def maximize_noisy(
         linear, quadratic = remedy_project(linear, quadratic)
     else:
         linear, quadratic = remedy_trim(linear, quadratic, noise_scale=noise_scale)
-    return maximize_quadratics(linear, quadratic, radius=radius, is_known_concave=True).points
+    return maximize_quadratics(linear, quadratic, radius=radius).points
 
 
 @dataclasses.dataclass(frozen=True)

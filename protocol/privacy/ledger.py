@@ -62,7 +62,6 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
     """What one phase costs one person, as its protocol states it.
 
     Args:
-        mechanism: the mechanism's name.
         event: what is applied to the person's data in this phase.
         unit: the unit of protection, a word of the protocol (weight, opinion, voter, record, answer).
         relation: which data sets are neighbors.

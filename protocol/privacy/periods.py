@@ -59,7 +59,6 @@ def within(timed: Iterable[tuple[float, T]], *, now: float, seconds: float) -> l
 
     Args:
         timed: losses, each with its time in seconds; one from after `now`, where a clock was set back, counts.
-        now: the time.
         seconds: the period's length, above 0.
 
     Raises:

@@ -67,7 +67,6 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
     budget: float | None = None
 
     name: ClassVar[str] = "asker"
-    needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
         """Refuse members beside the server, numbers out of range, an unknown target, secret or budget."""

@@ -21,7 +21,6 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
     misled: tuple[str, ...]  # the parties that are told otherwise
 
     name: ClassVar[str] = "equivocator"
-    needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
         self.check_server_alone()

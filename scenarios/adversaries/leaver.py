@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from ...agents.adversaries import Deviation, Leaver
-from ...protocol.errors import ConfigurationError, QuorumError, one_of, refuse
+from ...protocol.errors import QuorumError, one_of, refuse
 from ...protocol.privacy import NeighboringRelation, total_of
 from .role import Happened, Lesson, Role, Row, Scene
 
@@ -21,13 +21,11 @@ class LeaverRole(Role, frozen=True, kw_only=True):
     below: float | None = None  # leave if it is below this
 
     name: ClassVar[str] = "leaver"
-    needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
         self.check_parties_alone(scene)
         names = [step.name for step in scene.protocol.steps]
-        if self.phase and self.phase not in names:
-            raise ConfigurationError(field="phase", value=self.phase, allowed=one_of(names, self.phase))
+        refuse(self.phase and self.phase not in names, "phase", self.phase, one_of(names, self.phase))
         has_limit = self.above is not None or self.below is not None
         allowed = "given with above or below, and only then"
         refuse(bool(self.number) is not has_limit, "number", self.number or "nothing", allowed)

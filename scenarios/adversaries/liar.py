@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ...agents.adversaries import SERVER, Deviation, Liar
-from ...protocol.errors import ConfigurationError, one_of, require
+from ...protocol.errors import one_of, refuse, require
 from ...protocol.views import Happening
 from .role import Happened, Lesson, Role, Row, Scene
 
@@ -19,24 +19,20 @@ class LiarRole(Role, frozen=True, kw_only=True):
     parameters: dict[str, Any]  # what it names in the place of its own, by name
 
     name: ClassVar[str] = "liar"
-    needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
         self.check_server_alone()
         own = msgspec.msgpack.decode(scene.protocol.encoded_parameters, type=dict[str, Any])
         require(self.parameters, "parameters", "nothing", "at least one that is false")
         for name, value in self.parameters.items():
-            if name not in own:
-                raise ConfigurationError(field="parameters", value=name, allowed=one_of(own, name))
-            if own[name] == value:
-                raise ConfigurationError(field=f"parameters.{name}", value=value, allowed="another value than agreed")
+            refuse(name not in own, "parameters", name, one_of(own, name))
+            refuse(own[name] == value, f"parameters.{name}", value, "another value than agreed")
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
         del scene
         return {SERVER: Liar(self._named)}
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
-        """Return who refused, when, and what it cost."""
         number = len(scene.names)
         reports = sum(
             observation.happening is Happening.SENT and type(observation.message).__name__ == "Report"

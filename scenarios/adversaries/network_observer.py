@@ -36,7 +36,6 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
     """Somebody on the network between all parties and the server."""
 
     name: ClassVar[str] = "network-observer"
-    needs_agents: ClassVar[bool] = True
     watches_traffic: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:

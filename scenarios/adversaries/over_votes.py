@@ -53,7 +53,6 @@ def beliefs_over(
 
     Args:
         attack_on: returns the attack on a vote, and the secret that it infers.
-        votes: of a series, in order.
         target: whose secret; empty for everybody's who is no member.
     """
     believed: dict[str, FloatArray] = {}

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
@@ -29,8 +29,6 @@ class PushingRole(Role, frozen=True, kw_only=True):
     # name of an estimate; the first by default.
     aim: str = ""
     direction: Literal["up", "down"] = "up"  # whether they push it up or down
-
-    needs_agents: ClassVar[bool] = True
 
     def pushed(self, scene: Scene) -> "Pushed":
         """Return what the members can do to the estimate; ConfigurationError as `find_poisoning`."""

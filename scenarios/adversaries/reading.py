@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from ...agents.adversaries import SERVER, Deviation
-from ...protocol.errors import ConfigurationError, PluginError, refuse
+from ...protocol.errors import ConfigurationError, PluginError, refuse, require
 from ...protocol.messages import Hello
 from ..plugins import ADVERSARIES, find, names_in
 from ..reading.conversion import convert
@@ -44,8 +44,7 @@ def read_adversaries(
     for number, table in enumerate(tables, start=1):
         place = f"adversary {number}"
         given = dict(table)
-        if _ROLE not in given:
-            raise ConfigurationError(field=place, value=sorted(given), allowed="a table with the key 'role'")
+        refuse(_ROLE not in given, place, sorted(given), "a table with the key 'role'")
         kind: type[Role] = find_adversary(convert(given.pop(_ROLE), str, f"{place}: role"))
         _check_protocol(kind, scene.protocol.name, field=f"{place}: role")
         if "members" in given:
@@ -106,8 +105,7 @@ def _spelled_out(members: Sequence[str], target: object, everybody: Sequence[str
             names.append(member)
         else:
             stem, first, last = found[1], int(found[2]), int(found[3])
-            if not first <= last < first + _MOST_IN_RANGE:
-                raise ConfigurationError(field=field, value=member, allowed="a range that goes up, as in 'voter-2..9'")
+            require(first <= last < first + _MOST_IN_RANGE, field, member, "a range that goes up, as in 'voter-2..9'")
             names += [
                 f"{stem}{number:0{len(found[2]) if found[2].startswith('0') else 0}d}"
                 for number in range(first, last + 1)

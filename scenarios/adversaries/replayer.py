@@ -16,7 +16,6 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
     altered: bool = False  # whether another report follows, with the least number that the phase allows in every place
 
     name: ClassVar[str] = "replayer"
-    needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
         self.check_parties_alone(scene)

@@ -63,8 +63,6 @@ class Scene:
         protocol: with its parameters.
         names: the roster.
         inputs: everybody's rows.
-        session: its name.
-        round_number: its round.
         seed: of the simulated noise.
         budget: the most that each party may lose; None for no limit.
         may_show_truth: whether a lesson may hold what a single party's value is, because nobody real stands behind it.
@@ -218,9 +216,6 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """A panel of the picture of what was learnt.
 
     Args:
-        title: of it.
-        x_label: of the axis.
-        y_label: of the axis.
         series: what is drawn.
         is_log: whether the horizontal axis is logarithmic.
         is_share: whether all that is drawn is a share: a part of one.

@@ -28,7 +28,6 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     trials: int = 200  # made-up sessions that success is an average over
 
     name: ClassVar[str] = "selective-abort"
-    needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
         scene.place_of_target(self.target, scene.coalition(self.members))

@@ -46,10 +46,7 @@ def try_coalition(
 
     Args:
         scene: what is run; members have their own inputs, and honest parties made-up ones.
-        coalition: who infers.
-        attack: on the scene's protocol.
         targets: places in the roster, none a member.
-        secret: what is inferred.
         prior: of its labels; uniform unless given.
         votes: how many sessions the coalition sees of each target.
         num_targets: how many are tried where each few take a session of their own.

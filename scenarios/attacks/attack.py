@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError, one_of
+from ...protocol.errors import ConfigurationError, one_of, refuse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, total_of
 from .posteriors import Evaluation, Posteriors, evaluate, evaluate_expected, infer
@@ -80,8 +80,7 @@ class Attack(abc.ABC):
 
     def check_secret(self, secret: str) -> None:
         """Raise ConfigurationError unless it can infer this."""
-        if secret not in self.secrets:
-            raise ConfigurationError(field="secret", value=secret, allowed=one_of(self.secrets, secret))
+        refuse(secret not in self.secrets, "secret", secret, one_of(self.secrets, secret))
 
     @abc.abstractmethod
     def candidates(self, secret: str) -> Candidates:

@@ -17,12 +17,11 @@ from typing import Final
 
 import numpy as np
 
-from ...protocol.arrays import FloatArray
 from ...protocol.errors import refuse
 from ...protocol.phases import Inputs
 from ...protocol.randomness import SimulatedNoise
 from .attack import Attack
-from .posteriors import Evaluation, check_prior, pool
+from .posteriors import Evaluation, pool
 from .seen import Coalition, seen_by_arrays
 
 __all__ = ["Isolation", "evaluate_isolation"]
@@ -51,13 +50,12 @@ def evaluate_isolation(
     members: Sequence[int] = (),
     has_server: bool = False,
     secret: str | None = None,
-    prior: Sequence[float] | None = None,
     num_sessions: int = 200,
     seed: int = 0,
 ) -> Isolation:
     """Compare what is inferred of a party in a crowd with what is inferred of it alone.
 
-    In each of the sessions the target's row is drawn from the prior, and noise is fresh; the three coalitions see the
+    In each session the target's row is drawn, all labels alike, and noise is fresh; the three coalitions see the
     same session. The other honest parties' rows stay as they are, and the coalition does not know them.
 
     Args:
@@ -67,9 +65,7 @@ def evaluate_isolation(
         members: places of the coalition's clients.
         has_server: whether the server is in the coalition.
         secret: what is inferred; the attack's first unless given.
-        prior: a probability for each label; uniform unless given.
         num_sessions: how many are simulated.
-        seed: of the sessions.
 
     Raises:
         ConfigurationError: the target is a member, or as the attack: some say nothing of what a crowd's tally tells.
@@ -77,9 +73,6 @@ def evaluate_isolation(
     secret = attack.default_secret if secret is None else secret
     attack.check_secret(secret)
     refuse(target in members, "target", target, "no member of the coalition")
-    before: FloatArray | None = None
-    if prior is not None:
-        before = check_prior(prior, num_labels=len(attack.candidates(secret).labels))
     generator = np.random.default_rng(seed)
     targets = np.array([target], dtype=np.int64)
     places = tuple(sorted(members))
@@ -88,13 +81,13 @@ def evaluate_isolation(
     kinds = [(coalition, everybody), (coalition, few), (Coalition(places, has_server=True), few)]
     found: list[list[Evaluation]] = [[] for _ in kinds]
     for session in range(num_sessions):
-        drawn = attack.redraw(secret, inputs, targets, prior=before, uniforms=generator.random(1))
+        drawn = attack.redraw(secret, inputs, targets, prior=None, uniforms=generator.random(1))
         noise = SimulatedNoise(seed, session=_SESSION, round_number=session)
         for own, (who, counted) in zip(found, kinds, strict=True):
             seen = seen_by_arrays(attack.protocol, drawn, noise=noise, coalition=who, counted=counted)
             kept = Inputs(drawn.private[counted], drawn.public[counted])
             place = np.array([counted.index(target)], dtype=np.int64)
-            posteriors = attack.posteriors([seen], place, secret=secret, prior=before)
+            posteriors = attack.posteriors([seen], place, secret=secret)
             own.append(attack.evaluate(posteriors, kept, place, secret=secret))
     evaluations = [pool(own) for own in found]
     epsilon = attack.loss(secret, inputs.public, targets, coalition)

@@ -31,7 +31,6 @@ def given_or_asked(given: str | None, *, field: str, question: str, use: Callabl
     Args:
         given: the value; None where it was left out.
         field: how the command line calls it.
-        question: what is asked, in English.
         use: returns what comes of it.
 
     Raises:
@@ -58,7 +57,6 @@ def ask_invitation(given: str | None, *, party: str | None) -> tuple[Path, "Invi
 
     Args:
         given: its file, or a folder that holds the party's among others; None where it was left out.
-        party: whose.
 
     Raises:
         ConfigurationError: as `find_invitation`; or there is no terminal to ask.
@@ -81,7 +79,6 @@ def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "Keys":
     """Return the party's keys, asked for in a terminal where no candidate has them.
 
     Args:
-        invitation: the party's.
         candidates: files or folders where they may be.
 
     Raises:
@@ -114,7 +111,6 @@ def ask_own(
     Args:
         given: the file; None where it was left out.
         settings: words NAME=VALUE for what the party chooses.
-        party: whose.
         invitation: to what; without one nobody knows yet what to ask for, but the file.
         trusts_server: whether the party lets the server see its values as they are.
 
@@ -154,7 +150,6 @@ def _ask_choices(
 
     Args:
         given: by the command line.
-        entries: the party's own.
         invitation: to what; without one nobody knows yet what there is to choose.
         trusts_server: whether the party lets the server see its values as they are.
 
@@ -206,7 +201,6 @@ def ask_entries(
 
     Args:
         given: the file; None where it was left out.
-        party: whose.
         invitation: to what; without one nobody knows yet what to ask for, but the file.
         trusts_server: whether the party lets the server see its values as they are.
         choices: what it has chosen, by column: that is not asked for.

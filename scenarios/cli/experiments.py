@@ -102,16 +102,8 @@ def trials(
     import secrets
 
     from ..experiments.grids import load_cells
-    from ..experiments.trials import (
-        Cell,
-        check_trials,
-        made_up_like,
-        open_journal,
-        prepare_all,
-        run_trials,
-        usual_trials,
-        wanted_of,
-    )
+    from ..experiments.measured import Cell, wanted_of
+    from ..experiments.trials import check_trials, made_up_like, open_journal, prepare_all, run_trials, usual_trials
     from ..experiments.trials_shown import check_form, number_of_trials, show_trials, summary_in_json, write_trials
     from ..presentation import make_console
     from ..running.cluster import open_cluster

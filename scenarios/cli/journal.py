@@ -150,8 +150,6 @@ def show_journal(console: "Console | None", path: Path, *, witness: Path | None 
 
     Args:
         console: gets its sessions: how far each is, what it cost, and what room it holds; None for none of it.
-        path: the journal's file.
-        witness: the folder of its witness, where that is given.
 
     Raises:
         JournalError: it cannot be read, or is not a person's.

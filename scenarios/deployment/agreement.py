@@ -11,7 +11,7 @@ from ...agents.client import PATIENCE_SECONDS
 from ...agents.journals import Sitting
 from ...agents.noise import check_secure_noise
 from ...agents.person_journal import PersonJournal, Recalled
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.kept_reports import check_values, has_changed, seal_of
 from ...protocol.phases import PhasedProtocol
 from ...protocol.plugin_checks import check_own_columns
@@ -36,8 +36,6 @@ class Agreement(msgspec.Struct, kw_only=True):
 
     Args:
         terms: session, protocol, kind, parameters and place.
-        protocol: the same protocol, made.
-        row: the client's private row.
         losses: what the whole session costs the client, phase by phase.
         recalled: the reports of earlier sessions that it repeats, by phase; they cost nothing.
     """
@@ -60,7 +58,6 @@ class Joining:
 
     Args:
         address: the server's.
-        party: the party's name.
         entries: its own, by column.
         seed: of a simulation; None for a deployment.
         invitation: what it agreed to; without one, the server is asked for its terms, and so sees whether the entries
@@ -77,7 +74,6 @@ class Joining:
         patience_seconds: how long the server may say nothing once it has answered, or be away; infinite for as long as
             it takes.
         transport: over which the server listens, by its name.
-        keys: for TLS.
         journal: the person's, over all sessions; without one, a party that restarts draws again.
     """
 
@@ -101,9 +97,6 @@ class Joining:
         """Return the party's ledger, with what its journal holds.
 
         Who was not invited, and names no limit, has a default one.
-
-        Args:
-            session_id: of the session that reserves room on it.
 
         Raises:
             ConfigurationError: the budget is none, or is by periods of which no journal knows.
@@ -201,7 +194,8 @@ class Joining:
             terms = msgspec.structs.replace(terms, public=with_choices(protocol, entries, terms.public))
             protocol.check_public(terms.public)
             protocol.check_losses(terms.public)
-            recalled = self._recall(protocol, terms)
+            journal = self.journal
+            recalled = {} if journal is None else journal.recall(protocol.phases, session_id=terms.session_id)
             to_draw = (phase for phase in protocol.phases if phase.name not in recalled)
             if self.seed is None:
                 check_secure_noise(protocol, sides=[Side.CLIENT])
@@ -225,16 +219,9 @@ class Joining:
         """
         return b"" if self.keys is None or self.journal is None else hashlib.sha256(self.keys.private_key).digest()
 
-    def _recall(self, protocol: PhasedProtocol[Any, Any], terms: Invitation) -> dict[str, Recalled]:
-        return {} if self.journal is None else self.journal.recall(protocol.phases, session_id=terms.session_id)
-
 
 def protocol_of(terms: Invitation, *, trusts_server: bool) -> PhasedProtocol[Any, Any]:
     """Return the protocol of an invitation, or of a server's terms, where its server is trusted if it has to be.
-
-    Args:
-        terms: name the protocol, with its parameters.
-        trusts_server: whether the party lets the server see its values as they are.
 
     Raises:
         ConfigurationError: there is no such protocol, a parameter is not allowed, or the server is not trusted.
@@ -248,12 +235,7 @@ def protocol_of(terms: Invitation, *, trusts_server: bool) -> PhasedProtocol[Any
 
 
 def check_trust(protocol: PhasedProtocol[Any, Any], *, trusts_server: bool) -> None:
-    """Raise ConfigurationError if a session's server has to be trusted with values, and is not.
-
-    Args:
-        protocol: what is taken part in.
-        trusts_server: whether the party lets the server see its values as they are.
-    """
+    """Raise ConfigurationError if a session's server has to be trusted with values, and is not."""
     if protocol.trusts_server and not trusts_server:
         allowed = "given: this session is in the central model, and its server sees your values as they are"
         raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
@@ -262,6 +244,5 @@ def check_trust(protocol: PhasedProtocol[Any, Any], *, trusts_server: bool) -> N
 def _check_kind(given: str, ours: SessionKind) -> None:
     if given == ours.value:
         return
-    if given == SessionKind.SIMULATION.value:
-        raise ConfigurationError(field="--simulate", value="left out", allowed="given: the session is a simulation")
+    refuse(given == SessionKind.SIMULATION.value, "--simulate", "left out", "given: the session is a simulation")
     raise ConfigurationError(field="--simulate", value="given", allowed="left out: the session is a deployment")

@@ -65,7 +65,6 @@ async def join(
     Args:
         joining: how. Who does not reach the server goes on trying, and whose connection is lost comes back: until the
             server has welcomed it, and with a journal also afterwards, to go on where it stood.
-        log: where events go.
         on_agreed: told of what is taken part in, before anything is drawn.
         on_loss: told why the connection was lost, or cannot be made, before another try.
         on_end: told what was charged in this session, however it ends.

@@ -96,10 +96,6 @@ class Keys:
 def find_transport(name: str, *, keys: Keys | None = None) -> Transport:
     """Return a transport over which parties that are processes of their own can meet.
 
-    Args:
-        name: under which it is registered.
-        keys: for TLS.
-
     Raises:
         ConfigurationError: there is none of the name, it stays inside one process, or TLS has no keys.
     """
@@ -122,8 +118,6 @@ def check_address(address: str, *, field: str, transport: Transport) -> None:
 
     Args:
         address: in the transport's form.
-        field: how the caller's user knows it.
-        transport: over which.
 
     Raises:
         ConfigurationError: it is no address, or leads elsewhere.
@@ -144,7 +138,6 @@ def naming_address(address: str, *, field: str = "address") -> Generator[None]:
 
     Args:
         address: in the transport's form.
-        field: how its user knows it.
 
     Raises:
         ConfigurationError: it is no address.

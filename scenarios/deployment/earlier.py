@@ -33,9 +33,7 @@ def read_kept(side: Served, folders: Sequence[Path], *, kind: SessionKind) -> Re
     """Return what parties of a session reported in earlier ones, in phases that keep their reports.
 
     Args:
-        side: the session that is to be served.
         folders: of the earlier sessions, as `psephos roster` wrote them and `psephos serve` left them.
-        kind: the session's.
 
     Raises:
         ConfigurationError: the session keeps nothing, is a simulation, or an earlier one was of another scope or law;

@@ -55,10 +55,8 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """What one party agreed to, and how it knows the server. For that party alone where a key is in it.
 
     Args:
-        session: the session's name.
         protocol: as registered.
         kind: "deployment" or "simulation".
-        parameters: the protocol's own.
         party: whom it is for.
         place: its place in the roster, from 0; addresses simulated noise.
         public: its public row, as the server has it.
@@ -119,16 +117,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a server knows of its session beside scenario and roster.
-
-    Args:
-        session: the session's name.
-        kind: "deployment" or "simulation".
-        session_id: as in each invitation.
-        roster: as in each invitation.
-        expires: as in each invitation.
-        address: as in each invitation.
-    """
+    """What a server knows of its session beside scenario and roster, each as in every invitation."""
 
     session: str
     kind: str
@@ -162,8 +151,6 @@ class Drawn:
 
     Args:
         roster: with fingerprints.
-        opening: for the server.
-        server: the server's key.
         certificates: the parties', in PEM, in roster order.
         invitations: in roster order.
     """
@@ -188,11 +175,6 @@ def draw_session(
     """Draw up a session: its id, its server's key, and what each party is told.
 
     Args:
-        protocol: with the parameters that are agreed to.
-        roster: who may take part.
-        session: the session's name.
-        kind: the session's.
-        address: where the server will be.
         days: after how many nobody takes part any more.
         enrolled: the parties' certificates, by name; without them, keys are made for all, and whoever makes them could
             take any seat.
@@ -281,10 +263,6 @@ def _encode(value: msgspec.Struct | dict[str, Any]) -> bytes:
 def read_opening(folder: Path, *, fingerprints: Sequence[str]) -> tuple[Opening, Keys]:
     """Return what `write_session` wrote for a server.
 
-    Args:
-        folder: where.
-        fingerprints: the roster's.
-
     Raises:
         ConfigurationError: a file cannot be read, or somebody of the roster has no certificate there.
     """
@@ -319,7 +297,6 @@ def revoke(folder: Path, party: str) -> str:
 
     Args:
         folder: of the roster, as `write_session` wrote it.
-        party: whose.
 
     Raises:
         ConfigurationError: the party has no invitation there, or one without a certificate; or the list cannot be read.
@@ -333,12 +310,7 @@ def revoke(folder: Path, party: str) -> str:
 
 
 def check_expiry(charter: Charter, *, field: str) -> None:
-    """Raise ConfigurationError if a session's time is over.
-
-    Args:
-        charter: the session's.
-        field: where its user has it from.
-    """
+    """Raise ConfigurationError if a session's time is over."""
     if charter.expires and time.time() > charter.expires:
         allowed = marked("of a session that is not over by this machine's clock")
         raise ConfigurationError(field=field, value=f"expired on {utc(charter.expires)}", allowed=allowed)

@@ -39,9 +39,7 @@ def back_up(path: Path, target: Path, *, witness: Witness | None = None) -> int:
     """Write a backup of a journal, which may be in use, and return how many records are in it.
 
     Args:
-        path: the journal's file.
         target: a new file. It is not used as a journal before it was restored.
-        witness: the journal's.
 
     Raises:
         JournalError: one of them cannot be read or written, or the journal has moved, or is a backup itself.
@@ -57,9 +55,7 @@ def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: 
 
     Args:
         source: the backup, or a copy of the journal's file.
-        path: where to.
         accepts_unknown_losses: whether the person takes on what that means.
-        witness: of the place.
 
     Returns:
         What was there before, under its new name; None where nothing was.
@@ -92,10 +88,7 @@ def move(path: Path, target: Path, *, witness: Witness | None = None, at_target:
     finished by the same call.
 
     Args:
-        path: the journal's file.
         target: a new file.
-        witness: the journal's.
-        at_target: the copy's.
 
     Raises:
         JournalError: the journal is in use, has moved before, or is a backup; or one of the files cannot be read or
@@ -129,10 +122,8 @@ def leave(path: Path, session: str, *, now: float, witness: Witness | None = Non
     Whoever joins one again reserves anew, and sends the reports that were drawn.
 
     Args:
-        path: the journal's file.
         session: the sessions' name, or the id of one.
         now: the time in seconds since 1970.
-        witness: the journal's.
 
     Raises:
         ConfigurationError: no session of this name or id holds room.
@@ -157,9 +148,7 @@ def prune(path: Path, *, now: float, witness: Witness | None = None) -> Pruned:
     stays.
 
     Args:
-        path: the journal's file.
         now: the time in seconds since 1970.
-        witness: the journal's.
 
     Raises:
         JournalError: the journal is in use, or cannot be read or written.

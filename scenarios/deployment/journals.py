@@ -31,7 +31,6 @@ def witness_of(given: Path | None, journal: Path, *, key: str = "") -> Witness:
     Args:
         given: a folder; by default the one for state that the system has for the user, or the one for data where the
             journal itself is in that.
-        journal: the journal's file.
         key: what the journal is known by wherever it is; by default its path.
 
     Raises:
@@ -53,7 +52,6 @@ def journal_file(given: Path | None, *, party: str) -> Path:
 
     Args:
         given: a file, or a folder, in which each name has a journal of its own; by default the user's.
-        party: the person's name.
 
     Raises:
         JournalError: an older version had one for the name and for others that are written alike.
@@ -82,9 +80,6 @@ def open_journal(
 
     Args:
         given: as for `journal_file`.
-        party: the person's name.
-        is_simulation: whether it is one.
-        witness: as for `witness_of`.
 
     Raises:
         ConfigurationError: as `witness_of`.

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.masking import check_signature_key
 from ...protocol.roles import check_party_name
 from ...transports.keys import (
@@ -60,7 +60,6 @@ class Enrollment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """What a party hands to whoever draws up the roster. Public.
 
     Args:
-        party: the party's name.
         certificate: its certificate of TLS, in PEM.
         signature_key: its public key of signatures (Ed25519), in hexadecimal.
     """
@@ -98,15 +97,13 @@ def slug_of(party: str) -> str:
 
 def check_days(days: float) -> None:
     """Raise ConfigurationError if nothing can be good for so many days."""
-    if not days <= _MAX_DAYS:  # nor is what is no number
-        raise ConfigurationError(field="--days", value=days, allowed=f"at most {_MAX_DAYS:,}")
+    require(days <= _MAX_DAYS, "--days", days, f"at most {_MAX_DAYS:,}")
 
 
 def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
     """Make a party's keys.
 
     Args:
-        party: the party's name.
         folder: gets the private keys and the enrollment; made with its parents.
         days: how long from now the certificate is good.
 
@@ -165,8 +162,6 @@ def check_enrollments(names: Sequence[str], enrolled: dict[str, Enrollment], *, 
     """Return the enrollments of a roster, in its order.
 
     Args:
-        names: the roster's.
-        enrolled: by party.
         expires: until when their certificates have to be good.
 
     Raises:
@@ -207,8 +202,7 @@ def read_certificates(path: Path) -> list[bytes]:
         certificates = [read_certificate(text)[0] for text in texts]
     except (OSError, ValueError) as error:
         raise ConfigurationError(field="--roster", value=str(path), allowed=f"certificates ({error})") from None
-    if not certificates:
-        raise ConfigurationError(field="--roster", value=str(path), allowed="certificates")
+    require(certificates, "--roster", str(path), "certificates")
     return certificates
 
 

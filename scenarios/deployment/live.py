@@ -96,7 +96,6 @@ def watch_server(*, console: Console | None, errors: Console, num_parties: int, 
     Args:
         console: for a line as each phase closes; None for none.
         errors: for where the session stands, on standard error.
-        num_parties: on the roster.
         role: what the parties are called.
     """
     if not errors.is_interactive:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...protocol.errors import ConfigurationError, one_of
+from ...protocol.errors import ConfigurationError, one_of, refuse
 from ...protocol.phases import PhasedProtocol
 
 __all__ = ["check_choices", "encode_chosen", "encode_own", "with_choices"]
@@ -20,8 +20,7 @@ def encode_own(
     """
     known = [column.name for column in protocol.columns()]
     for name in entries:
-        if name not in known:
-            raise ConfigurationError(field=f"column {name!r}", value="unknown", allowed=one_of(known, name))
+        refuse(name not in known, f"column {name!r}", "unknown", one_of(known, name))
     try:
         return protocol.encode_own(entries, public)
     except ConfigurationError as error:
@@ -29,12 +28,7 @@ def encode_own(
 
 
 def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) -> None:
-    """Raise ConfigurationError unless these are columns that a party chooses.
-
-    Args:
-        protocol: what is taken part in.
-        choices: names of columns.
-    """
+    """Raise ConfigurationError unless these are columns that a party chooses."""
     known = [column.name for column in protocol.columns() if column.chosen]
     for name in choices:
         if name not in known:
@@ -60,7 +54,6 @@ def with_choices(
     """Return a party's public row with what it chooses; an error's field is the column alone.
 
     Args:
-        protocol: what is taken part in.
         entries: the party's own, by column.
         public: its public row as the roster has it.
 

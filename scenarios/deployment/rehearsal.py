@@ -76,18 +76,11 @@ def _ignore(line: bytes) -> None:
     del line
 
 
-def _shown(command: Command) -> str:
-    """Return a command as it can be typed."""
-    return shlex.join(("psephos", *command))
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Part:
     """What one party does.
 
     Args:
-        party: who.
-        values: the file of its own values.
         folder: where `join` leaves what came of it.
         command: by which it joins.
     """
@@ -103,7 +96,6 @@ class Plan:
     """The commands of a rehearsal, and where what they read and leave is.
 
     Args:
-        folder: the rehearsal's.
         roster: draws up the session.
         serve: is its server.
         parts: the parties', in roster order.
@@ -117,7 +109,10 @@ class Plan:
     @property
     def commands(self) -> list[str]:
         """All of them, as they can be typed, in their order."""
-        return [_shown(command) for command in (self.roster, self.serve, *(part.command for part in self.parts))]
+        return [
+            shlex.join(("psephos", *command))
+            for command in (self.roster, self.serve, *(part.command for part in self.parts))
+        ]
 
     @property
     def server(self) -> Path:
@@ -162,7 +157,6 @@ def check_rehearsed(scenario: Scenario, *, trusts_server: bool, seed: int | None
 
     Args:
         scenario: what is rehearsed; all of its parties are honest.
-        trusts_server: whether parties let the server see their values as they are.
         seed: of a simulation; None for a deployment.
 
     Raises:
@@ -207,7 +201,6 @@ def make_plan(
         address: where the server listens.
         scenario: the words by which `roster` and `serve` know the scenario: its name, and what is set of it.
         seed: of a simulation; None for a deployment.
-        trusts_server: whether parties let the server see their values as they are.
         serve: further words of `serve`.
     """
     own = resolved.scenario
@@ -240,9 +233,6 @@ def make_plan(
 def values_of(resolved: Local) -> list[bytes]:
     """Return what the file of each party's values holds, in roster order.
 
-    Args:
-        resolved: as `check_rehearsed` returns it.
-
     Raises:
         ConfigurationError: as `own_file_of`.
     """
@@ -268,12 +258,7 @@ def _choices_of(resolved: Local) -> list[list[str]]:
 
 
 def write_values(plan: Plan, values: Sequence[bytes]) -> None:
-    """Write each party's values into a file of its own.
-
-    Args:
-        plan: says where.
-        values: of each party, as `values_of` returns them.
-    """
+    """Write each party's values into a file of its own."""
     (plan.folder / _VALUES).mkdir(mode=0o700)
     for part, content in zip(plan.parts, values, strict=True):
         write_private(part.values, content)
@@ -374,9 +359,6 @@ async def _run(
 
     Args:
         command: what stands behind `psephos`.
-        environment: the process's.
-        on_line: told of each line on standard output.
-        on_error: told of each line on standard error.
     """
     last = b""
 

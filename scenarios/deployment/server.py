@@ -48,11 +48,9 @@ class Serving:
     """How one session is served; how a party takes part is a `Joining`.
 
     Args:
-        side: what is served.
         address: where, in the transport's form; of TCP HOST:PORT, where port 0 lets the system choose.
         mode: a deployment, or a simulation, which protects nothing.
         transport: over which, by its name.
-        keys: for TLS.
         charter: what makes the session this one, as its invitations say.
         journal: the file of the session's journal, made if it is not there, with which it goes on after a restart.
         witness: where it is told how far the journal is, outside the journal's folder (`journals.witness_of`); without
@@ -121,9 +119,7 @@ async def serve(
     """Serve one session at an address.
 
     Args:
-        serving: how.
         sitting: the session's journal, opened (`open_sitting`).
-        told: who is told of the session.
         on_listening: told of the address once clients can connect.
         beside: as `Server.serve`.
 
@@ -170,7 +166,6 @@ def open_sitting(
     """Yield a session's journal, made if it is not there; None where there is no file for it.
 
     Args:
-        serving: how it is served.
         on_resuming: told how far the session is that goes on; where participation is private, without numbers.
 
     Raises:

@@ -179,7 +179,6 @@ class _Metrics(Collector):
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all that may be told."""
         standing = self._tell()
         yield _by_label(
             "psephos_session_state",

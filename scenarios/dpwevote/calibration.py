@@ -105,7 +105,6 @@ def matrices_of(epsilon: float, num_weights: int = 3, *, is_public: bool = False
 
     Args:
         epsilon: the price of a candidate.
-        num_weights: groups.
         is_public: whether weights are, so that there is no matrix for them.
     """
     half = math.exp(epsilon / 2)
@@ -144,7 +143,6 @@ class _Truth(NamedTuple):
     """Who holds what.
 
     Args:
-        weights: of the partners.
         opinions: the same of all candidates, shape (partners,).
         passes: whether the candidate does.
     """
@@ -214,14 +212,7 @@ def _draw_row(generator: np.random.Generator, mechanism: RowMechanism, row: Sequ
 
 
 class Sessions:
-    """Sessions of one truth, whose outcomes are made when they are asked for.
-
-    Args:
-        vote: the protocol.
-        truth: who holds what.
-        number: of sessions.
-        generator: of the noise.
-    """
+    """Sessions of one truth, whose outcomes are made when they are asked for."""
 
     def __init__(self, vote: DPWeVote, truth: _Truth, number: int, generator: np.random.Generator) -> None:
         self.vote, self.number, self._size = vote, number, len(truth.weights)

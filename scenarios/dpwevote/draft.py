@@ -231,7 +231,11 @@ def _candidates(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: _Words
         return [check_column(sheet, name, "candidate") for name in given]
     found = [name for name in rest if _looks_voted(sheet, name, words)]
     pairs = {name: pair for name in rest if name not in found and len(pair := _unknown(sheet, name, words)) == _TWO}
-    pairs = {name: pair for name, pair in pairs.items() if not are_numbers(pair) and _num_said(sheet, name) > _TWO}
+    pairs = {
+        name: pair
+        for name, pair in pairs.items()
+        if not are_numbers(pair) and sum(map(bool, sheet.column(name))) > _TWO
+    }
     is_said = NONE in chosen.get("leave-out", ())
     if found and pairs and not is_said:
         name, (one, other) = next(iter(pairs.items()))
@@ -259,10 +263,6 @@ def _unknown(sheet: Sheet, name: str, words: _Words) -> list[str]:
     for entry in sheet.column(name):
         distinct.setdefault(entry.casefold(), entry)
     return [entry for word, entry in distinct.items() if word not in words.opinions and word not in words.silent]
-
-
-def _num_said(sheet: Sheet, name: str) -> int:
-    return sum(map(bool, sheet.column(name)))
 
 
 def _meant(entry: str, entries: Sequence[str], words: _Words) -> str:

@@ -50,9 +50,6 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str, *, is_yes: Mapping[
     """Return what a scenario says of the weights in a column.
 
     Args:
-        sheet: the table.
-        chosen: what was said of it.
-        column: which.
         is_yes: who votes yes, in each motion.
 
     Raises:

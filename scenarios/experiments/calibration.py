@@ -26,7 +26,7 @@ from rich.text import Text
 from scipy.special import betaincinv, ndtri
 
 from ...protocol.arrays import FloatArray
-from ...protocol.errors import ConfigurationError, one_of, require
+from ...protocol.errors import one_of, refuse, require
 from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
 from ..running.progress import OnStep
@@ -183,8 +183,7 @@ def check_calibration(name: str, wanted: Wanted) -> tuple[str, ...]:
         ConfigurationError: there is none with this part, or a number is out of range.
     """
     known = names_with("calibration")
-    if name != ALL and name not in known:
-        raise ConfigurationError(field="system", value=name, allowed=one_of((ALL, *known), name))
+    refuse(name != ALL and name not in known, "system", name, one_of((ALL, *known), name))
     require(_FEWEST <= wanted.trials <= _MOST, "--trials", wanted.trials, f"from {_FEWEST} to {_MOST:,}")
     require(0 <= wanted.cells <= _MOST, "--cells", wanted.cells, f"from 0 to {_MOST:,}")
     require(0 <= wanted.seconds < math.inf, "--search", wanted.seconds, "a number of seconds, at least 0")

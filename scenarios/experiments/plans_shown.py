@@ -66,8 +66,6 @@ def show_plan(console: Console, plan: Plan, table: VariantTable, *, source: str)
     """Print a plan.
 
     Args:
-        console: where to.
-        plan: what was found.
         table: the session's variants.
         source: what its scenario is called on the command line.
     """
@@ -258,8 +256,6 @@ def write_plan(folder: RunFolder, plan: Plan, table: VariantTable, *, pictures: 
 
     Args:
         folder: new or empty.
-        plan: what was found.
-        table: the session's variants.
         pictures: draw it, where matplotlib is installed.
     """
     folder.write_json("plan.json", plan_in_json(plan, table))

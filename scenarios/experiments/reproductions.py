@@ -187,7 +187,6 @@ def reproduce(
     `summary.md` with what holds and what does not, and a PNG and an SVG for each picture.
 
     Args:
-        paper: which.
         folder: new or empty.
         trials: of each cell; by default the paper's.
         seed: of everything drawn; the same seed gives the same files.

@@ -60,7 +60,6 @@ def pivoting(
             order of the first row of each.
         missing: what stands where there is no row.
         words: for fields that are not written as they are.
-        told: of the table.
     """
     heads, names = zip(*(part.split(": ", 1) for part in lines.split(_BESIDE)), strict=True)
     table: dict[tuple[str, ...], dict[tuple[int, tuple[str, ...]], list[str]]] = {}
@@ -121,7 +120,6 @@ class _Formatter(string.Formatter):
     """Formats the fields of a row."""
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
-        """Return a field, or a part of it, as its words have it."""
         name, _, part = field_name.partition(".")
         own: Mapping[Any, str] | Callable[[Any], object] | None = kwargs.get(name)
         value: Any = own(args[0]) if callable(own) else _value(args[0], name)

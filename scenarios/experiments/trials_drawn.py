@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from ..presentation import drawing
 from ..presentation.terminal import title_of
+from .measured import MeasuredCell
 from .measures import Measure
 from .summaries import Summary
-from .trials import MeasuredCell
 
 __all__ = ["picture_of"]
 

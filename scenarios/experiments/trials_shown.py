@@ -26,10 +26,10 @@ from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.terminal import show_note, show_table, title_of
 from ..running.folder import RunFolder
 from ..tables import Table, listed
+from .measured import BYTES, MESSAGES, MeasuredCell, RefusedCell, Wanted
 from .measurements import Measurement, apart_by, unseen
 from .measures import Measure
 from .summaries import QUANTILES, Summary
-from .trials import BYTES, MESSAGES, MeasuredCell, RefusedCell, Wanted
 from .trials_drawn import picture_of
 
 __all__ = [

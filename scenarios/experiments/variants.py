@@ -29,9 +29,10 @@ from ..running.config import Scenario
 from ..running.progress import OnStep
 from ..running.resolution import Local, Resolved, resolve, resolve_served
 from .counting import Counted
+from .measured import Cell, MeasuredCell
 from .measurements import Measurement
 from .summaries import Summary
-from .trials import Cell, MeasuredCell, prepare, run_trials
+from .trials import prepare, run_trials
 
 __all__ = [
     "MOST_PEOPLE",

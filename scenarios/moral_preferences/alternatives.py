@@ -46,8 +46,7 @@ def parse_alternative(text: str, outcome: Outcome, *, field: str) -> dict[str, f
     alternative: dict[str, float] = {}
     for part in parts:
         name, separator, value = (piece.strip() for piece in part.rpartition("="))
-        if not separator:
-            raise ConfigurationError(field=field, value=part, allowed=f"feature=value, {_EXAMPLE}")
+        require(separator, field, part, f"feature=value, {_EXAMPLE}")
         _check_feature(name, outcome, field=field)
         refuse(name in alternative, field, name, "named once")
         alternative[name] = _number(value, field=f"{name} in {field}")

@@ -151,10 +151,7 @@ def _release(protocol: MoralPreferences, rows: IntArray, public: IntArray, gener
     """Return what a session of voters releases.
 
     Args:
-        protocol: the session's.
-        rows: what they hold.
         public: their society and their level of ε, where there are several.
-        generator: of the noise.
     """
     phase = protocol.phase
 

@@ -44,8 +44,6 @@ class RowBatch:
 
     Args:
         table: the columns that were asked for.
-        num_rows: how many rows.
-        source: the file's name.
         first: the number of the first one in its file, as whoever opens that sees it.
         word: what such a number is of: a line or a row.
         line_of: where there are blank lines in between, finds the line of a row, by reading the file again; `first` is
@@ -68,10 +66,8 @@ class Piece(msgspec.Struct, frozen=True, array_like=True):
     """Rows of a file that can be read by themselves: a row group of Parquet, a batch of Arrow, all of a CSV.
 
     Args:
-        path: the file's.
         number: the piece's in it, from 0.
         first: the place of its first row among those of all files.
-        num_rows: how many rows.
         state: size and time of the file as it was planned: that of a file that changes is another one.
     """
 
@@ -127,7 +123,6 @@ class TableFiles:
         left_out: a column that nobody asks for.
 
     Attributes:
-        paths: the files, in order.
         names: the columns of every file; further ones that only some have do not count.
         num_rows: how many rows there are in all; None where only reading them tells, and nobody has.
 
@@ -264,7 +259,6 @@ class _File:
     """A file, of whose columns the kinds are known: a number, a text or whatever a CSV has.
 
     Args:
-        path: where it is.
         kinds: by column.
         num_rows: how many rows it has; None where only reading them tells.
     """

@@ -110,7 +110,6 @@ def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
     dropped, and columns that nobody asks for are ignored.
 
     Args:
-        path: the file.
         required: columns that must be there: the name that each has in the result, and the names that it may have in
             the header, the first one that is there counts.
         optional: columns that may be there.

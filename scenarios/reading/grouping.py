@@ -32,7 +32,6 @@ class Names:
     """The distinct entries of a column of batches, in the order of their first rows.
 
     Args:
-        column: its name.
         as_they_are: whether entries may be empty, and blanks around them count.
     """
 

@@ -26,11 +26,9 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         path: where, in full.
-        num_bytes: its size.
         modified: when it was changed last, in nanoseconds since 1970.
         columns: what each holds, by name; nothing of a file beside the tables.
         first_place: how many rows stand before its first one, in all files.
-        num_rows: how many it has.
     """
 
     path: str

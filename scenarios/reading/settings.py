@@ -66,7 +66,6 @@ def set_value(
     Args:
         tables: the scenario.
         key: a name or a dotted path.
-        value: what to set.
         own: the names that stand in the scenario itself.
         parameters: the names that stand in its parameters.
         parties: where its parties stand, whose generator's names count as well.

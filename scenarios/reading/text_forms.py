@@ -118,8 +118,6 @@ def open_table(
     """Open a table of any form, which may be packed (`.gz`) and has at most so many characters, as its rows.
 
     Args:
-        path: the file.
-        form: its.
         most: characters that it may have, packed or not; by default any number.
         fault: field, value and what is allowed where a row is not CSV: with its number as {first}, the {error}, and
             the file's {name} and {path}.

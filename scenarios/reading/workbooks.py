@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from .cells import text_of
 from .files import MAX_FILE_BYTES, check_size
 
@@ -22,8 +22,7 @@ def first_sheet_of(path: Path) -> tuple[str, int]:
         ConfigurationError: it cannot be read, is too large unpacked, or what reads it is not installed.
     """
     names: list[str] = _open(path).sheet_names
-    if not names:
-        raise ConfigurationError(field=path.name, value=str(path), allowed="a workbook with a sheet")
+    require(names, path.name, str(path), "a workbook with a sheet")
     return names[0], len(names)
 
 

@@ -79,8 +79,7 @@ def _check(paths: Sequence[Path], runs: Sequence[RunLeft]) -> None:
     """Refuse what cannot be compared."""
     seen: set[Path] = set()
     for path, run in zip(paths, runs, strict=True):
-        if path.resolve() in seen:
-            raise ConfigurationError(field=_RUN, value=str(path), allowed="named once")
+        refuse(path.resolve() in seen, _RUN, str(path), "named once")
         seen.add(path.resolve())
         if run.kind == "series":
             allowed = "a single run, such as the folder of one of its votes"

@@ -69,13 +69,9 @@ async def run_agents(
     soon as all tasks are idle would not do: over sockets a report may be on its way then.
 
     Args:
-        protocol: what is run.
         names: the parties, in roster order.
         inputs: their rows, in the same order.
-        mode: a simulation or a deployment.
-        transport: how they talk.
         classes: who plays the sides; by default the roles that the protocol names.
-        rules: deadlines and quorums.
         ledgers: by name, where a party's losses are charged; by default new ones, without a budget.
         told: who is told of it, and gets what it leaves.
         adversity: who does not follow the protocol, and what else goes wrong.

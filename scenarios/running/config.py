@@ -125,8 +125,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def _check_network(self) -> None:
         known = [field.name for field in dataclasses.fields(Faults)]
         for key in self.network:
-            if key not in known:
-                raise ConfigurationError(field="network", value=key, allowed=one_of(known, key))
+            refuse(key not in known, "network", key, one_of(known, key))
         refuse(self.transport == ARRAY, "network", self.network, "left out for arrays, which have none")
         _ = self.faults  # which says what is wrong with a number
 

@@ -270,17 +270,13 @@ def add_ledgers(runs: Sequence[Path]) -> list[LedgerEntry]:
     Where runs by arrays have one line for all persons, these are taken for the same in all of the runs: for one person
     that is never too little.
 
-    Args:
-        runs: their folders.
-
     Raises:
         ConfigurationError: as `read_ledger`, a run is named twice, or a person's entries in one of them cannot be told
             from those of others.
     """
     read: dict[Path, list[LedgerEntry]] = {}
     for run in runs:
-        if run.resolve() in read:
-            raise ConfigurationError(field="RUN", value=str(run), allowed="named once: its losses would count twice")
+        refuse(run.resolve() in read, "RUN", str(run), "named once: its losses would count twice")
         read[run.resolve()] = read_ledger(run)
     told = [(run, _groups_of(entries)) for run, entries in zip(runs, read.values(), strict=True) if entries]
     for run, groups in told[1:]:

@@ -37,7 +37,6 @@ class Journal:
     """The parts of a run that are finished: `finished` has their answers by their keys.
 
     Args:
-        folder: the run's.
         heading: of what run it is: its facts, all of which have to be those of the run that goes on with it.
         resumes: whether it is there already, or made.
 

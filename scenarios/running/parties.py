@@ -100,7 +100,6 @@ def read_parties_file(
     """Return the parties of a CSV file, of any form (`reading.text_forms`), with a line for each of them.
 
     Args:
-        path: the file.
         role: what the column of names is called.
         columns: what the file calls columns that are called otherwise here.
         numbered: it has no names, and parties are called by their number in it.
@@ -172,7 +171,7 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
     """
     require(names, f"{role}s", "none", f"at least one {role}")
     with contextlib.suppress(ConfigurationError):
-        if _are_of_a_large_file(names):
+        if isinstance(names, NameColumn) and names.are_plain and names.are_distinct:
             return names
         if all(isinstance(name, str) and check_party_name(name) for name in names) and len(set(names)) == len(names):
             return names
@@ -187,8 +186,3 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
             first = f"line {lines[places[name]]}" if lines else f"row {places[name] + 1}"
             raise ConfigurationError(field=where, value=name, allowed=f"named once (it is also in {first})")
     return names
-
-
-def _are_of_a_large_file(names: Sequence[Any]) -> bool:
-    """Return whether names are fine, and none of them has to be made to see it."""
-    return isinstance(names, NameColumn) and names.are_plain and names.are_distinct

@@ -91,8 +91,6 @@ def show_privacy(
     What one part of a unit loses is below it, and in no total.
 
     Args:
-        console: where to.
-        protocol: what was run.
         public: the public row of the party that paid; None for the most that any party paid.
         kept: the phases whose reports all these parties repeated from an earlier session, for nothing.
         is_brief: whether the words alone are printed.

@@ -166,7 +166,6 @@ def resolve(
     """Look up and check everything that a scenario names, to be run in one process.
 
     Args:
-        scenario: what is to be run.
         record: also keep seed, private inputs and what each party sees; for agents in simulations only.
         turnout: of a vote in a series, who of the scenario's parties is there; by default everybody.
         reads_adversaries: whether the scenario's adversaries are looked up too, or are left to `with_adversaries`.
@@ -274,7 +273,6 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
     """Look up and check everything that a scenario names for its server; the parties are elsewhere.
 
     Args:
-        scenario: what is to be served.
         roster: a folder of `psephos roster`, or a CSV of the parties: the role's name, the public columns,
             `rosters.KEY_COLUMNS`; by default the scenario's own parties, without certificates.
 
@@ -521,5 +519,4 @@ def _check_rules(protocol: PhasedProtocol[Any, Any], rules: SessionRules, *, num
                 raise
             field = f"phases.{name}.{error.field}"
             raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
-        if math.isinf(rule.deadline_seconds):  # which no JSON could say again
-            raise ConfigurationError(field="deadline_seconds", value=rule.deadline_seconds, allowed="finite")
+        refuse(math.isinf(rule.deadline_seconds), "deadline_seconds", rule.deadline_seconds, "finite")

@@ -87,7 +87,6 @@ def run_session(
     """Run a resolved scenario's session on the path that it names.
 
     Args:
-        resolved: the scenario.
         seed: of simulated noise; not used where noise is secure.
         told: who is told of it, and gets what it leaves; its views are those of `watched`, where that is given.
         watched: the caller's, which gets what adversaries see however the session ends.
@@ -204,7 +203,6 @@ def run_in_folder(
     """Run a scenario and leave everything that came of it in a folder.
 
     Args:
-        resolved: the scenario.
         folder: the run's folder; temporary files of a stream are below it while that is read.
         pictures: also draw the outcome.
         told: as for `run_session`; log and losses are the folder's. At last its `on_progress` is called with the name

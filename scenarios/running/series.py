@@ -342,8 +342,7 @@ def _votes_in_csv(path: Path, role: str) -> list[Tables]:
         title, name, *rest = (cell.strip() for cell in row)
         cells = dict(zip((each for each in header if each not in {"vote", role}), rest, strict=True))
         for field, value in (("vote", title), (role, name)):
-            if not value:
-                raise ConfigurationError(field=f"{field} ({path.name} line {line})", value="", allowed="a name")
+            require(value, f"{field} ({path.name} line {line})", "", "a name")
         vote = votes.setdefault(title, {"title": title, _PRESENT: {}, "entries": {}})
         if (at := cells.pop("at", "")) and vote.setdefault("at", at) != at:
             where = f"at ({path.name} line {line})"

@@ -105,17 +105,12 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Local]:
             side = resolve(vote.scenario, record=record, turnout=vote.turnout, reads_adversaries=False)
             _check_kept(side, told)
             sides.append(side)
-    everybody = _everybody_in(sides)
+    everybody = frozenset(name for side in sides for name in side.names)
     resolved: list[Local] = []
     for vote, side in zip(series.votes, sides, strict=True):
         with naming_vote(vote.number):
             resolved.append(with_adversaries(side, away=everybody.difference(side.names)))
     return resolved
-
-
-def _everybody_in(sides: Sequence[Local]) -> frozenset[str]:
-    """Return who is there in any vote."""
-    return frozenset(name for side in sides for name in side.names)
 
 
 def _check_kept(side: Local, told: dict[tuple[str, str], Kept]) -> None:

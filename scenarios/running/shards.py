@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 
 from ...protocol.errors import require
 from ...protocol.population import tally_batches
 from ...protocol.randomness import SimulatedNoise
+from ...protocol.records import KeptTally
 from ...protocol.tally import Merged, Tally
 from ..reading.batches import Piece, TableFiles
 from ..reading.sources import Batch, PartyStream, RowFiles
@@ -52,25 +52,10 @@ class _Task(msgspec.Struct, frozen=True, array_like=True):
     pieces: list[Piece]
 
 
-class _KeptTally(msgspec.Struct, frozen=True, array_like=True):
-    num_reports: int
-    shapes: tuple[tuple[int, ...], tuple[int, ...]]
-    numbers: tuple[bytes, bytes]
-
-    @classmethod
-    def of(cls, tally: Tally) -> "_KeptTally":
-        shapes = tally.totals.shape, tally.rows.shape
-        return cls(tally.num_reports, shapes, (tally.totals.tobytes(), tally.rows.tobytes()))
-
-    def restored(self) -> Tally:
-        totals, rows = (np.frombuffer(own, dtype=np.int64) for own in self.numbers)
-        return Tally(self.num_reports, totals.reshape(self.shapes[0]), rows.reshape(self.shapes[1]))
-
-
 class _Tallied(msgspec.Struct, frozen=True, array_like=True):
     """A shard's tallies, phase by phase, and how many parties have each public row."""
 
-    tallies: list[_KeptTally]
+    tallies: list[KeptTally]
     numbers: list[tuple[tuple[int, ...], int]]
 
 
@@ -97,10 +82,8 @@ class Sharded:
     """Whoever tallies a stream by a pool, and keeps what is finished until the run's results are there.
 
     Args:
-        resolved: what is run.
         pool: tallies shards; what a shard is worth is measured on the first.
         folder: the run's, which has the journal.
-        seed: of the simulated noise.
         resumes: whether the folder is that of such a run that was interrupted.
 
     Raises:
@@ -132,7 +115,7 @@ class Sharded:
         def take(answer: bytes) -> None:
             found = msgspec.msgpack.decode(answer, type=_Tallied)
             for tally, own in zip(merged, found.tallies, strict=True):
-                tally.add(own.restored())
+                tally.add(own.restore())
             for row, number in found.numbers:
                 streamed.numbers[row] += number
                 streamed.num_parties += number
@@ -234,7 +217,7 @@ def _tally(task: _Task) -> _Answer:
         blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words),
     ):
         tallies = tally_batches(protocol, batches, noise=noise, first=first)
-    found = _Tallied([_KeptTally.of(tally) for tally in tallies], sorted(streamed.numbers.items()))
+    found = _Tallied([KeptTally.of(tally) for tally in tallies], sorted(streamed.numbers.items()))
     return _Answer(msgspec.msgpack.encode(found), time.perf_counter() - begun)
 
 

@@ -58,7 +58,6 @@ def open_run(
     Events that could not be written are counted there, by reason; the run goes on without them.
 
     Args:
-        folder: the run's folder.
         resolved: what is run, to be run again; None where somebody else knows.
         how: the beginning of `run.json`.
         has_ledger: whether losses are kept here.

@@ -231,7 +231,6 @@ def sessions_of(
     Args:
         layout: the crowd.
         name: its own, on which its noise depends.
-        mechanism: the perturbation.
         epsilon: the price.
         estimators: by name.
         wanted: how many trials: a session for each hundred.
@@ -264,9 +263,7 @@ class CrowdRow(msgspec.Struct, frozen=True, kw_only=True):
     """What an estimator says of one crowd.
 
     Args:
-        crowd: which.
         family: its own; all others say what confidences are worth here.
-        estimator: which.
         number: labels with a known truth, in all sessions.
         model: the mean of the estimator's own confidences.
         credit: what of these beyond chance deserves to be kept on this crowd.
@@ -331,8 +328,6 @@ class AccuracyRow(msgspec.Struct, frozen=True, kw_only=True):
     """How many truths `auto` finds in one cell, beside its rivals.
 
     Args:
-        crowd: which.
-        mechanism: the perturbation.
         epsilon: the price.
         number: labels with a known truth, in all sessions.
         auto: the share that is right.

@@ -25,7 +25,6 @@ class Layout:
     """Where a crowd's answers stand in the rows that workers report.
 
     Args:
-        crowd: the crowd.
         parameters: without a price: its tasks and answer sets.
         codes: int64, shape (answers,): each answer as its private row has it.
         offsets: int64, shape (answers,): the code of label 0 of its answer set.

@@ -60,7 +60,6 @@ class TruthMeasures(Measures):
         return (_ERROR_RATE, _CHANGE, _CHANGED) if self._known else (_CHANGED,)
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        """Return the numbers of one trial."""
         del tallies
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
         found = dict(zip(outcome.tasks, outcome.truths, strict=True))

@@ -474,7 +474,6 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             differences=Numbers([[1.0, -2.0], [2.0, 1.0], [-1.0, 0.0]]),
             offsets=Integers([0, 2, 3]),
             radius=Real(2.0),
-            start=Numbers([[0.5, 0.5], [0.0, 1.0]]),
             tolerance=Real(0.125),
             max_iterations=Whole(20),
         )
@@ -493,7 +492,6 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             linear=Numbers([[1.0, -2.0]]),
             quadratic=Numbers([[[-1.0, 0.0], [0.0, -2.0]]]),
             radius=Real(1.0),
-            start=Numbers([[0.5, 0.5]]),
             tolerance=Real(0.125),
             max_iterations=Whole(20),
         )
@@ -538,7 +536,7 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             tolerance=Real(0.125, may_be_infinite=True),
         ),
     ],
-    "debiased_majority": [infers("debiased_majority", noise=True, weights=Numbers([1.0, 2.0]))],
+    "debiased_majority": [infers("debiased_majority", noise=True)],
     "majority_vote": [call(votes, labels=Integers([1, 1, 0, 2]))],
     "noise_aware_dawid_skene": [
         infers(

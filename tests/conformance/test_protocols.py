@@ -7,27 +7,24 @@ registered one: it has what a protocol may have and the registered ones need not
 import dataclasses
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import pytest
 from helpers import Session, make_inputs, make_vote, replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from psephos.protocol import ConfigurationError, Inputs, SessionRules, SimulatedNoise, run_population
-from psephos.protocol.dpwevote import reference_run
+from psephos.protocol import ConfigurationError, SessionRules, run_population
 from psephos.protocol.effects import Drop, Effect, Fail
-from psephos.protocol.fair_voting import reference_run as fair_voting_reference_run
-from psephos.protocol.moral_preferences import reference_run as moral_preferences_reference_run
 from psephos.protocol.population import release_tallies, run_batches, tally_places
 from psephos.protocol.tally import Merged, Tally
-from psephos.protocol.truth_discovery.reference import reference_run as truth_discovery_reference_run
+from psephos.protocol.truth_discovery.reference import reference_run as run_truth_discovery
 from psephos.scenarios.system import find_protocol, protocol_names
 from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
+from reference_runs import run_dpwevote, run_fair_voting, run_moral_preferences
 from strategies import CHECKED, choosers, crowd_sessions, fair_sessions, preference_sessions, quizzes, sessions
 from thoroughness import draws
 
-Reference = Callable[[Any, Inputs, SimulatedNoise], msgspec.Struct]
+Reference = Callable[..., msgspec.Struct]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,21 +37,21 @@ class Case:
 
 
 CASES = [
-    Case("dpwevote", sessions(), lambda protocol, inputs, noise: reference_run(protocol, inputs, noise=noise)),
+    Case("dpwevote", sessions(), run_dpwevote),
     Case(
         "fair-voting",
         fair_sessions(),
-        lambda protocol, inputs, noise: fair_voting_reference_run(protocol, inputs, noise=noise),
+        run_fair_voting,
     ),
     Case(
         "truth-discovery",
         crowd_sessions(),
-        lambda protocol, inputs, noise: truth_discovery_reference_run(protocol, inputs, noise=noise).outcome,
+        lambda protocol, inputs, noise: run_truth_discovery(protocol, inputs, noise=noise).outcome,
     ),
     Case(
         "moral-preferences",
         preference_sessions(),
-        lambda protocol, inputs, noise: moral_preferences_reference_run(protocol, inputs, noise=noise),
+        run_moral_preferences,
     ),
     Case("quiz", quizzes()),
 ]
@@ -151,7 +148,7 @@ def test_agents_in_any_order_arrays_reference_and_replay_give_the_same_bits(case
     assert wire.own == {name: arrays.own_outcomes.get(place) for place, name in enumerate(session.names)}
     assert set(wire.outcomes) == set(session.names)
     if case.reference is not None and getattr(session.protocol.parameters, "variant", "") != "laplace":
-        assert case.reference(session.protocol, session.inputs, session.fresh_noise()) == arrays.outcome
+        assert case.reference(session.protocol, session.inputs, noise=session.fresh_noise()) == arrays.outcome
     view, effects = replay(session, wire.view.observations)
     assert view.observations == wire.view.observations
     assert effects == wire.effects

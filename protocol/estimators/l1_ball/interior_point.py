@@ -101,7 +101,7 @@ def maximize_in_lanes(
     radius: float,
     tolerance: float,
     max_iterations: int,
-    start: FloatArray | None,
+    start: FloatArray | None = None,
 ) -> BallMaximum:
     """Minimize convex functions over an ℓ₁ ball, that is maximize their negatives.
 
@@ -110,7 +110,7 @@ def maximize_in_lanes(
         num_features: d ≥ 1.
         num_lanes: the number of functions, at least 1.
         max_iterations: after so many steps a lane ends with the best point that it met.
-        start: None, or points of the ball to begin at, shape (d, lanes).
+        start: points of the ball to begin at, shape (d, lanes).
 
     Returns:
         One entry a lane. The points of lanes that did not converge, for whatever reason, are in the ball too.

@@ -98,7 +98,6 @@ class _Probit(ConvexFunctions, abc.ABC):
         return -sum_over_records(self._terms)
 
     def keep(self, lanes: MaskArray) -> None:
-        """Forget the records of all lanes but these."""
         self._differences = np.compress(lanes, self._differences, axis=-1)
         self._curvatures = np.compress(lanes, self._curvatures, axis=-1)
         self._make_room()
@@ -209,7 +208,6 @@ class Quadratics(ConvexFunctions):
         return self._system.solve(right)
 
     def keep(self, lanes: MaskArray) -> None:
-        """Forget the functions of all lanes but these."""
         self._linear = np.compress(lanes, self._linear, axis=-1)
         self._hessians = np.compress(lanes, self._hessians, axis=-1)
         self._system = _FeatureSystem(*self._linear.shape)

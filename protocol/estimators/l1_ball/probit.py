@@ -19,7 +19,6 @@ from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_
 from .lanes import NUM_STRANDS, sum_over_features, sum_over_records
 from .maximum import EPSILON, SLIGHT, BallMaximum, check_limits, check_points, check_rows, considerable
 from .objectives import ProbitByFeatures, ProbitByRecords, probit_derivatives
-from .projection import project_to_l1_ball
 
 __all__ = ["fit_probit", "log_likelihoods"]
 
@@ -36,7 +35,6 @@ def fit_probit(
     offsets: IntArray,
     *,
     radius: float,
-    start: FloatArray | None = None,
     tolerance: float = DEFAULT_TOLERANCE,
     max_iterations: int = DEFAULT_MAX_ITERATIONS,
 ) -> BallMaximum:
@@ -45,7 +43,6 @@ def fit_probit(
     Args:
         differences: float64, shape (records, d), d ≥ 1: V of all voters, one voter's records after the other's.
         offsets: int64, shape (voters + 1,): voter i has the records offsets[i] … offsets[i+1] − 1, perhaps none.
-        start: points to begin at, shape (voters, d); those outside of the ball are projected to it first.
 
     Returns:
         One entry a voter. A voter without records has β = 0 and the gap 0. A gap bounds what is lost up to a thousandth
@@ -58,9 +55,6 @@ def fit_probit(
     _check_records(differences, offsets)
     num_features = differences.shape[1]
     num_voters = len(offsets) - 1
-    if start is not None:
-        check_points(start, name="start", shape=(num_voters, num_features))
-        start = project_to_l1_ball(start, radius=radius)
     points = np.zeros((num_voters, num_features))
     gaps = np.zeros(num_voters)
     num_iterations = np.zeros(num_voters, dtype=np.int64)
@@ -74,7 +68,6 @@ def fit_probit(
             radius=radius,
             tolerance=tolerance,
             max_iterations=max_iterations,
-            start=None if start is None else np.ascontiguousarray(start[voters].T),
         )
         points[voters] = found.points
         gaps[voters] = found.gaps + _roundings(lanes, found.points, radius=radius, tolerance=tolerance)

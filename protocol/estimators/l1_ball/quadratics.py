@@ -11,7 +11,7 @@ import numpy as np
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_in_lanes
-from .lanes import factorize, sum_over_features
+from .lanes import sum_over_features
 from .maximum import EPSILON, BallMaximum, check_limits, check_points, check_rows, considerable
 from .objectives import Quadratics
 from .pairwise import climb_pairwise
@@ -24,8 +24,6 @@ _NUMBERS_IN_A_BLOCK: Final = 1 << 15
 _LANES_OF_PAIRWISE_STEPS: Final = 4096
 # Of the products in a sum, of c, and of the gap's own two terms.
 _OTHER_ROUNDINGS: Final = 6
-# What a projection to the semidefinite matrices leaves above 0 by rounding, relative to the greatest element.
-_ROUNDING: Final = 1e-9
 
 
 @exact_arguments
@@ -34,19 +32,14 @@ def maximize_quadratics(
     quadratic: FloatArray,
     *,
     radius: float,
-    start: FloatArray | None = None,
     tolerance: float = DEFAULT_TOLERANCE,
     max_iterations: int = DEFAULT_MAX_ITERATIONS,
-    is_known_concave: bool = False,
 ) -> BallMaximum:
     """Maximize each linear·β + βᵀ·quadratic·β over ‖β‖₁ ≤ radius. See `maximum`.
 
     Args:
         linear: float64, shape (m, d), d ≥ 1.
-        quadratic: float64, shape (m, d, d), symmetric and negative semidefinite, or a ValueError refuses it.
-        start: points to begin at, shape (m, d); those outside of the ball are projected to it first. By default where
-            pairwise steps lead, which most often needs no more.
-        is_known_concave: leave out the check that the matrices are negative semidefinite.
+        quadratic: float64, shape (m, d, d), symmetric, or a ValueError refuses it, and negative semidefinite.
 
     Returns:
         One entry a quadratic.
@@ -57,23 +50,16 @@ def maximize_quadratics(
     check_limits(radius=radius, tolerance=tolerance, max_iterations=max_iterations)
     _check_quadratics(linear, quadratic)
     num_quadratics, num_features = linear.shape
-    if start is not None:
-        check_points(start, name="start", shape=(num_quadratics, num_features))
-        begun = start
-    else:
-        begun = np.empty((num_quadratics, num_features))
-        for begin in range(0, num_quadratics, _LANES_OF_PAIRWISE_STEPS):
-            block = slice(begin, begin + _LANES_OF_PAIRWISE_STEPS)
-            begun[block] = climb_pairwise(linear[block], -2 * quadratic[block], radius=radius, tolerance=tolerance)
-    begun = project_to_l1_ball(begun, radius=radius)  # rounding, too, may have left the ball
+    begun = np.empty((num_quadratics, num_features))
+    for begin in range(0, num_quadratics, _LANES_OF_PAIRWISE_STEPS):
+        block = slice(begin, begin + _LANES_OF_PAIRWISE_STEPS)
+        begun[block] = climb_pairwise(linear[block], -2 * quadratic[block], radius=radius, tolerance=tolerance)
+    begun = project_to_l1_ball(begun, radius=radius)  # rounding may have left the ball
     parts: list[BallMaximum] = []
     size = max(1, _NUMBERS_IN_A_BLOCK // num_features**2)
     for begin in range(0, num_quadratics, size):
         block = slice(begin, begin + size)
         hessians = -2 * np.ascontiguousarray(quadratic[block].transpose(1, 2, 0))
-
-        if not is_known_concave:
-            _check_semidefinite(hessians)
         found = maximize_in_lanes(
             Quadratics(np.ascontiguousarray(linear[block].T), hessians),
             num_features=num_features,
@@ -113,15 +99,3 @@ def _check_quadratics(linear: FloatArray, quadratic: FloatArray) -> None:
     check_points(quadratic, name="quadratic", shape=(*linear.shape, linear.shape[1]))
     if not np.array_equal(quadratic, quadratic.transpose(0, 2, 1)):
         raise ValueError("quadratic must be symmetric")
-
-
-def _check_semidefinite(hessians: FloatArray) -> None:
-    """Raise `ValueError` unless each is positive semidefinite, but for rounding."""
-    factors = hessians.copy()
-    size = len(factors)
-    diagonal = np.arange(size)
-    factors[diagonal, diagonal] += _ROUNDING * np.abs(hessians).max(axis=(0, 1)) + np.finfo(np.float64).tiny
-    with np.errstate(all="ignore"):
-        factorize(factors)
-    if not (factors[diagonal, diagonal] > 0).all():
-        raise ValueError("quadratic must be negative semidefinite")

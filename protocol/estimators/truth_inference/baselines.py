@@ -251,7 +251,6 @@ def _in_turns(
     """Return the facts with the largest scores after rounds of scores and trust, until the truths repeat.
 
     Args:
-        table: the answers.
         rate: the scores of facts by the workers' trust, 0 for what is no fact; shape (labels, tasks).
         trusting: has the workers trusted by the scores.
         qualities: of the workers, by which the last scores were made.

@@ -29,7 +29,7 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
 from .answers import Answers
 from .elementwise import snap_probabilities
-from .expectation import mean_posteriors
+from .expectation import Fitting, mean_posteriors
 from .inference import Inference, Ties, choose_labels
 from .noise import KnownNoise
 from .noise_aware import coin_at_prior, confusions_at_prior, noise_aware_one_coin, noise_aware_votes
@@ -87,14 +87,8 @@ def cautious_truth_discovery(
     votes = noise_aware_votes(
         answers, noise, most_competence=_MOST_COMPETENCE, max_iterations=max_iterations, ties=ties
     )
-    full = confusions_at_prior(
-        answers,
-        noise,
-        mean_posteriors(answers, coin),
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        ties=ties,
-    )
+    fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, ties=ties)
+    full = confusions_at_prior(answers, noise, mean_posteriors(answers, coin), fitting)
     models = coin, votes, full
     probabilities = snap_probabilities((coin.probabilities + votes.probabilities + full.probabilities) / len(models))
     truths = keep_unless_likelier(paper.truths, probabilities, least_odds=least_odds, ties=ties)
@@ -102,9 +96,7 @@ def cautious_truth_discovery(
     confidences = np.where(truths >= 0, chosen, coin.confidences)
     if priors := frequent_labels(answers, noise, coin):
         uniform = {size: np.full(size, 1 / size) for size in np.unique(answers.sizes).tolist()}
-        skewed = coin_at_prior(
-            answers, noise, {**uniform, **priors}, max_iterations=max_iterations, tolerance=tolerance, ties=ties
-        )
+        skewed = coin_at_prior(answers, noise, {**uniform, **priors}, fitting)
         models = (*models, skewed)
         takes = np.isin(answers.sizes, list(priors))
         truths = np.where(takes, skewed.truths, truths)

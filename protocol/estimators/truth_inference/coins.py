@@ -9,8 +9,8 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import Answers
 from .elementwise import log, log_odds
-from .expectation import ClassPrior, WorkerFit, check_class_prior, maximize
-from .inference import Inference, Ties, check_rounds, check_ties
+from .expectation import ClassPrior, Fitting, WorkerFit, check_class_prior, maximize
+from .inference import Inference, Ties
 from .vote_table import VoteTable
 
 __all__ = ["one_coin"]
@@ -46,8 +46,7 @@ def one_coin(
     Raises:
         ValueError: an argument is out of range.
     """
-    check_ties(ties)
-    check_rounds(max_iterations, tolerance, rounds)
+    fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
     check_class_prior(class_prior)
     if not 0 < clamp < 0.5:  # noqa: PLR2004  1/2 would make all weights 0
         raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
@@ -66,12 +65,4 @@ def one_coin(
             qualities=qualities,
         )
 
-    return maximize(
-        table,
-        fit_workers,
-        class_prior=class_prior,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        rounds=rounds,
-        ties=ties,
-    )
+    return maximize(table, fit_workers, class_prior, fitting)

@@ -16,8 +16,8 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
 from .answers import Answers
 from .elementwise import exp_in_place, log, log_odds, snap_weights
-from .expectation import ClassPrior, check_class_prior, class_log_priors
-from .inference import MISSING, Inference, Ties, check_rounds, check_ties
+from .expectation import ClassPrior, Fitting, check_class_prior, class_log_priors
+from .inference import MISSING, Inference, Ties
 from .vote_table import VoteTable, incidence
 
 __all__ = [
@@ -148,26 +148,15 @@ def dawid_skene(
         right = np.trace(counts, axis1=1, axis2=2)
         return ConfusionFit(confusions=confusions, reports=confusions, right=right)
 
-    return maximize_confusions(
-        answers,
-        lambda _size: fit_confusions,
-        class_prior=class_prior,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        rounds=rounds,
-        ties=ties,
-    )
+    fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
+    return maximize_confusions(answers, lambda _size: fit_confusions, class_prior, fitting)
 
 
 def maximize_confusions(
     answers: Answers,
     fit_of_size: Callable[[int], FitConfusions],
-    *,
     class_prior: ClassPrior | Mapping[int, FloatArray],
-    max_iterations: int,
-    tolerance: float,
-    rounds: int | None,
-    ties: Ties,
+    fitting: Fitting,
 ) -> Confusions:
     """Return the truths after rounds of M-step and E-step from the shares of votes on, for each size by itself.
 
@@ -175,16 +164,7 @@ def maximize_confusions(
         answers: as codes.
         fit_of_size: the M-step for answer sets of a size.
         class_prior: see `dawid_skene`; or what it is for each size s, shape (s,).
-        max_iterations: see `dawid_skene`.
-        tolerance: see `dawid_skene`.
-        rounds: see `dawid_skene`.
-        ties: see `dawid_skene`.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
-    check_ties(ties)
-    check_rounds(max_iterations, tolerance, rounds)
     truths = np.full(answers.num_tasks, MISSING, dtype=np.int64)
     probabilities = np.full((answers.num_tasks, answers.num_classes), np.nan)
     num_answers = np.bincount(answers.workers, minlength=answers.num_workers).astype(np.float64)
@@ -194,15 +174,7 @@ def maximize_confusions(
     runs: list[_Run] = []
     for size in np.unique(answers.sizes).tolist():
         members = np.flatnonzero(answers.sizes == size)
-        run = _run(
-            _part_of(answers, members),
-            fit_of_size(size),
-            class_prior=class_prior,
-            max_iterations=max_iterations,
-            tolerance=tolerance,
-            rounds=rounds,
-            ties=ties,
-        )
+        run = _run(_part_of(answers, members), fit_of_size(size), class_prior, fitting)
         truths[members] = run.truths
         probabilities[members[:, None], np.arange(size)] = run.probabilities
         probabilities[members[~np.isnan(run.probabilities[:, 0])], size:] = 0.0
@@ -239,12 +211,8 @@ class _Run:
 def _run(
     answers: Answers,
     fit_confusions: FitConfusions,
-    *,
     class_prior: ClassPrior | Mapping[int, FloatArray],
-    max_iterations: int,
-    tolerance: float,
-    rounds: int | None,
-    ties: Ties,
+    fitting: Fitting,
 ) -> _Run:
     """Return the inference of tasks of one size."""
     table = ReportTable(answers)
@@ -252,21 +220,18 @@ def _run(
     fit = fit_confusions(table.count(probabilities), None)
     log_priors = class_log_priors(table.votes, probabilities, class_prior)
     log_likelihoods: list[float] = []
-    has_converged = False
-    most = max_iterations if rounds is None else rounds
-    while len(log_likelihoods) < most and not (has_converged and rounds is None):
+    while fitting.goes_on(log_likelihoods):
         probabilities, evidence = table.votes.normalize(table.vote(snap_weights(log(fit.reports))) + log_priors)
         log_likelihoods.append((evidence + fit.log_prior) / max(len(answers), 1))
         fit = fit_confusions(table.count(probabilities), fit.confusions)
         log_priors = class_log_priors(table.votes, probabilities, class_prior)
-        has_converged = len(log_likelihoods) > 1 and log_likelihoods[-1] - log_likelihoods[-2] < tolerance
     return _Run(
-        truths=table.votes.choose(probabilities, ties=ties),
+        truths=table.votes.choose(probabilities, ties=fitting.ties),
         probabilities=table.votes.by_task(probabilities),
         fit=fit,
         class_priors=exp_in_place(log_priors[:, 0].copy()),
         log_likelihoods=tuple(log_likelihoods),
-        has_converged=has_converged,
+        has_converged=fitting.has_converged(log_likelihoods),
     )
 
 

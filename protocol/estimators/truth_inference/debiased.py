@@ -11,7 +11,6 @@ from scipy.special import erfc
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import Answers
-from .elementwise import snap_weights
 from .inference import Inference, Ties, check_ties
 from .noise import KnownNoise
 from .vote_table import VoteTable
@@ -36,23 +35,20 @@ class DebiasedCounts(Inference):
 
 
 @exact_arguments
-def debiased_majority(
-    answers: Answers, noise: KnownNoise, *, weights: FloatArray | None = None, ties: Ties = "first"
-) -> DebiasedCounts:
+def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "first") -> DebiasedCounts:
     """Return the label with the largest estimate of its clean count, for each task.
 
     A task's answers have gone through one channel, P[report = l | answer = x] = λ[l = x] + μ with μ = p/(s − 1) and
     λ = 1 − p − μ, so that (reports of l − μ·answers)/λ is unbiased for the answers of l. The largest estimate is the
-    label with the most reports: the estimate adds how sure that is. With `weights`, reports and answers are weighed.
+    label with the most reports: the estimate adds how sure that is.
 
     Each report's variance is that of a coin: λ + μ = 1 − p for an answer l, μ for another, so that the variance of the
-    estimate is (Σ_{x = l} w²·(1 − p)p + Σ_{x ≠ l} w²·μ(1 − μ))/λ², with the unknown Σ_{x = l} w² estimated in turn.
+    estimate is (n_l·(1 − p)p + (n − n_l)·μ(1 − μ))/λ² for n_l of n answers, which are estimated in turn.
 
     Args:
         answers: perturbed; any number, none included: then every truth is missing.
         noise: the perturbation; of a flip probability that each worker draws, the mean is used. Then the estimate stays
             unbiased, and so does the standard error's square as long as no worker answers a task twice.
-        weights: shape (num_workers,), not derived from these reports; by default all 1.
         ties: see `majority_vote`.
 
     Returns:
@@ -60,15 +56,10 @@ def debiased_majority(
         taken as normal; qualities are nan: nothing is inferred of workers.
 
     Raises:
-        ValueError: `ties` is not a rule, the weights have another shape or are not finite, a size has no flip
-            probability, or one is (s − 1)/s, where a report says nothing.
+        ValueError: `ties` is not a rule, a size has no flip probability, or one is (s − 1)/s, where a report says
+            nothing.
     """
     check_ties(ties)
-    if weights is None:
-        weights = np.ones(answers.num_workers)
-    if weights.shape != (answers.num_workers,) or not np.all(np.isfinite(weights)):
-        allowed = f"{answers.num_workers} finite numbers, shape (num_workers,)"
-        raise ValueError(f"weights needs {allowed}, got shape {weights.shape}")
     table = VoteTable(answers)
     flips = noise.means_of(table.sizes)
     lies = flips / (table.sizes - 1)
@@ -76,22 +67,19 @@ def debiased_majority(
     if np.any(np.abs(kepts) < _LEAST_SIGNAL):
         raise ValueError(f"a flip probability of (s - 1)/s leaves nothing to estimate, got {flips.tolist()}")
     lie, kept = lies[table.kinds_of_tasks], kepts[table.kinds_of_tasks]
-    snapped = np.repeat(snap_weights(weights)[:, None], table.num_kinds, axis=1)
-    reported, squares = table.vote(snapped), table.vote(snapped * snapped)
+    reported = table.fill_absent(table.vote(np.ones((answers.num_workers, table.num_kinds))), 0.0)
     # The sign turns round where a report speaks against its label. Scores stay exact, so that ties do.
-    truths = table.choose(table.fill_absent(reported, 0.0) * np.sign(kept), ties=ties)
-    squares = table.fill_absent(squares, 0.0)
-    totals, square_totals = reported.sum(axis=0), squares.sum(axis=0)
+    truths = table.choose(reported * np.sign(kept), ties=ties)
+    totals = reported.sum(axis=0)
     counts = (reported - lie * totals) / kept
-    estimated = (squares - lie * square_totals) / kept
-    truly = np.clip(estimated, 0.0, square_totals)
+    truly = np.clip(counts, 0.0, totals)
     flip = flips[table.kinds_of_tasks]
     own, others = flip * (1 - flip), lie * (1 - lie)
     # Raised to what is possible, and not lowered: on average it is not too small then.
-    least = square_totals * np.minimum(own, others)
-    variances = np.maximum(estimated * own + (square_totals - estimated) * others, least) / kept**2
+    least = totals * np.minimum(own, others)
+    variances = np.maximum(counts * own + (totals - counts) * others, least) / kept**2
     confidences = 1 - _reversal_probabilities(
-        table.fill_absent(counts.copy(), -np.inf), table.fill_absent(truly, 0.0), square_totals, lie=lie, kept=kept
+        table.fill_absent(counts.copy(), -np.inf), table.fill_absent(truly, 0.0), totals, lie=lie, kept=kept
     )
     confidences[~table.is_answered] = np.nan
     nothing = np.full(answers.num_workers, np.nan)
@@ -100,7 +88,7 @@ def debiased_majority(
         confidences=confidences,
         probabilities=table.by_task(_probabilities(table, counts)),
         qualities=nothing,
-        weights=table.hide_silent(weights),
+        weights=table.hide_silent(np.ones(answers.num_workers)),
         num_iterations=0,
         has_converged=True,
         counts=np.ascontiguousarray(table.fill_absent(counts, np.nan).T),

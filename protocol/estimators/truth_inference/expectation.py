@@ -6,7 +6,7 @@ expected number of right reports is the M-step, which differs (`one_coin`, `nois
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -14,15 +14,49 @@ import numpy as np
 from ...arrays import FloatArray
 from .answers import Answers
 from .elementwise import exp_in_place, log, snap_weights
-from .inference import Inference, Ties
+from .inference import Inference, Ties, check_rounds, check_ties
 from .vote_table import VoteTable
 
-__all__ = ["ClassPrior", "WorkerFit", "check_class_prior", "class_log_priors", "maximize", "mean_posteriors"]
+__all__ = ["ClassPrior", "Fitting", "WorkerFit", "check_class_prior", "class_log_priors", "maximize", "mean_posteriors"]
 
 ClassPrior: TypeAlias = Literal["estimated", "uniform"]
 """How probable each label is before any answer: its mean posterior, apart for each size of answer set, or alike."""
 
 _LEAST_PRIOR = 1e-10
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fitting:
+    """How long it goes on: until a round's log-likelihood, in nats per answer, rises by less than `tolerance`.
+
+    Args:
+        max_iterations: rounds at most, at least 1.
+        tolerance: at least 0.
+        rounds: exactly so many instead, at least 1.
+        ties: which label is taken in the end where several are as probable.
+
+    Raises:
+        ValueError: one of them is out of range.
+    """
+
+    max_iterations: int
+    tolerance: float
+    rounds: int | None = None
+    ties: Ties
+
+    def __post_init__(self) -> None:
+        check_ties(self.ties)
+        check_rounds(self.max_iterations, self.tolerance, self.rounds)
+
+    def has_converged(self, log_likelihoods: Sequence[float]) -> bool:
+        """Return whether the last round raised the log-likelihood by less than the tolerance."""
+        return len(log_likelihoods) > 1 and log_likelihoods[-1] - log_likelihoods[-2] < self.tolerance
+
+    def goes_on(self, log_likelihoods: Sequence[float]) -> bool:
+        """Return whether there is a further round after these."""
+        if self.rounds is not None:
+            return len(log_likelihoods) < self.rounds
+        return len(log_likelihoods) < self.max_iterations and not self.has_converged(log_likelihoods)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,7 +105,6 @@ def class_log_priors(
     """Return the logarithm of each label's prior probability, shape (labels, kinds).
 
     Args:
-        table: the answers.
         probabilities: shape (labels, tasks), 0 for labels that a task does not have.
         class_prior: whether they are the mean probabilities, with a floor, or all alike, or what each size has.
     """
@@ -92,31 +125,21 @@ def class_log_priors(
 def maximize(
     table: VoteTable,
     fit_workers: Callable[[FloatArray], WorkerFit],
-    *,
     class_prior: ClassPrior | Mapping[int, FloatArray],
-    max_iterations: int,
-    tolerance: float,
-    rounds: int | None,
-    ties: Ties,
+    fitting: Fitting,
 ) -> Inference:
     """Return the truths after rounds of M-step and E-step from the shares of votes on.
 
     Args:
-        table: the answers.
         fit_workers: from the expected number of right reports, shape (workers, kinds).
         class_prior: see `ClassPrior`; or what it is for each size s, shape (s,).
-        max_iterations: at most.
-        tolerance: it ends when the log-likelihood (or its bound) rises by less than this, in nats per answer.
-        rounds: exactly so many, if given.
-        ties: see `Ties`.
+        fitting: of the log-likelihood, or its bound.
     """
     probabilities = table.vote_shares
     fit = fit_workers(table.agree(probabilities))
     log_priors = class_log_priors(table, probabilities, class_prior)
     log_likelihoods: list[float] = []
-    has_converged = False
-    most = max_iterations if rounds is None else rounds
-    while len(log_likelihoods) < most and not (has_converged and rounds is None):
+    while fitting.goes_on(log_likelihoods):
         scores = table.vote(snap_weights(fit.weights))
         scores += log_priors if table.num_kinds == 1 else log_priors[:, table.kinds_of_tasks]
         probabilities, evidence = table.normalize(scores)
@@ -124,16 +147,15 @@ def maximize(
         fit = fit_workers(table.agree(probabilities))
         log_priors = class_log_priors(table, probabilities, class_prior)
         log_likelihoods.append(evidence / max(table.num_answers, 1))
-        has_converged = len(log_likelihoods) > 1 and log_likelihoods[-1] - log_likelihoods[-2] < tolerance
     rows = table.by_task(probabilities)
     return Inference(
-        truths=table.choose(probabilities, ties=ties),
+        truths=table.choose(probabilities, ties=fitting.ties),
         confidences=rows.max(axis=1),
         probabilities=rows,
         qualities=table.hide_silent(fit.qualities),
         weights=table.hide_silent(fit.weights[:, 0]),
         num_iterations=len(log_likelihoods),
-        has_converged=has_converged,
+        has_converged=fitting.has_converged(log_likelihoods),
         log_likelihoods=tuple(log_likelihoods),
         class_priors={
             size: exp_in_place(log_priors[:size, kind].copy()) for kind, size in enumerate(table.sizes.tolist())

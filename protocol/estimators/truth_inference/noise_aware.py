@@ -20,8 +20,8 @@ from ...arrays import FloatArray, IntArray
 from .answers import Answers
 from .confusions import ConfusionFit, Confusions, FitConfusions, maximize_confusions, relative_frequencies
 from .elementwise import exp_in_place, log, snap_weights
-from .expectation import ClassPrior, WorkerFit, check_class_prior, maximize
-from .inference import Inference, Ties, check_rounds, check_ties
+from .expectation import ClassPrior, Fitting, WorkerFit, check_class_prior, maximize
+from .inference import Inference, Ties
 from .noise import KnownNoise
 from .vote_table import VoteTable
 from .votes import vote_in_turns
@@ -81,23 +81,14 @@ def noise_aware_one_coin(
     Raises:
         ValueError: an argument is out of range, or a size of answer set has no flip probability.
     """
-    check_ties(ties)
-    check_rounds(max_iterations, tolerance, rounds)
+    fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
     check_class_prior(class_prior)
     if not 1 <= min(competence_prior) <= max(competence_prior) < np.inf:
         raise ValueError(f"competence_prior must be two numbers that are at least 1, got {competence_prior}")
     if not -1 < least_competence < 1:
         raise ValueError(f"least_competence must be in (-1, 1), got {least_competence}")
     return coin_at_prior(
-        answers,
-        noise,
-        class_prior,
-        competence_prior=competence_prior,
-        least_competence=least_competence,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        rounds=rounds,
-        ties=ties,
+        answers, noise, class_prior, fitting, competence_prior=competence_prior, least_competence=least_competence
     )
 
 
@@ -105,26 +96,15 @@ def coin_at_prior(
     answers: Answers,
     noise: KnownNoise,
     class_prior: ClassPrior | Mapping[int, FloatArray],
+    fitting: Fitting,
     *,
     competence_prior: tuple[float, float] = (2.0, 1.0),
     least_competence: float = 0.0,
-    max_iterations: int,
-    tolerance: float,
-    rounds: int | None = None,
-    ties: Ties,
 ) -> Inference:
     """Return what `noise_aware_one_coin` does; the class prior may also be fixed, shape (s,) for each size s."""
     table = VoteTable(answers)
     workers = _CompetenceGrid(table.sizes, noise, prior=competence_prior, least=least_competence)
-    return maximize(
-        table,
-        lambda agreements: workers.fit(agreements, table.answers_of_workers),
-        class_prior=class_prior,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        rounds=rounds,
-        ties=ties,
-    )
+    return maximize(table, lambda agreements: workers.fit(agreements, table.answers_of_workers), class_prior, fitting)
 
 
 def noise_aware_votes(
@@ -277,16 +257,9 @@ def noise_aware_dawid_skene(
         raise ValueError(f"prior_answers must be above 0, got {prior_answers}")
     if not 0.5 < prior_quality < 1:  # noqa: PLR2004  guessing between two labels
         raise ValueError(f"prior_quality must be in (1/2, 1), got {prior_quality}")
+    fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
     return confusions_at_prior(
-        answers,
-        noise,
-        class_prior,
-        prior_answers=prior_answers,
-        prior_quality=prior_quality,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        rounds=rounds,
-        ties=ties,
+        answers, noise, class_prior, fitting, prior_answers=prior_answers, prior_quality=prior_quality
     )
 
 
@@ -294,13 +267,10 @@ def confusions_at_prior(
     answers: Answers,
     noise: KnownNoise,
     class_prior: ClassPrior | Mapping[int, FloatArray],
+    fitting: Fitting,
     *,
     prior_answers: float = 10.0,
     prior_quality: float = 0.7,
-    max_iterations: int,
-    tolerance: float,
-    rounds: int | None = None,
-    ties: Ties,
 ) -> Confusions:
     """Return what `noise_aware_dawid_skene` does; the class prior may also be fixed, shape (s,) for each size s."""
     sizes = np.unique(answers.sizes)
@@ -328,12 +298,4 @@ def confusions_at_prior(
 
         return fit_confusions
 
-    return maximize_confusions(
-        answers,
-        fit_of_size,
-        class_prior=class_prior,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        rounds=rounds,
-        ties=ties,
-    )
+    return maximize_confusions(answers, fit_of_size, class_prior, fitting)

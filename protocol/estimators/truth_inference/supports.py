@@ -18,7 +18,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
-from ...errors import ConfigurationError
+from ...errors import ConfigurationError, require
 from ...estimate import Estimate
 from ..verdict import DEFAULT_LEVEL, check_level
 
@@ -103,8 +103,7 @@ def support_limits(
 
 
 def _check(flip_probability: float, num_labels: int) -> None:
-    if not 0 <= flip_probability <= 1:
-        raise ConfigurationError(field="flip_probability", value=flip_probability, allowed="in [0, 1]")
+    require(0 <= flip_probability <= 1, "flip_probability", flip_probability, "in [0, 1]")
     if num_labels < 2:  # noqa: PLR2004  one label has nothing to hide
         raise ConfigurationError(field="num_labels", value=num_labels, allowed="at least 2")
 

@@ -147,7 +147,9 @@ def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collectio
     columns = [name for name in read.table if name != _WEIGHT and (not candidates or name in candidates)]
     if options.abstentions != "absent" or not columns:
         return read
-    silent = np.array([[_said(entry) in options.silent for entry in read.table[name]] for name in columns])
+    silent = np.array(
+        [[str(entry).strip().casefold() in options.silent for entry in read.table[name]] for name in columns]
+    )
     is_absent = silent.all(axis=0)
     for place, row in np.argwhere(silent & ~is_absent):
         where = f"{columns[place]} ({read.source} line {read.lines[row]}, {read.names[row]})"
@@ -157,10 +159,6 @@ def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collectio
     refuse(not left.names, f"{_FIELD}.abstentions", "absent", "no or yes, since nobody is left to vote")
     note = marked(f"{is_absent.sum():,} of {len(silent[0]):,} abstain, and are absent, which everybody can see.")
     return dataclasses.replace(left, note=f"{left.note} {note}".strip())
-
-
-def _said(entry: object) -> str:
-    return str(entry).strip().casefold()
 
 
 def _of_rows(read: PartiesTable, rows: Sequence[int]) -> PartiesTable:

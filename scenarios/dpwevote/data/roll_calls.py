@@ -79,8 +79,7 @@ def _name_of(number: str, path: Path) -> str:
         of, resolution = map(str.strip, entries)
         if of == number:
             return resolution or f"roll call {number}"
-        if not re.fullmatch(r"\d{1,9}", of, re.ASCII):
-            raise ConfigurationError(field=f"rcid ({path.name} line {line})", value=of, allowed="a number")
+        require(re.fullmatch(r"\d{1,9}", of, re.ASCII), f"rcid ({path.name} line {line})", of, "a number")
         known.append(int(of))
     between = f", between {min(known)} and {max(known)}" if known else ""
     allowed = f"the number (rcid) of one of the {len(known):,} roll calls in {path.name}{between}"

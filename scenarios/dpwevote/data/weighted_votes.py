@@ -57,8 +57,7 @@ class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fie
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.treaty not in TREATIES:
-            raise ConfigurationError(field="treaty", value=self.treaty, allowed=one_of(TREATIES, self.treaty))
+        refuse(self.treaty not in TREATIES, "treaty", self.treaty, one_of(TREATIES, self.treaty))
 
 
 def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
@@ -96,7 +95,7 @@ def _load_fund(options: MadeUpOpinions, folder: Path, parameters: Mapping[str, A
         if not 0 < weight <= 100:  # noqa: PLR2004  percent
             where = f"vote_percentage ({path.name} line {line})"
             raise ConfigurationError(field=where, value=share, allowed="a share in percent, in (0, 100]")
-        members.append(_Member(_without_note(_without_mojibake(name)), weight, line))
+        members.append(_Member(re.sub(r"\d$", "", _without_mojibake(name)), weight, line))
     total = math.fsum(member.weight for member in members)
     if abs(total - 100) > _ROUNDING_OF_SHARES * len(members) + 1e-9:
         where = f"{path.name}, column vote_percentage"
@@ -138,11 +137,6 @@ def _vote(
         parameters=suggested,
         is_generated=True,
     )
-
-
-def _without_note(name: str) -> str:
-    """Return a name without the number of a footnote, which was printed at its end."""
-    return re.sub(r"\d$", "", name)
 
 
 def _without_mojibake(name: str) -> str:

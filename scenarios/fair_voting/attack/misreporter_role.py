@@ -308,7 +308,6 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
             raise ConfigurationError(field="mechanism", value=mechanism, allowed=allowed) from None
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
-        """Return what the best false ranking is worth to the voter, here and under other mechanisms."""
         del happened
         vote = _vote_of(scene)
         (place,) = scene.coalition(self.members).members

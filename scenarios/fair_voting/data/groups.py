@@ -94,7 +94,6 @@ def groups_of_entries(
     Args:
         ballots: of n voters.
         entries: one for each of them; blanks around it do not count.
-        column: its name, for errors.
         groups: the groups that there must be; by default those that the entries name.
         renamed: a group's name by the entry that stands for it; entries may share one.
         without_group: what becomes of voters with an empty entry.

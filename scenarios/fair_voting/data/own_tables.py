@@ -36,8 +36,7 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def __post_init__(self) -> None:
         for name in self.columns:
-            if name not in _COLUMNS:
-                raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=one_of(_COLUMNS, name))
+            refuse(name not in _COLUMNS, f"{_FIELD}.columns", name, one_of(_COLUMNS, name))
         refuse(self.places and self.choices, f"{_FIELD}.choices", "given", "left out beside places")
 
 

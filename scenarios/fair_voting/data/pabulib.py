@@ -57,11 +57,9 @@ def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: s
     of the numbers of votes and projects must be so.
 
     Args:
-        path: the file.
         column: of VOTES, whose entries are wanted; by default none.
         num_unnamed: how many more entries than columns each vote has, in a file whose header is known to lack names;
             whoever gives it has made sure that the columns that are read stand before them.
-        field: the setting that names the file, for errors.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.

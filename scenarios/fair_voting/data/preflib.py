@@ -61,7 +61,6 @@ def read_preflib(path: Path, *, field: str = "file") -> FileBallots:
 
     Args:
         path: the file, whose name ends with its type.
-        field: the setting that names it, for errors.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.

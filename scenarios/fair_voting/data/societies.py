@@ -93,8 +93,7 @@ class MallowsGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fiel
     center: tuple[str, ...] | None = None
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
-        if not 0 <= self.dispersion <= 1:
-            raise ConfigurationError(field=place("dispersion"), value=self.dispersion, allowed="in [0, 1]")
+        require(0 <= self.dispersion <= 1, place("dispersion"), self.dispersion, "in [0, 1]")
         if self.center is not None and (faults := _faults_of(self.center, alternatives)):
             allowed = f"all {len(alternatives)} alternatives, each once ({faults})"
             raise ConfigurationError(field=place("center"), value=list(self.center), allowed=allowed)
@@ -181,8 +180,7 @@ def read_society(options: Mapping[str, Any], generator: str) -> Society:
 
     Its generator is one of `GENERATORS`.
     """
-    if generator not in GENERATORS:
-        raise ConfigurationError(field=f"{_FIELD}.generator", value=generator, allowed=one_of(GENERATORS, generator))
+    refuse(generator not in GENERATORS, f"{_FIELD}.generator", generator, one_of(GENERATORS, generator))
     table: _Table = convert(dict(options), _Table, _FIELD)
     names = table.alternatives if isinstance(table.alternatives, tuple) else _made_up_names(table.alternatives)
     groups: dict[str, GroupOfVoters] = {

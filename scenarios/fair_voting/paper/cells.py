@@ -74,7 +74,8 @@ class Cells:
         )
         self._name = name
         self._seed = seed
-        self._clean = {name: self._clean_best(name) for name in OBJECTIVES}
+        clean = clean_release(self.base, profiles)
+        self._clean = {name: clean.best(objective_of(self.base, name)) for name in OBJECTIVES}
 
     @staticmethod
     def parameters_only(num_alternatives: int, sizes: Sequence[int]) -> Parameters:
@@ -142,9 +143,6 @@ class Cells:
             agreement=_mean(shares, self._clean[objective]),
             merit=_mean(shares, qualities_of(objective_of(self.base, objective), self.profiles)),
         )
-
-    def _clean_best(self, objective: str) -> NDArray[np.bool_]:
-        return clean_release(self.base, self.profiles).best(objective_of(self.base, objective))
 
 
 class Electorate(Cells):

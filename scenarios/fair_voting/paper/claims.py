@@ -398,13 +398,9 @@ def _sampling(**given: Any) -> FairVoting:
     return _vote(**{"mechanism": "sampling", "epsilon": LABEL} | given)
 
 
-def _choice_of(vote: FairVoting) -> SampledChoice:
-    return vote.disclosed.elects_by(SampledChoice)
-
-
 def _disliked_loss(vote: FairVoting, *, ties: Ties = "random") -> float:
     """Return what one voter loses who likes best what both groups like least: the first alternative."""
     sums: list[IntArray] = [sums_of_profile(vote, profile) for profile in disliked_alternative(vote)]
     before, after = (own.reshape(-1).tolist() for own in sums)
-    loss, _ = loss_between(_choice_of(vote), before, after, ties=ties)
+    loss, _ = loss_between(vote.disclosed.elects_by(SampledChoice), before, after, ties=ties)
     return loss

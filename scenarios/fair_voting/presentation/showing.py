@@ -130,7 +130,9 @@ _PRIORS: Final = {
 def _show_facts(console: Console, outcome: Outcome) -> None:
     """Print what was elected by whom and by what, and how sure that is."""
     said: dict[str, Entry] = {
-        say("Objective"): _objective(outcome),
+        say("Objective"): Text(f"{outcome.objective}: {_elected_for(outcome)}").append(
+            _exceeding(outcome), style="yellow"
+        ),
         say("Features"): _features(outcome),
         say("Verdict"): Text(_assured(outcome.assurance), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
         say("Voters"): _by_group(outcome, outcome.group_sizes),
@@ -148,11 +150,6 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
     if said[say("Reports")] == said[say("Voters")] or sum(outcome.num_reports) == sum(outcome.group_sizes):
         del said[say("Reports")]
     show_facts(console, said, spaced=False)
-
-
-def _objective(outcome: Outcome) -> Text:
-    """Return what is elected; in another color where nothing keeps the limit."""
-    return Text(f"{outcome.objective}: {_elected_for(outcome)}").append(_exceeding(outcome), style="yellow")
 
 
 def _elected_for(outcome: Outcome) -> str:

@@ -69,7 +69,6 @@ def repeat_releases(
         line_up: int64, shape (c, columns), c ≥ 2: the suspect's row first, then the population's.
         num_releases: each T for which to tell, increasing, from 1 on.
         num_rounds: of the game.
-        seed: of the rounds.
         public: the target's public row.
 
     Raises:

@@ -59,9 +59,6 @@ def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = Tr
     value: "NA" is a name like any other, and no number.
 
     Args:
-        path: the file.
-        choose: which columns.
-        field: the setting that names the file, for errors.
         is_strict: an entry that is no number in the range of features is an error, rather than nan.
 
     Raises:

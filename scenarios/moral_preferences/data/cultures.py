@@ -23,10 +23,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, did_you_mean
+from ....protocol.errors import ConfigurationError, did_you_mean, require
 from .csv_numbers import read_numbers
 from .made_up import MadeUpVoters, made_up_survey, names_of
-from .options import check_option, check_range, dot, draw_normals, draw_uniforms
+from .options import check_range, dot, draw_normals, draw_uniforms
 from .survey import Survey
 
 __all__ = ["ATTRIBUTES", "CountryVoters", "CultureVoters", "make_cultures", "read_countries"]
@@ -74,7 +74,7 @@ class CultureVoters(_AttributeVoters, frozen=True, kw_only=True, forbid_unknown_
         if not 1 < len(shares) <= _MOST_SOCIETIES or not are_shares:
             allowed = f"2 to {_MOST_SOCIETIES} names with shares above 0 that add up to 1"
             raise ConfigurationError(field="societies", value=dict(self.societies), allowed=allowed)
-        check_option("distance", self.distance, is_allowed=0 <= self.distance <= 1, allowed="in [0, 1]")
+        require(0 <= self.distance <= 1, "distance", self.distance, "in [0, 1]")
         numbers = np.diff(self.bounds)
         if not np.all(numbers):
             empty = list(self.societies)[int(np.argmin(numbers))]

@@ -23,8 +23,9 @@ from typing import Final
 import numpy as np
 from scipy.special import ndtr
 
+from ....protocol.errors import require
 from .made_up import MadeUpVoters, made_up_survey, names_of
-from .options import check_option, check_range, dot, draw_normals, draw_uniforms
+from .options import check_range, dot, draw_normals, draw_uniforms
 from .survey import Survey
 
 __all__ = ["FAIRNESS_FEATURES", "FairnessJudgements", "make_fairness"]
@@ -56,7 +57,7 @@ class FairnessJudgements(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown
         super().__post_init__()
         is_allowed = len(self.mean) == len(FAIRNESS_FEATURES) and all(math.isfinite(number) for number in self.mean)
         allowed = f"{len(FAIRNESS_FEATURES)} finite numbers, one for each of {', '.join(FAIRNESS_FEATURES)}"
-        check_option("mean", list(self.mean[:10]), is_allowed=is_allowed, allowed=allowed)
+        require(is_allowed, "mean", list(self.mean[:10]), allowed)
 
     @property
     def feature_names(self) -> Sequence[str]:

@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray
+from ....protocol.errors import require
 from ....protocol.moral_preferences.records import Records
-from .options import MAX_VOTERS, NAME_DIGITS, check_option
+from .options import MAX_VOTERS, NAME_DIGITS
 from .survey import Reading, Survey
 
 __all__ = ["Generator", "MadeUpVoters", "in_batches", "made_up_survey", "names_of"]
@@ -34,10 +35,10 @@ class MadeUpVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def __post_init__(self) -> None:
         for field, most in self.most.items():
             value = getattr(self, field)
-            check_option(field, value, is_allowed=0 < value <= most, allowed=f"in [1, {most}]")
+            require(0 < value <= most, field, value, f"in [1, {most}]")
         is_allowed = self.spread >= 0 and math.isfinite(self.spread)
-        check_option("spread", self.spread, is_allowed=is_allowed, allowed="a number of at least 0")
-        check_option("seed", self.seed, is_allowed=self.seed >= 0, allowed="at least 0")
+        require(is_allowed, "spread", self.spread, "a number of at least 0")
+        require(self.seed >= 0, "seed", self.seed, "at least 0")
 
     @property
     def feature_names(self) -> Sequence[str]:

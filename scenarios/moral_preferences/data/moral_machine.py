@@ -37,11 +37,9 @@ def read_moral_machine(
     Voters are users, sorted by UserID as text; their records are in the order of the file.
 
     Args:
-        path: the file.
         min_records: voters with fewer complete responses are dropped and counted.
         max_records: of each voter's complete responses the first ones count, the others are dropped and counted; None
             for all.
-        field: the setting that names the file, for errors.
     """
     limits = Limits(min_records, max_records)
 

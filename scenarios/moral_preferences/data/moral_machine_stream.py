@@ -15,10 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from ....protocol.errors import require
 from ...reading.batches import TableFiles, is_columnar
 from ...reading.grouping import Names, RowPlaces, RowsOnDisk, hashed, numbers_in
 from .csv_numbers import header_of
-from .options import check_option
 from .responses import (
     ENTRY_COLUMNS,
     RESPONSE,
@@ -74,14 +74,13 @@ def stream_moral_machine(
         batch_voters: of each batch, before voters with too few responses are dropped, at least 1.
         min_records: as in `read_moral_machine`.
         max_records: likewise.
-        field: the setting that names the file, for errors.
 
     Raises:
         ConfigurationError: an option is not allowed, or a file cannot be read or is not what it should be; the field
             names the line. Batches that were yielded before stand.
     """
     limits = Limits(min_records, max_records)
-    check_option("batch_voters", batch_voters, is_allowed=batch_voters >= 1, allowed="at least 1")
+    require(batch_voters >= 1, "batch_voters", batch_voters, "at least 1")
     files = check_responses(path, field=field)
     columns = [VOTER, RESPONSE, *ENTRY_COLUMNS, *([TOTAL] if TOTAL in files.names else [])]
 

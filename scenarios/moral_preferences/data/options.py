@@ -1,4 +1,4 @@
-"""What the generators have in common: checks of their options, their streams of numbers, sums with one order.
+"""What the generators have in common: their streams of numbers, ranges of voters, and sums with one order.
 
 A generator's numbers are rows of Philox streams that belong to it alone, so voter i is the same whichever voters are
 made with it. Normal draws are quantiles of these uniforms by scipy's functions, whose bits no processor changes.
@@ -10,19 +10,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from ....protocol.arrays import FloatArray
-from ....protocol.errors import require
 from ....protocol.randomness import philox_rows, stream_key
 
-__all__ = ["MAX_VOTERS", "NAME_DIGITS", "check_option", "check_range", "dot", "draw_normals", "draw_uniforms"]
+__all__ = ["MAX_VOTERS", "NAME_DIGITS", "check_range", "dot", "draw_normals", "draw_uniforms"]
 
 MAX_VOTERS: Final = 100_000_000
 NAME_DIGITS: Final = 9  # enough for `MAX_VOTERS`, so that the order of made-up names is that of their numbers
 _LEAST: Final = 2.0**-54  # in place of 0, whose quantile is no number: half the least step of the uniforms
-
-
-def check_option(field: str, value: object, *, is_allowed: bool, allowed: str) -> None:
-    """Raise ConfigurationError unless an option's value is allowed."""
-    require(is_allowed, field, value, allowed)
 
 
 def check_range(start: int, stop: int | None, voters: int) -> int:

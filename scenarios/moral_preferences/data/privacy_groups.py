@@ -81,8 +81,7 @@ def read_epsilons(path: Path, *, voters: Sequence[str], field: str) -> list[floa
     epsilons: dict[str, float] = {}
     for line, (name, entry) in read_rows(path, "voter", "epsilon", field=field):
         where = f"{path.name} line {line}"
-        if name in epsilons:
-            raise ConfigurationError(field=f"voter ({where})", value=name, allowed="named once")
+        refuse(name in epsilons, f"voter ({where})", name, "named once")
         epsilons[name] = _epsilon_of(entry, where)
     missing = next((voter for voter in voters if voter not in epsilons), None)
     refuse(missing is not None, path.name, f"no line of {missing!r}", "a line of every voter")

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, refuse
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
 from .dilemmas import CHARACTERS, CIRCUMSTANCES, FEATURES, features_of_rows
-from .options import check_option
 from .survey import Reading, Survey
 
 __all__ = [
@@ -65,10 +64,10 @@ class Limits:
     max_records: int | None = None  # the most that count of each voter; None for all
 
     def __post_init__(self) -> None:
-        check_option("min_records", self.min_records, is_allowed=self.min_records >= 1, allowed="at least 1")
+        require(self.min_records >= 1, "min_records", self.min_records, "at least 1")
         is_allowed = self.max_records is None or self.max_records >= self.min_records
         allowed = f"at least min_records = {self.min_records}"
-        check_option("max_records", self.max_records, is_allowed=is_allowed, allowed=allowed)
+        require(is_allowed, "max_records", self.max_records, allowed)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -10,9 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from ....protocol.errors import ConfigurationError, did_you_mean
+from ....protocol.errors import ConfigurationError, did_you_mean, require
 from .csv_numbers import codes_of, header_of, read_numbers
-from .options import check_option
 from .survey import Survey
 
 __all__ = ["check_column", "with_societies"]
@@ -39,7 +38,7 @@ def with_societies(survey: Survey, path: Path, *, voter: str, society: str, min_
         ConfigurationError: there is no such column, an entry is empty, a voter has lines of two societies, or fewer
             than two societies have enough voters.
     """
-    check_option("voters.min_society", min_voters, is_allowed=min_voters >= 1, allowed="at least 1")
+    require(min_voters >= 1, "voters.min_society", min_voters, "at least 1")
 
     check_column(path, voter=voter, society=society)
     table = read_numbers(path, lambda _: ((voter, society), ()), field=_FIELD)

@@ -24,7 +24,6 @@ import numpy as np
 from ....protocol.errors import ConfigurationError, one_of, refuse, require
 from ....protocol.moral_preferences.records import Records
 from .csv_numbers import codes_of, line_fault, read_numbers
-from .options import check_option
 from .survey import Reading, Survey
 
 __all__ = ["DILEMMAS", "RESPONDENT", "TROLLEY_FEATURES", "read_trolley"]
@@ -51,7 +50,7 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
     Those with fewer dilemmas are dropped and counted. If one answers a dilemma again, the first answer counts and the
     others are counted as dropped. Other columns are ignored.
     """
-    check_option("min_records", min_records, is_allowed=1 <= min_records <= len(DILEMMAS), allowed="1, 2 or 3")
+    require(1 <= min_records <= len(DILEMMAS), "min_records", min_records, "1, 2 or 3")
     table = read_numbers(path, _choose, field=field)
     outcomes = table.numbers[:, 0]
     is_fault = (outcomes != 0) & (outcomes != 1)

@@ -134,7 +134,6 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
 
     @property
     def tables(self) -> dict[str, tuple[Row, ...]]:
-        """The rows of each file, by its name."""
         tables = super().tables
         del tables["curves"]
         return {**{f"figure-{number}": tuple(self.of_figure(number)) for number in range(1, 11)}, **tables}

@@ -158,7 +158,6 @@ def _case(
         name: of what it perturbs by.
         unit: one answer, or all of them.
         losses: what is claimed, and what is proven.
-        mechanism: the mechanism.
         is_secure: whether neighbors are drawn with the noise of deployments too, if this name's are.
     """
 

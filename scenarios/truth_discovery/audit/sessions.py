@@ -178,11 +178,9 @@ def case_of_worker(
     """Return the audit of a worker's reports, whatever it answers to its tasks.
 
     Args:
-        survey: what is run.
         name: of the mechanism.
         num_sessions: how often the survey is repeated.
         is_one_answer: neighbors differ in one answer, the others being known, and not in all of them.
-        note: see `Case`.
         asked: the places of its tasks; by default all.
     """
     party = party_of(survey, asked)
@@ -227,7 +225,6 @@ def party_of(survey: TruthDiscovery, asked: Sequence[int] | None = None) -> Part
     """Return a worker with every row of answers to its tasks.
 
     Args:
-        survey: what is run.
         asked: the places of its tasks; by default all.
     """
     parameters = survey.parameters

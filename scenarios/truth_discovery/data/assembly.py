@@ -13,7 +13,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.columns import CodedColumn
-from ....protocol.errors import ConfigurationError, quote
+from ....protocol.errors import ConfigurationError, quote, refuse
 from ....protocol.estimators.truth_inference import Answers
 from .crowd import Crowd
 
@@ -128,8 +128,7 @@ def _index(names: Iterable[str]) -> dict[str, int]:
 
 
 def _check_repeats(repeats: str) -> None:
-    if repeats not in {"error", "first", "last"}:
-        raise ConfigurationError(field="repeats", value=repeats, allowed="one of error, first, last")
+    refuse(repeats not in {"error", "first", "last"}, "repeats", repeats, "one of error, first, last")
 
 
 def _answer_sets(

@@ -45,6 +45,19 @@ __all__ = [
 ]
 
 
+@dataclasses.dataclass(eq=False)
+class _Weighted(Estimator[Inference]):
+    """What estimators by weighted votes share."""
+
+    n_iter: int = 10
+
+    weights_: "NamedSeries | FloatArray" = dataclasses.field(init=False, repr=False)
+
+    def _name(self, frame: FrameAnswers | None) -> None:
+        weights = self.inference_.weights
+        self.weights_ = weights if frame is None else frame.name_workers(weights, name="weight")
+
+
 class MajorityVote(Estimator[Inference]):
     """The label that most workers chose."""
 
@@ -53,7 +66,7 @@ class MajorityVote(Estimator[Inference]):
 
 
 @dataclasses.dataclass(eq=False)
-class TruthDiscovery(Estimator[Inference]):
+class TruthDiscovery(_Weighted):
     """The paper's truth discovery: votes weighted by how often a worker agrees with the truths so far.
 
     Args:
@@ -67,13 +80,10 @@ class TruthDiscovery(Estimator[Inference]):
         weights_: of each worker.
     """
 
-    n_iter: int = 10
     _: dataclasses.KW_ONLY
     clamp: float = 0.05
     normalization: Normalization = "answered"
     weight_function: WeightFunction = "log_odds"
-
-    weights_: "NamedSeries | FloatArray" = dataclasses.field(init=False, repr=False)
 
     def _infer(self, answers: Answers) -> Inference:
         return truth_inference.truth_discovery(
@@ -85,13 +95,9 @@ class TruthDiscovery(Estimator[Inference]):
             ties=self.ties,
         )
 
-    def _name(self, frame: FrameAnswers | None) -> None:
-        weights = self.inference_.weights
-        self.weights_ = weights if frame is None else frame.name_workers(weights, name="weight")
-
 
 @dataclasses.dataclass(eq=False)
-class CRH(Estimator[Inference]):
+class CRH(_Weighted):
     """Conflict resolution on heterogeneous data: a worker's weight is −log of its share of all workers' losses.
 
     Args:
@@ -103,21 +109,14 @@ class CRH(Estimator[Inference]):
         weights_: of each worker.
     """
 
-    n_iter: int = 10
     _: dataclasses.KW_ONLY
     scale: LossScale = "sum"
     clamp: float = 0.05
-
-    weights_: "NamedSeries | FloatArray" = dataclasses.field(init=False, repr=False)
 
     def _infer(self, answers: Answers) -> Inference:
         return truth_inference.crh(
             answers, scale=self.scale, clamp=self.clamp, max_iterations=self.n_iter, ties=self.ties
         )
-
-    def _name(self, frame: FrameAnswers | None) -> None:
-        weights = self.inference_.weights
-        self.weights_ = weights if frame is None else frame.name_workers(weights, name="weight")
 
 
 class OneCoinDawidSkene(IterativeEstimator[Inference]):
@@ -132,11 +131,7 @@ class OneCoinDawidSkene(IterativeEstimator[Inference]):
     def _infer(self, answers: Answers) -> Inference:
         return truth_inference.one_coin(
             answers,
-            class_prior=self.class_prior,
-            max_iterations=self.n_iter,
-            tolerance=self.tol,
-            rounds=self.rounds,
-            ties=self.ties,
+            **self._fitting,
         )
 
     def _name(self, frame: FrameAnswers | None) -> None:
@@ -167,11 +162,7 @@ class DawidSkene(_WithConfusions):
     def _infer(self, answers: Answers) -> Confusions:
         return truth_inference.dawid_skene(
             answers,
-            class_prior=self.class_prior,
-            max_iterations=self.n_iter,
-            tolerance=self.tol,
-            rounds=self.rounds,
-            ties=self.ties,
+            **self._fitting,
         )
 
 
@@ -254,11 +245,7 @@ class NoiseAwareOneCoin(_NoiseAware[Inference], IterativeEstimator[Inference]):
             self._noise_of(answers),
             competence_prior=self.competence_prior,
             least_competence=self.least_competence,
-            class_prior=self.class_prior,
-            max_iterations=self.n_iter,
-            tolerance=self.tol,
-            rounds=self.rounds,
-            ties=self.ties,
+            **self._fitting,
         )
 
 
@@ -269,9 +256,7 @@ class CautiousTruthDiscovery(_NoiseAware[Inference]):
     Args:
         n_iter: of each of them, the paper's included.
         tol: of those that are fitted by EM.
-        flip_probability: see `NoiseAwareOneCoin`.
-        epsilon: see `NoiseAwareOneCoin`.
-        bounds: see `NoiseAwareOneCoin`.
+        flip_probability, epsilon, bounds: see `NoiseAwareOneCoin`.
         least_odds: see `cautious_truth_discovery`.
         clamp: see `TruthDiscovery`.
 
@@ -305,9 +290,7 @@ class NoiseAwareCRH(_NoiseAware[Inference], CRH):
     """CRH with the losses of the answers before a known perturbation. See `CRH`.
 
     Args:
-        flip_probability: see `NoiseAwareOneCoin`.
-        epsilon: see `NoiseAwareOneCoin`.
-        bounds: see `NoiseAwareOneCoin`; their mean is used.
+        flip_probability, epsilon, bounds: see `NoiseAwareOneCoin`; of bounds the mean is used.
 
     Attributes:
         skills_: the share of right answers, before the perturbation.
@@ -332,9 +315,7 @@ class NoiseAwareDawidSkene(_NoiseAware[Confusions], _WithConfusions):
     """Confusion matrices of answers that went through a known perturbation. See `IterativeEstimator`.
 
     Args:
-        flip_probability: see `NoiseAwareOneCoin`.
-        epsilon: see `NoiseAwareOneCoin`.
-        bounds: see `NoiseAwareOneCoin`; their mean is used.
+        flip_probability, epsilon, bounds: see `NoiseAwareOneCoin`; of bounds the mean is used.
         prior_answers: see `noise_aware_dawid_skene`.
         prior_quality: see `noise_aware_dawid_skene`.
 
@@ -358,11 +339,7 @@ class NoiseAwareDawidSkene(_NoiseAware[Confusions], _WithConfusions):
             self._noise_of(answers),
             prior_answers=self.prior_answers,
             prior_quality=self.prior_quality,
-            class_prior=self.class_prior,
-            max_iterations=self.n_iter,
-            tolerance=self.tol,
-            rounds=self.rounds,
-            ties=self.ties,
+            **self._fitting,
         )
 
 
@@ -371,9 +348,7 @@ class DebiasedMajority(_NoiseAware[DebiasedCounts]):
     """How many workers gave each answer before a known perturbation, and the label with the most.
 
     Args:
-        flip_probability: see `NoiseAwareOneCoin`.
-        epsilon: see `NoiseAwareOneCoin`.
-        bounds: see `NoiseAwareOneCoin`; their mean is used.
+        flip_probability, epsilon, bounds: see `NoiseAwareOneCoin`; of bounds the mean is used.
 
     Attributes:
         counts_: unbiased estimates for each task and label.

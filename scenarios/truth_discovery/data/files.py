@@ -41,7 +41,6 @@ def read_crowd(
     truth but no answer is kept, without answers.
 
     Args:
-        answers: the file.
         truth: a file with the columns task and truth, for some or all tasks, and perhaps others.
         repeats: which answer counts where a worker answers a task more than once with different labels: the file's
             first or last one, or the file is refused. The same label again counts once.

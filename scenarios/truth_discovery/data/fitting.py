@@ -132,6 +132,12 @@ class IterativeEstimator(Estimator[ResultT]):
     loss_history_: list[float] = dataclasses.field(init=False, repr=False)
     priors_: "NamedSeries | Mapping[int, FloatArray]" = dataclasses.field(init=False, repr=False)
 
+    @property
+    def _fitting(self) -> dict[str, Any]:
+        """The arguments, as functions call them."""
+        limits = {"max_iterations": self.n_iter, "tolerance": self.tol, "rounds": self.rounds}
+        return {**limits, "class_prior": self.class_prior, "ties": self.ties}
+
     def _name(self, frame: FrameAnswers | None) -> None:
         self.loss_history_ = list(self.inference_.log_likelihoods)
         priors = self.inference_.class_priors

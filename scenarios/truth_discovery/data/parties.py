@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.errors import ConfigurationError, one_of
+from ....protocol.errors import ConfigurationError, one_of, refuse
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Entries
 from ....protocol.truth_discovery import NO_TASK
@@ -86,8 +86,7 @@ def load_workers(parties: str | Mapping[str, Any], *, parameters: Mapping[str, A
 def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
     if "stand_in" in options:
         name: str = convert(options.pop("stand_in"), str, f"{_FIELD}.stand_in")
-        if name != _PEER_GRADING:
-            raise ConfigurationError(field=f"{_FIELD}.stand_in", value=name, allowed=repr(_PEER_GRADING))
+        refuse(name != _PEER_GRADING, f"{_FIELD}.stand_in", name, repr(_PEER_GRADING))
         usual: dict[str, Any] = msgspec.to_builtins(PEER_GRADING_STAND_IN)
         return as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, _FIELD)), is_generated=True)
     if "answers" not in options and (beside := sorted({"columns", "truth", "repeats"} & options.keys())):

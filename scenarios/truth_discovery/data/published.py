@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from ....protocol.columns import CodedColumn
-from ....protocol.errors import ConfigurationError, one_of
+from ....protocol.errors import ConfigurationError, one_of, require
 from ...reading.conversion import convert
 from ...reading.files import readable_in_data_folder
 from .assembly import Repeats, Rows, assemble
@@ -55,8 +55,7 @@ class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     threshold: int = 13
 
     def __post_init__(self) -> None:
-        if not 1 < self.threshold <= _MAX_SCORE:
-            raise ConfigurationError(field="threshold", value=self.threshold, allowed=f"in [2, {_MAX_SCORE}]")
+        require(1 < self.threshold <= _MAX_SCORE, "threshold", self.threshold, f"in [2, {_MAX_SCORE}]")
 
 
 @dataclasses.dataclass(frozen=True)

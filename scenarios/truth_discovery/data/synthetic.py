@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import require
 from ....protocol.estimators.truth_inference import Answers
 from ....protocol.randomness import philox_rows, stream_key
 from .crowd import Crowd
@@ -63,21 +63,21 @@ class SyntheticCrowd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _check("tasks", self.tasks, is_allowed=0 < self.tasks <= _MAX_ANSWERS, allowed=f"in [1, {_MAX_ANSWERS}]")
-        _check("workers", self.workers, is_allowed=0 < self.workers <= _MAX_ANSWERS, allowed=f"in [1, {_MAX_ANSWERS}]")
-        _check("classes", self.classes, is_allowed=1 < self.classes <= 1000, allowed="in [2, 1000]")  # noqa: PLR2004  a choice
-        _check("seed", self.seed, is_allowed=self.seed >= 0, allowed="at least 0")
+        require(0 < self.tasks <= _MAX_ANSWERS, "tasks", self.tasks, f"in [1, {_MAX_ANSWERS}]")
+        require(0 < self.workers <= _MAX_ANSWERS, "workers", self.workers, f"in [1, {_MAX_ANSWERS}]")
+        require(1 < self.classes <= 1000, "classes", self.classes, "in [2, 1000]")  # noqa: PLR2004  a choice
+        require(self.seed >= 0, "seed", self.seed, "at least 0")
         self._check_density()
         _check_quality(self.quality)
         if self.qualities:
             one_each = len(self.qualities) == self.workers and all(0 <= each <= 1 for each in self.qualities)
             allowed = f"{self.workers} numbers in [0, 1], one for each worker"
-            _check("qualities", list(self.qualities[:10]), is_allowed=one_each, allowed=allowed)
+            require(one_each, "qualities", list(self.qualities[:10]), allowed)
         if self.class_shares:
             is_law = all(share >= 0 for share in self.class_shares) and abs(sum(self.class_shares) - 1) < 1e-9  # noqa: PLR2004  rounding
             allowed = f"{self.classes} shares that sum to 1"
             is_allowed = is_law and len(self.class_shares) == self.classes
-            _check("class_shares", list(self.class_shares), is_allowed=is_allowed, allowed=allowed)
+            require(is_allowed, "class_shares", list(self.class_shares), allowed)
 
     def _check_density(self) -> None:
         densities = {
@@ -87,19 +87,19 @@ class SyntheticCrowd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         }
         given = [name for name, value in densities.items() if value is not None]
         allowed = "given, and only one of them"
-        _check(" or ".join(densities), given or "none", is_allowed=len(given) == 1, allowed=allowed)
+        require(len(given) == 1, " or ".join(densities), given or "none", allowed)
         rows, others = self.tasks, self.workers
         if self.answer_probability is not None:
             is_allowed = 0 <= self.answer_probability <= 1
-            _check("answer_probability", self.answer_probability, is_allowed=is_allowed, allowed="in [0, 1]")
+            require(is_allowed, "answer_probability", self.answer_probability, "in [0, 1]")
             allowed = f"at most {_MAX_CELLS} with answer_probability"
-            _check("tasks x workers", rows * others, is_allowed=rows * others <= _MAX_CELLS, allowed=allowed)
+            require(rows * others <= _MAX_CELLS, "tasks x workers", rows * others, allowed)
             return
         if self.answers_per_worker is not None:
             rows, others = others, rows
         number = densities[given[0]] or 0
-        _check(given[0], number, is_allowed=0 < number <= others, allowed=f"an integer in [1, {others}]")
-        _check("answers", rows * number, is_allowed=rows * number <= _MAX_ANSWERS, allowed=f"at most {_MAX_ANSWERS}")
+        require(0 < number <= others, given[0], number, f"an integer in [1, {others}]")
+        require(rows * number <= _MAX_ANSWERS, "answers", rows * number, f"at most {_MAX_ANSWERS}")
 
 
 class PeerGrading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -127,15 +127,15 @@ class PeerGrading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _check("groups", self.groups, is_allowed=1 < self.groups <= _MAX_ANSWERS, allowed=f"in [2, {_MAX_ANSWERS}]")
+        require(1 < self.groups <= _MAX_ANSWERS, "groups", self.groups, f"in [2, {_MAX_ANSWERS}]")
         most = _MAX_ANSWERS // self.groups
         is_allowed = self.groups <= self.students <= most
-        _check("students", self.students, is_allowed=is_allowed, allowed=f"in [{self.groups}, {most}]")
+        require(is_allowed, "students", self.students, f"in [{self.groups}, {most}]")
         is_allowed = 0 < self.grades < self.groups
-        _check("grades", self.grades, is_allowed=is_allowed, allowed=f"in [1, {self.groups - 1}]")
+        require(is_allowed, "grades", self.grades, f"in [1, {self.groups - 1}]")
         is_allowed = 0 <= self.satisfactory_share <= 1
-        _check("satisfactory_share", self.satisfactory_share, is_allowed=is_allowed, allowed="in [0, 1]")
-        _check("seed", self.seed, is_allowed=self.seed >= 0, allowed="at least 0")
+        require(is_allowed, "satisfactory_share", self.satisfactory_share, "in [0, 1]")
+        require(self.seed >= 0, "seed", self.seed, "at least 0")
         _check_quality(self.quality)
 
 
@@ -152,11 +152,7 @@ def skewed_crowd(classes: int, share: float) -> SyntheticCrowd:
 
 
 def make_crowd(spec: SyntheticCrowd) -> Crowd:
-    """Return a synthetic crowd; the same one for the same description, on every machine.
-
-    Args:
-        spec: its description.
-    """
+    """Return a synthetic crowd; the same one for the same description, on every machine."""
     tasks, workers = _pairs(spec)
     truth = _truth(spec.class_shares or (1 / spec.classes,) * spec.classes, spec.tasks, spec.seed)
     qualities = (
@@ -177,11 +173,7 @@ def make_crowd(spec: SyntheticCrowd) -> Crowd:
 
 
 def make_peer_grading(spec: PeerGrading) -> Crowd:
-    """Return a synthetic crowd of students; the same one for the same description, on every machine.
-
-    Args:
-        spec: its description.
-    """
+    """Return a synthetic crowd of students; the same one for the same description, on every machine."""
     workers, others = np.divmod(
         _subsets(spec.students, spec.groups - 1, spec.grades, _key(spec.seed, "who grades whom")), spec.groups - 1
     )
@@ -198,19 +190,13 @@ def make_peer_grading(spec: PeerGrading) -> Crowd:
     )
 
 
-def _check(field: str, value: object, *, is_allowed: bool, allowed: str) -> None:
-    """Raise ConfigurationError unless a value is allowed."""
-    if not is_allowed:
-        raise ConfigurationError(field=field, value=value, allowed=allowed)
-
-
 def _check_quality(quality: tuple[float, float]) -> None:
     mean, deviation = quality
-    _check("quality", list(quality), is_allowed=0 <= mean <= 1, allowed="a mean in [0, 1] and a standard deviation")
+    require(0 <= mean <= 1, "quality", list(quality), "a mean in [0, 1] and a standard deviation")
     limit = math.sqrt(mean * (1 - mean))
     is_allowed = deviation == 0 or 0 < deviation < limit
     allowed = f"with a standard deviation of 0, or below {limit:.4g}, the limit for this mean"
-    _check("quality", list(quality), is_allowed=is_allowed, allowed=allowed)
+    require(is_allowed, "quality", list(quality), allowed)
 
 
 def _key(seed: int, purpose: str) -> int:

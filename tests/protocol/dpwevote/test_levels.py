@@ -10,13 +10,14 @@ import pytest
 from helpers import Session
 from psephos.protocol import ConfigurationError, SimulatedNoise, Tally, run_population
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters, reference_run
+from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.error_prior import Electorate
 from psephos.protocol.dpwevote.level_posterior import Posterior
 from psephos.protocol.dpwevote.signed import SignedVariant
 from psephos.protocol.mechanisms import FiniteMechanism
 from psephos.protocol.phases import Inputs
 from psephos.protocol.roster import Roster
+from reference_runs import run_dpwevote
 
 LEVELS = (0.5, 1.0, 3.0)
 VARIANTS = ["two_point", "signed_rr", "optimal"]
@@ -45,7 +46,7 @@ def test_agents_who_choose_arrays_a_roster_and_the_reference_have_the_same_bits(
     result = session.play().result
     assert result is not None
     arrays = run_population(vote, session.inputs, noise=session.fresh_noise()).outcome
-    assert result.outcome == arrays == reference_run(vote, session.inputs, noise=session.fresh_noise())
+    assert result.outcome == arrays == run_dpwevote(vote, session.inputs, noise=session.fresh_noise())
     of_roster = make_vote(variant=variant)
     assert run_population(of_roster, session.inputs, noise=session.fresh_noise()).outcome == arrays
     assert isinstance(arrays, Outcome)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers import Session, make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
-from psephos.protocol.fair_voting import Details, FairVoting, Feature, Objective, reference_run
+from psephos.protocol.fair_voting import Details, FairVoting, Feature, Objective
 from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from psephos.protocol.fair_voting.confirmation import p_value_of
 from psephos.protocol.fair_voting.objective import Utilities, joined
@@ -20,6 +20,7 @@ from psephos.protocol.fair_voting.posteriors import merits_of
 from psephos.protocol.fair_voting.report_laws import LaplaceSums
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
 from psephos.protocol.privacy import NeighboringRelation
+from reference_runs import run_fair_voting
 
 GENDER = Feature(name="gender", of=("women", "women", "men"))
 DIET = Feature(name="diet", of=("vegan", "any", "any"))
@@ -170,7 +171,7 @@ def test_agents_arrays_and_reference_agree_with_features_too(mechanism: Mechanis
     wire = session.play(lambda _: 0)
     assert wire.result is not None
     assert wire.result.outcome == run_population(vote, inputs, noise=session.fresh_noise()).outcome
-    assert wire.result.outcome == reference_run(vote, inputs, noise=session.fresh_noise())
+    assert wire.result.outcome == run_fair_voting(vote, inputs, noise=session.fresh_noise())
 
 
 @pytest.mark.parametrize("name", ["parity", "penalized", "constrained", "welfare_constrained"])

@@ -12,7 +12,7 @@ import pytest
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise, Tally, run_population
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.fair_voting import Details, FairVoting, Outcome, Rankings, reference_run
+from psephos.protocol.fair_voting import Details, FairVoting, Outcome, Rankings
 from psephos.protocol.fair_voting.pairwise import (
     best_by_pairs,
     copeland_scores,
@@ -26,6 +26,7 @@ from psephos.protocol.fair_voting.rules import copeland
 from psephos.protocol.mechanisms import MAX_ALTERNATIVES, VectorLaplace
 from psephos.protocol.privacy import NeighboringRelation
 from psephos.scenarios import simulate
+from reference_runs import run_fair_voting
 
 NOISE = SimulatedNoise(3, session="s")
 REPLACE, ADD = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -56,7 +57,7 @@ def test_arrays_agents_and_the_reference_are_one(rule: str, relation: Neighborin
     vote = vote_of(7, rule=rule, relation=relation, num_alternatives=4, epsilon=4.0)
     inputs = make_fair_inputs(vote, seed=4)
     outcome = run_population(vote, inputs, noise=NOISE).outcome
-    assert outcome == reference_run(vote, inputs, noise=NOISE)
+    assert outcome == run_fair_voting(vote, inputs, noise=NOISE)
     assert outcome.epsilon_proven == pytest.approx(4.0)
     assert len(details_of(outcome).differences) == 6
     assert len(msgspec.msgpack.encode(outcome)) <= len(msgspec.msgpack.encode(vote.largest_outcome(7)))

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
-from psephos.protocol.fair_voting import FairVoting, Rankings, reference_run
+from psephos.protocol.fair_voting import FairVoting, Rankings
 from psephos.protocol.fair_voting.choices import ExponentialChoice
 from psephos.protocol.fair_voting.parameters import LOCAL
 from psephos.protocol.privacy import NeighboringRelation
+from reference_runs import run_fair_voting
 
 NOISE = SimulatedNoise(3, session="s")
 REPLACE, ADD = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -44,7 +45,7 @@ def test_every_mechanism_elects_and_equals_the_reference(mechanism: str, scores:
     vote = plain(mechanism=mechanism, scores=scores, epsilon=2.0, **given)
     inputs = make_fair_inputs(vote, seed=4)
     found = run_population(vote, inputs, noise=NOISE)
-    assert found.outcome == reference_run(vote, inputs, noise=NOISE)
+    assert found.outcome == run_fair_voting(vote, inputs, noise=NOISE)
     assert found.outcome.winner in vote.parameters.alternatives
     assert found.outcome.objective == "welfare"
 

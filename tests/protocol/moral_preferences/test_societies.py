@@ -18,10 +18,10 @@ from psephos.protocol.moral_preferences import (
     PerturbedPhase,
     SocietiesPhase,
     decide,
-    reference_run,
 )
 from psephos.protocol.phases import Inputs
 from psephos.protocol.tally import Tally
+from reference_runs import run_moral_preferences
 from thoroughness import draws
 
 NAMES = ("north", "east", "south")
@@ -63,7 +63,7 @@ def test_agents_arrays_and_the_reference_have_the_same_bits(given: dict[str, Any
     assert wire.result is not None
     arrays = run_population(protocol, inputs, noise=session.fresh_noise())
     assert wire.result.outcome == arrays.outcome
-    assert wire.result.outcome == reference_run(protocol, inputs, noise=session.fresh_noise())
+    assert wire.result.outcome == run_moral_preferences(protocol, inputs, noise=session.fresh_noise())
     assert [(society.name, society.num_voters) for society in arrays.outcome.by_society] == [
         ("north", 4),
         ("east", 3),

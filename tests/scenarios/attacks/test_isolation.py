@@ -98,13 +98,12 @@ def test_a_partner_of_a_weighted_vote_is_sheltered_by_the_crowd_alone() -> None:
 
 def test_noise_of_the_servers_own_protects_who_is_counted_alone() -> None:
     protocol, inputs = make_fair("laplace")
-    prior = [0.6, 0.2, 0.2]
     attack = find_attack(protocol)
-    found = evaluate_isolation(attack, inputs, target=0, members=[1], secret=FAVORITE, prior=prior, num_sessions=20)
+    found = evaluate_isolation(attack, inputs, target=0, members=[1], secret=FAVORITE, num_sessions=20)
     assert found.before.information < found.after.information < found.server.information
     assert found.after.greatest_log_odds_ratio <= found.epsilon * (1 + 1e-9)
     assert (found.server.success, found.server.greatest_log_odds_ratio) == (1.0, math.inf)
-    assert found.before.baseline == pytest.approx(0.6)
+    assert found.before.baseline == pytest.approx(1 / 3)
     trusted = evaluate_isolation(attack, inputs, target=0, has_server=True, secret=FAVORITE, num_sessions=2)
     assert trusted.epsilon == math.inf
 

@@ -22,10 +22,11 @@ from psephos.protocol import SimulatedNoise
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.privacy import TrustModel, total_of
 from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.experiments.measured import Cell
 from psephos.scenarios.experiments.plans import Plan, make_plan, make_table
 from psephos.scenarios.experiments.plans_shown import verdict_of_plan
 from psephos.scenarios.experiments.searches import OutOfTimeError, SearchClock, least_by_trials
-from psephos.scenarios.experiments.trials import Cell, run_trials
+from psephos.scenarios.experiments.trials import run_trials
 from psephos.scenarios.experiments.variants import Offered, SimulatedVariants, Unit, VariantTable
 from psephos.scenarios.fair_voting.variants import sizes_of
 from psephos.scenarios.running.resolution import Local

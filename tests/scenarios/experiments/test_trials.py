@@ -20,20 +20,11 @@ from psephos.protocol.moral_preferences import Outcome as PreferenceOutcome
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.experiments import trials
 from psephos.scenarios.experiments.grids import load_cells
+from psephos.scenarios.experiments.measured import Cell, MeasuredCell, Trial, Wanted
 from psephos.scenarios.experiments.measures import EstimateErrors, Measure, measures_of
 from psephos.scenarios.experiments.redrawing import redrawn, spread_of
 from psephos.scenarios.experiments.summaries import summary_of
-from psephos.scenarios.experiments.trials import (
-    CHECKS,
-    Cell,
-    MeasuredCell,
-    Trial,
-    Wanted,
-    made_up_like,
-    open_journal,
-    prepare,
-    run_trials,
-)
+from psephos.scenarios.experiments.trials import CHECKS, made_up_like, open_journal, prepare, run_trials
 from psephos.scenarios.experiments.trials_drawn import picture_of
 from psephos.scenarios.experiments.trials_shown import measures_in, verdict_of_trials
 from psephos.scenarios.moral_preferences.agreement import agreement_of

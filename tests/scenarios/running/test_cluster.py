@@ -11,7 +11,8 @@ import pytest
 import unsteady
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import load_scenario
-from psephos.scenarios.experiments.trials import Cell, MeasuredCell, prepare, run_trials
+from psephos.scenarios.experiments.measured import Cell, MeasuredCell
+from psephos.scenarios.experiments.trials import prepare, run_trials
 from psephos.scenarios.running import cluster
 from psephos.scenarios.running.cluster import open_cluster
 from psephos.scenarios.running.journaling import own_versions

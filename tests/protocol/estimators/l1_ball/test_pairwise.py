@@ -19,7 +19,7 @@ def test_pairwise_steps_end_at_the_maximum_and_within_the_ball(rank: int) -> Non
     hessians = (hessians + hessians.swapaxes(1, 2)) / 2
     points = climb_pairwise(linear, hessians, radius=0.7, tolerance=1e-9)
     assert np.abs(points).sum(axis=1).max() <= 0.7 * (1 + 1e-12)
-    exact = maximize_quadratics(linear, -hessians / 2, radius=0.7, start=np.zeros_like(linear), tolerance=1e-10).points
+    exact = maximize_quadratics(linear, -hessians / 2, radius=0.7, tolerance=1e-10).points
 
     def values(at: FloatArray) -> FloatArray:
         return (linear * at).sum(axis=1) - 0.5 * np.einsum("mi,mij,mj->m", at, hessians, at)

@@ -215,17 +215,6 @@ def test_rows_of_zeros_at_the_end_change_no_bit(num_records: int, num_features: 
     assert np.array_equal(found.gaps, again.gaps)
 
 
-def test_start_inside_a_block_gives_the_same_bits_as_alone() -> None:
-    differences, offsets, _ = make_voters(30, 13, 23)
-    start = np.random.default_rng(2).normal(size=(30, 23)) * 0.1
-    together = fit_probit(differences, offsets, radius=2.0, start=start)
-    for voter in (0, 11, 29):
-        alone = fit_probit(
-            differences[13 * voter : 13 * voter + 13], offsets_of(13), radius=2.0, start=start[voter : voter + 1]
-        )
-        assert np.array_equal(alone.points[0], together.points[voter])
-
-
 DEGENERATE = {
     "separable, in a wide ball": (np.abs(np.random.default_rng(1).normal(size=(30, 5))), 1e4),
     "separable, fewer records than features": (np.random.default_rng(2).normal(size=(13, 23)), 100.0),
@@ -335,7 +324,7 @@ def test_numbers_beyond_what_floats_can_certify_end_with_a_point_of_the_ball_and
 
 
 def test_voters_without_records_stay_at_zero() -> None:
-    found = fit_probit(np.array([[1.0, 2.0]]), offsets_of(0, 1, 0), radius=2.0, start=np.ones((3, 2)))
+    found = fit_probit(np.array([[1.0, 2.0]]), offsets_of(0, 1, 0), radius=2.0)
     assert np.array_equal(found.points[[0, 2]], np.zeros((2, 2)))
     assert np.array_equal(found.gaps[[0, 2]], np.zeros(2))
     assert found.has_converged.all()
@@ -347,36 +336,6 @@ def test_no_voters_have_no_maxima() -> None:
     assert found.points.shape == (0, 3)
     assert found.gaps.shape == found.num_iterations.shape == found.has_converged.shape == (0,)
     assert log_likelihoods(np.zeros((0, 3)), offsets_of(), np.zeros((0, 3))).shape == (0,)
-
-
-def test_an_optimum_as_the_start_is_returned_as_it_is() -> None:
-    differences, offsets, _ = make_voters(20, 13, 23)
-    first = fit_probit(differences, offsets, radius=2.0)
-    second = fit_probit(differences, offsets, radius=2.0, start=first.points)
-    assert np.array_equal(second.points, first.points)
-    assert np.array_equal(second.num_iterations, np.zeros(20))
-
-
-@pytest.mark.parametrize(("num_records", "num_features"), [(13, 23), (50, 10)])
-def test_a_start_near_the_optimum_finds_it_in_fewer_steps(num_records: int, num_features: int) -> None:
-    differences, offsets, _ = make_voters(40, num_records, num_features)
-    cold = fit_probit(differences, offsets, radius=2.0)
-    start = cold.points + 1e-3 * np.random.default_rng(1).normal(size=cold.points.shape)
-    warm = fit_probit(differences, offsets, radius=2.0, start=start)
-    assert warm.has_converged.all()
-    check_certificates(warm, differences, offsets, 2.0)
-    assert (warm.num_iterations < cold.num_iterations).all()
-    assert log_likelihoods(differences, offsets, warm.points) == pytest.approx(
-        log_likelihoods(differences, offsets, cold.points), abs=2e-6
-    )
-
-
-def test_a_start_outside_of_the_ball_or_at_a_vertex_is_good_for_something() -> None:
-    differences, offsets, _ = make_voters(10, 13, 23)
-    for start in (np.full((10, 23), 7.0), 2.0 * np.eye(23)[:10], -2.0 * np.eye(23)[:10]):
-        found = fit_probit(differences, offsets, radius=2.0, start=start)
-        assert found.has_converged.all()
-        check_certificates(found, differences, offsets, 2.0)
 
 
 def test_more_steps_never_widen_the_gap() -> None:
@@ -444,10 +403,6 @@ def test_records_of_the_wrong_form_are_refused(differences: FloatArray, offsets:
 
 
 def test_points_of_the_wrong_form_are_refused() -> None:
-    with pytest.raises(ValueError, match="start must have the shape"):
-        fit_probit(np.ones((1, 2)), offsets_of(1), radius=1.0, start=np.zeros((1, 3)))
-    with pytest.raises(ValueError, match="start must be finite"):
-        fit_probit(np.ones((1, 2)), offsets_of(1), radius=1.0, start=np.full((1, 2), math.nan))
     with pytest.raises(ValueError, match="points must have the shape"):
         log_likelihoods(np.ones((1, 2)), offsets_of(1), np.zeros((2, 2)))
     with pytest.raises(ValueError, match="points must be finite"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import claims_of, crowd, crowds, table
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol.estimators.truth_inference import (
@@ -30,42 +31,6 @@ ALL: dict[str, Callable[..., Inference]] = {
     "three_estimates": three_estimates,
 }
 SHARES = [name for name in ALL if name != "accu"]
-Claims = list[tuple[int, int, int]]
-
-
-def crowd(rows: Claims, *, tasks: int, workers: int, sizes: int | list[int] = 2) -> Answers:
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return Answers(
-        tasks=columns[0].copy(),
-        workers=columns[1].copy(),
-        labels=columns[2].copy(),
-        num_tasks=tasks,
-        num_workers=workers,
-        sizes=np.full(tasks, sizes) if isinstance(sizes, int) else np.array(sizes),
-    )
-
-
-def table(rows: list[tuple[int, ...]]) -> Answers:
-    """Answers of workers (rows) to binary tasks (columns)."""
-    claims = [(task, worker, label) for worker, row in enumerate(rows) for task, label in enumerate(row)]
-    return crowd(claims, tasks=len(rows[0]), workers=len(rows))
-
-
-def claims_of(answers: Answers) -> Claims:
-    return list(zip(answers.tasks.tolist(), answers.workers.tolist(), answers.labels.tolist(), strict=True))
-
-
-@st.composite
-def crowds(draw: st.DrawFn) -> Answers:
-    tasks, workers = draw(st.integers(1, 6)), draw(st.integers(1, 5))
-    sizes = draw(st.lists(st.integers(2, 4), min_size=tasks, max_size=tasks))
-    pairs = st.tuples(st.integers(0, tasks - 1), st.integers(0, workers - 1))
-    chosen = draw(st.lists(pairs, unique=True, max_size=tasks * workers))
-    claims = [(t, w, draw(st.integers(0, sizes[t] - 1))) for t, w in chosen]
-    return crowd(claims, tasks=tasks, workers=workers, sizes=sizes)
-
-
-# CATD
 
 
 def test_catd_by_hand() -> None:

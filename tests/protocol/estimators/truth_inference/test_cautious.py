@@ -13,6 +13,7 @@ from psephos.protocol.estimators.truth_inference import (
     truth_discovery,
 )
 from psephos.protocol.estimators.truth_inference.cautious import CREDIT, frequent_labels, keep_unless_likelier
+from psephos.protocol.estimators.truth_inference.expectation import Fitting
 from psephos.protocol.estimators.truth_inference.noise_aware import confusions_at_prior, noise_aware_votes
 
 
@@ -37,7 +38,7 @@ def test_a_label_is_given_up_exactly_where_another_is_likelier_by_the_odds(size:
         paper, coin = truth_discovery(answers, max_iterations=100), noise_aware_one_coin(answers, noise)
         votes = noise_aware_votes(answers, noise, most_competence=0.9, max_iterations=100, ties="first")
         prior = {size: coin.probabilities.mean(axis=0)}
-        full = confusions_at_prior(answers, noise, prior, max_iterations=100, tolerance=1e-6, ties="first")
+        full = confusions_at_prior(answers, noise, prior, Fitting(max_iterations=100, tolerance=1e-6, ties="first"))
         found = cautious_truth_discovery(answers, noise, least_odds=2.0)
         mean = (coin.probabilities + votes.probabilities + full.probabilities) / 3
         for task in range(answers.num_tasks):

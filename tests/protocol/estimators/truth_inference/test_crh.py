@@ -5,36 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import claims_of, crowd, crowds, table
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol.estimators.truth_inference import MISSING, Answers, KnownNoise, crh, majority_vote
 
 
-def crowd(rows: list[tuple[int, int, int]], *, tasks: int, workers: int, sizes: int | list[int] = 2) -> Answers:
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return Answers(
-        tasks=columns[0].copy(),
-        workers=columns[1].copy(),
-        labels=columns[2].copy(),
-        num_tasks=tasks,
-        num_workers=workers,
-        sizes=np.full(tasks, sizes) if isinstance(sizes, int) else np.array(sizes),
-    )
-
-
-def table(rows: list[tuple[int, ...]]) -> Answers:
-    """Answers of workers (rows) to binary tasks (columns)."""
-    given_rows = [(task, worker, label) for worker, row in enumerate(rows) for task, label in enumerate(row)]
-    return crowd(given_rows, tasks=len(rows[0]), workers=len(rows))
-
-
-def rows_of(answers: Answers) -> list[tuple[int, int, int]]:
-    return list(zip(answers.tasks.tolist(), answers.workers.tolist(), answers.labels.tolist(), strict=True))
-
-
 def plain_crh(answers: Answers, *, rounds: int, clamp: float, greatest: bool) -> tuple[list[int], list[float]]:
     """CRH as SIGMOD 2014 words it, in loops."""
-    rows = rows_of(answers)
+    rows = claims_of(answers)
     sizes, truths = answers.sizes.tolist(), [MISSING] * answers.num_tasks
     weights = [1.0] * answers.num_workers
     for done in range(rounds + 1):
@@ -100,17 +79,6 @@ def test_a_good_worker_outvotes_two_bad_ones() -> None:
     answers = table(rows)
     assert majority_vote(answers).truths[-1] == 0
     assert crh(answers).truths[-1] == 1
-
-
-@st.composite
-def crowds(draw: st.DrawFn) -> Answers:
-    tasks, workers = draw(st.integers(1, 6)), draw(st.integers(1, 5))
-    sizes = draw(st.lists(st.integers(2, 4), min_size=tasks, max_size=tasks))
-    pairs = st.tuples(st.integers(0, tasks - 1), st.integers(0, workers - 1))
-    chosen = draw(st.lists(pairs, unique=True, max_size=tasks * workers))
-    return crowd(
-        [(t, w, draw(st.integers(0, sizes[t] - 1))) for t, w in chosen], tasks=tasks, workers=workers, sizes=sizes
-    )
 
 
 @given(crowds(), st.sampled_from(["sum", "greatest"]), st.integers(1, 3))

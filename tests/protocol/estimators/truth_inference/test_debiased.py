@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psephos.protocol.arrays import FloatArray
 from psephos.protocol.estimators.truth_inference import MISSING, Answers, KnownNoise, debiased_majority
 
 
@@ -21,20 +20,18 @@ def one_task(labels: list[int], *, size: int) -> Answers:
     ("truly", "size", "flip"), [([0, 0, 1, 1, 1], 2, 0.3), ([2, 1, 2, 0], 3, 0.45), ([0, 1], 2, 0.8)]
 )
 def test_counts_and_variances_over_all_perturbations(truly: list[int], size: int, flip: float) -> None:
-    """The estimate's expectation is the clean count, weighted or not, and its variance the formula's."""
-    weights: FloatArray = np.arange(1.0, len(truly) + 1)
+    """The estimate's expectation is the clean count, and its variance the formula's."""
     noise, lie = KnownNoise.fixed({size: flip}), flip / (size - 1)
     mean, square = np.zeros(size), np.zeros(size)
     for reports in itertools.product(range(size), repeat=len(truly)):
         chance = math.prod(1 - flip if r == x else lie for r, x in zip(reports, truly, strict=True))
-        counts = debiased_majority(one_task(list(reports), size=size), noise, weights=weights).counts[0]
+        counts = debiased_majority(one_task(list(reports), size=size), noise).counts[0]
         mean += chance * counts
         square += chance * counts**2
-    clean = [sum(w for w, x in zip(weights, truly, strict=True) if x == label) for label in range(size)]
-    squares = [sum(w * w for w, x in zip(weights, truly, strict=True) if x == label) for label in range(size)]
+    clean = [truly.count(label) for label in range(size)]
     np.testing.assert_allclose(mean, clean)
     kept = 1 - flip - lie
-    expected = [(s * flip * (1 - flip) + (sum(squares) - s) * lie * (1 - lie)) / kept**2 for s in squares]
+    expected = [(n * flip * (1 - flip) + (len(truly) - n) * lie * (1 - lie)) / kept**2 for n in clean]
     np.testing.assert_allclose(square - mean**2, expected)
 
 
@@ -89,13 +86,6 @@ def test_what_leaves_nothing_to_estimate_is_refused() -> None:
     for size in (2, 3):
         with pytest.raises(ValueError, match=r"\(s - 1\)/s"):
             debiased_majority(one_task([0], size=size), KnownNoise.fixed({size: (size - 1) / size}))
-
-
-def test_weights_of_another_shape_or_without_end_are_refused() -> None:
-    noise = KnownNoise.fixed({2: 0.2})
-    for weights in (np.ones(2), np.array([math.inf])):
-        with pytest.raises(ValueError, match="1 finite numbers"):
-            debiased_majority(one_task([0], size=2), noise, weights=weights)
 
 
 def test_an_unknown_rule_for_ties_is_refused() -> None:

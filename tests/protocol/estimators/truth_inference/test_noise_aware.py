@@ -13,10 +13,11 @@ from psephos.protocol.estimators.truth_inference import (
     noise_aware_dawid_skene,
     noise_aware_one_coin,
 )
-from psephos.protocol.estimators.truth_inference.expectation import mean_posteriors
+from psephos.protocol.estimators.truth_inference.expectation import Fitting, mean_posteriors
 from psephos.protocol.estimators.truth_inference.noise_aware import confusions_at_prior, noise_aware_votes
 
 OPTIONS: dict[str, Any] = {"max_iterations": 100, "ties": "first"}
+FITTING = Fitting(tolerance=1e-6, **OPTIONS)
 MIXED = {2: (0.1, 0.3), 3: (0.15, 0.4)}
 
 
@@ -87,7 +88,7 @@ def test_a_uniform_prior_that_is_fixed_is_the_uniform_prior() -> None:
     sizes = np.array([2, 3] * 10)
     answers, noise = crowd(2, sizes=sizes), KnownNoise.fixed({2: 0.2, 3: 0.2})
     uniform = {size: np.full(size, 1 / size) for size in (2, 3)}
-    fixed = confusions_at_prior(answers, noise, uniform, tolerance=1e-6, **OPTIONS)
+    fixed = confusions_at_prior(answers, noise, uniform, FITTING)
     plain = noise_aware_dawid_skene(answers, noise)
     assert np.array_equal(fixed.truths, plain.truths)
     assert fixed.probabilities == pytest.approx(plain.probabilities, abs=1e-8)
@@ -101,16 +102,14 @@ def test_a_fixed_prior_decides_where_the_reports_do_not_and_stays() -> None:
     answers = Answers(task, worker, label, 10, 2, np.full(10, 2))
     noise = KnownNoise.fixed({2: 0.3})
     for prior in ([0.9, 0.1], [0.2, 0.8]):
-        found = confusions_at_prior(answers, noise, {2: np.array(prior)}, tolerance=1e-6, **OPTIONS)
+        found = confusions_at_prior(answers, noise, {2: np.array(prior)}, FITTING)
         assert found.truths[0] == int(np.argmax(prior))
         assert found.class_priors[2] == pytest.approx(prior, abs=1e-9)
 
 
 def test_a_prior_without_a_label_leaves_it_nearly_impossible() -> None:
     answers = crowd(5, sizes=np.full(20, 2))
-    found = confusions_at_prior(
-        answers, KnownNoise.fixed({2: 0.2}), {2: np.array([0.0, 1.0])}, tolerance=1e-6, **OPTIONS
-    )
+    found = confusions_at_prior(answers, KnownNoise.fixed({2: 0.2}), {2: np.array([0.0, 1.0])}, FITTING)
     assert np.nanmax(found.probabilities[:, 0]) < 1e-3
 
 

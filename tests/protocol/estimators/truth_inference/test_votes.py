@@ -5,42 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import claims_of, crowd, crowds
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol.estimators.truth_inference import MISSING, Answers, majority_vote, truth_discovery
 
 
-def crowd(rows: list[tuple[int, int, int]], *, tasks: int, workers: int, sizes: int | list[int] = 2) -> Answers:
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return Answers(
-        tasks=columns[0].copy(),
-        workers=columns[1].copy(),
-        labels=columns[2].copy(),
-        num_tasks=tasks,
-        num_workers=workers,
-        sizes=np.full(tasks, sizes) if isinstance(sizes, int) else np.array(sizes),
-    )
-
-
-@st.composite
-def crowds(draw: st.DrawFn) -> Answers:
-    """Small crowds with answer sets of mixed sizes, silent workers and unanswered tasks."""
-    tasks, workers = draw(st.integers(1, 6)), draw(st.integers(1, 5))
-    sizes = draw(st.lists(st.integers(2, 4), min_size=tasks, max_size=tasks))
-    pairs = st.tuples(st.integers(0, tasks - 1), st.integers(0, workers - 1))
-    chosen = draw(st.lists(pairs, unique=True, max_size=tasks * workers))
-    return crowd(
-        [(t, w, draw(st.integers(0, sizes[t] - 1))) for t, w in chosen], tasks=tasks, workers=workers, sizes=sizes
-    )
-
-
-def rows_of(answers: Answers) -> list[tuple[int, int, int]]:
-    return list(zip(answers.tasks.tolist(), answers.workers.tolist(), answers.labels.tolist(), strict=True))
-
-
 def plain_discovery(answers: Answers, *, rounds: int, clamp: float) -> list[int]:
     """Truth discovery as the paper words it, in loops, with weights as the integers that 2⁻³² counts."""
-    rows, truths, sizes = rows_of(answers), [MISSING] * answers.num_tasks, answers.sizes.tolist()
+    rows, truths, sizes = claims_of(answers), [MISSING] * answers.num_tasks, answers.sizes.tolist()
     weights = {(w, s): 1 for w in range(answers.num_workers) for s in sizes}
     for done in range(rounds + 1):
         for task, size in enumerate(sizes):

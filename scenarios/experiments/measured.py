@@ -1,0 +1,181 @@
+"""The cells of trials: what is tried, and what came of it, as means with their errors.
+
+Cells of one grid have equal seeds: at one trial number they share their luck. So differences are taken trial against
+trial, and have standard errors of their own.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from ...protocol.errors import one_of, require
+from ...protocol.traffic import PhaseTraffic
+from ..running.config import Scenario
+from ..running.resolution import Local
+from .grids import Settings
+from .measurements import Measurement, mean_of
+from .measures import Measure, measures_of
+from .redrawing import LEAST_DRAWS, in_draws
+from .summaries import LEAST_TRIALS, Summary, summary_of, summary_of_draws
+
+__all__ = [
+    "BYTES",
+    "MESSAGES",
+    "Cell",
+    "MeasuredCell",
+    "PhaseMeans",
+    "RefusedCell",
+    "Trial",
+    "Wanted",
+    "wanted_of",
+]
+
+BYTES: Final = Measure(name="bytes", about="that one party sends and receives, on average")
+MESSAGES: Final = Measure(name="messages", about="that one party sends and receives, on average")
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """What one trial gave: its measures by name, and how much all parties said, phase by phase."""
+
+    measures: dict[str, float]
+    traffic: tuple[PhaseTraffic, ...] = ()
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """What is tried.
+
+    Args:
+        settings: by which it differs from the other cells.
+        scenario: with its seed.
+        redraw: of how many trials each draw of the parties has; 0 where these stay the same.
+    """
+
+    settings: Settings
+    scenario: Scenario
+    redraw: int = 0
+
+
+class RefusedCell(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell of a grid that cannot be tried.
+
+    Args:
+        settings: by which it differs from the other cells.
+        reason: in a sentence.
+    """
+
+    settings: Settings
+    reason: str
+
+
+class PhaseMeans(msgspec.Struct, frozen=True, kw_only=True):
+    """What one party says and hears in a phase, on average over parties and trials."""
+
+    phase: str
+    messages_up: float
+    bytes_up: float
+    messages_down: float
+    bytes_down: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MeasuredCell:
+    """A cell and what its trials gave.
+
+    Args:
+        settings: by which it differs from the others.
+        measures: what was measured.
+        num_parties: how many took part.
+        trials: in their order.
+        redraw: as the cell's.
+    """
+
+    settings: Settings
+    measures: tuple[Measure, ...]
+    num_parties: int
+    trials: tuple[Trial, ...]
+    redraw: int = 0
+
+    @functools.cached_property
+    def summaries(self) -> dict[str, Summary]:
+        """Each measure over the trials, by its name; none of a measure that has no value in two of them."""
+        found: dict[str, Summary] = {}
+        for measure in self.measures:
+            numbers = [trial.measures.get(measure.name) for trial in self.trials]
+            draws = in_draws(numbers, self.redraw or 1)
+            if self.redraw and len(draws) >= LEAST_DRAWS:
+                limits = (-math.inf, math.inf) if measure.is_bound_by_parties else measure.range
+                found[measure.name] = summary_of_draws(measure.name, draws, limits=limits)
+            elif not self.redraw and len(draws) >= LEAST_TRIALS:
+                given = np.array([number for (number,) in draws], dtype=np.float64)
+                found[measure.name] = summary_of(measure.name, given, limits=measure.range)
+        return found
+
+    def differences_from(self, other: "MeasuredCell") -> dict[str, Measurement]:
+        """Return by how much each mean is more than another cell's, by its name, trial against trial.
+
+        The other one is of the same grid, so that trials of one number share their luck; it may have more or fewer.
+        """
+        found: dict[str, Measurement] = {}
+        for measure in self.measures:
+            differences = [
+                own.measures[measure.name] - its.measures[measure.name]
+                if measure.name in own.measures and measure.name in its.measures
+                else None
+                for own, its in zip(self.trials, other.trials, strict=False)
+            ]
+            draws = in_draws(differences, self.redraw or 1)
+            if len(draws) >= LEAST_TRIALS:
+                found[measure.name] = mean_of([math.fsum(draw) / len(draw) for draw in draws])
+        return found
+
+    @property
+    def traffic(self) -> list[PhaseMeans]:
+        """What one party says and hears, phase by phase; nothing where messages would be too large for agents."""
+        if not all(trial.traffic for trial in self.trials):
+            return []
+        times = self.num_parties * len(self.trials)
+        return [
+            PhaseMeans(
+                phase=phases[0].phase,
+                messages_up=sum(phase.messages_up for phase in phases) / times,
+                bytes_up=sum(phase.bytes_up for phase in phases) / times,
+                messages_down=sum(phase.messages_down for phase in phases) / times,
+                bytes_down=sum(phase.bytes_down for phase in phases) / times,
+            )
+            for phases in zip(*(trial.traffic for trial in self.trials), strict=True)
+        ]
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """How well a mean is to be known.
+
+    Args:
+        measure: whose.
+        error: by how much either end of its interval (95 %) may be away from it, above 0.
+    """
+
+    measure: str
+    error: float
+
+    def is_reached(self, cell: MeasuredCell) -> bool:
+        """Return whether a cell has the mean so well."""
+        found = cell.summaries.get(self.measure)
+        return found is not None and max(found.high - found.mean, found.mean - found.low) <= self.error
+
+
+def wanted_of(measure: str, error: float, resolved: Sequence[Local]) -> Wanted:
+    """Return how well a measure's mean is to be known; by default that of the verdict.
+
+    Raises:
+        ConfigurationError: the error is not above 0, or nothing is measured so.
+    """
+    require(0 < error < math.inf, "--error", error, "above 0, and finite")
+    known = {each.name: each for own in resolved for each in measures_of(own).measures}
+    named = measure or min(known.values(), key=lambda each: not each.said, default=BYTES).name
+    require(named in known, "--error", named, f"{one_of(known, named)}, with its error behind =")
+    return Wanted(measure=named, error=error)
