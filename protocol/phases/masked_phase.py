@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from ..arguments import integer_of, number_of
 from ..arrays import IntArray, exact_column_sums
 from ..errors import refuse, require
 from ..guard import GuardedShare, Values
@@ -170,7 +171,9 @@ class MaskedSums(MaskedPhase):
         num_parts: int = 1,
         losses: Sequence[PrivacyLoss] = (),
     ) -> None:
+        threshold, colluders = integer_of(threshold, "threshold"), integer_of(colluders, "colluders")
         check_sizes(threshold, colluders)
+        epsilon = number_of(epsilon, "epsilon")
         require(0 < epsilon < math.inf, "epsilon", epsilon, "positive and finite")
         self._ranges = tuple(ranges)
         moved = sum(greatest - least for least, greatest in ranges) if sensitivity is None else sensitivity

@@ -10,7 +10,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, SupportsIndex, TypeVar, cast, overload
 
 import msgspec
 import numpy as np
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 __all__ = ["Part", "RunResult", "load", "run"]
 
 _T = TypeVar("_T")
+
+_SOURCES: Final = "a shipped scenario's name, a file's path, or what `load` returns; of parties a frame"
 
 
 class Part(Sequence[_T], Generic[_T]):
@@ -171,6 +173,8 @@ def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None =
         ConfigurationError: there is no such scenario, it cannot be read, a key is set twice, or a key or a value is not
             allowed.
     """
+    if not isinstance(cast("object", source), str | os.PathLike):
+        raise ConfigurationError(field="scenario", value=f"a {type(source).__name__}", allowed=_SOURCES)
     chosen = dict(settings or {})
     if twice := sorted(chosen.keys() & more.keys()):
         raise ConfigurationError(field="settings", value=twice[0], allowed="set once")

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -161,6 +161,13 @@ def test_a_phase_of_no_parts_is_refused(num_parts: int) -> None:
 def test_masked_sums_without_a_price_are_refused(epsilon: float) -> None:
     with pytest.raises(ConfigurationError, match="epsilon must be positive and finite"):
         MaskedSums("sums", ranges=[(0, 1)], epsilon=epsilon, threshold=2, colluders=0, unit="answer")
+
+
+@pytest.mark.parametrize(("field", "value"), [("threshold", True), ("colluders", 0.5), ("epsilon", "1")])
+def test_masked_sums_take_numbers_alone(field: str, value: Any) -> None:
+    given: dict[str, Any] = {"epsilon": 1.0, "threshold": 2, "colluders": 0, field: value}
+    with pytest.raises(ConfigurationError, match=f"{field} must be a"):
+        MaskedSums("sums", ranges=[(0, 1)], unit="answer", **given)
 
 
 def test_a_report_that_would_not_fit_into_a_message_is_refused_before_any_is_drawn() -> None:

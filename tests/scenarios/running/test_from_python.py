@@ -158,6 +158,9 @@ def test_what_is_wrong_is_named() -> None:
         load("sybill")
     with pytest.raises(ConfigurationError, match=r"seed must be an integer.*a str"):
         run("eu-council", seed="7")  # pyright: ignore[reportArgumentType]  as somebody may write
+    for nothing, kind in (({"ann": "yes"}, "dict"), (3, "int"), (None, "NoneType")):
+        with pytest.raises(ConfigurationError, match=rf"scenario must be a shipped scenario.* got 'a {kind}'"):
+            run(nothing)  # pyright: ignore[reportArgumentType]  as somebody may write
     with pytest.raises(ConfigurationError, match=r"pigeon"):
         run("eu-council", transport="pigeon")
     with pytest.raises(ConfigurationError, match=r"transport must be text"):
