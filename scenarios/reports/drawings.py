@@ -4,19 +4,17 @@ matplotlib writes a style beside each mark. A page allows no such styles, so eac
 colors become the page's, which are others in the dark.
 """
 
+import dataclasses
 import html
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from xml.etree import ElementTree as ET
 
 from ...protocol.errors import ConfigurationError, printable, refuse
 from ..presentation.drawing import ALLOWED, BEYOND, COLORS, GOOD, GRID, INK, INKS, MUTED, POOR, RULE, WITHIN
 
-if TYPE_CHECKING:
-    from .page import Drawing
-
-__all__ = ["Classes", "inlined"]
+__all__ = ["Classes", "Drawing", "inlined"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -60,6 +58,14 @@ _NAMED: Final = {
 """The frame's colors, and what the page calls them."""
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """A picture: the content of an SVG file, and what it shows in words, for who does not see it, and below it."""
+
+    svg: bytes
+    words: str
+
+
 class Classes:
     """Styles of marks, each of which a class stands for."""
 
@@ -77,7 +83,7 @@ class Classes:
         return "".join(f".{name}{{{style}}}\n" for style, name in self._names.items())
 
 
-def inlined(drawing: "Drawing", classes: Classes) -> str:
+def inlined(drawing: Drawing, classes: Classes) -> str:
     """Return a picture's element, and give the page its classes; ConfigurationError if it is no picture."""
     field, allowed = "an SVG file of RUN", "a picture as a run draws it, in UTF-8, flat and without entities"
     refuse(b"<!ENTITY" in drawing.svg, field, drawing.words, allowed)

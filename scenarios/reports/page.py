@@ -24,12 +24,11 @@ from ...transports.own_files import replace_private
 from ..presentation.rows import MOST_ROWS
 from ..tables import Cell, Table, Tone, csv_of
 from ..words import in_words, say
-from .drawings import Classes, inlined
+from .drawings import Classes, Drawing, inlined
 
 __all__ = [
     "Block",
     "Code",
-    "Drawing",
     "Facts",
     "Page",
     "Section",
@@ -63,14 +62,6 @@ class Facts:
     """What is said in pairs: of what, and what."""
 
     facts: Mapping[str, str]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Drawing:
-    """A picture: the content of an SVG file, and what it shows in words, for who does not see it, and below it."""
-
-    svg: bytes
-    words: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
