@@ -246,13 +246,16 @@ def _arrays(number: int) -> Row:
     """Return the time of a vote by arrays, masked, beside that of the local model in the same run."""
     generator = np.random.default_rng(_SEED)
     table = {"weight": generator.integers(1, 4, number), "proposal": generator.integers(0, 2, number)}
-    sizes = {"variant": "masked", "threshold": number - number // 10, "colluders": number // 10}
-    masked, local = (DPWeVote(Parameters(candidates=("proposal",), epsilon=_EPSILON, **given)) for given in (sizes, {}))
+    leaving = number // 10
+    plain = Parameters(candidates=("proposal",), epsilon=_EPSILON)
+    votes = {
+        "masked": DPWeVote(
+            msgspec.structs.replace(plain, variant="masked", threshold=number - leaving, colluders=leaving)
+        ),
+        "local": DPWeVote(plain),
+    }
     times = interleave(
-        {
-            name: functools.partial(_time_arrays, vote, vote.encode(table))
-            for name, vote in (("masked", masked), ("local", local))
-        },
+        {name: functools.partial(_time_arrays, vote, vote.encode(table)) for name, vote in votes.items()},
         trials=_TRIALS,
     )
     ratio = times.ratio("masked", to="local")

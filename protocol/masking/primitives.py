@@ -19,24 +19,40 @@ _D: Final = -121665 * pow(121666, -1, PRIME) % PRIME  # of Ed25519's curve −x�
 _KEYS_KNOWN: Final = 1 << 13
 
 
-def check_signature_key(party: str, key: bytes) -> None:
-    """Raise ConfigurationError unless a party's key of signatures is one of Ed25519 by which it alone can sign."""
+def check_signature_key(party: str, key: bytes, *, may_be_nobodys: bool = False) -> None:
+    """Raise ConfigurationError unless a party's key of signatures is one of Ed25519 by which it alone can sign.
+
+    Args:
+        party: its name.
+        key: the public one.
+        may_be_nobodys: it may be no point of the curve, by which nobody can sign, and whose owner says nothing that
+            passes: to find that out takes longer than to check a signature.
+    """
     allowed = f"{KEY_BYTES} bytes that are a point of Ed25519's curve, of no small order: as `psephos enroll` makes"
-    require(_is_signature_key(key), f"signature_key of {party!r}", key.hex(), allowed)
+    is_right = len(key) == KEY_BYTES and _is_large(key) and (may_be_nobodys or _is_point(key))
+    require(is_right, f"signature_key of {party!r}", key.hex(), allowed)
+
+
+def _is_large(key: bytes) -> bool:
+    """Return whether no point of this y has an order that divides 8: then anybody could sign for it.
+
+    Twice a point has y = 0, the order 4, if x² = −y².
+    """
+    y, above, below = _parts_of(key)
+    return y < PRIME and y * above * (y * y * below + above) % PRIME != 0
 
 
 @functools.lru_cache(_KEYS_KNOWN)
-def _is_signature_key(key: bytes) -> bool:
-    """Return whether there is a point of this y, and its order does not divide 8: then anybody could sign for it.
+def _is_point(key: bytes) -> bool:
+    """Return whether there is a point of this y: x² is a square, as is the product of two numbers if their quotient."""
+    _, above, below = _parts_of(key)
+    return pow(above * below, PRIME // 2, PRIME) == 1
 
-    There is one if x² = (y² − 1)/(d·y² + 1) is a square, as is the product of the two if their quotient is. Twice a
-    point has y = 0, the order 4, if x² = −y².
-    """
+
+def _parts_of(key: bytes) -> tuple[int, int, int]:
+    """Return a key's y, y² − 1 and d·y² + 1: the last two are x²'s numerator and denominator."""
     y = int.from_bytes(key, "little") % 2**255  # the bit above is the sign of x
-    squared = y * y % PRIME
-    above, below = squared - 1, _D * squared + 1
-    is_small = not y * above * (squared * below + above) % PRIME
-    return len(key) == KEY_BYTES and y < PRIME and pow(above * below, PRIME // 2, PRIME) == 1 and not is_small
+    return y, y * y - 1, _D * y * y + 1
 
 
 class Primitives(Protocol):

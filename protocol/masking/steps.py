@@ -183,7 +183,7 @@ class MaskingRules:
         are_distinct = len({*self.names}) == len({*self.keys}) == len(self.keys) == number
         require(are_distinct, "parties", number, "distinct, each with a key of signatures of its own")
         for name, key in zip(self.names, self.keys, strict=True):
-            check_signature_key(name, key)
+            check_signature_key(name, key, may_be_nobodys=True)
         require(0 <= colluders < number, "colluders", colluders, f"in [0, {number})")
         allowed = f"at most the {number} parties, with 2 * threshold > parties + colluders = {number + colluders}"
         require(number + colluders < 2 * threshold <= 2 * number, "threshold", threshold, allowed)

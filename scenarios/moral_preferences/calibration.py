@@ -18,11 +18,12 @@ from ...protocol.mechanisms import RowMechanism
 from ...protocol.moral_preferences import (
     DIFFERS,
     PRIORS,
+    DisclosedPhase,
+    MaskedPreferences,
     MoralPreferences,
     Outcome,
     Paradigm,
     Parameters,
-    PerturbedPhase,
     compare_societies,
     decide,
 )
@@ -34,6 +35,7 @@ __all__ = ["CALIBRATION", "SOCIETIES", "WAYS", "protocol_of", "society_of"]
 _BOUND: Final = 2.0
 _RECORDS: Final = 10
 _NAMES: Final = ("a", "b", "c")
+_LEAVING: Final = 10  # of so many voters one may leave a masked session, and one be with its server
 _ROUNDING: Final = 1e-9
 
 
@@ -51,6 +53,8 @@ WAYS: Final = {
     "laplace, VLDP": _Way("laplace", Paradigm.VLDP, 1.0),
     "direction, RLCP": _Way("direction", Paradigm.RLCP, 0.01),
     "direction, RLDP": _Way("direction", Paradigm.RLDP, 0.1),
+    "laplace, VLMP": _Way("laplace", Paradigm.VLMP, 0.1),
+    "direction, RLMP": _Way("direction", Paradigm.RLMP, 0.01),
     "functional, RLDP": _Way("functional", Paradigm.RLDP, 1.0),
 }
 _ADDITIVE: Final = tuple(way for way in WAYS if not way.startswith("functional"))
@@ -81,7 +85,7 @@ _CERTAINTIES: Final[Axes] = {
     "society": PRIORS,
 }
 _DIFFERENCES: Final[Axes] = {
-    "way": _ADDITIVE,
+    "way": tuple(way for way in _ADDITIVE if not WAYS[way].paradigm.model.is_masked),
     "features": (1, 2, 3, 5, 10),
     "sizes": ((1, 1, 1), (2, 1, 1), (5, 3, 1), (20, 10, 5), (100, 1, 1), (100, 50, 25)),
     "times the price": (1.0, 10.0, 100.0, 1_000.0),
@@ -101,8 +105,11 @@ def protocol_of(case: Case, **given: Any) -> MoralPreferences | None:
         given["epsilons"] = tuple(round(price * times, 2) for times in ((1, 2) if levels == "two" else (1, 10)))
     else:
         given["epsilon"] = price
+    if way.paradigm.model.is_masked:
+        leaving = case["voters"] // _LEAVING
+        given |= {"threshold": case["voters"] - leaving, "colluders": leaving}
     try:
-        return MoralPreferences(
+        protocol = MoralPreferences(
             Parameters(
                 features=tuple(f"f{place}" for place in range(case["features"])),
                 bound=_BOUND,
@@ -112,8 +119,11 @@ def protocol_of(case: Case, **given: Any) -> MoralPreferences | None:
                 **given,
             )
         )
+        if isinstance(protocol.phase, MaskedPreferences):  # refuses a single voter
+            protocol.phase.check_parties(case["voters"])
     except ConfigurationError:
         return None
+    return protocol
 
 
 def society_of(protocol: MoralPreferences, kind: str, generator: np.random.Generator) -> FloatArray:
@@ -158,7 +168,7 @@ def _release(protocol: MoralPreferences, rows: IntArray, public: IntArray, gener
     def drawn(mechanism: RowMechanism, held: IntArray) -> IntArray:
         return mechanism.randomize_rows(held, generator.random((len(held), mechanism.slots_of(held.shape[1]))))
 
-    if not isinstance(phase, PerturbedPhase):
+    if isinstance(phase, DisclosedPhase):
         tally = phase.tally(rows, earlier=[], public=public)
 
         def row_of(mechanism: RowMechanism, sums: Sequence[int]) -> list[int]:
@@ -328,7 +338,8 @@ CALIBRATION: Final = Calibration(
     about=(
         "Verdicts and intervals need no prior. A certainty does: where a society is weak for its ball, `ball` states "
         "too few errors, and `size` less so; of strong ones `size` states too many. Near indifference half of all "
-        "choices are wrong, whatever is stated. Algorithm 3 has no verdict."
+        "choices are wrong, whatever is stated. Algorithm 3 has no verdict. In VLMP and RLMP each voter adds a share "
+        "of the noise, and a tenth of them may leave or be with the server."
     ),
     statements=_statements,
 )

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from masking_dealer import PRIMITIVES, STEPS, Dealer, key_of, total_of_rows
+from masking_dealer import PRIMITIVES, STEPS, Dealer, key_of, secret_of, total_of_rows
+from psephos.agents.masking import signer_of
 from psephos.protocol import ConfigurationError, LocalProtocolError, QuorumError
 from psephos.protocol.masking import (
     MASKING,
@@ -187,6 +188,21 @@ def test_a_roster_with_one_key_or_name_for_two_is_refused() -> None:
             rules_of("s", "f", names, own, 2, 0, 1)
     with pytest.raises(ConfigurationError, match="circle must be of the 2 parties"):
         rules_of("s", "f", ("a", "b"), keys, 2, 0, 1, Circle(1_001, 3, 4, b"public"))
+
+
+@pytest.mark.parametrize("nobodys", ["02" + "00" * 31, "07" + "00" * 31])
+def test_a_party_goes_on_beside_a_key_by_which_nobody_can_sign_and_not_beside_one_by_which_anybody_can(
+    nobodys: str,
+) -> None:
+    key = bytes.fromhex(nobodys)
+    own = signer_of(secret_of("signing key", 0))
+    for signature in (bytes(64), own(b"a"), key + bytes(32), bytes(32) + key):
+        assert not PRIMITIVES.verify(key, signature, b"a")
+    names, keys = ("a", "b", "c"), (key_of(0), key_of(1), key)
+    assert rules_of("s", "f", names, keys, 2, 0, 1).keys[2] == key
+    for anybodys in (bytes(32), (1).to_bytes(32, "little")):
+        with pytest.raises(ConfigurationError, match="signature_key of 'c'"):
+            rules_of("s", "f", names, (*keys[:2], anybodys), 2, 0, 1)
 
 
 def test_all_rules_are_in_their_digest() -> None:

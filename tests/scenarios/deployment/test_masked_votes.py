@@ -1,12 +1,13 @@
 """A masked vote between machines: parties enroll, their keys sign, and nobody sees a vote."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import masked_sums
 import pytest
-from deployments import ENTRIES, Ending, Process, read_json, write_vote
+from deployments import ENTRIES, NOBODY_LISTENS, Ending, Process, read_json, write_vote
 from psephos.scenarios.deployment import enroll
 
 Psephos = Callable[..., Any]
@@ -54,6 +55,27 @@ def test_a_roster_with_a_key_by_which_anybody_could_sign_is_refused_by_its_serve
     assert f"signature_key of {row[0]!r} must be 32 bytes" in ended.err
 
 
+def parties(folder: Path, address: str, names: Iterable[str] = ENTRIES, *, out: str = "as") -> list[Process]:
+    """Return processes of parties who join, with folders of this name."""
+    return [
+        Process(
+            *("join", "drawn/invitations", "--as", party, "--input", f"{party}.csv", "--address", address),
+            *("--key", f"keys/{party}", "--json", "--out", f"{out}-{party}"),
+            folder=folder,
+            is_measured=False,
+        )
+        for party in names
+    ]
+
+
+def endings(processes: Iterable[Process]) -> list[Ending]:
+    ended: list[Ending] = []
+    for process in processes:
+        with process:
+            ended.append(process.ending())
+    return ended
+
+
 @pytest.mark.full("four processes")
 def test_a_masked_vote_is_held_over_tls_and_its_journals_tell_no_secret(tmp_path: Path, psephos: Psephos) -> None:
     for party in ENTRIES:
@@ -61,23 +83,33 @@ def test_a_masked_vote_is_held_over_tls_and_its_journals_tell_no_secret(tmp_path
     assert draw(psephos, tmp_path, "--enrolled", "keys").status == 0
     how = ("--roster", "drawn", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
     with Process("serve", "vote.toml", *MASKED, *how, folder=tmp_path, is_measured=False) as server:
-        address = server.address()
-        clients = [
-            Process(
-                *("join", "drawn/invitations", "--as", party, "--input", f"{party}.csv", "--address", address),
-                *("--key", f"keys/{party}", "--json", "--out", f"as-{party}"),
-                folder=tmp_path,
-                is_measured=False,
-            )
-            for party in ENTRIES
-        ]
-        endings: list[Ending] = []
-        for client in clients:
-            with client:
-                endings.append(client.ending())
-        ended = server.ending()
-    assert [(each.status, each.err) for each in (*endings, ended)] == [(0, "")] * 4
+        ended = endings(parties(tmp_path, server.address()))
+        ended.append(server.ending())
+    assert [(each.status, each.err) for each in ended] == [(0, "")] * 4
     assert read_json(tmp_path / "served" / "result.json")["received"] == {"votes": 3}
     for party in ENTRIES:
         (line,) = (tmp_path / f"as-{party}" / "ledger.jsonl").read_text().splitlines()
         assert json.loads(line)["model"] == "distributed"
+
+
+@pytest.mark.full("five processes")
+def test_a_party_whose_server_lied_leaves_and_joins_that_session_no_more_and_the_others_go_on(
+    tmp_path: Path, psephos: Psephos
+) -> None:
+    """The server changes a bit of a box for ann; two of three are enough. Ann's journal knows before it calls."""
+    for party in ENTRIES:
+        enroll(party, tmp_path / "keys" / party)
+    assert draw(psephos, tmp_path, "--enrolled", "keys").status == 0
+    how = ("--roster", "drawn", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
+    first = [*ENTRIES].index("ann")
+    lying = (Path(masked_sums.__file__).with_name("lying.py"), first)
+    with Process("serve", "vote.toml", *MASKED, *how, folder=tmp_path, is_measured=False, program=lying) as server:
+        ann, bob, cid = endings(parties(tmp_path, server.address()))
+        ended = server.ending()
+    found = "the box of 'bob' does not open"
+    assert (ann.status, bob.status, cid.status, ended.status) == (1, 0, 0, 0)
+    assert found in ann.err
+    assert read_json(tmp_path / "served" / "result.json")["received"] == {"votes": 2}
+    (again,) = endings(parties(tmp_path, NOBODY_LISTENS, ["ann"], out="again"))
+    assert again.status == 2
+    assert f"the journal refuses this session, whose server was found at fault: {found}" in again.err

@@ -48,12 +48,15 @@ def test_every_society_stays_in_the_ball(society: str) -> None:
         assert row.any() == (society != "none")
 
 
-def test_a_verdict_that_is_too_bold_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", ["laplace, VLDP", "direction, RLMP"])
+def test_a_verdict_that_is_too_bold_is_caught(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def bold(outcome: Any, first: Any, second: Any, *, level: float) -> Any:
         return decide(outcome, first, second, level=max(level, 0.49))
 
     monkeypatch.setattr(calibration, "decide", bold)
-    cell = hold("moral-preferences", STATEMENTS["verdict on a pair"], PLAIN, 200, np.random.default_rng(4))
+    cell = hold(
+        "moral-preferences", STATEMENTS["verdict on a pair"], {**PLAIN, "way": way}, 200, np.random.default_rng(4)
+    )
     assert cell is not None
     assert not cell.holds
 
@@ -74,6 +77,14 @@ def test_differences_that_are_none_are_said_to_be_some_as_seldom_as_the_level(mo
         cell = hold("moral-preferences", STATEMENTS[name], alike, 100, np.random.default_rng(5))
         assert cell is not None
         assert not cell.holds
+
+
+def test_a_single_voter_holds_no_masked_session_and_more_do() -> None:
+    for way in ("laplace, VLMP", "direction, RLMP"):
+        assert calibration.protocol_of({**PLAIN, "way": way, "voters": 1}) is None
+        protocol = calibration.protocol_of({**PLAIN, "way": way})
+        assert protocol is not None
+        assert (protocol.parameters.threshold, protocol.parameters.colluders) == (28, 3)
 
 
 def test_there_are_statements_about_pairs_differences_certainties_and_errors() -> None:

@@ -1,0 +1,36 @@
+"""`psephos`, whose server of a masked session changes a bit of the first box for one party.
+
+python lying.py PLACE COMMAND ...
+"""
+
+import sys
+from typing import Any
+from unittest import mock
+
+import msgspec
+from psephos.protocol.masked_sessions import ServerMasking
+from psephos.protocol.masking import Boxes
+from psephos.scenarios.cli import main
+
+__all__ = ["lie_to"]
+
+_close = ServerMasking.close
+
+
+def lie_to(place: int) -> None:
+    """Run the command line, and lie to the party at a place of the roster."""
+
+    def close(server: ServerMasking) -> Any:
+        closed = _close(server)
+        if place in server.own:
+            (sender, box), *rest = msgspec.msgpack.decode(server.own[place], type=Boxes).boxes
+            changed = Boxes(((sender, bytes([box[0] ^ 1]) + box[1:]), *rest))
+            server.own = {**server.own, place: msgspec.Raw(msgspec.msgpack.encode(changed))}
+        return closed
+
+    with mock.patch.object(ServerMasking, "close", close):
+        main()
+
+
+if __name__ == "__main__":
+    lie_to(int(sys.argv.pop(1)))
