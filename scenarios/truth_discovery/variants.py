@@ -63,8 +63,8 @@ class CrowdVariants(SimulatedVariants):
         return [f"{mechanism}, {estimator}" for mechanism, estimator in pairs]
 
     def model_of(self, name: str) -> TrustModel:
-        models = {_CENTRAL: TrustModel.CENTRAL, _MASKED: TrustModel.DISTRIBUTED}
-        return models.get(name.partition(",")[0], TrustModel.LOCAL)
+        own = {"mechanism": name.partition(",")[0]}
+        return next((model for model, given in TruthDiscovery.settings_by_trust if given == own), TrustModel.LOCAL)
 
     @property
     def unit(self) -> Unit:
