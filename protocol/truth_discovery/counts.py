@@ -70,8 +70,8 @@ class CountNoise:
         expected = np.zeros(counts.shape)
         drawn = functools.partial(share_masses, scale=self.scale, planned=self.planned)
         laws = [drawn(num_shares=self.num_workers * parts) for parts in (1, 2)]
-        for task, (size, number) in enumerate(zip(sizes.tolist(), most.tolist(), strict=True)):
-            parts, places = self.parts_of(size), np.arange(number + 1)
+        for task, size in enumerate(sizes.tolist()):
+            parts, places = self.parts_of(size), np.arange(int(most[task]) + 1)
             noise = np.abs(counts[task, :size, None] - parts * places)
             law = laws[parts - 1][np.minimum(noise, len(laws[parts - 1]) - 1)]
             expected[task, :size] = (law * places).sum(axis=1) / law.sum(axis=1)

@@ -119,10 +119,10 @@ def _reported(
     true = np.bincount(answers, minlength=size)
     if isinstance(share := noise.on_counts, PolyaShare):  # of two labels, the sums of both and their difference
         side = share_masses(scale=share.scale, planned=share.planned, num_shares=number)
-        law = np.cumsum(np.concatenate([side[:0:-1], side]))
-        drawn = np.searchsorted(law, generator.random((tasks, size)) * law[-1], side="right") - (len(side) - 1)
+        law: FloatArray = np.cumsum(np.concatenate([side[:0:-1], side]))
+        added: IntArray = np.searchsorted(law, generator.random((tasks, size)) * law[-1], "right") - (len(side) - 1)
         both = np.array([[-1, 1], [1, 1]])
-        return (true, 2 * true + drawn @ both, noise) if size == 2 else (true, true + drawn, noise)  # noqa: PLR2004  two
+        return (true, 2 * true + added @ both, noise) if size == 2 else (true, true + added, noise)  # noqa: PLR2004  two
     if (laplace := noise.on_counts) is not None:  # of two labels, one has the other's
         first = 1 if size == 2 else 0  # noqa: PLR2004  two labels
         drawn = laplace.randomize_rows(np.tile(true[first:], (tasks, 1)), generator.random((tasks, size - first)))

@@ -140,7 +140,7 @@ def _answer_sets_of(choice: str, sizes: Mapping[str, int]) -> list[tuple[str, ..
 def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     """Return masked surveys of one worker, of all tasks or half of them, among others who are asked all."""
     labels, number = _answer_sets_of(choice, sizes), sizes["workers"]
-    survey = survey_of("masked", 1.0, labels, **sizes_of(number))
+    survey = survey_of("masked", 1.0, labels, masked=sizes_of(number))
     tasks = list(survey.parameters.tasks)
     own = tasks[: -(-len(tasks) // 2)] if choice == "half of the tasks" else tasks
     firsts, lasts = [each[0] for each in labels], [each[-1] for each in labels]
@@ -235,7 +235,7 @@ def survey_of(
     labels: Sequence[tuple[str, ...]],
     *,
     hyper: HyperDistribution | None = None,
-    **masked: int,
+    masked: Mapping[str, Any] | None = None,
 ) -> TruthDiscovery:
     """Return a survey with a task for each of these answer sets, which every worker may answer; masked by T and c."""
     sets = tuple(dict.fromkeys(labels))
@@ -249,7 +249,7 @@ def survey_of(
             epsilon=epsilon,
             hyper=hyper,
             estimator="majority",  # what is found from the reports tells no more than they do, and others take long
-            **masked,
+            **(masked or {}),
         )
     )
 

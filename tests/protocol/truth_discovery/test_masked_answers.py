@@ -74,7 +74,7 @@ def test_all_answers_move_the_sums_by_what_is_charged_and_one_of_them_by_a_part(
 
 
 @pytest.mark.parametrize("price", [{"epsilon": 1.0}, {"epsilon_answer": 1.0}, {"epsilon_worker": 3.0}])
-def test_a_price_is_that_of_one_answer_or_of_all_against_the_server_and_colluders(price: dict[str, float]) -> None:
+def test_a_price_is_that_of_one_answer_or_of_all_against_the_server_and_colluders(price: dict[str, Any]) -> None:
     (loss,) = make_survey(**price).losses
     assert (loss.model, loss.proven, loss.finest.proven) == (TrustModel.DISTRIBUTED, pytest.approx(3.0), 1.0)
     assert phase_of(make_survey(**price)).share.scale == 2.0

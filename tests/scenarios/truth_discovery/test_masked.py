@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ MASKED = ("trust=distributed", "threshold=11", "colluders=1")
 
 
 def resolved(*settings: str) -> Local:
-    return cast("Local", resolve(load_scenario("crowd", [*SMALL, *settings])))
+    return resolve(load_scenario("crowd", [*SMALL, *settings]))
 
 
 def test_trust_alone_makes_a_crowd_masked_and_no_session_moves_between_models() -> None:
@@ -78,6 +78,7 @@ def test_a_crowd_that_nobody_sees_says_what_support_is_of(psephos: Callable[...,
 
 def test_a_workers_own_file_has_its_answers_and_not_what_it_adds_up() -> None:
     local = resolved(*MASKED)
+    assert OWN_ANSWERS.write is not None
     lines = OWN_ANSWERS.write(local.protocol, {"tasks": "t1; t2", "answers": "1; "})
     assert list(lines) == [("task", "label"), ("t1", "1"), ("t2", "")]
 
@@ -99,7 +100,7 @@ def test_on_real_smiles_masked_sums_find_more_truths_than_one_layer_and_than_the
     """At ε = 1 an answer: .305 ± .01 of 159 truths are wrong, of one layer .356, of the answer 0 throughout .365."""
     monkeypatch.setenv("PSEPHOS_DATA", str(real_sets))
     settings = ["mechanism=masked", "threshold=64", "colluders=0"]
-    local = cast("Local", resolve(load_scenario("duchenne", settings)))
+    local = resolve(load_scenario("duchenne", settings))
     counts = Counter(local.gold.values())
     assert counts["1"] / sum(counts.values()) == pytest.approx(0.365, abs=5e-4)
     measures = TruthMeasures(local.protocol, local.inputs, gold=local.gold)
