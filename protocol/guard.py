@@ -22,6 +22,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -425,11 +426,11 @@ class GuardedShare(Guarded):
 
     def event_within(self, sensitivity: int) -> PrivacyEvent:
         """Return the same of a person whose rows are no farther apart than this, in l1 distance."""
-        share = dataclasses.replace(self.share, sensitivity=sensitivity)
-        return self.of_all_parts(share.event_of_sum(self.num_values, honest=self.honest))
+        event = self.share.event_of_sum(self.num_values, honest=self.honest)
+        return self.of_all_parts(msgspec.structs.replace(event, sensitivity=sensitivity))
 
     def sensitivity_of(self, public: Sequence[int]) -> int:
-        """Return how far apart rows of this person are at most: as far as anybody's, unless overridden."""
+        """Return how far apart rows of this person are at most, 0 if it has one: as anybody's, unless overridden."""
         del public
         return self.share.sensitivity
 
@@ -439,12 +440,13 @@ class GuardedShare(Guarded):
     def check_losses(self, public: Sequence[int]) -> None:
         drawn = self.mechanism_of(public)
         require(drawn == self.share, f"mechanism of phase {self.name!r}", drawn, f"{self.share}, whose loss is stated")
-        own = dataclasses.replace(self.share, sensitivity=self.sensitivity_of(public))
-        self._refuse_shares(self.event_within(own.sensitivity), [self.losses_of(public), self.losses], public)
+        sensitivity = self.sensitivity_of(public)
+        self._refuse_shares(self.event_within(sensitivity), [self.losses_of(public), self.losses], public)
         if self.num_parts > 1:
             return
         rows = self.rows_of(public)
         rows = rows_to_try(self.protected_values_of(public)) if rows is None else rows
+        own = dataclasses.replace(self.share, sensitivity=max(sensitivity, 1))
         if strangers := _strangers(self.name, own, rows, np.ones((len(rows),) * 2, dtype=np.bool_)):
             raise strangers
 

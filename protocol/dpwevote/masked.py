@@ -19,7 +19,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..guard import Values
 from ..mechanisms.polya import share_masses, share_reach
-from ..phases import Inputs, MaskedSums, Phase
+from ..phases import Inputs, MaskedSums, Phase, sizes_of
 from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
 from .central import CentralSums, CentralVariant, PricedByWeight
@@ -49,9 +49,7 @@ class MaskedVotes(MaskedSums):
         self._sums, self._parameters = sums, parameters
         self._num_candidates = len(parameters.candidates)
         numbers = [*([sums.margins] * self._num_candidates), *([sums.totals] if len(sums.totals) else [])]
-        threshold, colluders = parameters.threshold, parameters.colluders
-        assert isinstance(threshold, int)  # noqa: S101  of this variant
-        assert isinstance(colluders, int)  # noqa: S101  likewise
+        threshold, colluders = sizes_of(parameters)
         super().__init__(
             _PHASE,
             ranges=[(int(each.min()), int(each.max())) for each in numbers],

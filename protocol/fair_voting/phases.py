@@ -15,7 +15,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..guard import Values
 from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
-from ..phases import CentralPhase, Draw, MaskedSums, Phase
+from ..phases import CentralPhase, Draw, MaskedSums, Phase, sizes_of
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel, local_loss
 from ..tally import Tally
 from .choices import Choice, ExponentialChoice, SampledChoice
@@ -171,9 +171,7 @@ class MaskedRankings(MaskedSums):
     def __init__(self, parameters: Parameters) -> None:
         self.scoring = parameters.make_scoring(is_centered=True)
         self._num_groups, self._size = len(parameters.groups), len(parameters.alternatives)
-        threshold, colluders = parameters.threshold, parameters.colluders
-        assert isinstance(threshold, int)  # noqa: S101  of this mechanism
-        assert isinstance(colluders, int)  # noqa: S101  likewise
+        threshold, colluders = sizes_of(parameters)
         super().__init__(
             PHASE,
             ranges=[(self.scoring.steps[-1], self.scoring.steps[0])] * (self._num_groups * self._size),

@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..mechanisms import RowMechanism, VectorLaplace
 from ..mechanisms.realized import reports_to_try
-from ..phases import CentralPhase, Draw, LeveledPhase, MaskedSums, places_by
+from ..phases import CentralPhase, Draw, LeveledPhase, MaskedSums, places_by, sizes_of
 from ..privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism
 from ..tally import Tally
 from .estimation import LevelSums
@@ -191,9 +191,7 @@ class MaskedPreferences(MaskedSums):
     def __init__(self, parameters: Parameters, summary: Summary) -> None:
         (epsilon,) = parameters.levels
         self._summary = summary
-        sensitivity, threshold, colluders = summary.l1_sensitivity, parameters.threshold, parameters.colluders
-        assert isinstance(threshold, int)  # noqa: S101  of these paradigms
-        assert isinstance(colluders, int)  # noqa: S101  likewise
+        sensitivity, (threshold, colluders) = summary.l1_sensitivity, sizes_of(parameters)
         share = VectorLaplace(sensitivity / epsilon, sensitivity, summary.bound)
         super().__init__(
             PHASE,

@@ -24,7 +24,7 @@ from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .phase import Codec, Phase, Step
 
-__all__ = ["MOST_PARTIES", "MaskedPhase", "MaskedSums", "check_sizes"]
+__all__ = ["MOST_PARTIES", "MaskedPhase", "MaskedSums", "check_sizes", "sizes_of"]
 
 MOST_PARTIES: Final = 5_000
 """The keys of so many fit into a message."""
@@ -199,6 +199,11 @@ class MaskedSums(MaskedPhase):
 
     def values_of(self, public: Sequence[int]) -> Values:
         return [range(least, greatest + 1) for least, greatest in self._ranges]
+
+
+def sizes_of(parameters: Any) -> tuple[int, int]:
+    """Return T and c of a masked session's parameters, which `check_sizes` has passed."""
+    return parameters.threshold, parameters.colluders
 
 
 def check_sizes(threshold: Any, colluders: Any, *, kind: str = "a masked phase", is_masked: bool = True) -> None:

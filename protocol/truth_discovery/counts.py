@@ -1,13 +1,22 @@
-"""The mechanism `central`: a trusted server counts the answers, and draws noise once, as it closes the survey.
+"""Noisy counts: in `central` a trusted server counts the answers, and draws noise once, as it closes the survey.
 
 Who answers which task is public, and so is how many do. Replacing one answer moves the counts of two labels of one task
 by 1 each; of two labels one count tells the other, and is told alone. So Δ₁ is 2 for an answer, or 1 to a task of two
 labels, and for all answers of a worker the sum of these. All counts have discrete Laplace noise of one scale, and an
 answer costs its Δ₁/scale: where answer sets differ, one of two labels costs half.
 
+In `masked` each worker adds to sums under masks, and a share of noise to each. Who skips a task is not seen, so that of
+two labels two sums are told, their difference and their total. Another answer moves the first by 2, none moves both by
+1: the total is free, Δ₁ is 2 for every answer, and either count is half of what has the noise of two sums.
+
 Truths are the labels with the most noisy counts. A confidence is the share of the answers that the label is expected to
-have, by the noise's law (`mechanisms.discrete_laplace`) and a flat prior over 0, …, n for each count.
+have, by the noise's law (`mechanisms.discrete_laplace`, `mechanisms.polya`) and a flat prior over 0, …, n for each
+count by itself.
 """
+
+import dataclasses
+import functools
+import math
 
 import numpy as np
 from scipy import special
@@ -15,18 +24,68 @@ from scipy import special
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, expm1
 from ..estimators.truth_inference import MISSING, Inference, SupportLimits, Ties
-from ..mechanisms import VectorLaplace
+from ..mechanisms import PolyaShare, VectorLaplace
+from ..mechanisms.polya import share_masses, share_reach
 
-__all__ = ["counted_limits", "majority_of_counts"]
+__all__ = ["CountNoise", "counted_limits", "majority_of_counts"]
+
+
+@dataclasses.dataclass(frozen=True)
+class CountNoise:
+    """What is added to counts in all.
+
+    Args:
+        scale: of discrete Laplace noise.
+        planned: how many shares make a draw of it, in masked sums; None where a trusted server draws it.
+        num_workers: who have added a share each.
+    """
+
+    scale: float
+    planned: int | None = None
+    num_workers: int = 1
+
+    def parts_of(self, size: int) -> int:
+        """Return how much one answer adds to what is told of a label of so many, and how many sums that is made of."""
+        return 2 if self.planned is not None and size == 2 else 1  # noqa: PLR2004  two labels
+
+    def error_of(self, size: int) -> float:
+        """Return the standard error of a count."""
+        if self.planned is None:
+            return math.sqrt(VectorLaplace(self.scale, 1, 1).noise_variance)
+        variance = PolyaShare(self.scale, 1, 1, self.planned).noise_variance
+        return math.sqrt(self.num_workers * variance / self.parts_of(size))
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019  of a few kinds, which are values
+    def reach_of(self, tail: float, size: int) -> int:
+        """Return the least noise t ≥ 1 of what is told that is reached with this probability at most."""
+        if self.planned is None:
+            return VectorLaplace(self.scale, 1, 1).reach_of(tail)
+        number = self.num_workers * self.parts_of(size)
+        return share_reach(scale=self.scale, planned=self.planned, num_shares=number, level=tail)
+
+    def expected(self, counts: IntArray, most: IntArray, sizes: IntArray) -> FloatArray:
+        """Return E[c | noisy count] of counts that may be 0, …, n alike; see `majority_of_counts`."""
+        if self.planned is None:
+            return _expected_counts(counts, most[:, None], self.scale)
+        expected = np.zeros(counts.shape)
+        drawn = functools.partial(share_masses, scale=self.scale, planned=self.planned)
+        laws = [drawn(num_shares=self.num_workers * parts) for parts in (1, 2)]
+        for task, size in enumerate(sizes.tolist()):
+            parts, places = self.parts_of(size), np.arange(int(most[task]) + 1)
+            noise = np.abs(counts[task, :size, None] - parts * places)
+            law = laws[parts - 1][np.minimum(noise, len(laws[parts - 1]) - 1)]
+            expected[task, :size] = (law * places).sum(axis=1) / law.sum(axis=1)
+        return expected
 
 
 def majority_of_counts(
-    counts: IntArray, num_answers: IntArray, sizes: IntArray, noise: VectorLaplace | None, *, ties: Ties
+    counts: IntArray, num_answers: IntArray, sizes: IntArray, noise: CountNoise | None, *, ties: Ties
 ) -> Inference:
     """Return the label of the greatest count, for each task with an answer, and its expected share of the answers.
 
     Args:
-        counts: noisy ones, shape (tasks, labels); of each task, how many `num_answers` it has, and `sizes` labels.
+        counts: noisy ones, shape (tasks, labels), or twice (`CountNoise.parts_of`); of each task, how many
+            `num_answers` it has at most, and `sizes` labels.
         noise: what was added to the counts; None where nothing was.
     """
     labels = np.arange(counts.shape[1], dtype=np.int64)
@@ -34,7 +93,7 @@ def majority_of_counts(
     shown = np.where(is_label, counts, np.iinfo(np.int64).min)
     last = counts.shape[1] - 1
     found = shown.argmax(axis=1) if ties == "first" else last - shown[:, ::-1].argmax(axis=1)
-    expected = counts if noise is None else _expected_counts(counts, num_answers[:, None], noise.scale)
+    expected = counts if noise is None else noise.expected(counts, num_answers, sizes)
     shares = np.where(is_label, expected, 0.0)
     total = shares.sum(axis=1, keepdims=True)
     shares = np.where(num_answers[:, None] > 0, shares / np.where(total > 0, total, 1.0), np.nan)
@@ -49,16 +108,17 @@ def majority_of_counts(
     )
 
 
-def counted_limits(
-    count: int, num_answers: int, noise: VectorLaplace, *, num_labels: int, level: float
-) -> SupportLimits:
+def counted_limits(count: int, num_answers: int, noise: CountNoise, *, num_labels: int, level: float) -> SupportLimits:
     """Return limits of how many gave a label, by its noisy count; of all labels of a task some miss at most at `level`.
 
-    They hold by the noise's exact law; of two labels, one has the other's noise.
+    They hold by the noise's exact law; a trusted server tells one of two labels, and the other has its noise.
     """
-    tail = level / 2 / (1 if num_labels == 2 else num_labels)  # noqa: PLR2004  two labels
-    reach = noise.reach_of(tail) - 1
-    low, high = (min(max(count + end, 0), num_answers) for end in (-reach, reach))
+    is_told_once = num_labels == 2 and noise.planned is None  # noqa: PLR2004  two labels
+    reach, parts = (
+        noise.reach_of(level / 2 / (1 if is_told_once else num_labels), num_labels) - 1,
+        noise.parts_of(num_labels),
+    )
+    low, high = (min(max(end, 0), num_answers) for end in (-((reach - count) // parts), (count + reach) // parts))
     return SupportLimits(low, high)
 
 

@@ -23,6 +23,7 @@ from ..mechanisms import (
     HyperDistribution,
     LossUnit,
     OneLayer,
+    PolyaShare,
     RowMechanism,
     TwoLayer,
     Uniform,
@@ -39,6 +40,7 @@ from ..mechanisms import (
     uniform_for,
     uniform_of_loss,
 )
+from ..phases import sizes_of
 from ..privacy import (
     Composed,
     LocalRandomizer,
@@ -52,12 +54,14 @@ from ..privacy import (
     SelfComposed,
     TrustModel,
 )
+from .counts import CountNoise
 from .parameters import DEFAULT_EPSILON, Parameters
 
-__all__ = ["Noise", "distance_of", "informativeness", "make_noise"]
+__all__ = ["MASKED_DISTANCE", "Noise", "distance_of", "informativeness", "make_noise"]
 
 _UNIT: Final = "all answers of a worker"
 _PART: Final = "one answer"
+_LAW_OF_SHARES: Final = "shares of discrete Laplace noise on sums"
 # More of a worker's other answers hardly tell more of what it drew.
 _MOST_ANSWERS: Final = 500
 # Rows of answer sets that are tried one by one for the worst; a bound stands for more.
@@ -68,6 +72,9 @@ _GRID: Final = 2.0**30
 _ROUNDING: Final = 1e-12
 # Of a trusted server's noise, in answers: beyond, counts of a million workers would say nothing.
 _MOST_SCALE: Final = 2.0**30
+_MOST_MASKED_SCALE: Final = 2**13  # of which the law of sums is worked out
+MASKED_DISTANCE: Final = 2
+"""By how much replacing an answer moves the sums of its task, whatever its labels are (`phases.MaskedAnswers`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +90,9 @@ class Noise:
         epsilons: for each answer set the ε of Theorems 6.2 and 6.3.
         hyper: what a worker draws its own flip probability from, once for all its answers; None where answers are
             perturbed independently of each other.
-        on_counts: what a trusted server adds to the counts, in the central model; None where answers are perturbed.
+        on_counts: what a trusted server adds to the counts, in the central model, or each worker to masked sums; None
+            where answers are perturbed.
+        num_sums: how many masked sums there are.
     """
 
     name: str
@@ -92,7 +101,15 @@ class Noise:
     flip_probabilities: tuple[float, ...]
     epsilons: tuple[float, ...]
     hyper: HyperDistribution | None = None
-    on_counts: VectorLaplace | None = None
+    on_counts: VectorLaplace | PolyaShare | None = None
+    num_sums: int = 0
+
+    def of_counts(self, num_workers: int) -> CountNoise | None:
+        """Return what the counts of so many workers have in all; None where answers are perturbed."""
+        if self.on_counts is None:
+            return None
+        planned = self.on_counts.planned if isinstance(self.on_counts, PolyaShare) else None
+        return CountNoise(self.on_counts.scale, planned, num_workers)
 
     @property
     def least_signal(self) -> float:
@@ -116,6 +133,8 @@ class Noise:
                 return [loss_of_mean(hyper, size) for size in self.sizes]
             case Disclosure() if self.on_counts is not None:
                 return [distance_of(size) / self.on_counts.scale for size in self.sizes]
+            case PolyaShare(scale=scale):
+                return [MASKED_DISTANCE / scale] * len(self.sizes)
             case _:
                 raise ConfigurationError(field="mechanism", value=self.name, allowed="with its own hyper-distribution")
 
@@ -129,7 +148,8 @@ class Noise:
             LDP, replace-one, unit: all answers of a worker, of which one answer is a part. Independent perturbations
             cost ε an answer, and m of them mε (exact). Answers that share a flip probability cost J together, and R
             each (`psephos.protocol.mechanisms.joint_law`). Claimed is the ε of Theorems 6.2 and 6.3 for one answer,
-            and the sum of these for all. In the central model an answer costs Δ₁/scale, and m of them the sum (exact).
+            and the sum of these for all. In the central and the distributed model an answer costs Δ₁/scale, and m
+            of them the sum (exact).
         """
         if self.hyper is None:
             return self._state(counts)
@@ -210,8 +230,14 @@ class Noise:
         claimed_of_one = max(self.epsilons[number] for number, _ in numbered)
         event: PrivacyEvent
         claimed = sum(self.epsilons[number] * count for number, count in numbered)
-        if self.on_counts is not None:
-            one_answer, event = claimed_of_one, PureMechanism(epsilon=claimed)
+        law, model = self.name, TrustModel.LOCAL
+        if isinstance(self.on_counts, PolyaShare):
+            law, model, one_answer = _LAW_OF_SHARES, TrustModel.DISTRIBUTED, claimed_of_one
+            share = dataclasses.replace(self.on_counts, sensitivity=MASKED_DISTANCE * sum(counts))
+            event = share.event_of_sum(self.num_sums, honest=share.planned)
+        elif self.on_counts is not None:
+            law, model, one_answer = "discrete Laplace noise on counts", TrustModel.CENTRAL, claimed_of_one
+            event = PureMechanism(epsilon=claimed)
         elif all_answers is None:
             one_answer = claimed_of_one
             events = [
@@ -222,11 +248,11 @@ class Noise:
         else:
             event = LocalRandomizer(epsilon=all_answers)
         return PrivacyLoss(
-            mechanism=self.name if self.on_counts is None else "discrete Laplace noise on counts",
+            mechanism=law,
             event=event,
             unit=_UNIT,
             relation=NeighboringRelation.REPLACE_ONE,
-            model=TrustModel.LOCAL if self.on_counts is None else TrustModel.CENTRAL,
+            model=model,
             claimed=claimed,
             part=PartLoss(unit=_PART, claimed=claimed_of_one, proven=one_answer),
         )
@@ -331,6 +357,8 @@ def _make(parameters: Parameters) -> Noise:
     """Return the perturbation of a mechanism that is named."""
     if parameters.mechanism == "central":
         return _make_central(parameters)
+    if parameters.is_masked:
+        return _make_masked(parameters)
     if parameters.mechanism == "one_layer":
         return _make_one_layer(parameters)
     hyper = parameters.hyper or _make_hyper(parameters)
@@ -366,6 +394,25 @@ def _make_central(parameters: Parameters) -> Noise:
         flip_probabilities=(0.0,) * len(sizes),
         epsilons=tuple(distance_of(size) / scale for size in sizes),
         on_counts=VectorLaplace(scale=scale, sensitivity=whole, bound=2**40),
+    )
+
+
+def _make_masked(parameters: Parameters) -> Noise:
+    """Return what each worker adds to masked sums: of all tasks alike, so that every answer costs the same."""
+    sizes, price, most = parameters.sizes, _epsilon_of_answers(parameters), parameters.max_answers
+    field, per_price = _price_of(parameters), most if parameters.epsilon_worker is not None else 1
+    least = MASKED_DISTANCE / _MOST_MASKED_SCALE
+    refuse(price < least, field, price * per_price, f"at least {least * per_price:g} in mechanism 'masked'")
+    threshold, colluders = sizes_of(parameters)
+    share = PolyaShare(MASKED_DISTANCE / price, MASKED_DISTANCE * most, 1, threshold - colluders)
+    return Noise(
+        name=parameters.mechanism,
+        mechanism=share,
+        sizes=sizes,
+        flip_probabilities=(0.0,) * len(sizes),
+        epsilons=(MASKED_DISTANCE / share.scale,) * len(sizes),
+        on_counts=share,
+        num_sums=sum(sizes[number] for number in parameters.set_of_task),
     )
 
 

@@ -1,6 +1,5 @@
 """What a truth discovery session releases: truths for everybody, and to each worker its own weight."""
 
-import math
 from collections.abc import Mapping
 
 import msgspec
@@ -9,10 +8,9 @@ from ..arguments import check_aligned
 from ..errors import ConfigurationError, one_of
 from ..estimators import DEFAULT_LEVEL, Estimate, check_level
 from ..estimators.truth_inference import SupportLimits, estimate_support, support_limits
-from ..mechanisms import VectorLaplace
 from ..shown import Shown
 from .confidence import CREDITS
-from .counts import counted_limits
+from .counts import CountNoise, counted_limits
 
 __all__ = ["Outcome", "OwnOutcome"]
 
@@ -35,15 +33,18 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             worker draws, the mean.
         reports: for each task how many reports each label of its answer set has, in that order; perturbed. `supports`
             has what they say of the answers.
-        num_answers: how many answers each task has.
+        num_answers: how many answers each task has; in the distributed model how many of those in the sum were asked
+            it, since nobody sees who skips it.
         num_workers: how many reported.
         estimator: which one found the truths.
         num_iterations: that it took; 0 where it does not iterate.
         has_converged: whether it stopped because nothing changed any more.
         epsilon_answer: the proven loss of one answer, the worker's others being known, of who gives `max_answers`.
         epsilon_worker: the proven loss of all answers of such a worker.
-        noise_scale: of the discrete Laplace noise that a trusted server added to the counts, which are then what
-            `reports` has: of two labels to the second one's, else to all; only in the central model.
+        noise_scale: of the discrete Laplace noise on counts, which are then what `reports` has: in the central model a
+            trusted server added it, of two labels to the second one's, else to all.
+        planned: how many shares of noise make one draw of it, in the distributed model, where `num_workers` have added
+            one each to every sum; of two labels `reports` has then twice the counts. Else unset, and in no file.
     """
 
     tasks: tuple[str, ...]
@@ -62,6 +63,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     epsilon_answer: float
     epsilon_worker: float
     noise_scale: float | msgspec.UnsetType = msgspec.UNSET
+    planned: int | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless each column has an entry for each task, of the task's answer set."""
@@ -92,9 +94,11 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         return self.answer_set_of_task or (0,) * len(self.tasks)
 
     @property
-    def _on_counts(self) -> VectorLaplace | None:
-        """The noise of a trusted server; None where answers were perturbed."""
-        return None if isinstance(self.noise_scale, msgspec.UnsetType) else VectorLaplace(self.noise_scale, 1, 1)
+    def _on_counts(self) -> CountNoise | None:
+        """The noise on counts; None where answers were perturbed."""
+        if isinstance(self.noise_scale, msgspec.UnsetType):
+            return None
+        return CountNoise(self.noise_scale, self.planned or None, self.num_workers)
 
     @property
     def confidence_ranges(self) -> tuple[tuple[float, float] | None, ...]:
@@ -125,7 +129,10 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         for number, reports, total in zip(self.set_of_task, self.reports, self.num_answers, strict=True):
             labels, flip, noise = self.answer_sets[number], self.flip_probabilities[number], self._on_counts
             if noise is not None:
-                of_labels = [Estimate(count, math.sqrt(noise.noise_variance)) if total else None for count in reports]
+                size = len(labels)
+                error, parts = noise.error_of(size), noise.parts_of(size)
+                counts = [count / parts for count in reports] if parts > 1 else reports
+                of_labels = [Estimate(count, error) if total else None for count in counts]
             else:
                 of_labels = [
                     estimate_support(count, total, flip_probability=flip, num_labels=len(labels)) for count in reports

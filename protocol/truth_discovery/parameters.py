@@ -7,11 +7,12 @@ import msgspec
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import Normalization
 from ..mechanisms import MAX_EPSILON, HyperDistribution, Moments
+from ..phases import check_sizes
 from .estimators import ESTIMATORS, EstimatorName
 
 __all__ = ["PRICES", "ROUNDED", "SEPARATOR", "WEIGHTED", "EstimatorName", "MechanismName", "Parameters"]
 
-MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "central", "auto"]
+MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "central", "masked", "auto"]
 
 SEPARATOR: Final = ";"
 """Between the names of a list that is written as one text."""
@@ -28,6 +29,7 @@ WEIGHTED: Final = frozenset(name for name, each in ESTIMATORS.items() if "weight
 MAX_NAME_LENGTH: Final = 256
 MAX_ROUNDS: Final = 10_000
 MAX_LABELS: Final = 1_000
+MAX_MASKED: Final = 1 << 14  # numbers of a masked row
 DEFAULT_EPSILON: Final = 1.0
 
 
@@ -43,9 +45,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         answer_set_of_task: which of them each task has; by default the first.
         max_answers: the most tasks that one worker is asked.
         mechanism: how answers are perturbed (see the package). "auto" takes the one that promises more at one price,
-            and trusts nobody; in "central" the server is trusted with the answers, and the estimator is "majority".
-        epsilon: the paper's ε of one answer, as Theorems 6.2 and 6.3 state it; in nats, ≥ 0. To "auto" and "central" it
-            is a price of one answer that is proven, `epsilon_answer`.
+            and trusts nobody; in "central" the server is trusted with the answers, in "masked" it learns noisy sums
+            alone, and the estimator of both is "majority".
+        epsilon: the paper's ε of one answer, as Theorems 6.2 and 6.3 state it; in nats, ≥ 0. To "auto", "central"
+            and "masked" it is a price of one answer that is proven, `epsilon_answer`.
         flip_probability: the paper's p^f, the same for every answer set; at most (s − 1)/s for each set of s labels.
         hyper: what each worker draws its own p^f from; of two layers only.
         epsilon_answer: the proven loss of one answer of a worker who gives `max_answers`, the others being known; in
@@ -62,6 +65,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             which somebody registered one; on the wire only where it is given.
         normalization: what that estimator divides a worker's right answers by: "answered", its own answers, or "all"
             tasks, as equation (3) prints it (reading T2); on the wire only where it is given.
+        threshold: of "masked", T: so many workers take part to the end, or nothing is released. On the wire there
+            alone.
+        colluders: of "masked", c: so many workers at most are in league with the server. Likewise.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -84,6 +90,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     quality_clamp: float = 0.05
     weight_function: str | msgspec.UnsetType = msgspec.UNSET
     normalization: Normalization | msgspec.UnsetType = msgspec.UNSET
+    threshold: int | msgspec.UnsetType = msgspec.UNSET
+    colluders: int | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         self._check_tasks()
@@ -115,6 +123,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def sizes(self) -> tuple[int, ...]:
         """How many labels each answer set has."""
         return tuple(map(len, self.answer_sets))
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether answers are added up under masks."""
+        return self.mechanism == "masked"
 
     def _check_tasks(self) -> None:
         require(self.tasks, "tasks", "none", "at least one task")
@@ -149,10 +162,17 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         }
         if len(given) > 1:
             raise ConfigurationError(field=" and ".join(given), value="given", allowed="given one of them alone")
-        if self.mechanism == "central":
-            allowed = "left out, where a trusted server adds noise to counts: epsilon, epsilon_answer or epsilon_worker"
+        check_sizes(self.threshold, self.colluders, kind=f"mechanism {self.mechanism!r}", is_masked=self.is_masked)
+        if self.is_masked:
+            numbers = sum(self.sizes[number] for number in self.set_of_task)
+            allowed = f"at most {MAX_MASKED} with the labels of all of them: each is a number of a masked row"
+            refuse(numbers > MAX_MASKED, "tasks", numbers, allowed)
+        if self.mechanism in {"central", "masked"}:
+            where = "noise is added to masked sums" if self.is_masked else "a trusted server adds noise to counts"
+            allowed = f"left out, where {where}: epsilon, epsilon_answer or epsilon_worker"
             refuse(self.flip_probability is not None, "flip_probability", self.flip_probability, allowed)
-            allowed = "majority or auto, where a trusted server tells noisy counts and no worker's answers"
+            where = "a masked session" if self.is_masked else "a trusted server"
+            allowed = f"majority or auto, where {where} tells noisy counts and no worker's answers"
             refuse(self.estimator not in {"majority", "auto"}, "estimator", self.estimator, allowed)
         if self.hyper is not None and self.mechanism not in {"two_layer", "fresh_two_layer"}:
             allowed = "left out: only the two-layer mechanisms draw from one"

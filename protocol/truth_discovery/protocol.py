@@ -3,10 +3,11 @@
 The server distributes as it welcomes a worker, whose public row names its tasks. There is one phase, `answers`, in
 which each worker perturbs its answers and reports them; closing it is truth discovery, and the release tells everybody
 the truths and each worker, alone, its own weight. A server that is trusted (`central`) is shown the answers, adds noise
-to their counts, and tells no weights.
+to their counts, and tells no weights. One that learns masked sums (`masked`) tells none either.
 
 A private row holds one answer for each task of the public row, in that order: a code that tells answer set and
-label, or `NO_ANSWER`. Which tasks a worker is asked, and which of them it skips, is public; the labels are not.
+label, or `NO_ANSWER`; under masks also what is added up. Which tasks a worker is asked, and which of them it skips, is
+public; the labels are not. Under masks nobody sees who skips a task.
 """
 
 import functools
@@ -20,164 +21,23 @@ import numpy as np
 from ..arrays import FloatArray, IntArray, distinct_rows
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import WEIGHT_FUNCTIONS, Answers, Inference, check_weight_function
-from ..guard import Values
-from ..mechanisms import NO_ANSWER
-from ..phases import CentralPhase, Column, Entries, Inputs, OnePhaseProtocol, Phase, missing_column
-from ..privacy import PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
+from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
+from ..privacy import TrustModel
 from ..tally import Tally
 from .codes import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 from .confidence import average_confidences
 from .counts import majority_of_counts
 from .inference import find_truths
-from .noise import Noise, distance_of, make_noise
+from .noise import Noise, make_noise
 from .outcome import Outcome, OwnOutcome
 from .parameters import EstimatorName, Parameters
+from .phases import AnswersPhase, CountedAnswers, MaskedAnswers
 
-__all__ = ["AnswersPhase", "CountedAnswers", "TruthDiscovery"]
+__all__ = ["TruthDiscovery"]
 
 # Confidences and weights come out of iterations in floating point; what is released is rounded to a public grid.
 _GRID: Final = 2.0**20
 _LONGEST_NAME: Final[EstimatorName] = "noise_aware_dawid_skene"
-
-
-class AnswersPhase(Phase):
-    """The phase in which workers report their perturbed answers.
-
-    Args:
-        parameters: the session's.
-        codes: of its tasks and labels.
-        noise: how answers are perturbed.
-    """
-
-    def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
-        self._codes = codes
-        self._loss_of_counts = functools.lru_cache(maxsize=1 << 12)(noise.loss_of)
-        num_tasks: list[int] = np.bincount(codes.set_of_task, minlength=len(codes.sizes)).tolist()
-        self._event = noise.event_of_longest(parameters.max_answers, num_tasks)
-        super().__init__(
-            "answers",
-            columns=range(parameters.max_answers),
-            mechanism=noise.mechanism,
-            losses=[noise.loss_of_longest(parameters.max_answers, num_tasks)],
-        )
-
-    @property
-    def event(self) -> PrivacyEvent:
-        """All answers of the worker who gives most, by the mechanism. See `Phase.event`."""
-        return self._event
-
-    def values_of(self, public: Sequence[int]) -> Values:
-        """Return for each place the answers to its task, and that there is none. See `Phase.values_of`."""
-        return [self._codes.values_of_task[task] for task in public[1:]]
-
-    def protected_values_of(self, public: Sequence[int]) -> Values:
-        """Return for each place the answers to its task: who skips one says so. See `Phase.protected_values_of`."""
-        return [values if len(values) == 1 else values[1:] for values in self.values_of(public)]
-
-    def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
-        """Group workers by how many tasks they are asked from each answer set. See `Phase.kinds_of`."""
-        _, firsts = np.unique(codes := self._codes_of_counts(self._counts_of(public)), return_index=True)
-        order = np.argsort(codes, kind="stable")
-        return np.split(order, np.searchsorted(codes[order], codes[firsts[1:]]))
-
-    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what a worker pays for the tasks that it is asked. See `Phase.losses_of`."""
-        counts = [0] * len(self._codes.sizes)
-        for task in public[1:]:
-            if task != NO_TASK:
-                counts[self._codes.set_of_task[task]] += 1
-        return self._losses_of_counts(tuple(counts))
-
-    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Group workers by how many answers they give from each answer set. See `Phase.loss_groups`."""
-        counts = self._counts_of(public)
-        _, firsts, numbers = np.unique(self._codes_of_counts(counts), return_index=True, return_counts=True)
-        kinds = counts[firsts]
-        groups: list[tuple[str, int, tuple[PrivacyLoss, ...]]] = []
-        for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
-            name = "" if len(kinds) == 1 else f"with {self._describe(kind)}"
-            groups.append((name, number, self._losses_of_counts(tuple(kind))))
-        return groups
-
-    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse an answer to a task that was not asked, or outside its answer set. See `Phase.check_report`."""
-        self._codes.check_row(report, public)
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count the labels of each task, and keep who reported which."""
-        del earlier
-        rows, places = np.nonzero(reports != NO_ANSWER)
-        tasks = public[rows, 1 + places]
-        labels = reports[rows, places] - self._codes.offset_of_task[tasks]
-        width = max(self._codes.sizes)
-        counts = np.bincount(tasks * width + labels, minlength=len(self._codes.tasks) * width)
-        kept = np.stack([public[rows, 0], tasks, labels], axis=1)
-        kept = kept[np.lexsort(kept.T[::-1])]
-        return Tally(len(reports), counts.reshape(-1, width).astype(np.int64), kept)
-
-    def _counts_of(self, public: IntArray) -> IntArray:
-        """Return how many tasks each worker is asked from each answer set, shape (n, sets)."""
-        tasks = public[:, 1:]
-        sets = np.where(tasks == NO_TASK, -1, self._codes.set_of_task[tasks])
-        return np.stack([(sets == number).sum(axis=1) for number in range(len(self._codes.sizes))], axis=1)
-
-    def _codes_of_counts(self, counts: IntArray) -> IntArray:
-        """Return one number for each row of counts, in their lexicographic order."""
-        base = self.num_values + 1
-        if base ** counts.shape[1] < 1 << 63:
-            return counts @ np.array([base**place for place in reversed(range(counts.shape[1]))], dtype=np.int64)
-        return np.unique(counts, axis=0, return_inverse=True)[1].reshape(-1)
-
-    def _losses_of_counts(self, counts: tuple[int, ...]) -> tuple[PrivacyLoss, ...]:
-        return (self._loss_of_counts(counts),) if any(counts) else ()
-
-    def _describe(self, counts: Sequence[int]) -> str:
-        if len(counts) == 1:
-            return f"{counts[0]} answer{'s' if counts[0] != 1 else ''}"
-        named = [f"{count} from set {number}" for number, count in enumerate(counts, start=1) if count]
-        return f"answers: {', '.join(named)}" if named else "no answer"
-
-
-class CountedAnswers(CentralPhase, AnswersPhase):
-    """The phase in which workers show the server their answers; it counts them and draws noise (the central model).
-
-    The tally has the counts that are told, task by task: of two labels the second one's, else all. Then come the
-    numbers of answers by task, which are public. `noise` is what the server adds to each count.
-    """
-
-    def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
-        assert noise.on_counts is not None  # noqa: S101  of this mechanism
-        self._tally_mechanism = self.noise = noise.on_counts
-        self._distances = [distance_of(size) for size in codes.size_of_task.tolist()]
-        labels, sizes = np.arange(max(codes.sizes), dtype=np.int64), codes.size_of_task[:, None]
-        self.is_told = (2 - np.array(self._distances)[:, None] <= labels) & (labels < sizes)
-        self.num_noisy = int(self.is_told.sum())
-        AnswersPhase.__init__(self, parameters, codes, noise)
-
-    def usual_of(self, public: Sequence[int]) -> Sequence[int]:
-        """Return a worker who is asked the first tasks of each answer set. See `GuardedRelease.usual_of`."""
-        (counts,) = self._counts_of(np.array([public], dtype=np.int64)).tolist()
-        own = [np.flatnonzero(self._codes.set_of_task == place)[:count] for place, count in enumerate(counts)]
-        return [0, *np.concatenate(own).tolist(), *[NO_TASK] * (self.num_values - sum(counts))]
-
-    def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return what the counts tell of all answers of a worker. See `GuardedRelease.release_event_of`."""
-        moved = sum(self._distances[task] for task in public[1:] if task != NO_TASK)
-        return PureMechanism(epsilon=moved / self.noise.scale)
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count the labels of each task, and the answers."""
-        counts = AnswersPhase.tally(self, reports, earlier=earlier, public=public).totals
-        return Tally(len(reports), np.concatenate([counts[self.is_told], counts.sum(axis=1)]))
-
-    def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
-        """Return what a tally says of each label of each task, shape (tasks, labels), and the numbers of answers."""
-        counts, numbers = np.zeros(self.is_told.shape, dtype=np.int64), totals[self.num_noisy :]
-        counts[self.is_told] = totals[: self.num_noisy]
-        untold = ~self.is_told[:, 0]
-        counts[untold, 0] = numbers[untold] - counts[untold, 1]
-        counts[numbers == 0] = 0
-        return counts, numbers
 
 
 class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
@@ -196,7 +56,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         answers, R-LDP for one of them where the others are known (`psephos.protocol.mechanisms.joint_law`): neither is
         the paper's ε. Replace-one; against all others colluding. Which tasks a worker is asked, and which of them it
         skips, is public. "central" ε-DP of the release for an answer, mε for m, against whoever sees that; the server
-        sees all answers.
+        sees all answers. "masked" the same against the server and as many workers with it as `colluders` says
+        (`phases.MaskedPhase`), for an answer or none.
 
     Source:
         Li et al. (2018), Algorithms 1 and 2; readings T1 to T9.
@@ -211,6 +72,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     computes_twice: ClassVar[bool] = False
     settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
         (TrustModel.LOCAL, {}),
+        (TrustModel.DISTRIBUTED, {"mechanism": "masked"}),
         (TrustModel.CENTRAL, {"mechanism": "central"}),
     )
 
@@ -273,7 +135,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     def make_phase(self) -> AnswersPhase:
         """Return the one phase."""
-        kind = AnswersPhase if self.noise.on_counts is None else CountedAnswers
+        counted = MaskedAnswers if self.parameters.is_masked else CountedAnswers
+        kind = AnswersPhase if self.noise.on_counts is None else counted
         return kind(self.parameters, self.codes, self.noise)
 
     def columns(self) -> tuple[Column, ...]:
@@ -295,7 +158,12 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
                 field="table", value="columns of different length", allowed="columns of one length"
             )
         tasks = tasks_of(table["tasks"], self.codes, width=self.parameters.max_answers)
-        return Inputs(answers_of(table["answers"], tasks, self.codes), _numbered(tasks))
+        return Inputs(self._rows_of(answers_of(table["answers"], tasks, self.codes), tasks), _numbered(tasks))
+
+    def _rows_of(self, answers: IntArray, tasks: IntArray) -> IntArray:
+        """Return private rows: answers, and what of them is added up under masks."""
+        phase = self.phase
+        return np.hstack([answers, phase.rows_for(answers, tasks)]) if isinstance(phase, MaskedAnswers) else answers
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the public rows: each worker's tasks. See `PhasedProtocol.encode_public`."""
@@ -333,7 +201,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
                 raise ConfigurationError(field="tasks", value=entries["tasks"], allowed=allowed)
         if "answers" not in entries:
             raise missing_column("answers")
-        return self.codes.own_row(entries["answers"], public[1:])
+        own = self.codes.own_row(entries["answers"], public[1:])
+        return tuple(self._rows_of(np.array([own], dtype=np.int64), tasks)[0].tolist())
 
     def check_public(self, public: Sequence[int]) -> None:
         """Refuse what is not a worker's place and its tasks. See `PhasedProtocol.check_public`."""
@@ -346,18 +215,32 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Refuse tasks that a worker's answers were not given to. See `PhasedProtocol.check_row`."""
-        self.codes.check_row(row, public)
+        self.codes.check_row(row[: self.parameters.max_answers] if self.parameters.is_masked else row, public)
+        if self.parameters.is_masked:
+            self.check_inputs(Inputs(np.array([row], dtype=np.int64), np.array([public], dtype=np.int64)))
+
+    def check_inputs(self, inputs: Inputs) -> None:
+        """Raise ValueError unless rows add up what their answers say. See `PhasedProtocol.check_inputs`."""
+        super().check_inputs(inputs)
+        answers = inputs.private[:, : self.parameters.max_answers]
+        if self.parameters.is_masked and not np.array_equal(
+            self._rows_of(answers, inputs.public[:, 1:]), inputs.private
+        ):
+            raise ValueError("a row adds up what its answers do not say")
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse a session in which nobody is asked anything. See `PhasedProtocol.check_roster`."""
+        if self.parameters.is_masked:
+            super().check_roster(public)
         self.check_numbers(*distinct_rows(self.counted_of(public)))
 
     def counted_of(self, public: IntArray) -> IntArray:
         return np.any(public[:, 1:] != NO_TASK, axis=1)[:, None].astype(np.int64)
 
     def check_numbers(self, rows: IntArray, numbers: IntArray) -> None:
-        del numbers
         require(np.any(rows), "tasks", "none", "at least one task for one worker")
+        if self.masked_phase is not None:
+            self.masked_phase.check_parties(int(numbers.sum()))
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the truths."""
@@ -383,7 +266,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             has_converged=inference.has_converged,
             epsilon_answer=loss.finest.proven,
             epsilon_worker=loss.proven,
-            noise_scale=self._noise_scale,
+            **self._added,
         )
 
     def largest_outcome(self, num_parties: int) -> Outcome:
@@ -409,7 +292,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             has_converged=False,
             epsilon_answer=0.1,
             epsilon_worker=0.1,
-            noise_scale=self._noise_scale,
+            **self._added,
         )
 
     def own_outcomes(self, tallies: Sequence[Tally]) -> dict[int, OwnOutcome]:
@@ -427,20 +310,23 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     def truth(self, inputs: Inputs) -> dict[str, str]:
         """Return what the same estimator finds in the clean answers: for each task with one a label's name."""
-        tally = self.phase.tally(inputs.private, earlier=(), public=inputs.public)
+        tally = self.phase.tally(inputs.private[:, self.phase.columns], earlier=(), public=inputs.public)
         _, inference = self._found_in(tally, noise=None)
         labels = zip(self.parameters.tasks, self._names_of(inference), strict=True)
         return {task: label for task, label in labels if label is not None}
 
     def counts_of(self, tally: Tally) -> tuple[IntArray, IntArray]:
         """Return how often each label of each task is reported, shape (tasks, labels), and how many answers it has."""
-        if isinstance(self.phase, CountedAnswers):
+        if isinstance(self.phase, CountedAnswers | MaskedAnswers):
             return self.phase.counts_of(tally.totals)
         return tally.totals, tally.totals.sum(axis=1)
 
     @property
-    def _noise_scale(self) -> float | msgspec.UnsetType:
-        return msgspec.UNSET if self.noise.on_counts is None else self.noise.on_counts.scale
+    def _added(self) -> dict[str, Any]:
+        """What an outcome has of noise on counts."""
+        if (added := self.noise.of_counts(1)) is None:
+            return {}
+        return {"noise_scale": added.scale, **({} if added.planned is None else {"planned": added.planned})}
 
     def answers_in(self, tally: Tally) -> Answers:
         """Return the reported answers of a tally, for estimators; none where the server has counted them."""
@@ -475,7 +361,9 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def _found_in(self, tally: Tally, *, noise: Noise | None) -> tuple[str, Inference]:
         if self.noise.on_counts is not None:
             (counts, numbers), sizes = self.counts_of(tally), self.codes.size_of_task
-            added = None if noise is None else noise.on_counts
+            if noise is None:  # who skips a task is then seen under masks, too
+                numbers = counts.sum(axis=1)
+            added = None if noise is None else noise.of_counts(tally.num_reports)
             return "majority", majority_of_counts(counts, numbers, sizes, added, ties=self.parameters.ties)
         return find_truths(
             self.answers_in(tally), parameters=self.parameters, noise=noise, weight_function=self._weight_function

@@ -29,7 +29,7 @@ from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import TrustModel
 from ..experiments.counting import Counted
 from ..experiments.measurements import Measurement
-from ..experiments.variants import SIZES, Offered, Unit, VariantTable
+from ..experiments.variants import OF_MASKS, SIZES, Offered, Unit, VariantTable
 from ..running.resolution import Served
 
 __all__ = ["VoteVariants"]
@@ -44,9 +44,6 @@ _OF_SOME: Final = (
 _CENTRAL: Final = "central"
 _MASKED: Final = "masked"
 _SUMS: Final = frozenset({_MASKED, _CENTRAL})
-_OF_MASKS: Final = (
-    "masked: the server learns a noisy sum alone, if as many take part and as few are with it as the session says"
-)
 _OF_SERVER: Final = "central: the server sees the votes, and adds noise once, however many partners there are"
 _UNBIASED: Final = tuple(name for name, kind in VARIANTS.items() if kind.has_finite_reports and not kind.is_biased)
 
@@ -233,7 +230,7 @@ class VoteVariants(VariantTable):
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         partners = self.people
         of_own = [f"{_OWN}: the session itself, at its own price"] if offers[0].name == _OWN else []
-        of_masks = [_OF_MASKS] if any(offered.name == _MASKED for offered in offers) else []
+        of_masks = [OF_MASKS] if any(offered.name == _MASKED for offered in offers) else []
         if self.parameters.public_weights:
             said = "weights are public, and only opinions are reported; ± is the standard error of a margin"
             return [said, *of_masks, _OF_SERVER, *of_own]

@@ -36,6 +36,7 @@ from .trials import prepare, run_trials
 
 __all__ = [
     "MOST_PEOPLE",
+    "OF_MASKS",
     "REACH",
     "SIZES",
     "Offered",
@@ -48,6 +49,9 @@ __all__ = [
     "table_of",
 ]
 
+OF_MASKS: Final = (
+    "masked: the server learns a noisy sum alone, if as many take part and as few are with it as the session says"
+)
 SIZES: Final = ("threshold", "colluders")
 """The parameters that only masked sessions have."""
 _LEAVING: Final = 10  # of so many one may leave, and one be with the server, unless the session says how many

@@ -19,7 +19,8 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators.truth_inference import SupportLimits, estimate_support, support_limits
-from ...protocol.mechanisms import Beta, Discrete, TruncatedNormal
+from ...protocol.mechanisms import Beta, Discrete, PolyaShare, TruncatedNormal
+from ...protocol.mechanisms.polya import share_masses
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.truth_discovery import CREDITS, Noise, Parameters, find_truths, make_noise
 from ...protocol.truth_discovery.counts import counted_limits
@@ -69,14 +70,15 @@ _MADE_UP: Final = {
     for classes in (2, 4)
     for share in (0.5, 0.8, 0.95)
 }
-_LEAST_EPSILON: Final = 0.01  # of a trusted server, which has no ε of 0
+_LEAST_EPSILON: Final = 0.01  # of a trusted server or masked sums, which have no ε of 0
+_LEAVING: Final = 10  # of so many workers one may leave a masked survey, and one be with its server
 _HYPERS: Final[Mapping[str, Any]] = {
     "beta": Beta(alpha=2.0, beta=5.0, low=0.0, high=0.5),
     "normal": TruncatedNormal(location=0.1, scale=0.1, low=0.0, high=0.4),
     "two points": Discrete(probabilities=(0.02, 0.4), shares=(0.7, 0.3)),
 }
 _TASKS: Final[Axes] = {
-    "mechanism": ("one_layer", "two_layer", "fresh_two_layer", "central", *_HYPERS),
+    "mechanism": ("one_layer", "two_layer", "fresh_two_layer", "central", "masked", *_HYPERS),
     "labels": (2, 3, 4, 5, 10, 30),
     "answers": LADDER,
     "epsilon": (0.0, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0),
@@ -90,8 +92,11 @@ def _parameters_of(case: Case) -> Parameters | None:
     given: dict[str, Any] = {"mechanism": case["mechanism"], "epsilon": case["epsilon"]}
     if case["mechanism"] in _HYPERS:
         given = {"mechanism": "two_layer", "hyper": _HYPERS[case["mechanism"]]}
-    if case["mechanism"] == "central":
-        given = {"mechanism": "central", "epsilon": max(case["epsilon"], _LEAST_EPSILON)}
+    if case["mechanism"] in {"central", "masked"}:
+        given = {"mechanism": case["mechanism"], "epsilon": max(case["epsilon"], _LEAST_EPSILON)}
+    if case["mechanism"] == "masked":
+        leaving = case["answers"] // _LEAVING
+        given |= {"threshold": max(case["answers"] - leaving, 1), "colluders": leaving}
     try:
         return Parameters(tasks=("t",), answer_sets=(labels,), max_answers=1, **given)
     except ConfigurationError:
@@ -112,6 +117,12 @@ def _reported(
     answers = np.array(given[case["given"]], dtype=np.int64)
     noise = make_noise(parameters)
     true = np.bincount(answers, minlength=size)
+    if isinstance(share := noise.on_counts, PolyaShare):  # of two labels, the sums of both and their difference
+        side = share_masses(scale=share.scale, planned=share.planned, num_shares=number)
+        law: FloatArray = np.cumsum(np.concatenate([side[:0:-1], side]))
+        added: IntArray = np.searchsorted(law, generator.random((tasks, size)) * law[-1], "right") - (len(side) - 1)
+        both = np.array([[-1, 1], [1, 1]])
+        return (true, 2 * true + added @ both, noise) if size == 2 else (true, true + added, noise)  # noqa: PLR2004  two
     if (laplace := noise.on_counts) is not None:  # of two labels, one has the other's
         first = 1 if size == 2 else 0  # noqa: PLR2004  two labels
         drawn = laplace.randomize_rows(np.tile(true[first:], (tasks, 1)), generator.random((tasks, size - first)))
@@ -130,11 +141,11 @@ def _hold_limits(case: Case, sessions: int, generator: np.random.Generator) -> H
     if parameters is None:
         return None
     true, counts, noise = _reported(case, parameters, sessions, generator)
-    laplace, given = noise.on_counts, {"num_labels": len(true), "level": case["level"]}
+    added, given = noise.of_counts(case["answers"]), {"num_labels": len(true), "level": case["level"]}
 
     def limits_of(count: int) -> SupportLimits:
-        if laplace is not None:
-            return counted_limits(count, case["answers"], laplace, **given)
+        if added is not None:
+            return counted_limits(count, case["answers"], added, **given)
         return support_limits(count, case["answers"], flip_probability=noise.flip_probabilities[0], **given)
 
     least = int(counts.min())
@@ -149,9 +160,9 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     if parameters is None:
         return None
     true, counts, noise = _reported(case, parameters, sessions, generator)
-    if noise.on_counts is not None:
-        off: FloatArray = (counts[:, 0] - true[0]).astype(np.float64)
-        return Held(np.full(sessions, noise.on_counts.noise_variance), off * off)
+    if (added := noise.of_counts(case["answers"])) is not None:
+        off: FloatArray = counts[:, 0] / added.parts_of(len(true)) - true[0]
+        return Held(np.full(sessions, added.error_of(len(true)) ** 2), off * off)
     told = [
         estimate_support(count, case["answers"], flip_probability=noise.flip_probabilities[0], num_labels=len(true))
         for count in range(case["answers"] + 1)
@@ -171,7 +182,7 @@ def _statements() -> Sequence[Statement]:
             about=(
                 "the limits of any label of a task miss how many workers gave it with no more probability than the "
                 "level, so that those of the label that is found do, too; also where workers draw their flip "
-                "probabilities by a law of one's own, and where a trusted server tells noisy counts."
+                "probabilities by a law of one's own, and where a trusted server or masked sums tell noisy counts."
             ),
             axes=_TASKS,
             hold=_hold_limits,

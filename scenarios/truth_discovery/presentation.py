@@ -52,9 +52,14 @@ _BIN: Final = 0.05
 _OF_WEIGHTS: Final = marked("the label's share of the weighted reports, which is no probability")
 _OF_SCORES: Final = marked("the label's share of the scores of its task, which is no probability")
 _COUNTED: Final = "noisy counts"
+_MASKED: Final = "masked sums"
 _CONFIDENCES: Final = {
     _COUNTED: marked(
         "the share of the answers that the label is expected to have, given the noisy counts; no probability"
+    ),
+    _MASKED: marked(
+        "the share of the answers that the label is expected to have, given the noisy counts; no probability. Who "
+        "skips a task is not seen, so that its support is of those who were asked"
     ),
     "majority": marked("the label's share of the reports, which is no probability"),
     "truth_discovery": marked("from the label's share of the weighted reports"),
@@ -151,12 +156,13 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         show_note(console, say("{table} has all {number:,}, in their order", table=known.table, number=len(tasks)))
     if known.is_brief:
         return
+    counted = marked("were asked") if outcome.planned else marked("answered")
     if any(task.counted is not None for task in shown):
         show_note(
             console,
-            "Support: how many workers gave the label before the perturbation, of those who answered: limits that hold "
-            f"for {_IN_THE_LONG_RUN} of all tasks, although the same reports chose the label. {known.table} has the "
-            "estimate of every label, without bias.",
+            f"Support: how many workers gave the label before the perturbation, of those who {counted!s}: limits that "
+            f"hold for {_IN_THE_LONG_RUN} of all tasks, although the same reports chose the label. {known.table} has "
+            "the estimate of every label, without bias.",
         )
     show_note(console, _meaning(outcome))
 
@@ -168,7 +174,8 @@ def _least_sure(tasks: Sequence[_Task]) -> list[_Task]:
 
 def _meaning(outcome: Outcome) -> str:
     """Return what a confidence is."""
-    told = outcome.estimator if isinstance(outcome.noise_scale, msgspec.UnsetType) else _COUNTED
+    counted = _MASKED if outcome.planned else _COUNTED
+    told = outcome.estimator if isinstance(outcome.noise_scale, msgspec.UnsetType) else counted
     what, credit = say(_CONFIDENCES.get(told, _POSTERIOR)), CREDITS[outcome.estimator]
     if not credit.least:
         return say(
@@ -248,6 +255,8 @@ def _show_source(console: Console, outcome: Outcome) -> None:
     """Print from how much the labels were found, and by what."""
     answers = some(sum(outcome.num_answers), "answer")
     told, steps = "From {answers} of {workers}, by {estimator}.", some(outcome.num_iterations, "iteration")
+    if outcome.planned:
+        told, answers = "From {answers} to {workers}, by {estimator}.", some(sum(outcome.num_answers), "question")
     if outcome.num_iterations and outcome.has_converged:
         told = "From {answers} of {workers}, by {estimator}, which converged after {steps}."
     workers = some(outcome.num_workers, "worker")

@@ -12,13 +12,14 @@ from ...protocol.privacy import TrustModel
 from ...protocol.truth_discovery import Parameters, TruthDiscovery
 from ...protocol.truth_discovery.estimators import ESTIMATORS, Estimator
 from ...protocol.truth_discovery.parameters import PRICES
-from ..experiments.variants import Offered, SimulatedVariants, Unit
+from ..experiments.variants import OF_MASKS, Offered, SimulatedVariants, Unit
 from ..running.resolution import Local
 
 __all__ = ["CrowdVariants"]
 
 _MECHANISMS: Final = ("one_layer", "two_layer", "fresh_two_layer")
 _CENTRAL: Final = "central"
+_MASKED: Final = "masked"
 _ESTIMATORS: Final[Mapping[str, Estimator]] = {**ESTIMATORS}
 _OFFERED: Final = [name for name, each in ESTIMATORS.items() if not each.is_baseline]
 _OF_SOME: Final = ("rounds", "weight_function", "normalization")
@@ -37,7 +38,7 @@ _LAWS: Final = "own law: the session's own hyper-distribution; two_layer draws f
 
 
 class CrowdVariants(SimulatedVariants):
-    """Each mechanism with the session's estimator, each other estimator with the session's mechanism, and `central`."""
+    """Each mechanism with the session's estimator, each other estimator with its mechanism, and noisy counts."""
 
     parameters: Parameters
 
@@ -57,12 +58,13 @@ class CrowdVariants(SimulatedVariants):
         """Mechanism and estimator, in two words."""
         own = self._mechanism, self.parameters.estimator
         mechanisms = [(name, own[1]) for name in (*([] if self.parameters.hyper is None else [_OWN_LAW]), *_MECHANISMS)]
-        estimators = [(own[0], name) for name in _OFFERED if name != own[1] and own[0] != _CENTRAL]
-        pairs = (*mechanisms, *estimators, (_CENTRAL, "majority"))
+        estimators = [(own[0], name) for name in _OFFERED if name != own[1] and own[0] not in {_CENTRAL, _MASKED}]
+        pairs = (*mechanisms, *estimators, (_MASKED, "majority"), (_CENTRAL, "majority"))
         return [f"{mechanism}, {estimator}" for mechanism, estimator in pairs]
 
     def model_of(self, name: str) -> TrustModel:
-        return TrustModel.CENTRAL if name.startswith(_CENTRAL) else TrustModel.LOCAL
+        own = {"mechanism": name.partition(",")[0]}
+        return next((model for model, given in TruthDiscovery.settings_by_trust if given == own), TrustModel.LOCAL)
 
     @property
     def unit(self) -> Unit:
@@ -83,6 +85,7 @@ class CrowdVariants(SimulatedVariants):
         mechanism, _, estimator = name.partition(", ")
         takes = _ESTIMATORS[estimator].takes if estimator in _ESTIMATORS else ()
         without = dict.fromkeys(field for field in _OF_SOME if field not in takes)
+        without |= self.sizes_of(is_masked=mechanism == _MASKED)
         if mechanism == _OWN_LAW:
             return {"estimator": estimator, **without} if math.isclose(price, self.price) else None
         priced = {**dict.fromkeys(sorted(PRICES)), "mechanism": mechanism, "epsilon_worker": price}
@@ -99,6 +102,7 @@ class CrowdVariants(SimulatedVariants):
         missing = self.missing(offers)
         return (
             _NOTE.format(_KNOWN if self.resolved.gold else _UNKNOWN, self.trials),
+            OF_MASKS,
             _OF_SERVER,
             *([] if self.parameters.hyper is None else [_LAWS]),
             *([f"not at this price: {'; '.join(missing)}"] if missing else []),

@@ -51,7 +51,8 @@ def shares_wrong(answers: Answers, truth: IntArray, known: NDArray[np.bool_]) ->
 def workers_of(resolved: Local) -> dict[str, Sequence[Mapping[str, Any]]]:
     """Return `workers.csv` of a crowd whose truth may be shown: nothing where the server has counts alone."""
     protocol, given = cast("TruthDiscovery", resolved.protocol), resolved.inputs
-    answers = protocol.answers_in(protocol.phase.tally(given.private, earlier=(), public=given.public))
+    own = given.private[:, protocol.phase.columns]
+    answers = protocol.answers_in(protocol.phase.tally(own, earlier=(), public=given.public))
     if not len(answers.tasks):
         return {}
     parameters = protocol.parameters

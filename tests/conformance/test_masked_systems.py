@@ -13,6 +13,8 @@ from psephos.protocol.fair_voting import Parameters as Fair
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
 from psephos.protocol.moral_preferences import Parameters as Moral
 from psephos.protocol.privacy import TrustModel
+from psephos.protocol.truth_discovery import Parameters as Crowd
+from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
 from thoroughness import IS_FULL
 
@@ -36,6 +38,18 @@ _TWO: Final = [[[2.0, 1.0], [0.0, 0.0]], [[0.0, 1.0], [1.0, 1.0]]]
 _RECORDS: Final = {"records": [[[[1.0, 0.0], [0.0, 2.0]]], _TWO, _SAME, _SAME, _SAME]}
 
 
+_ANSWERS: Final = {
+    "tasks": [["q", "r", "s"], ["s"], ["r", "q"], ["s", "q"], ["q", "r"]],
+    "answers": [["yes", "a", "no"], ["yes"], ["c", ""], ["", "no"], ["yes", "b"]],
+}
+
+
+def _truths(**sizes: Any) -> TruthDiscovery:
+    """Return a survey of two answer sets, of whose tasks each worker is asked some and skips some."""
+    sets: dict[str, Any] = {"answer_sets": (("no", "yes"), ("a", "b", "c")), "answer_set_of_task": (0, 1, 0)}
+    return TruthDiscovery(Crowd(tasks=("q", "r", "s"), max_answers=3, mechanism="masked", **sets, **sizes))
+
+
 def _moral(paradigm: Paradigm, mechanism: Any) -> MoralPreferences:
     given: dict[str, Any] = {"features": ("x", "y"), "epsilon": 8.0, "max_records": 2, "threshold": 4, "colluders": 1}
     return MoralPreferences(Moral(paradigm=paradigm, mechanism=mechanism, **given))
@@ -47,6 +61,8 @@ CASES: Final[Mapping[str, tuple[PhasedProtocol[Any, Any], Mapping[str, Any]]]] =
     "fair voting by plurality": (FairVoting(Fair(**_FAIR, scores="plurality", objective="penalized")), _VOTERS),
     "preferences of voters": (_moral(Paradigm.VLMP, "laplace"), _RECORDS),
     "directions of records": (_moral(Paradigm.RLMP, "direction"), _RECORDS),
+    "truths": (_truths(threshold=4, colluders=1), _ANSWERS),
+    "truths, one share for all": (_truths(**_ALL), _ANSWERS),
     "pooled coefficients": (_moral(Paradigm.RLMP, "pooled"), _RECORDS),
 }
 

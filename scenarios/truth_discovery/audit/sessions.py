@@ -12,18 +12,21 @@ from typing import Any, Final
 import numpy as np
 
 from ....protocol.mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, TruncatedNormal, Uniform
+from ....protocol.phases import Inputs
 from ....protocol.truth_discovery import CountedAnswers, Outcome, Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
 from ...audit.exposures import Exposure, exposure_of_release
 from ...audit.ladder import ALPHABETS, RUNGS, Climb, Ends, Member, Stage
 from ...audit.machines import roster_of
+from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 
 __all__ = [
     "BINARY",
     "NUM_ANSWERS",
     "case_of_worker",
+    "masked_stage",
     "party_of",
     "survey_of",
     "truth_discovery_cases",
@@ -122,13 +125,39 @@ def truth_discovery_climbs() -> Iterator[Climb]:
     yield Climb(
         "counts", counted, ["one answer set", "two answer sets"], _counted_stage, alphabets=["labels"], most=400
     )
+    masked = {**counted, "workers": MASKED_RUNGS}
+    choices = ["one answer set", "two answer sets", "half of the tasks"]
+    yield Climb("masked surveys", masked, choices, masked_stage, most=400)
+
+
+def _answer_sets_of(choice: str, sizes: Mapping[str, int]) -> list[tuple[str, ...]]:
+    """Return the answer set of each task, of the usual number of labels but for every other one of two sets."""
+    usual = tuple(f"label {place}" for place in range(sizes["labels"]))
+    sets = (_TERNARY, usual) if choice == "two answer sets" and len(usual) != len(_TERNARY) else (usual,)
+    return [sets[place % len(sets)] for place in range(sizes["answers"])]
+
+
+def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
+    """Return masked surveys of one worker, of all tasks or half of them, among others who are asked all."""
+    labels, number = _answer_sets_of(choice, sizes), sizes["workers"]
+    survey = survey_of("masked", 1.0, labels, masked=sizes_of(number))
+    tasks = list(survey.parameters.tasks)
+    own = tasks[: -(-len(tasks) // 2)] if choice == "half of the tasks" else tasks
+    firsts, lasts = [each[0] for each in labels], [each[-1] for each in labels]
+
+    def roster(answers: list[str]) -> Inputs:
+        asked = [own, *[tasks] * (number - 1)]
+        return survey.encode({"tasks": asked, "answers": [answers, *([firsts, lasts] * number)[: number - 1]]})
+
+    first, last, none = firsts[: len(own)], lasts[: len(own)], [""] * len(own)
+    kinds = {"all answers": (first, last), "one answer": (first, [*first[:-1], last[-1]]), "or none": (last, none)}
+    ends = {kind: Ends(*map(roster, pair)) for kind, pair in kinds.items()}
+    return MaskedStage(survey, ends, num_parties=number)
 
 
 def _counted_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
     """Return surveys of one worker among others, who say one label, the other, or answer one task alone."""
-    usual = tuple(f"label {place}" for place in range(sizes["labels"]))
-    sets = (_TERNARY, usual) if choice == "two answer sets" and len(usual) != len(_TERNARY) else (usual,)
-    labels = [sets[place % len(sets)] for place in range(sizes["answers"])]
+    labels = _answer_sets_of(choice, sizes)
     survey = survey_of("central", 1.0, labels)
     tasks, others = list(survey.parameters.tasks), sizes["workers"] - 1
     firsts, lasts = [own[0] for own in labels], [own[-1] for own in labels]
@@ -204,8 +233,9 @@ def survey_of(
     labels: Sequence[tuple[str, ...]],
     *,
     hyper: HyperDistribution | None = None,
+    masked: Mapping[str, Any] | None = None,
 ) -> TruthDiscovery:
-    """Return a survey with a task for each of these answer sets, all of which every worker may answer."""
+    """Return a survey with a task for each of these answer sets, which every worker may answer; masked by T and c."""
     sets = tuple(dict.fromkeys(labels))
     return TruthDiscovery(
         Parameters(
@@ -217,6 +247,7 @@ def survey_of(
             epsilon=epsilon,
             hyper=hyper,
             estimator="majority",  # what is found from the reports tells no more than they do, and others take long
+            **(masked or {}),
         )
     )
 

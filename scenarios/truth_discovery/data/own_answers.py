@@ -40,7 +40,7 @@ def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Se
         for name in ("tasks", "answers")
     }
     inputs = session.encode(columns)
-    answers: list[int] = inputs.private[0].tolist()
+    answers: list[int] = inputs.private[0, : session.parameters.max_answers].tolist()
     tasks: list[int] = inputs.public[0, 1:].tolist()
     lines = [
         (codes.tasks[task], codes.label_of(answer, task) if answer != NO_ANSWER else "")

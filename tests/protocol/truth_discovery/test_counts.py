@@ -15,7 +15,7 @@ from psephos.protocol.mechanisms import NO_ANSWER, VectorLaplace
 from psephos.protocol.mechanisms.realized import greatest_gap
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from psephos.protocol.truth_discovery import CountedAnswers, Outcome, Parameters, TruthDiscovery
-from psephos.protocol.truth_discovery.counts import counted_limits, majority_of_counts
+from psephos.protocol.truth_discovery.counts import CountNoise, counted_limits, majority_of_counts
 
 TWO, THREE = ("no", "yes"), ("a", "b", "c")
 SETS: list[tuple[tuple[str, ...], ...]] = [(TWO,), (THREE,), (TWO, THREE), (TWO, TWO, THREE, THREE)]
@@ -104,11 +104,11 @@ def test_a_loss_that_is_stated_too_low_is_refused(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("level", [0.2, 0.05, 0.001])
 def test_limits_miss_as_rarely_as_the_level_says_by_the_exact_law(num_labels: int, scale: float, level: float) -> None:
     """Of any label of a task with answers enough; one step less would miss more often, where noise is told apart."""
-    noise = VectorLaplace(scale=scale, sensitivity=1, bound=2**40)
+    laplace, noise = VectorLaplace(scale=scale, sensitivity=1, bound=2**40), CountNoise(scale)
     independent = 1 if num_labels == 2 else num_labels
     true, number = 5_000, 10_000
     reach = true - counted_limits(true, number, noise, num_labels=num_labels, level=level).low
-    law = [noise.noise_probability(size) for size in range(math.ceil(50 * scale) + reach + 2)]
+    law = [laplace.noise_probability(size) for size in range(math.ceil(50 * scale) + reach + 2)]
 
     def missed(most: int) -> float:
         return 1 - (1 - 2 * math.fsum(law[most + 1 :])) ** independent
@@ -122,7 +122,7 @@ def test_limits_miss_as_rarely_as_the_level_says_by_the_exact_law(num_labels: in
 @pytest.mark.parametrize("number", [1, 2, 7, 300])
 def test_confidences_are_expected_shares_by_bayes_rule(scale: float, number: int) -> None:
     """A flat prior over 0, …, n for each count, by brute force; of three labels in proportion."""
-    noise = VectorLaplace(scale=scale, sensitivity=1, bound=2**40)
+    noise = CountNoise(scale)
     possible = np.arange(number + 1)
     for count in {-40, -1, 0, 1, number // 2, number, number + 5}:
         for others in ((number - count,), (0, number)):

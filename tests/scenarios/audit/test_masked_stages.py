@@ -10,12 +10,15 @@ from psephos.scenarios.audit.masked_stages import MaskedStage, sizes_of
 from psephos.scenarios.dpwevote.audit.sessions import masked_stage as of_votes
 from psephos.scenarios.fair_voting.audit.sessions import masked_stage as of_rankings
 from psephos.scenarios.moral_preferences.audit.sessions import masked_stage as of_records
+from psephos.scenarios.truth_discovery.audit.sessions import masked_stage as of_answers
 
 _OF_VOTES: Final = {"weights": 3, "candidates": 2, "partners": 5, "votes in a row": 2}
 STAGES: Final[dict[str, Callable[[], MaskedStage]]] = {
     "votes": lambda: of_votes("two thirds", _OF_VOTES),
     "votes with public weights": lambda: of_votes("public weights", _OF_VOTES),
     "rankings": lambda: of_rankings("borda", {"alternatives": 3, "voters": 4, "groups": 2}),
+    "answers": lambda: of_answers("two answer sets", {"labels": 2, "answers": 3, "workers": 5}),
+    "answers to some tasks": lambda: of_answers("half of the tasks", {"labels": 3, "answers": 3, "workers": 4}),
     "preferences of voters": lambda: of_records("VLMP", {"features": 2, "records": 2, "voters": 5}),
     "preferences of records": lambda: of_records("RLMP", {"features": 2, "records": 2, "voters": 5}),
 }

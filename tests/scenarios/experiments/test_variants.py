@@ -87,7 +87,8 @@ def test_weights_of_one_s_own_leave_no_estimator_out_and_a_law_of_one_s_own_has_
     assert compared.offer("own law, truth_discovery", compared.price / 2) is None
     notes = " ".join(compared.notes([own]))
     assert "the session's own hyper-distribution" in notes
-    assert "not at this price: central, majority; fresh_two_layer, truth_discovery; one_layer, truth_discovery" in notes
+    missing = "central, majority; fresh_two_layer, truth_discovery; masked, majority; one_layer, truth_discovery"
+    assert f"not at this price: {missing}" in notes
     assert not any("own law" in name for name in table("crowd").names)
 
 

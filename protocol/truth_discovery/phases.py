@@ -1,0 +1,246 @@
+"""The phase of truth discovery, in each model of trust: answers that workers perturb, show, or add up under masks."""
+
+import functools
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from ..arrays import IntArray
+from ..errors import require
+from ..guard import Values
+from ..mechanisms import NO_ANSWER, PolyaShare
+from ..mechanisms.polya import MOST_TIMES
+from ..phases import CentralPhase, MaskedPhase, Phase, sizes_of
+from ..privacy import PrivacyEvent, PrivacyLoss, PureMechanism
+from ..tally import Tally
+from .codes import NO_TASK, Codes
+from .noise import MASKED_DISTANCE, Noise, distance_of
+from .parameters import Parameters
+
+__all__ = ["AnswersPhase", "CountedAnswers", "MaskedAnswers"]
+
+PHASE: Final = "answers"
+
+
+class AnswersPhase(Phase):
+    """The phase in which workers report their perturbed answers.
+
+    Args:
+        parameters: the session's.
+        codes: of its tasks and labels.
+        noise: how answers are perturbed.
+        columns: of a private row, that are reported; by default the answers.
+    """
+
+    def __init__(self, parameters: Parameters, codes: Codes, noise: Noise, *, columns: range | None = None) -> None:
+        self._codes = codes
+        self._loss_of_counts = functools.lru_cache(maxsize=1 << 12)(noise.loss_of)
+        num_tasks: list[int] = np.bincount(codes.set_of_task, minlength=len(codes.sizes)).tolist()
+        self._event = noise.event_of_longest(parameters.max_answers, num_tasks)
+        super().__init__(
+            PHASE,
+            columns=columns or range(parameters.max_answers),
+            mechanism=noise.mechanism,
+            losses=[noise.loss_of_longest(parameters.max_answers, num_tasks)],
+        )
+
+    @property
+    def event(self) -> PrivacyEvent:
+        """All answers of the worker who gives most, by the mechanism. See `Phase.event`."""
+        return self._event
+
+    def values_of(self, public: Sequence[int]) -> Values:
+        """Return for each place the answers to its task, and that there is none. See `Phase.values_of`."""
+        return [self._codes.values_of_task[task] for task in public[1:]]
+
+    def protected_values_of(self, public: Sequence[int]) -> Values:
+        """Return for each place the answers to its task: who skips one says so. See `Phase.protected_values_of`."""
+        return [values if len(values) == 1 else values[1:] for values in self.values_of(public)]
+
+    def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
+        """Group workers by how many tasks they are asked from each answer set. See `Phase.kinds_of`."""
+        _, firsts = np.unique(codes := self._codes_of_counts(self._counts_of(public)), return_index=True)
+        order = np.argsort(codes, kind="stable")
+        return np.split(order, np.searchsorted(codes[order], codes[firsts[1:]]))
+
+    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+        """Return what a worker pays for the tasks that it is asked. See `Phase.losses_of`."""
+        counts = [0] * len(self._codes.sizes)
+        for task in public[1:]:
+            if task != NO_TASK:
+                counts[self._codes.set_of_task[task]] += 1
+        return self._losses_of_counts(tuple(counts))
+
+    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
+        """Group workers by how many answers they give from each answer set. See `Phase.loss_groups`."""
+        counts = self._counts_of(public)
+        _, firsts, numbers = np.unique(self._codes_of_counts(counts), return_index=True, return_counts=True)
+        kinds = counts[firsts]
+        groups: list[tuple[str, int, tuple[PrivacyLoss, ...]]] = []
+        for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
+            name = "" if len(kinds) == 1 else f"with {self._describe(kind)}"
+            groups.append((name, number, self._losses_of_counts(tuple(kind))))
+        return groups
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse an answer to a task that was not asked, or outside its answer set. See `Phase.check_report`."""
+        self._codes.check_row(report, public)
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Count the labels of each task, and keep who reported which."""
+        del earlier
+        rows, places = np.nonzero(reports != NO_ANSWER)
+        tasks = public[rows, 1 + places]
+        labels = reports[rows, places] - self._codes.offset_of_task[tasks]
+        width = max(self._codes.sizes)
+        counts = np.bincount(tasks * width + labels, minlength=len(self._codes.tasks) * width)
+        kept = np.stack([public[rows, 0], tasks, labels], axis=1)
+        kept = kept[np.lexsort(kept.T[::-1])]
+        return Tally(len(reports), counts.reshape(-1, width).astype(np.int64), kept)
+
+    def _counts_of(self, public: IntArray) -> IntArray:
+        """Return how many tasks each worker is asked from each answer set, shape (n, sets)."""
+        tasks = public[:, 1:]
+        sets = np.where(tasks == NO_TASK, -1, self._codes.set_of_task[tasks])
+        return np.stack([(sets == number).sum(axis=1) for number in range(len(self._codes.sizes))], axis=1)
+
+    def _codes_of_counts(self, counts: IntArray) -> IntArray:
+        """Return one number for each row of counts, in their lexicographic order."""
+        base = self.num_values + 1
+        if base ** counts.shape[1] < 1 << 63:
+            return counts @ np.array([base**place for place in reversed(range(counts.shape[1]))], dtype=np.int64)
+        return np.unique(counts, axis=0, return_inverse=True)[1].reshape(-1)
+
+    def _losses_of_counts(self, counts: tuple[int, ...]) -> tuple[PrivacyLoss, ...]:
+        return (self._loss_of_counts(counts),) if any(counts) else ()
+
+    def _describe(self, counts: Sequence[int]) -> str:
+        if len(counts) == 1:
+            return f"{counts[0]} answer{'s' if counts[0] != 1 else ''}"
+        named = [f"{count} from set {number}" for number, count in enumerate(counts, start=1) if count]
+        return f"answers: {', '.join(named)}" if named else "no answer"
+
+
+class CountedAnswers(CentralPhase, AnswersPhase):
+    """The phase in which workers show the server their answers; it counts them and draws noise (the central model).
+
+    The tally has the counts that are told, task by task: of two labels the second one's, else all. Then come the
+    numbers of answers by task, which are public. `noise` is what the server adds to each count.
+    """
+
+    def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
+        assert noise.on_counts is not None  # noqa: S101  of this mechanism
+        self._tally_mechanism = self.noise = noise.on_counts
+        self._distances = [distance_of(size) for size in codes.size_of_task.tolist()]
+        labels, sizes = np.arange(max(codes.sizes), dtype=np.int64), codes.size_of_task[:, None]
+        self.is_told = (2 - np.array(self._distances)[:, None] <= labels) & (labels < sizes)
+        self.num_noisy = int(self.is_told.sum())
+        AnswersPhase.__init__(self, parameters, codes, noise)
+
+    def usual_of(self, public: Sequence[int]) -> Sequence[int]:
+        """Return a worker who is asked the first tasks of each answer set. See `GuardedRelease.usual_of`."""
+        (counts,) = self._counts_of(np.array([public], dtype=np.int64)).tolist()
+        own = [np.flatnonzero(self._codes.set_of_task == place)[:count] for place, count in enumerate(counts)]
+        return [0, *np.concatenate(own).tolist(), *[NO_TASK] * (self.num_values - sum(counts))]
+
+    def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
+        """Return what the counts tell of all answers of a worker. See `GuardedRelease.release_event_of`."""
+        moved = sum(self._distances[task] for task in public[1:] if task != NO_TASK)
+        return PureMechanism(epsilon=moved / self.noise.scale)
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Count the labels of each task, and the answers."""
+        counts = AnswersPhase.tally(self, reports, earlier=earlier, public=public).totals
+        return Tally(len(reports), np.concatenate([counts[self.is_told], counts.sum(axis=1)]))
+
+    def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
+        """Return what a tally says of each label of each task, shape (tasks, labels), and the numbers of answers."""
+        counts, numbers = np.zeros(self.is_told.shape, dtype=np.int64), totals[self.num_noisy :]
+        counts[self.is_told] = totals[: self.num_noisy]
+        untold = ~self.is_told[:, 0]
+        counts[untold, 0] = numbers[untold] - counts[untold, 1]
+        counts[numbers == 0] = 0
+        return counts, numbers
+
+
+class MaskedAnswers(MaskedPhase, AnswersPhase):
+    """The phase in which workers add up their answers under masks, and nobody is trusted (the distributed model).
+
+    A private row is a worker's answers, then what it adds to the sums of all tasks in order: of two labels the answers
+    of the second less those of the first, then all answers; of more labels the answers of each. To a task that it is
+    not asked, or skips, it adds 0. The tally has the sums, then how many were asked each task, which is public.
+
+    Privacy:
+        Another answer, or none, moves the sums of its task by `MASKED_DISTANCE` at most. So who skips a task tells
+        nobody, at no price. How many are asked is public, and how many of them answered has noise.
+    """
+
+    def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
+        assert isinstance(noise.on_counts, PolyaShare)  # noqa: S101  of this mechanism
+        self.share, self.honest = noise.on_counts, noise.on_counts.planned
+        self.threshold, self.colluders = sizes_of(parameters)
+        self._are_two = codes.size_of_task == 2  # noqa: PLR2004  two labels
+        self._task_of = np.repeat(np.arange(len(codes.tasks)), codes.size_of_task)
+        self._starts = np.cumsum(codes.size_of_task) - codes.size_of_task
+        self._held: list[Sequence[int]] = [(0, 1)] * len(self._task_of)
+        for start in self._starts[self._are_two].tolist():
+            self._held[start] = (-1, 0, 1)
+        columns = range(parameters.max_answers, parameters.max_answers + len(self._task_of))
+        AnswersPhase.__init__(self, parameters, codes, noise, columns=columns)
+
+    check_report = Phase.check_report  # nobody sees one
+
+    def check_parties(self, number: int) -> None:
+        super().check_parties(number)
+        allowed = (
+            f"such that {MOST_TIMES} * (threshold - colluders) >= 2 * workers = {2 * number}, the noise of a count"
+        )
+        require(2 * number <= MOST_TIMES * self.share.planned, "colluders", self.colluders, allowed)
+
+    def sensitivity_of(self, public: Sequence[int]) -> int:
+        return MASKED_DISTANCE * sum(task != NO_TASK for task in public[1:])
+
+    def values_of(self, public: Sequence[int]) -> Values:
+        asked = np.isin(self._task_of, [task for task in public[1:] if task != NO_TASK]).tolist()
+        return [held if is_asked else (0,) for held, is_asked in zip(self._held, asked, strict=True)]
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        """Return rows of the first labels, of the last ones, and of none: none are farther apart."""
+        tasks = np.array([public[1:]] * 3, dtype=np.int64)
+        places = np.array([[0], [-1], [0]]) % self._codes.size_of_task[tasks]
+        answers = np.where(tasks == NO_TASK, NO_ANSWER, self._codes.offset_of_task[tasks] + places)
+        answers[2] = NO_ANSWER
+        return self.rows_for(answers, tasks)
+
+    def rows_for(self, answers: IntArray, tasks: IntArray) -> IntArray:
+        """Return what workers add, shape (n, numbers), of answers and the tasks that they are to, shape (n, any)."""
+        rows = np.zeros((len(answers), len(self._task_of)), dtype=np.int64)
+        workers, places = np.nonzero(answers != NO_ANSWER)
+        own = tasks[workers, places]
+        labels, starts, are_two = (
+            answers[workers, places] - self._codes.offset_of_task[own],
+            self._starts[own],
+            self._are_two[own],
+        )
+        rows[workers, np.where(are_two, starts, starts + labels)] = np.where(are_two, 2 * labels - 1, 1)
+        rows[workers[are_two], starts[are_two] + 1] = 1
+        return rows
+
+    def tally_of_sum(self, total: IntArray, public: IntArray) -> Tally:
+        tasks = public[:, 1:]
+        asked = np.bincount(tasks[tasks != NO_TASK], minlength=len(self._codes.tasks)).astype(np.int64)
+        return Tally(len(public), np.concatenate([total, asked]))
+
+    def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
+        """Return noisy counts of each label of each task, shape (tasks, labels), and how many were asked each task.
+
+        Of two labels twice the counts: answers of both, and less or more those of the second that there are more of.
+        """
+        sizes, asked = self._codes.size_of_task, totals[self.num_values :]
+        counts = np.zeros((len(sizes), max(self._codes.sizes)), dtype=np.int64)
+        counts[np.arange(counts.shape[1]) < sizes[:, None]] = totals[: self.num_values]
+        leads, numbers = counts[self._are_two, 0], counts[self._are_two, 1]
+        counts[self._are_two, 0], counts[self._are_two, 1] = numbers - leads, numbers + leads
+        counts[asked == 0] = 0
+        return counts, asked
