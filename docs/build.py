@@ -207,10 +207,9 @@ def move_tables(page: str, name: str) -> str:
     if _TABLE.search(page):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    said = ""
+    said = {""}
 
     def move(found: re.Match[str]) -> str:
-        nonlocal said
         aside = _READING.search(found["title"])
         title, note = _READING.sub("", found["title"]), found["note"] or ""
         file = folder / f"{re.sub(r'[^a-z0-9]+', '-', title.lower())[:60].strip('-')}.csv"
@@ -222,9 +221,10 @@ def move_tables(page: str, name: str) -> str:
         )
         with file.open("w", encoding="utf-8", newline="") as opened:
             csv.writer(opened, lineterminator="\n").writerows([header, *rows])
-        is_new, said = note != said, note
+        is_new = note not in said
+        said.add(note)
         line = f"- [{title}]({file.relative_to(DOCS).as_posix()})" + (aside[0] if aside else "")
-        return line + (f": {note}" if note and is_new else "") + "\n"
+        return line + (f": {note}" if is_new else "") + "\n"
 
     return re.sub(r"^(- \[[^\n]*\n)\n(?=- \[)", r"\1", _TABLE.sub(move, page), flags=re.MULTILINE)
 
