@@ -232,7 +232,7 @@ def move_tables(page: str, name: str) -> str:
 def move_claims(page: str, name: str) -> str:
     """Write what was found of each claim into a CSV file, and return the page, which says it where one does not hold.
 
-    Of one that holds, the page keeps what is to be said against it.
+    Of one that holds, the page keeps what is to be said against it; of one that cannot be told, nothing.
 
     Args:
         page: in Markdown, with findings as `findings_in_markdown` writes them, and with its tables moved.
@@ -244,7 +244,7 @@ def move_claims(page: str, name: str) -> str:
     def move(found: re.Match[str]) -> str:
         source, told = _source_of(found["rest"])
         rows.append([found["verdict"], *(_LINK.sub(r"\1", text) for text in (found["claim"], source[1:-1], told))])
-        if found["verdict"] == "Holds":
+        if found["verdict"] in {"Holds", "Cannot tell"}:
             told = told[told.index("But ") :] if "But " in told else ""
         return f"- **{found['verdict']}.** {found['claim']} {source} {told}".rstrip()
 
