@@ -307,7 +307,7 @@ def shorten_cells(page: str) -> str:
         if not found["title"].startswith("Statements"):
             return f"**{found['title']}.** {found['note']}\n"
         rows = [line.split("|") for line in found["lines"].splitlines()]
-        lines = "".join(f"{'|'.join([*row[:2], *row[3:]])}\n" for row in rows)
+        lines = "".join(f"{'|'.join(row[:2] + row[3:6] + row[8:])}\n" for row in rows)  # no settings, no sizes
         return f"**{found['title']}**\n\n{lines}" + (f"\n{found['note']}\n" if found["note"] else "")
 
     page = page.replace("all cells are in the files.", "the settings of all cells are in the files.")
