@@ -26,6 +26,7 @@ import math
 import multiprocessing
 import os
 import pathlib
+import re
 import resource
 import subprocess
 import sys
@@ -69,6 +70,7 @@ _MOST_PENDING: Final = 3 * _NUM_WORKERS
 _MOST_MEGABYTES: Final = 2_000
 _MOST_EXPONENT: Final = 1.1
 _SECONDS_BETWEEN_LINES: Final = 10
+_OF_SIZE: Final = re.compile(r"(?P<what>.+), (?P<size>[\d,]+) voters with .+")
 _MEGABYTE: Final = 1_000_000
 _KIBIBYTE: Final = 1024
 _PROCESSES: Final = pathlib.Path("/proc")
@@ -181,6 +183,21 @@ def _growth(children: Sequence[_Child], *, has_target: bool) -> Row:
     )
     answer = at_most(of_cpu, _MOST_EXPONENT if has_target else None)
     return _row(what, f"{of_cpu:.2f} (on the clock {exponent:.2f})", *answer)
+
+
+def _by_size(rows: Sequence[Row]) -> str:
+    """Return the rows as a table with a column for each number of voters, and one of what is of no single number."""
+    cells: dict[str, dict[str, str]] = {}
+    others: list[tuple[str, ...]] = []
+    for row in rows:
+        found = _OF_SIZE.fullmatch(row.what)
+        if found is None:
+            others.append((row.what, row.ours, row.target, row.met))
+        else:
+            cells.setdefault(found["what"], {})[f"{found['size']} voters"] = row.ours
+    sizes = tuple(dict.fromkeys(size for of_what in cells.values() for size in of_what))
+    lines = [(what, *(of_what.get(size, NOTHING) for size in sizes)) for what, of_what in cells.items()]
+    return "\n\n".join((to_markdown(lines, ("what", *sizes)), to_markdown(others, ("what", "ours", "target", "met"))))
 
 
 def _row(what: str, ours: str, target: str = NOTHING, met: str = NOTHING) -> Row:
@@ -428,7 +445,7 @@ def _main() -> None:
             rows.append(row)
     print(to_text(rows))
     if options.markdown is not None:
-        rewrite_between_marks(options.markdown, to_markdown([row.cells for row in rows]))
+        rewrite_between_marks(options.markdown, _by_size(rows))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ writes too; and by `make papers` pictures of a report, of scenarios and of trial
 report's picture needs Chromium. Truth discovery and fair voting need a folder of data sets (PSEPHOS_DATA); without one
 their pages stay as they are.
 
-The tables of reproductions, and the cells of `calibration.md`, are CSV files under `tables/`, which the pages link; a
-reproduction that would be longer than a page may be becomes three: what holds, what we add, pictures and tables.
+The tables of reproductions, what they found of claims that hold, and the cells of `calibration.md`, are CSV files under
+`tables/`, which the pages link; a reproduction that would be longer than a page may be becomes three: what holds, what
+we add, pictures and tables.
 """
 
 import csv
@@ -75,6 +76,11 @@ _TABLE: Final = re.compile(
 """A table as `markdown_of` writes it: its title in bold, its lines, and its note."""
 _READING: Final = re.compile(r" \([^()]*\[[^]]*\]\([^()]*\)[^()]*\)")
 """What a title says of a reading, with the link to it: it stands behind the link to the table."""
+_CLAIM: Final = re.compile(r"^- \*\*(?P<verdict>[^*]+)\.\*\* (?P<claim>[^\n]*?[.?!]) (?P<rest>\([^\n]*)$", re.MULTILINE)
+"""A finding as `findings_in_markdown` writes it."""
+_LINK: Final = re.compile(r"\[([^]]*)\]\([^()]*\)")
+_PICTURE: Final = re.compile(r"!\[(?P<words>[^]:.;,(]+)[^]]*\]\((?P<file>[^)]+)\)")
+"""A picture whose whole caption stands below it."""
 _CALIBRATION: Final = (
     "![What is found in each cell, at least, over what is stated, a row for each kind of statement: a point right of 1 "
     "would break it.](calibration.png)"
@@ -176,8 +182,8 @@ def keep_reproduction(paper: Paper, prefix: str) -> None:
 def write_reproduction(page: str, prefix: str) -> None:
     """Write a reproduction's page, or its three parts where it is too long: each for readers of its own."""
     name = f"{prefix}reproduced"
-    page = move_tables(page, name)
-    if len(page.split()) > _MOST_WORDS:
+    page = _PICTURE.sub(r"![\g<words>](\g<file>)", move_claims(move_tables(page, name), name))
+    if len(page.split()) > _MOST_WORDS or (DOCS / f"{prefix}added.md").exists():
         title = page.partition("\n")[0]
         page, added, shown = re.split(r"^(?=## What we add|## Pictures)", page, flags=re.MULTILINE)
         for part, heading, text in (("added", "what we add", added), ("tables", "pictures and tables", shown)):
@@ -201,10 +207,9 @@ def move_tables(page: str, name: str) -> str:
     if _TABLE.search(page):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    said = ""
+    said = {""}
 
     def move(found: re.Match[str]) -> str:
-        nonlocal said
         aside = _READING.search(found["title"])
         title, note = _READING.sub("", found["title"]), found["note"] or ""
         file = folder / f"{re.sub(r'[^a-z0-9]+', '-', title.lower())[:60].strip('-')}.csv"
@@ -216,11 +221,48 @@ def move_tables(page: str, name: str) -> str:
         )
         with file.open("w", encoding="utf-8", newline="") as opened:
             csv.writer(opened, lineterminator="\n").writerows([header, *rows])
-        is_new, said = note != said, note
+        is_new = note not in said
+        said.add(note)
         line = f"- [{title}]({file.relative_to(DOCS).as_posix()})" + (aside[0] if aside else "")
-        return line + (f": {note}" if note and is_new else "") + "\n"
+        return line + (f": {note}" if is_new else "") + "\n"
 
     return re.sub(r"^(- \[[^\n]*\n)\n(?=- \[)", r"\1", _TABLE.sub(move, page), flags=re.MULTILINE)
+
+
+def move_claims(page: str, name: str) -> str:
+    """Write what was found of each claim into a CSV file, and return the page, which says it where one does not hold.
+
+    Of one that holds, the page keeps what is to be said against it; of one that cannot be told, nothing.
+
+    Args:
+        page: in Markdown, with findings as `findings_in_markdown` writes them, and with its tables moved.
+        name: of the page, whose folder under `tables/` gets the file.
+    """
+    file = DOCS / "tables" / name / "claims.csv"
+    rows: list[list[str]] = []
+
+    def move(found: re.Match[str]) -> str:
+        source, told = _source_of(found["rest"])
+        rows.append([found["verdict"], *(_LINK.sub(r"\1", text) for text in (found["claim"], source[1:-1], told))])
+        if found["verdict"] in {"Holds", "Cannot tell"}:
+            told = told[told.index("But ") :] if "But " in told else ""
+        return f"- **{found['verdict']}.** {found['claim']} {source} {told}".rstrip()
+
+    page = _CLAIM.sub(move, page)
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        csv.writer(opened, lineterminator="\n").writerows([["verdict", "claim", "source", "found"], *rows])
+    linked = f"The numbers behind each verdict are in [a file](tables/{name}/claims.csv)."
+    return page.replace("## What the paper says", f"{linked}\n\n## What the paper says", 1)
+
+
+def _source_of(text: str) -> tuple[str, str]:
+    """Return a finding's source, in its brackets, and what stands behind it."""
+    depth = 0
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return text[: place + 1], text[place + 1 :].strip()
+    raise AssertionError(text)
 
 
 def link_readings(page: str) -> str:
@@ -252,13 +294,24 @@ def keep_cells(out: Path) -> None:
         (target / file.name).write_text(text, encoding="utf-8")
     links = ", ".join(f"[{file.stem}](tables/calibration/{file.name})" for file in sorted(target.iterdir()))
 
-    def note_of(found: re.Match[str]) -> str:
-        return found[0] if found["title"].startswith("Statements") else f"**{found['title']}.** {found['note']}\n"
-
-    page = _TABLE.sub(note_of, (out / "calibration.md").read_text(encoding="utf-8"))
+    page = shorten_cells((out / "calibration.md").read_text(encoding="utf-8"))
     page = page.replace("## ", f"{_CALIBRATION}\n\n## ", 1)
     (DOCS / "calibration.md").write_text(f"{page.rstrip()}\n\nAll cells: {links}.\n", encoding="utf-8")
     draw_tables()
+
+
+def shorten_cells(page: str) -> str:
+    """Return the page of a calibration with numbers alone in its tables of statements, and notes for the others."""
+
+    def shorten(found: re.Match[str]) -> str:
+        if not found["title"].startswith("Statements"):
+            return f"**{found['title']}.** {found['note']}\n"
+        rows = [line.split("|") for line in found["lines"].splitlines()]
+        lines = "".join(f"{'|'.join(row[:2] + row[3:6] + row[8:])}\n" for row in rows)  # no settings, no sizes
+        return f"**{found['title']}**\n\n{lines}" + (f"\n{found['note']}\n" if found["note"] else "")
+
+    page = page.replace("all cells are in the files.", "the settings of all cells are in the files.")
+    return _TABLE.sub(shorten, page)
 
 
 def draw_tables() -> None:
