@@ -1,12 +1,16 @@
 """What a terminal shows, as plain text that tests can read."""
 
+import html
 import io
 import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 from psephos.protocol.estimators import Estimate
-from psephos.scenarios.presentation import make_console
+from psephos.scenarios.presentation import draw_outcome, make_console, show_outcome
 
-__all__ = ["ESTIMATE", "Page", "is_shown"]
+__all__ = ["ESTIMATE", "Page", "drawn", "is_shown", "page_of", "shown"]
 
 ESTIMATE = re.compile(r"([+−-]?[\d,.]+) ± ([\d,.]+)")
 
@@ -32,3 +36,25 @@ class Page:
     @property
     def lines(self) -> list[list[str]]:
         return [line.split() for line in self.text.splitlines()]
+
+
+def page_of(show: Callable[..., None], *what: object, width: int = 120, **options: Any) -> Page:
+    """Return the page on which a function that takes a console has shown something."""
+    page = Page(width=width)
+    show(page.console, *what, **options)
+    return page
+
+
+def shown(outcome: Any, *, truth: Mapping[str, Any] | None = None, **options: Any) -> Page:
+    """Return the page of an outcome."""
+    return page_of(show_outcome, outcome, truth=truth, **options)
+
+
+def drawn(
+    outcome: Any, folder: Path, *, title: str = "A vote", truth: Mapping[str, Any] | None = None, **options: Any
+) -> str:
+    """Return the text of an outcome's SVG, beside which there is a PNG."""
+    paths = draw_outcome(outcome, title=title, truth=truth, folder=folder, **options)
+    assert paths == [folder / "estimates.svg", folder / "estimates.png"]
+    assert paths[1].read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    return html.unescape(paths[0].read_text(encoding="utf-8"))

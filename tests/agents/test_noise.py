@@ -230,32 +230,13 @@ def test_a_third_party_brings_a_sampler_of_rows_for_a_mechanism_of_rows() -> Non
 
 
 @dataclasses.dataclass(frozen=True)
-class Die(ExactMechanism):
+class Die(Shuffle, ExactMechanism):
     """A third party's mechanism that brings its exact sampler: it adds a throw of a die."""
 
     @property
     def report_range(self) -> tuple[int, int]:
         """Up to six more."""
         return 1, 15
-
-    @property
-    def value_range(self) -> tuple[int, int]:
-        return 0, 9
-
-    def slots_of(self, num_values: int) -> int:
-        return num_values
-
-    def event_of(self, num_values: int) -> NoRelease:
-        del num_values
-        return NoRelease()
-
-    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        del uniforms
-        return values
-
-    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        del uniforms
-        return list(values)
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         return [value + 1 + below(6) for value in values]

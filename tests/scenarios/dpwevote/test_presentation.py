@@ -1,24 +1,22 @@
 """Votes as readers see them: every number that they decide by, in a terminal, a table and a picture."""
 
-import html
 import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from pages import ESTIMATE, Page, is_shown
+from pages import ESTIMATE, drawn, is_shown, shown
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.parameters import VariantName
 from psephos.protocol.estimators import Verdict
 from psephos.scenarios import simulate
-from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
+from psephos.scenarios.presentation import rows_of, verdict_of
 from psephos.scenarios.verdicts import decision_of
 from strategies import told
 
 PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
 TRUTH = {"rail": 60.0, "[fish]": 96.0, "total weight": 120.0, "quota": 60.0}
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def vote(**options: Any) -> DPWeVote:
@@ -38,9 +36,8 @@ def on(*candidates: str, variant: VariantName = "joint") -> Outcome:
 
 
 def test_an_outcome_shows_decision_estimates_errors_and_risk() -> None:
-    page = Page()
     released = outcome()
-    show_outcome(page.console, released, truth=None)
+    page = shown(released)
     for candidate in released.candidates:
         (line,) = [line for line in page.text.splitlines() if line.startswith(candidate.name)]
         assert decision_of(candidate.verdict.verdict, passed=candidate.passed) in line
@@ -55,74 +52,64 @@ def test_an_outcome_shows_decision_estimates_errors_and_risk() -> None:
 
 
 def test_the_truth_stands_beside_the_estimates_where_it_may_be_shown() -> None:
-    page = Page()
-    show_outcome(page.console, outcome(), truth=TRUTH)
+    page = shown(outcome(), truth=TRUTH)
     assert "True margin" in page.text
     (line,) = [line for line in page.text.splitlines() if line.startswith("[fish]")]
     assert line.split()[-1] == "+36"
 
 
 def test_what_is_biased_and_what_was_projected_is_said() -> None:
-    page = Page()
-    show_outcome(page.console, outcome(variant="printed", project_counts=True), truth=None)
+    page = shown(outcome(variant="printed", project_counts=True))
     assert "the printed margin is off by" in page.text
     assert "(nearest possible " in page.text
 
 
 def test_an_estimate_that_cannot_be_true_stands_beside_what_can_be_and_is_called_noise() -> None:
     """Ten partners of weights up to 3: no support exceeds 30, and no quota is below 5."""
-    page = Page()
     released = simulate(vote(epsilon=0.1), {f"p{n}": (3, 1, 1) for n in range(10)}, seed=3)
-    show_outcome(page.console, released, truth=None)
+    page = shown(released)
     beyond = [each for each in released.candidates if not 0 <= told(each.support).value <= 30]
     assert beyond
     assert released.possible.support == (0.0, 30.0)
     assert released.possible.quota == (5.0, 15.0)
     for candidate in beyond:
-        shown = f"{told(candidate.support).value:,.1f}".removesuffix(".0")
-        assert f"{candidate.name}, support {shown}: only 0 to 30 is possible; the excess is noise" in page.text
+        support = f"{told(candidate.support).value:,.1f}".removesuffix(".0")
+        assert f"{candidate.name}, support {support}: only 0 to 30 is possible; the excess is noise" in page.text
 
 
 def test_many_estimates_that_cannot_be_true_are_counted() -> None:
-    page = Page()
     names = tuple(f"c{n}" for n in range(9))
     parties = {f"p{n}": (3, *(1 for _ in names)) for n in range(3)}
-    show_outcome(
-        page.console, simulate(DPWeVote(Parameters(candidates=names, epsilon=0.1)), parties, seed=3), truth=None
-    )
+    page = shown(simulate(DPWeVote(Parameters(candidates=names, epsilon=0.1)), parties, seed=3))
     assert page.text.count("the excess is noise") == 6
     assert re.search(r"and \d+ more estimates beyond what is possible", page.text)
 
 
 def test_weights_that_differ_inside_a_group_are_said_to() -> None:
-    page = Page()
-    show_outcome(page.console, outcome(groups=((1.0, 2.0), (3.0,))), truth=None)
+    page = shown(outcome(groups=((1.0, 2.0), (3.0,))))
     assert re.search(r"move a margin by up to 15\b", page.text)
 
 
 def test_a_quota_without_an_error_has_none() -> None:
-    page = Page()
     released = outcome(public_weights=True, quota=70.0)
-    show_outcome(page.console, released, truth=None)
+    page = shown(released)
     assert all(" 70 " in line for line in page.text.splitlines() if line.startswith(("rail", "[fish]")))
 
 
 def test_large_numbers_have_no_decimals_and_small_risks_a_bound() -> None:
-    page = Page()
     many = {f"p{n}": (3, 1, 1) for n in range(3000)}
-    show_outcome(page.console, simulate(vote(epsilon=8.0), many, seed=8), truth=None)
+    page = shown(simulate(vote(epsilon=8.0), many, seed=8))
     (line,) = [line for line in page.text.splitlines() if line.startswith("rail")]
     assert "< 0.01 %" in line
     assert "." not in line.replace("< 0.01 %", "")
 
 
 def test_long_names_give_way_to_the_numbers() -> None:
-    page = Page()
     name = "a candidate whose name goes on " * 4
     ballot = DPWeVote(Parameters(candidates=(name.strip(),)))
     parties = {f"p{n}": (1 + n % 3, n % 2) for n in range(60)}
     released = simulate(ballot, parties, seed=8)
-    show_outcome(page.console, released, truth=None)
+    page = shown(released)
     (candidate,) = released.candidates
     numbers = ESTIMATE.findall(page.text)
     assert all(any(is_shown(each, pair) for pair in numbers) for each in (told(candidate.support), candidate.margin))
@@ -131,18 +118,17 @@ def test_long_names_give_way_to_the_numbers() -> None:
 
 
 def test_a_vote_that_tells_the_margin_alone_has_no_column_for_support_and_quota() -> None:
-    page, released = Page(), outcome(variant="optimal")
-    show_outcome(page.console, released, truth=TRUTH)
+    released = outcome(variant="optimal")
+    page = shown(released, truth=TRUTH)
     header = next(line for line in page.text.splitlines() if line.startswith("Candidate"))
     assert header.split() == ["Candidate", "Verdict", "Margin", "P(wrong)", "True", "margin"]
     margins = ESTIMATE.findall(page.text)
-    assert all(is_shown(candidate.margin, shown) for candidate, shown in zip(released.candidates, margins, strict=True))
+    assert all(is_shown(candidate.margin, pair) for candidate, pair in zip(released.candidates, margins, strict=True))
 
 
 @pytest.mark.parametrize("width", [50, 60, 80])
 def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int) -> None:
-    page = Page(width=width)
-    show_outcome(page.console, outcome(), truth=TRUTH)
+    page = shown(outcome(), width=width, truth=TRUTH)
     assert {"Candidate", "Verdict", "Margin"} <= set(page.text.split())
     assert ("no room for the columns True margin" in page.text) == (width < 80)
     assert "…" not in page.text
@@ -175,12 +161,9 @@ def test_an_outcome_that_tells_the_margin_alone_has_no_column_for_the_rest() -> 
 
 def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
     released = on("rail", "fish & <chips>")
-    paths = draw_outcome(released, title="A vote", truth=None, folder=tmp_path)
-    assert paths == [tmp_path / "estimates.svg", tmp_path / "estimates.png"]
-    assert paths[1].read_bytes().startswith(PNG_SIGNATURE)
-    text = html.unescape(paths[0].read_text(encoding="utf-8"))
-    for shown in ("A vote", "rail", "fish & <chips>", "estimate, whiskers: 2 standard errors", "quota"):
-        assert shown in text
+    text = drawn(released, tmp_path)
+    for words in ("A vote", "rail", "fish & <chips>", "estimate, whiskers: 2 standard errors", "quota"):
+        assert words in text
     for candidate in released.candidates:
         assert f">{decision_of(candidate.verdict.verdict, passed=candidate.passed)}<" in text
     assert text.count(">P(wrong) ") == len(released.candidates)
@@ -189,26 +172,22 @@ def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
 
 def test_the_truth_is_drawn_where_it_may_be_shown(tmp_path: Path) -> None:
     truth = {"rail": 30.0, "total weight": 60.0, "quota": 30.0}
-    svg, _ = draw_outcome(on("rail"), title="A vote", truth=truth, folder=tmp_path)
-    assert "truth" in svg.read_text(encoding="utf-8")
+    assert "truth" in drawn(on("rail"), tmp_path, truth=truth)
 
 
 def test_where_the_margin_alone_is_told_it_is_drawn_beside_0(tmp_path: Path) -> None:
     truth = {"rail": 40.0, "total weight": 60.0, "quota": 30.0}
     released = on("rail", variant="two_point")
-    svg, _ = draw_outcome(released, title="A vote", truth=truth, folder=tmp_path)
-    text = svg.read_text(encoding="utf-8")
+    text = drawn(released, tmp_path, truth=truth)
     assert "margin: weight of the yes votes less the quota" in text
     assert "truth" in text
-    svg, _ = draw_outcome(on("rail"), title="A vote", truth=truth, folder=tmp_path)
-    assert "less the quota" not in svg.read_text(encoding="utf-8")
+    assert "less the quota" not in drawn(on("rail"), tmp_path, truth=truth)
 
 
 @pytest.mark.full("a picture more")
 def test_of_many_candidates_those_with_the_greatest_margins_are_drawn_and_winners_first(tmp_path: Path) -> None:
     released = on(*(f"c{n}" for n in range(41)))
-    svg, _ = draw_outcome(released, title="A vote", truth=None, folder=tmp_path)
-    text = svg.read_text(encoding="utf-8")
+    text = drawn(released, tmp_path)
     assert ">A vote (the 40 of 41 with the greatest margins)<" in text
     ordered = sorted(released.candidates, key=lambda candidate: -candidate.margin.value)
     places = [text.index(f">{candidate.name}<") for candidate in ordered[:40]]
@@ -219,8 +198,7 @@ def test_of_many_candidates_those_with_the_greatest_margins_are_drawn_and_winner
 
 
 def test_one_quota_is_one_line_with_its_number_beside_it(tmp_path: Path) -> None:
-    svg, _ = draw_outcome(on("rail", "fish", variant="joint"), title="A vote", truth=None, folder=tmp_path)
-    text = svg.read_text(encoding="utf-8")
+    text = drawn(on("rail", "fish", variant="joint"), tmp_path)
     (quota,) = {told(candidate.quota).value for candidate in on("rail", "fish").candidates}
     assert text.count(">quota ") == 1
     assert f">quota {quota:,.1f}".removesuffix(".0") in text

@@ -1,7 +1,7 @@
 """Elections as readers see them: who wins, how well that serves each group, how sure that is, and what it cost."""
 
 import csv
-import html
+import functools
 import io
 import math
 import re
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
+import pages
 import pytest
-from pages import Page
+from pages import Page, drawn
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.fair_voting import AlternativeOutcome, Assurance, FairVoting, Outcome, Parameters
@@ -19,9 +20,9 @@ from psephos.protocol.fair_voting.objective import ObjectiveName
 from psephos.protocol.fair_voting.outcome import Details
 from psephos.protocol.fair_voting.parameters import BY_QUALITY, CENTRAL, MechanismName
 from psephos.protocol.phases import Inputs
-from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
+from psephos.scenarios.presentation import draw_outcome, rows_of, verdict_of
 
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+shown = functools.partial(pages.shown, width=110)
 RULES = ("this objective", "least disparity", "plurality", "borda", "copeland", "egalitarian")
 # Mean utilities to a group of 300 voters and to one of 100.
 UTILITIES = {"pier": (2.5, 1.0), "fair": (1.5, 1.4), "zoo": (0.5, 2.5)}
@@ -104,14 +105,6 @@ IF_DIFFERENCES = "if all differences between the groups are equally likely"
 WINNER_ALONE: dict[str, Any] = {"alternatives": (), "mechanism": "exponential", "winner": "pier", "assurance": ALONE}
 MANY_GROUPS = {f"district {number}": 10 + number for number in range(1000)}
 MANY = {f"a{place}": [0.001 * number * (1 + 0.1 * place) for number in range(1000)] for place in range(50)}
-
-
-def shown(outcome: Outcome, *, width: int = 110, **options: Any) -> Page:
-    """Return the page of an outcome."""
-    page = Page(width=width)
-    options = {"truth": None, **options}
-    show_outcome(page.console, outcome, **options)
-    return page
 
 
 def row_of(page: Page, beginning: str) -> str:
@@ -413,15 +406,6 @@ def test_rows_without_estimates_have_empty_ones_and_without_a_truth_no_column_fo
     assert all(value is None for row in rows for column, value in row.items() if column not in names)
     assert not any("true" in column for row in rows for column in row)
     assert rows[0].keys() == rows_of(released(), truth=None)[0].keys()
-
-
-def drawn(outcome: Outcome, folder: Path, **options: Any) -> str:
-    """Return the text of an outcome's SVG, beside which there is a PNG."""
-    options = {"title": "A vote", "truth": None, **options}
-    paths = draw_outcome(outcome, folder=folder, **options)
-    assert paths == [folder / "estimates.svg", folder / "estimates.png"]
-    assert paths[1].read_bytes().startswith(PNG_SIGNATURE)
-    return html.unescape(paths[0].read_text(encoding="utf-8"))
 
 
 def test_a_picture_has_the_winner_the_groups_and_what_was_elected(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from pages import Page
+from pages import Page, page_of
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.moral_preferences import Ball, Decision, LevelOutcome, Outcome
 from psephos.scenarios.moral_preferences.alternatives import (
@@ -280,9 +280,8 @@ def test_decisions_are_those_of_the_probit_model() -> None:
 
 def said(outcome: Outcome, decided: AlternativePair) -> str:
     """Return a decision in words, on one line."""
-    page = Page(width=80)
     (decision,) = decide_pairs(outcome, [decided])
-    show_decision(page.console, outcome, decided, decision)
+    page = page_of(show_decision, outcome, decided, decision, width=80)
     assert max(map(len, page.text.splitlines())) <= 80
     return " ".join(page.text.split())
 
@@ -360,10 +359,8 @@ def test_a_verdict_is_said_with_its_level() -> None:
 
 def test_the_prior_is_named_with_what_it_claims_too_much_of() -> None:
     assert "anywhere in the ball of the bound (prior: ball)" in said(OUTCOME, MAN_OR_DOGS)
-    page = Page(width=80)
     (decision,) = decide_pairs(OUTCOME, [MAN_OR_DOGS], prior="size")
-    show_decision(page.console, OUTCOME, MAN_OR_DOGS, decision)
-    assert "(prior: size)" in page.text
+    assert "(prior: size)" in page_of(show_decision, OUTCOME, MAN_OR_DOGS, decision).text
     with pytest.raises(ConfigurationError, match="prior must be one of ball, size"):
         decide_pairs(OUTCOME, [MAN_OR_DOGS], prior="flat")
 
@@ -377,8 +374,7 @@ SEVERAL = [MAN_OR_DOGS, pair({"Dog": 40.0}, {}), pair({}, {"Man": 40.0}), pair({
 
 def table(outcome: Outcome) -> Page:
     """Return the page of several decisions."""
-    page = Page(width=80)
-    show_decisions(page.console, outcome, SEVERAL, decide_pairs(outcome, SEVERAL))
+    page = page_of(show_decisions, outcome, SEVERAL, decide_pairs(outcome, SEVERAL), width=80)
     assert max(map(len, page.text.splitlines())) <= 80
     return page
 
@@ -443,9 +439,7 @@ def test_a_fault_in_a_list_is_named_with_its_line(text: str, field: str, said: s
 
 
 def ranked(outcome: Outcome, alternatives: Mapping[str, Mapping[str, float]], **options: Any) -> str:
-    page = Page()
-    show_ranking(page.console, outcome, rank_alternatives(outcome, alternatives, **options))
-    return page.text
+    return page_of(show_ranking, outcome, rank_alternatives(outcome, alternatives, **options)).text
 
 
 def test_a_ranking_is_said_with_its_winner_and_its_ranks() -> None:

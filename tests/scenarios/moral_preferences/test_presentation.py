@@ -1,7 +1,7 @@
 """Preferences as readers see them: whom voters trust, what features speak for, how sure that is, and what it cost."""
 
 import csv
-import html
+import functools
 import io
 import math
 import re
@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pages
 import pytest
 from pages import Page
 from psephos.protocol import SimulatedNoise, run_population
@@ -22,9 +23,10 @@ from psephos.protocol.moral_preferences import (
     SocietyOutcome,
 )
 from psephos.protocol.moral_preferences.parameters import PAPERS
-from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
+from psephos.scenarios.presentation import rows_of, verdict_of
 
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+shown = functools.partial(pages.shown, width=80)
+drawn = functools.partial(pages.drawn, title="A society")
 # The features of the Moral Machine's published files, and the three of a dilemma's circumstances.
 MORAL_MACHINE = (
     *("Man", "Woman", "Pregnant", "Stroller", "OldMan", "OldWoman", "Boy", "Girl", "Homeless", "LargeWoman"),
@@ -59,14 +61,6 @@ def machine(**options: Any) -> Outcome:
 
 THREE = released([0.02, -0.6, 0.31], features=("law", "[pets]", "lives"))
 CLEAN = {"law": 0.1, "[pets]": -0.5, "lives": 0.4}
-
-
-def shown(outcome: Outcome, *, width: int = 80, **options: Any) -> Page:
-    """Return the page of an outcome."""
-    page = Page(width=width)
-    options = {"truth": None, **options}
-    show_outcome(page.console, outcome, **options)
-    return page
 
 
 def row_of(page: Page, feature: str) -> str:
@@ -273,15 +267,6 @@ def test_rows_hold_the_numbers_to_their_last_bit_in_the_order_of_the_features() 
 def test_rows_without_errors_or_truth_have_no_column_for_them() -> None:
     outcome = released([0.3], errors=None, mechanism="pooled", paradigm="RLCP")
     assert rows_of(outcome, truth=None) == [{"feature": "f0", "preference": 0.3}]
-
-
-def drawn(outcome: Outcome, folder: Path, **options: Any) -> str:
-    """Return the text of an outcome's SVG, beside which there is a PNG."""
-    options = {"title": "A society", "truth": None, **options}
-    paths = draw_outcome(outcome, folder=folder, **options)
-    assert paths == [folder / "estimates.svg", folder / "estimates.png"]
-    assert paths[1].read_bytes().startswith(PNG_SIGNATURE)
-    return html.unescape(paths[0].read_text(encoding="utf-8"))
 
 
 def test_a_picture_has_features_errors_and_whose_preferences_they_are(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from pages import Page
+from pages import shown
 from psephos.protocol.dpwevote import Outcome, PossibleRanges
 from psephos.protocol.estimators import Estimate
-from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
+from psephos.scenarios.presentation import draw_outcome, rows_of, verdict_of
 from psephos.scenarios.presentation.drawing import MOST_ROWS, TRUTH
 from psephos.scenarios.presentation.plain import PLAIN
 from psephos.scenarios.presentation.presenter import Known
@@ -74,27 +74,23 @@ class Derived(Outcome, frozen=True, kw_only=True):
 
 
 def test_another_protocols_outcome_is_a_table_of_its_fields() -> None:
-    page = Page()
-    show_outcome(page.console, Answer(1234.5, "plain"), truth={"mean": 1200.0})
+    page = shown(Answer(1234.5, "plain"), truth={"mean": 1200.0})
     assert ["Released", "Value", "True"] in page.lines
     assert ["mean", "1,234.5", "1,200"] in page.lines
 
 
 def test_a_truth_in_words_is_shown_in_words() -> None:
-    page = Page()
-    show_outcome(page.console, Answer(1234.5, "plain"), truth={"name": "[flowery]"})
+    page = shown(Answer(1234.5, "plain"), truth={"name": "[flowery]"})
     assert ["name", "plain", "[flowery]"] in page.lines
 
 
 def test_a_truth_of_nothing_that_is_shown_has_a_line_of_its_own() -> None:
-    page = Page()
-    show_outcome(page.console, Answer(1234.5, "plain"), truth={"turnout": 0.5})
+    page = shown(Answer(1234.5, "plain"), truth={"turnout": 0.5})
     assert ["turnout", "(true)", "0.5"] in page.lines
 
 
 def test_what_one_party_is_told_is_a_table_too() -> None:
-    page = Page()
-    show_outcome(page.console, Estimated(Estimate(3.0, 0.5), "yours"))
+    page = shown(Estimated(Estimate(3.0, 0.5), "yours"))
     assert ["mean", "3.00", "±", "0.50"] in page.lines
     assert "± is one standard error" in page.text
 
@@ -110,7 +106,6 @@ def test_an_outcome_without_estimates_leaves_no_picture(tmp_path: Path) -> None:
 
 
 def test_an_outcome_made_from_another_is_shown_as_that() -> None:
-    page = Page()
     derived = Derived(
         candidates=(),
         num_partners=7,
@@ -127,7 +122,7 @@ def test_an_outcome_made_from_another_is_shown_as_that() -> None:
         epsilon_total=1.0,
         round_number=2,
     )
-    show_outcome(page.console, derived, truth=None)
+    page = shown(derived)
     assert "From the reports of 7 partners" in page.text
 
 
@@ -138,8 +133,7 @@ def tea_and(number: int, *, prefix: str = "drink") -> Votes:
 
 
 def test_structs_of_an_outcome_are_rows_of_a_table_with_the_truth_beside_them() -> None:
-    page = Page()
-    show_outcome(page.console, tea_and(1), truth={"tea": 200.0, "drink 0": 1.0})
+    page = shown(tea_and(1), truth={"tea": 200.0, "drink 0": 1.0})
     assert ["Name", "Approvals", "True", "approvals"] in page.lines
     assert ["tea", "197.3", "±", "7.4", "200"] in page.lines
     assert ["num_voters", "300"] in page.lines
@@ -148,22 +142,19 @@ def test_structs_of_an_outcome_are_rows_of_a_table_with_the_truth_beside_them() 
 
 
 def test_shares_have_as_many_decimals_as_their_errors_deserve() -> None:
-    page = Page()
-    show_outcome(page.console, Votes((Approved("tea", Estimate(0.3127, 0.0214)),), 3), truth=None)
+    page = shown(Votes((Approved("tea", Estimate(0.3127, 0.0214)),), 3))
     assert ["tea", "0.313", "±", "0.021"] in page.lines
 
 
 def test_a_long_table_is_cut_and_says_where_the_rest_is() -> None:
-    page = Page()
-    show_outcome(page.console, tea_and(99), truth=None)
+    page = shown(tea_and(99))
     assert "… and 60 more lines in estimates.csv" in page.text
     assert ["drink", "38", "38.0", "±", "2.0"] in page.lines
     assert "drink 39" not in page.text
 
 
 def test_a_narrow_terminal_goes_without_columns_and_names_them() -> None:
-    page = Page(width=30)
-    show_outcome(page.console, tea_and(1), truth={"tea": 200.0})
+    page = shown(tea_and(1), width=30, truth={"tea": 200.0})
     assert "no room for the column True approvals: estimates.csv has it" in " ".join(page.text.split())
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from pages import ESTIMATE, Page
+from pages import ESTIMATE, Page, page_of
 from psephos.protocol import Phase, SimulatedNoise, Tally, run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters, make_offers
 from psephos.protocol.effects import Closed
@@ -44,9 +44,8 @@ def vote(**options: Any) -> DPWeVote:
 
 
 def test_a_heading_says_who_trusts_whom() -> None:
-    page = Page()
     facts = ["27 partners", "protocol dpwevote"]
-    show_heading(page.console, title="A [vote]", facts=facts, description="Made\nup.", trust="  Nobody\nis trusted.")
+    page = page_of(show_heading, title="A [vote]", facts=facts, description="Made\nup.", trust="  Nobody\nis trusted.")
     assert "A [vote]" in page.text
     assert "27 partners · protocol dpwevote" in page.text
     assert "Made up." in page.text
@@ -54,8 +53,7 @@ def test_a_heading_says_who_trusts_whom() -> None:
 
 
 def test_a_heading_leaves_out_what_is_not_said() -> None:
-    page = Page()
-    show_heading(page.console, title="A vote", facts=["one"], description="", trust=" ")
+    page = page_of(show_heading, title="A vote", facts=["one"], description="", trust=" ")
     assert page.text.split() == ["A", "vote", "one"]
 
 
@@ -75,9 +73,7 @@ def test_a_weights_phase_shows_the_quota_that_it_publishes() -> None:
     lines: list[str] = []
 
     def show(phase: Phase, tally: Tally, published: msgspec.Struct | None) -> None:
-        page = Page()
-        show_phase(page.console, Closed(phase.name, tally.num_reports, 0, published), num_parties=60)
-        lines.append(page.text)
+        lines.append(page_of(show_phase, Closed(phase.name, tally.num_reports, 0, published), num_parties=60).text)
 
     run_population(ballot, ballot.encode(table), noise=SimulatedNoise(8, session="s"), on_phase=show)
     assert "quota" in lines[0]
@@ -86,8 +82,7 @@ def test_a_weights_phase_shows_the_quota_that_it_publishes() -> None:
 
 
 def test_the_price_is_shown_by_phase_and_in_all() -> None:
-    page = Page()
-    show_privacy(page.console, vote(epsilon=2.0))
+    page = page_of(show_privacy, vote(epsilon=2.0))
     lines = [line.split() for line in page.text.splitlines()]
     assert ["weights", "k-RR", "weight", "1", "1", "1"] in lines
     assert ["opinions", "randomized", "response", "opinion", "2", "2", "2"] in lines
@@ -108,8 +103,7 @@ def entries(num_persons: int = 1) -> list[LedgerEntry]:
 
 
 def test_a_ledger_is_shown_by_phase_with_what_each_paid_at_most() -> None:
-    page = Page()
-    show_ledger(page.console, entries(), party=None, delta=None)
+    page = page_of(show_ledger, entries(), party=None, delta=None)
     lines = [line.split() for line in page.text.splitlines()]
     assert ["weights", "k-RR", "weight", "2", "0.5", "0.5"] in lines
     assert ["opinions", "randomized", "response", "opinion", "2", "1", "1"] in lines
@@ -121,8 +115,7 @@ def test_a_ledger_is_shown_by_phase_with_what_each_paid_at_most() -> None:
 
 
 def test_a_ledger_of_one_party_is_that_partys() -> None:
-    page = Page()
-    show_ledger(page.console, entries(), party="bob", delta=1e-6)
+    page = page_of(show_ledger, entries(), party="bob", delta=1e-6)
     assert "bob in all: ε proven = 1.5, or ε = 1.5 at δ = 1e-06" in page.text
     assert "parallel" not in page.text
     assert (
@@ -132,15 +125,13 @@ def test_a_ledger_of_one_party_is_that_partys() -> None:
 
 
 def test_a_ledger_that_protects_little_says_so() -> None:
-    page = Page()
     of_many = [msgspec.structs.replace(entry, session=str(number)) for number in range(4) for entry in entries()]
-    show_ledger(page.console, of_many, party="ann", delta=None)
+    page = page_of(show_ledger, of_many, party="ann", delta=None)
     assert "Little protection: ε = 6 in all let someone be over 95 % sure" in page.text
 
 
 def test_a_ledger_of_arrays_counts_everybody() -> None:
-    page = Page()
-    show_ledger(page.console, entries(num_persons=5000), party=None, delta=0.3)
+    page = page_of(show_ledger, entries(num_persons=5000), party=None, delta=0.3)
     assert "each of 5,000 at most: ε proven = 1.5, or ε = " in page.text
     tighter = float(page.text.partition("or ε = ")[2].split()[0])
     assert 0 < tighter < 1.5
@@ -171,8 +162,7 @@ JOINT, ONE = 3.71088, 1.68059
 
 
 def test_what_one_part_of_a_unit_loses_is_below_it_and_in_no_total() -> None:
-    page = Page()
-    show_privacy(page.console, crowd()[0])
+    page = page_of(show_privacy, crowd()[0])
     (of_all,) = [line for line in page.lines if line[:2] == ["answers", "two_layer"]]
     (part,) = [line for line in page.lines if line[:2] == ["of", "which"]]
     (total,) = [line for line in page.lines if line[:2] == ["in", "all"]]
@@ -185,31 +175,26 @@ def test_what_one_part_of_a_unit_loses_is_below_it_and_in_no_total() -> None:
 
 
 def test_a_claim_that_holds_for_less_than_is_protected_is_named() -> None:
-    page = Page()
-    show_privacy(page.console, crowd()[0])
+    page = page_of(show_privacy, crowd()[0])
     assert "ε proven of one answer is more than claimed" in page.text
     for protocol in (crowd("one_layer")[0], vote()):
-        page = Page()
-        show_privacy(page.console, protocol)
+        page = page_of(show_privacy, protocol)
         assert "more than claimed" not in page.text
 
 
 def test_a_party_that_pays_less_than_others_is_shown_its_own_price() -> None:
     protocol, inputs = crowd("one_layer")
-    page = Page()
-    show_privacy(page.console, protocol, public=inputs.public[0].tolist())
+    page = page_of(show_privacy, protocol, public=inputs.public[0].tolist())
     assert ["Your", "privacy", "loss"] in [line[:3] for line in page.lines]
     (total,) = [line for line in page.lines if line[:2] == ["in", "all"]]
     assert total[-2:] == ["2", "2"]
-    page = Page()
-    show_privacy(page.console, protocol, public=inputs.public[4].tolist())
+    page = page_of(show_privacy, protocol, public=inputs.public[4].tolist())
     assert next(line for line in page.lines if line[:2] == ["in", "all"])[-3:] == ["0", "0", "0"]
     assert "Your privacy loss: none." in page.text
 
 
 def test_a_ledger_of_groups_has_a_line_a_mechanism_and_the_total_of_the_worst() -> None:
-    page = Page()
-    show_ledger(page.console, of_arrays(*crowd("one_layer")), party=None, delta=None)
+    page = page_of(show_ledger, of_arrays(*crowd("one_layer")), party=None, delta=None)
     (line,) = [line for line in page.lines if line[:2] == ["answers", "one_layer"]]
     assert line[-7:] == ["4", "2", "to", "5", "2", "to", "5"]
     (part,) = [line for line in page.lines if line[:2] == ["of", "which"]]
@@ -218,8 +203,7 @@ def test_a_ledger_of_groups_has_a_line_a_mechanism_and_the_total_of_the_worst() 
 
 
 def test_the_ledger_of_one_group_is_that_groups() -> None:
-    page = Page()
-    show_ledger(page.console, of_arrays(*crowd("one_layer")), party="each of 3 workers with 2 answers", delta=None)
+    page = page_of(show_ledger, of_arrays(*crowd("one_layer")), party="each of 3 workers with 2 answers", delta=None)
     assert "each of 3 at most: ε proven = 2\n" in page.text
     assert " to " not in page.text.partition("each of 3")[0]
 
@@ -229,8 +213,7 @@ def test_where_phases_have_other_groups_the_total_is_of_who_paid_most_in_each() 
     again = Inputs(inputs.private, inputs.public.copy())
     again.public[:3, 2] = NO_TASK  # these are asked one task in the second phase
     ledger = of_arrays(protocol, inputs) + of_arrays(protocol, again, phase_name="more")
-    page = Page()
-    show_ledger(page.console, ledger, party=None, delta=None)
+    page = page_of(show_ledger, ledger, party=None, delta=None)
     assert "each of 4 at most: ε proven = 10\n" in page.text
 
 
@@ -245,13 +228,11 @@ def test_tighter_composition_is_of_whoever_it_costs_most() -> None:
         LedgerEntry.of(paid, person=person, session="s", phase="opinions")
         for person, paid in (("many", many), ("few", few), ("also few", few), ("least", least))
     ]
-    page = Page()
-    show_ledger(page.console, ledger, party=None, delta=1e-6)
+    page = page_of(show_ledger, ledger, party=None, delta=1e-6)
     assert "ε proven = 3, or ε = " in page.text
     tighter = float(page.text.partition("or ε = ")[2].split()[0])
     assert 2.8 < tighter <= 2.9
-    page = Page()
-    show_ledger(page.console, ledger, party="many", delta=1e-6)
+    page = page_of(show_ledger, ledger, party="many", delta=1e-6)
     assert float(page.text.partition("or ε = ")[2].split()[0]) < 1.5
 
 
@@ -275,12 +256,10 @@ def test_losses_of_two_relations_are_totalled_in_one_and_the_line_says_how() -> 
         LedgerEntry.of(loss, person="ann", session=session, phase="rankings")
         for session, loss in (("spring", replaced), ("autumn", added))
     ]
-    page = Page()
-    show_ledger(page.console, ledger, party=None, delta=None)
+    page = page_of(show_ledger, ledger, party=None, delta=None)
     assert "ann in all: ε proven = 3\n" in page.text
     assert "in all for replace-one neighbors: an add-remove-one loss counts twice, since a" in page.text
-    page = Page()
-    show_ledger(page.console, ledger[1:], party=None, delta=None)
+    page = page_of(show_ledger, ledger[1:], party=None, delta=None)
     assert "ann in all: ε proven = 1\n" in page.text
     assert "in all for replace-one neighbors: ε proven = 2, since a replacement is a removal" in page.text
 
@@ -289,20 +268,17 @@ def test_a_total_of_both_models_says_against_whom() -> None:
     (local,) = vote(epsilon=1.0, public_weights=True).phases[0].losses[:1]
     central = msgspec.structs.replace(local, model=TrustModel.CENTRAL)
     ledger = [LedgerEntry.of(loss, person="ann", session="s", phase="p") for loss in (local, central)]
-    page = Page()
-    show_ledger(page.console, ledger, party=None, delta=0.1)
+    page = page_of(show_ledger, ledger, party=None, delta=0.1)
     assert f"ann in all: ε proven = {2 * local.proven:g}, or ε = 1.79" in page.text
     assert "at δ = 0.1 for sessions fixed in advance" in page.text
     assert "in all against whoever sees the releases, and no view of a trusted server" in page.text
-    page = Page()
-    show_ledger(page.console, ledger[:1], party=None, delta=None)
+    page = page_of(show_ledger, ledger[:1], party=None, delta=None)
     assert "in all against" not in page.text
 
 
 def test_scenarios_are_listed_with_what_they_decide() -> None:
-    page = Page()
     rows = [("council", "dpwevote", "A vote", "weights"), ("survey", "mean", "Salaries", "")]
-    show_scenarios(page.console, rows, origins={"weights": "3 kB, from there"}, variable="FOLDER_OF_DATA")
+    page = page_of(show_scenarios, rows, origins={"weights": "3 kB, from there"}, variable="FOLDER_OF_DATA")
     assert ["survey", "mean", "Salaries"] in [line.split() for line in page.text.splitlines()]
     assert ["council", "dpwevote", "A", "vote", "weights"] in [line.split() for line in page.text.splitlines()]
     assert "weights: 3 kB, from there" in page.text

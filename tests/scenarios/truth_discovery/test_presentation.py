@@ -1,20 +1,21 @@
 """Truths as readers see them: what was found, how sure it is, and how much of it is right where somebody knows."""
 
-import html
+import functools
 import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pages
 import pytest
-from pages import Page
+from pages import Page, shown
 from psephos.protocol.truth_discovery import Outcome, OwnOutcome
-from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
+from psephos.scenarios.presentation import rows_of, show_outcome, verdict_of
 from rich.console import Console
 from strategies import told
 
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+drawn = functools.partial(pages.drawn, title="Pets")
 
 
 def found(truths: Sequence[str | None], **options: Any) -> Outcome:
@@ -43,14 +44,6 @@ def found(truths: Sequence[str | None], **options: Any) -> Outcome:
 PETS = found(["cat", "dog", "cat", None, "[bird]"])
 CLEAN = {"t0": "cat", "t1": "cat", "t2": "cat", "t4": "[bird]"}
 GOLD = {"t0": "cat", "t1": "cat", "t2": "dog", "t3": "cat"}
-
-
-def shown(outcome: Outcome, *, width: int = 120, **options: Any) -> Page:
-    """Return the page of an outcome."""
-    page = Page(width=width)
-    options = {"truth": None, **options}
-    show_outcome(page.console, outcome, **options)
-    return page
 
 
 def line_of(page: Page, task: str) -> list[str]:
@@ -204,8 +197,7 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int) -> Non
 
 
 def test_a_worker_is_told_its_own_weight_and_quality() -> None:
-    page = Page()
-    show_outcome(page.console, OwnOutcome(weight=-0.432, quality=0.73, num_answers=1018))
+    page = shown(OwnOutcome(weight=-0.432, quality=0.73, num_answers=1018))
     assert ["weight", "-0.43"] in page.lines
     assert ["quality", "73.0", "%"] in page.lines
     assert ["answers", "that", "counted", "1,018"] in page.lines
@@ -256,13 +248,6 @@ def test_rows_have_the_clean_label_and_the_true_one_where_they_may_be_shown() ->
     assert all(row.keys() == rows[0].keys() for row in rows)
     assert "gold" not in rows_of(PETS, truth=CLEAN)[0]
     assert "clean_truth" not in rows_of(PETS, truth=None, gold=GOLD)[0]
-
-
-def drawn(outcome: Outcome, folder: Path, **options: Any) -> str:
-    """Return the text of an outcome's picture, after a look at the other file."""
-    svg, png = draw_outcome(outcome, title="Pets", truth=None, folder=folder, **options)
-    assert png.read_bytes().startswith(PNG_SIGNATURE)
-    return html.unescape(svg.read_text(encoding="utf-8"))
 
 
 def test_a_few_tasks_are_drawn_each_with_its_label(tmp_path: Path) -> None:
