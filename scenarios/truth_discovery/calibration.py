@@ -120,7 +120,7 @@ def _reported(
     if isinstance(share := noise.on_counts, PolyaShare):  # of two labels, the sums of both and their difference
         side = share_masses(scale=share.scale, planned=share.planned, num_shares=number)
         law: FloatArray = np.cumsum(np.concatenate([side[:0:-1], side]))
-        added: IntArray = np.searchsorted(law, generator.random((tasks, size)) * law[-1], "right") - (len(side) - 1)
+        added: IntArray = np.searchsorted(law, generator.random((tasks, size)), side="right") - (len(side) - 1)
         both = np.array([[-1, 1], [1, 1]])
         return (true, 2 * true + added @ both, noise) if size == 2 else (true, true + added, noise)  # noqa: PLR2004  two
     if (laplace := noise.on_counts) is not None:  # of two labels, one has the other's

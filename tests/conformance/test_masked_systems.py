@@ -12,6 +12,7 @@ from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import Parameters as Fair
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
 from psephos.protocol.moral_preferences import Parameters as Moral
+from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import TrustModel
 from psephos.protocol.truth_discovery import Parameters as Crowd
 from psephos.protocol.truth_discovery import TruthDiscovery
@@ -44,10 +45,11 @@ _ANSWERS: Final = {
 }
 
 
-def _truths(**sizes: Any) -> TruthDiscovery:
+def _truths(**sizes: Any) -> tuple[TruthDiscovery, Inputs]:
     """Return a survey of two answer sets, of whose tasks each worker is asked some and skips some."""
     sets: dict[str, Any] = {"answer_sets": (("no", "yes"), ("a", "b", "c")), "answer_set_of_task": (0, 1, 0)}
-    return TruthDiscovery(Crowd(tasks=("q", "r", "s"), max_answers=3, mechanism="masked", **sets, **sizes))
+    survey = TruthDiscovery(Crowd(tasks=("q", "r", "s"), max_answers=3, mechanism="masked", **sets, **sizes))
+    return survey, survey.encode(_ANSWERS)
 
 
 def _moral(paradigm: Paradigm, mechanism: Any) -> MoralPreferences:
@@ -55,14 +57,14 @@ def _moral(paradigm: Paradigm, mechanism: Any) -> MoralPreferences:
     return MoralPreferences(Moral(paradigm=paradigm, mechanism=mechanism, **given))
 
 
-CASES: Final[Mapping[str, tuple[PhasedProtocol[Any, Any], Mapping[str, Any]]]] = {
+CASES: Final[Mapping[str, tuple[PhasedProtocol[Any, Any], Mapping[str, Any] | Inputs]]] = {
     "fair voting": (FairVoting(Fair(**_FAIR)), _VOTERS),
     "fair voting, one share for all": (FairVoting(Fair(**_FAIR | _ALL)), _VOTERS),
     "fair voting by plurality": (FairVoting(Fair(**_FAIR, scores="plurality", objective="penalized")), _VOTERS),
     "preferences of voters": (_moral(Paradigm.VLMP, "laplace"), _RECORDS),
     "directions of records": (_moral(Paradigm.RLMP, "direction"), _RECORDS),
-    "truths": (_truths(threshold=4, colluders=1), _ANSWERS),
-    "truths, one share for all": (_truths(**_ALL), _ANSWERS),
+    "truths": _truths(threshold=4, colluders=1),
+    "truths, one share for all": _truths(**_ALL),
     "pooled coefficients": (_moral(Paradigm.RLMP, "pooled"), _RECORDS),
 }
 
