@@ -156,9 +156,8 @@ def _header_in(rows: Rows, path: Path, names: str, columns: Mapping[str, str], *
 
 def _check_header(header: Sequence[str], path: Path, role: str) -> None:
     for number, name in enumerate(header):
-        if not name or name in header[:number]:
-            allowed = "a header of distinct, non-empty names"
-            raise ConfigurationError(field=f"{path.name} line 1", value=name, allowed=allowed)
+        allowed = "a header of distinct, non-empty names"
+        refuse(not name or name in header[:number], f"{path.name} line 1", name, allowed)
     if role and role not in header:
         allowed = f"a header with the column {role!r}{did_you_mean(role, header)}"
         raise ConfigurationError(field=f"{path.name} line 1", value=list(header), allowed=allowed)
