@@ -3,7 +3,7 @@
 import ipaddress
 from typing import Final
 
-from ..protocol.errors import ConfigurationError
+from ..protocol.errors import refuse
 
 __all__ = ["format_address", "is_loopback", "parse_address"]
 
@@ -20,9 +20,8 @@ def parse_address(address: str) -> tuple[str, int]:
     bracketed = host.startswith("[") and host.endswith("]")
     bare = host[1:-1] if bracketed else host
     is_port = port.isascii() and port.isdigit() and int(port) <= _MAX_PORT
-    if not colon or not bare or not is_port or (":" in bare and not bracketed):
-        allowed = f"HOST:PORT or [IPV6]:PORT, with a port up to {_MAX_PORT}"
-        raise ConfigurationError(field="an address", value=address, allowed=allowed)
+    allowed = f"HOST:PORT or [IPV6]:PORT, with a port up to {_MAX_PORT}"
+    refuse(not colon or not bare or not is_port or (":" in bare and not bracketed), "an address", address, allowed)
     return bare, int(port)
 
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Protocol
 
 import trio
 
-from ..protocol.errors import ConfigurationError, RemoteProtocolError
+from ..protocol.errors import RemoteProtocolError, refuse
 from .abc import Channel, Listener, Transport
 from .addresses import format_address, parse_address
 from .framing import encode_frames
@@ -50,9 +50,8 @@ class Traffic(NamedTuple):
 
 def check_tapped(transport: Transport) -> None:
     """Raise ConfigurationError if nobody can stand between the ends of a transport and see what is on the wire."""
-    if transport.is_authenticated and not transport.is_over_tcp:
-        allowed = "one over TCP, or one whose ends do not know each other: an observer can relay no other's bytes"
-        raise ConfigurationError(field="transport", value=transport.name, allowed=allowed)
+    allowed = "one over TCP, or one whose ends do not know each other: an observer can relay no other's bytes"
+    refuse(transport.is_authenticated and not transport.is_over_tcp, "transport", transport.name, allowed)
 
 
 class TappedTransport(Transport):

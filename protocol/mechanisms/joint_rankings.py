@@ -30,7 +30,7 @@ from .discrete_laplace import VectorLaplace
 from .exact import Below, ExactMechanism
 from .mechanism import Prepared, RowMechanism, check_candidates
 from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
-from .rankings import MAX_ALTERNATIVES, MAX_RANKED, Pairs, SampledPosition, check_number, code_of_rankings
+from .rankings import MAX_ALTERNATIVES, MAX_RANKED, Pairs, SampledPosition, check_number, check_places, code_of_rankings
 
 __all__ = ["MAX_JOINT_GROUPS", "JointPair", "JointPosition", "JointRanking", "JointScores"]
 
@@ -220,7 +220,7 @@ class JointPair(Pairs, ExactMechanism):
         return values[0] // self.num_alternatives, [value % self.num_alternatives for value in values]
 
     def _check_rows(self, values: IntArray) -> None:
-        _check_cells(values, self.num_alternatives, self.num_groups)
+        check_places(values, self.num_alternatives, self.value_range[1], what="cells")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -287,7 +287,7 @@ class JointRanking(Prepared):
 
     def prepare_rows(self, values: IntArray) -> IntArray:
         size = self.num_alternatives
-        _check_cells(values, size, self.num_groups)
+        check_places(values, size, self.value_range[1], what="cells")
         return (values[:, 0] // size * math.factorial(size) + code_of_rankings(values % size))[:, None]
 
 
@@ -338,7 +338,7 @@ class JointScores(Prepared):
 
     def prepare_rows(self, values: IntArray) -> IntArray:
         size = len(self.steps)
-        _check_cells(values, size, self.num_groups)
+        check_places(values, size, self.value_range[1], what="cells")
         scores = np.zeros((len(values), self.num_groups * size), dtype=np.int64)
         columns = values[:, :1] // size * size + np.arange(size)
         np.put_along_axis(scores, columns, np.array(self.steps, dtype=np.int64)[values % size], axis=1)
@@ -350,12 +350,3 @@ def _check_sizes(num_alternatives: int, most: int, num_groups: int) -> None:
     check_number(num_alternatives, most)
     is_allowed = 2 <= num_groups <= MAX_JOINT_GROUPS  # noqa: PLR2004  one group has nothing to hide
     require(is_allowed, "num_groups", num_groups, f"in [2, {MAX_JOINT_GROUPS}]")
-
-
-def _check_cells(values: IntArray, num_alternatives: int, num_groups: int) -> None:
-    """Raise ValueError unless these are rows of m cells; that they are a ranking within a group is the caller's."""
-    if values.ndim != 2 or values.shape[1] != num_alternatives:  # noqa: PLR2004  a table
-        raise ValueError(f"expected rows of {num_alternatives} cells, got shape {values.shape}")
-    most = num_groups * num_alternatives - 1
-    if values.size and (int(values.min()) < 0 or int(values.max()) > most):
-        raise ValueError(f"cells must be in [0, {most}]")

@@ -40,6 +40,7 @@ __all__ = [
     "SampledQuestion",
     "WholeRanking",
     "check_number",
+    "check_places",
     "code_of_rankings",
     "rankings_of_codes",
 ]
@@ -143,7 +144,7 @@ class SampledQuestion(ExactMechanism):
 
     def check_rows(self, values: IntArray) -> None:
         """Raise ValueError unless these are rows of m numbers in `value_range`; more is the caller's to check."""
-        _check_positions(values, self.num_alternatives, most=self.value_range[1])
+        check_places(values, self.num_alternatives, self.value_range[1])
 
     def _answer(self, values: Sequence[int], question: int) -> int:
         most = self.value_range[1]
@@ -259,7 +260,7 @@ class WholeRanking(Prepared):
         return 1
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        _check_positions(values, self.num_alternatives)
+        check_places(values, self.num_alternatives, self.value_range[1])
         return code_of_rankings(values)[:, None]
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
@@ -308,7 +309,7 @@ class NoisyScores(Prepared):
         return num_values
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        _check_positions(values, len(self.steps))
+        check_places(values, len(self.steps), self.value_range[1])
         return np.array(self.steps, dtype=np.int64)[values]
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
@@ -321,13 +322,12 @@ def check_number(num_alternatives: int, most: int) -> None:
     require(is_allowed, "num_alternatives", num_alternatives, f"in [2, {most}]")
 
 
-def _check_positions(values: IntArray, num_alternatives: int, *, most: int | None = None) -> None:
-    """Raise ValueError unless these are rows of m positions; that each has every position once is the caller's."""
-    most = num_alternatives - 1 if most is None else most
+def check_places(values: IntArray, num_alternatives: int, most: int, *, what: str = "positions") -> None:
+    """Raise ValueError unless these are rows of m positions, up to the last one; that no two agree is the caller's."""
     if values.ndim != 2 or values.shape[1] != num_alternatives:  # noqa: PLR2004  a table
-        raise ValueError(f"expected rows of {num_alternatives} positions, got shape {values.shape}")
+        raise ValueError(f"expected rows of {num_alternatives} {what}, got shape {values.shape}")
     if values.size and (int(values.min()) < 0 or int(values.max()) > most):
-        raise ValueError(f"positions must be in [0, {most}]")
+        raise ValueError(f"{what} must be in [0, {most}]")
 
 
 @exact_arguments

@@ -219,9 +219,8 @@ def _without_repetitions(sessions: Sequence[Seen]) -> Iterator[Seen]:
         if not any(phase.kept is not None for phase in phases):
             yield seen
             continue
-        if number and not seen.coalition.has_server and seen.totals:
-            allowed = "1 without the server where later sessions repeat reports: of their tallies that is not computed"
-            raise ConfigurationError(field="votes", value=len(sessions), allowed=allowed)
+        allowed = "1 without the server where later sessions repeat reports: of their tallies that is not computed"
+        refuse(number and not seen.coalition.has_server and seen.totals, "votes", len(sessions), allowed)
         told = list(seen.told)
         for place, phase in enumerate(phases):
             if phase.kept is not None:

@@ -93,13 +93,12 @@ def move(target: Path | None, path: Path | None, witness: Path | None) -> None:
     psephos journal move /media/stick/journal.sqlite
     psephos journal move --journal /media/stick/journal.sqlite
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse
     from ..deployment.journal_care import move as move_journal
     from ..deployment.journals import default_journal
 
-    if target is None and path is None:
-        allowed = "given: where to; or --journal, to move that one to where it is looked for"
-        raise ConfigurationError(field="FILE", value="left out", allowed=allowed)
+    allowed = "given: where to; or --journal, to move that one to where it is looked for"
+    refuse(target is None and path is None, "FILE", "left out", allowed)
     source, told = _placed(path, witness)
     place, told_there = _placed(target or default_journal(), witness)
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

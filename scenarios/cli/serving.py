@@ -174,7 +174,7 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
         ConfigurationError: it is another scenario's, or over, or nobody says an address.
     """
     from ...agents.modes import draw_session_id
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse
     from ...protocol.messages import Charter
     from ...protocol.roles import SessionKind
     from ..deployment.invitations import check_expiry, read_opening
@@ -184,9 +184,7 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
     side, mode = serving.side, serving.mode
     is_deployment = mode.kind is SessionKind.DEPLOYMENT
     if side.fingerprints is None or roster_file is None:
-        if not serving.address:
-            allowed = "given where no invitations say an address"
-            raise ConfigurationError(field="--listen", value="left out", allowed=allowed)
+        refuse(not serving.address, "--listen", "left out", "given where no invitations say an address")
         # Parties that keep journals know a session by its id.
         return dataclasses.replace(serving, charter=Charter(draw_session_id())) if is_deployment else serving
     folder = roster_file if roster_file.is_dir() else roster_file.parent

@@ -129,9 +129,8 @@ class Joining:
 
     def _check_period(self) -> None:
         if self.budget_period_seconds is None:
-            if self.budget_in_all is not None:
-                allowed = "left out without --budget-period: --budget is then over all sessions"
-                raise ConfigurationError(field="--budget-in-all", value=self.budget_in_all, allowed=allowed)
+            allowed = "left out without --budget-period: --budget is then over all sessions"
+            refuse(self.budget_in_all is not None, "--budget-in-all", self.budget_in_all, allowed)
             return
         check_period(self.budget_period_seconds, field="--budget-period")
         if self.budget is None:
@@ -152,9 +151,8 @@ class Joining:
         """
         if self.journal is None:
             return None
-        if not terms.session_id:
-            allowed = "one that no other session has: without it a journal cannot tell whether a report was drawn"
-            raise ConfigurationError(field="the session's id", value="", allowed=allowed)
+        allowed = "one that no other session has: without it a journal cannot tell whether a report was drawn"
+        refuse(not terms.session_id, "the session's id", "", allowed)
         return self.journal.sitting(terms.session_id)
 
     def agree_beforehand(self) -> Agreement | None:
@@ -236,9 +234,8 @@ def protocol_of(terms: Invitation, *, trusts_server: bool) -> PhasedProtocol[Any
 
 def check_trust(protocol: PhasedProtocol[Any, Any], *, trusts_server: bool) -> None:
     """Raise ConfigurationError if a session's server has to be trusted with values, and is not."""
-    if protocol.trusts_server and not trusts_server:
-        allowed = "given: this session is in the central model, and its server sees your values as they are"
-        raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
+    allowed = "given: this session is in the central model, and its server sees your values as they are"
+    refuse(protocol.trusts_server and not trusts_server, "--trust-server", "left out", allowed)
 
 
 def _check_kind(given: str, ours: SessionKind) -> None:

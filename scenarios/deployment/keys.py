@@ -136,13 +136,11 @@ def read_enrollments(folder: Path) -> dict[str, Enrollment]:
     found: dict[str, Enrollment] = {}
     for file in sorted({*folder.glob("*.json"), *folder.glob(f"*/{ENROLLMENT_FILE}")}):
         enrollment = _read_enrollment(file)
-        if enrollment.party in found:
-            allowed = "left out: there is another enrollment of the same party"
-            raise ConfigurationError(field="--enrolled", value=str(file), allowed=allowed)
+        allowed = "left out: there is another enrollment of the same party"
+        refuse(enrollment.party in found, "--enrolled", str(file), allowed)
         found[enrollment.party] = enrollment
-    if not found:
-        allowed = f"a folder of enrollments, as `psephos enroll` writes ({ENROLLMENT_FILE})"
-        raise ConfigurationError(field="--enrolled", value=str(folder), allowed=allowed)
+    allowed = f"a folder of enrollments, as `psephos enroll` writes ({ENROLLMENT_FILE})"
+    refuse(not found, "--enrolled", str(folder), allowed)
     return found
 
 

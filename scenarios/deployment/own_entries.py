@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import PhasedProtocol
 from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.text_forms import form_of, names_in, open_table
@@ -160,15 +160,13 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
     ):
         header = names_in(table)
         rows = [(line, row) for line, row in table if row]
-    if not all(header) or len(set(header)) < len(header) or not header:
-        allowed = "a header of distinct, non-empty names"
-        raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
+    allowed = "a header of distinct, non-empty names"
+    refuse(not all(header) or len(set(header)) < len(header) or not header, f"{path.name} line 1", header, allowed)
     own = OwnFile(path=path, party=party, roles=roles, header=header, rows=rows)
     for _, known in load_each("own_entries", OwnEntries):
         if known.read is not None and known.columns <= set(header):
             return known.read(own)
-    if len(rows) != 1:
-        allowed = f"a header and one line, that of {party!r}"
-        raise ConfigurationError(field=INPUT, value=f"{path} with {len(rows)} lines below its header", allowed=allowed)
+    allowed = f"a header and one line, that of {party!r}"
+    refuse(len(rows) != 1, INPUT, f"{path} with {len(rows)} lines below its header", allowed)
     ((_, entries),) = own.entries()
     return entries

@@ -17,7 +17,7 @@ from ...agents.modes import Mode
 from ...agents.session_journal import SessionJournal
 from ...agents.standing import Companion
 from ...agents.witness import Witness
-from ...protocol.errors import ConfigurationError, UnheardError
+from ...protocol.errors import ConfigurationError, UnheardError, refuse
 from ...protocol.kept_reports import ReceivedReports
 from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
 from ...protocol.records import Accepted, PhaseClosed
@@ -87,9 +87,8 @@ class Serving:
                 "--transport tcp takes them by their names"
             )
             raise ConfigurationError(field="--roster", value="left out or without certificates", allowed=allowed)
-        if self.transport != DEFAULT_TRANSPORT and has_certificates:
-            allowed = f"{DEFAULT_TRANSPORT!r} where the roster has certificates, which {self.transport!r} does not show"
-            raise ConfigurationError(field="transport", value=self.transport, allowed=allowed)
+        allowed = f"{DEFAULT_TRANSPORT!r} where the roster has certificates, which {self.transport!r} does not show"
+        refuse(self.transport != DEFAULT_TRANSPORT and has_certificates, "transport", self.transport, allowed)
 
 
 def roster_rows(side: Served, roster: Roster) -> list[dict[str, object]]:

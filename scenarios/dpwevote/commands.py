@@ -36,16 +36,15 @@ def power(
     psephos power imf --set quota_fraction=0.85 --out power
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.dpwevote import DPWeVote
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse
     from ..presentation import make_console
     from ..running.resolution import resolve
     from ..system import find_protocol
     from .power import measure_power, show_power, write_power
 
     loaded = load(scenario, settings, data)
-    if not issubclass(find_protocol(loaded.protocol), DPWeVote):
-        allowed = f"{DPWeVote.name!r}, whose votes are weighted games"
-        raise ConfigurationError(field="protocol", value=loaded.protocol, allowed=allowed)
+    allowed = f"{DPWeVote.name!r}, whose votes are weighted games"
+    refuse(not issubclass(find_protocol(loaded.protocol), DPWeVote), "protocol", loaded.protocol, allowed)
     side = resolve(loaded)
     folder = None if out is None else make_folder(out, "")
     measured = measure_power(side, trials=trials, seed=seed)

@@ -22,7 +22,7 @@ from rich.text import Text
 from ...protocol.arrays import FloatArray
 from ...protocol.dpwevote import DPWeVote
 from ...protocol.dpwevote.game import MemberPower, WeightedGame, released_power
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import refuse
 from ...protocol.estimators import Estimate
 from ..presentation import drawing
 from ..presentation.numbers import some
@@ -81,9 +81,8 @@ def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
     vote = side.protocol
     assert isinstance(vote, DPWeVote)  # noqa: S101  what the command has looked up
     parameters = vote.parameters
-    if not parameters.public_weights and not side.may_show_truth:
-        allowed = "true, or partners that are made up: power is told of weights that everybody may know"
-        raise ConfigurationError(field="public_weights", value=False, allowed=allowed)
+    allowed = "true, or partners that are made up: power is told of weights that everybody may know"
+    refuse(not parameters.public_weights and not side.may_show_truth, "public_weights", value=False, allowed=allowed)
     levels = parameters.own_levels.epsilons
     refuse(levels, "epsilons", list(levels), "left out: power is told where all partners have one epsilon")
     weights = vote.weights_of(side.inputs)

@@ -279,9 +279,8 @@ class _Search(VariantSearch):
 
     def _check_time(self, found: Sequence[Planned]) -> None:
         """Raise ConfigurationError where nothing was found since the time was over."""
-        if found and not all(each.is_tried for each in found):
-            allowed = "more: no variant's errors were found by then. Fewer --trials are quicker as well"
-            raise ConfigurationError(field="--minutes", value="over", allowed=allowed)
+        allowed = "more: no variant's errors were found by then. Fewer --trials are quicker as well"
+        refuse(found and not all(each.is_tried for each in found), "--minutes", "over", allowed)
 
     def _for_error(self) -> list[Planned]:
         """Return what variants cost for the error; by trials, first those that seem to cost least."""

@@ -134,13 +134,12 @@ def prepare(scenario: Scenario, *, seed: int | None = None, redraws: bool = Fals
     if isinstance(resolved, Streamed):
         allowed = f"read at once: trials hold outcomes against what {role}s hold, and of a stream nothing is kept"
         raise ConfigurationError(field=f"{role}s", value=resolved.parties, allowed=allowed)
-    if not resolved.may_show_truth:
-        allowed = (
-            f"true, or public_record: each trial would cost each {role} its ε again, and the mean of many takes the "
-            f"noise off. Say so if nobody voted for real (--set made_up=true); or try made-up {role}s, as many and "
-            "with the same weights, without a look at what yours say (trials --like)"
-        )
-        raise ConfigurationError(field="made_up", value=False, allowed=allowed)
+    allowed = (
+        f"true, or public_record: each trial would cost each {role} its ε again, and the mean of many takes the "
+        f"noise off. Say so if nobody voted for real (--set made_up=true); or try made-up {role}s, as many and "
+        "with the same weights, without a look at what yours say (trials --like)"
+    )
+    refuse(not resolved.may_show_truth, "made_up", value=False, allowed=allowed)
     if redraws:
         check_redrawn(resolved)
     return scenario, resolved

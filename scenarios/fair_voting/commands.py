@@ -53,7 +53,7 @@ def trade_off(
     \b
     mechanisms: laplace; sampling, by label; sampling, proven; exponential; permute_and_flip; local; joint
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import ConfigurationError, refuse
     from ...protocol.fair_voting import FairVoting
     from ..presentation import make_console
     from ..presentation.numbers import in_a_row
@@ -63,9 +63,8 @@ def trade_off(
     from .presentation.curves import save_trade_off, show_trade_off
 
     loaded = load(scenario, settings, data)
-    if not issubclass(find_protocol(loaded.protocol), FairVoting):
-        allowed = f"{FairVoting.name!r}, in which fairness and welfare are traded"
-        raise ConfigurationError(field="protocol", value=loaded.protocol, allowed=allowed)
+    allowed = f"{FairVoting.name!r}, in which fairness and welfare are traded"
+    refuse(not issubclass(find_protocol(loaded.protocol), FairVoting), "protocol", loaded.protocol, allowed)
     side = resolve(loaded)
     if isinstance(side, Streamed):
         raise ConfigurationError(field="stream", value=True, allowed="false: elections are held again and again")
@@ -111,7 +110,7 @@ def group_prices(scenario: str, settings: tuple[str, ...], data: str | None) -> 
     psephos group-prices private-groups
     psephos group-prices two-societies --set scores=plurality
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse
     from ...protocol.fair_voting import FairVoting
     from ..presentation import make_console
     from ..running.resolution import resolve_served
@@ -119,7 +118,6 @@ def group_prices(scenario: str, settings: tuple[str, ...], data: str | None) -> 
     from .group_prices import show_group_prices
 
     loaded = load(scenario, settings, data)
-    if not issubclass(find_protocol(loaded.protocol), FairVoting):
-        allowed = f"{FairVoting.name!r}, whose voters have groups"
-        raise ConfigurationError(field="protocol", value=loaded.protocol, allowed=allowed)
+    allowed = f"{FairVoting.name!r}, whose voters have groups"
+    refuse(not issubclass(find_protocol(loaded.protocol), FairVoting), "protocol", loaded.protocol, allowed)
     show_group_prices(make_console(), resolve_served(loaded).protocol.parameters)

@@ -91,7 +91,7 @@ def decide(
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import msgspec
 
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import ConfigurationError, refuse
     from ..presentation import make_console
     from ..running.folder import to_json
     from .alternatives import AlternativePair, parse_alternative, read_alternatives, read_pairs
@@ -117,9 +117,8 @@ def decide(
                 raise ConfigurationError(field=option, value=str(given), allowed=f"left out, since {files[0]} is given")
     else:
         for option in ("--first", "--second"):
-            if others[option] is None:
-                allowed = "given: an alternative, as in 'Man=1, Dog=0' (or --pairs FILE, or --alternatives FILE)"
-                raise ConfigurationError(field=option, value="nothing", allowed=allowed)
+            allowed = "given: an alternative, as in 'Man=1, Dog=0' (or --pairs FILE, or --alternatives FILE)"
+            refuse(others[option] is None, option, "nothing", allowed)
     outcome = read_outcome(run)
     if society is not None:
         outcome = outcome.of_society(society)

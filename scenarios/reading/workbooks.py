@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import ConfigurationError, refuse, require
 from .cells import text_of
 from .files import MAX_FILE_BYTES, check_size
 
@@ -47,9 +47,8 @@ def _open(path: Path) -> Any:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as packed:
                 num_bytes = sum(part.file_size for part in packed.infolist())
-            if num_bytes > MAX_FILE_BYTES:
-                allowed = f"a workbook of at most {MAX_FILE_BYTES:,} bytes, unpacked: all of it has to fit into memory"
-                raise ConfigurationError(field=path.name, value=f"{num_bytes:,} bytes", allowed=allowed)
+            allowed = f"a workbook of at most {MAX_FILE_BYTES:,} bytes, unpacked: all of it has to fit into memory"
+            refuse(num_bytes > MAX_FILE_BYTES, path.name, f"{num_bytes:,} bytes", allowed)
         return calamine.CalamineWorkbook.from_path(path)
     except (calamine.CalamineError, zipfile.BadZipFile) as error:
         allowed = f"a workbook that can be read ({error}), or a CSV file: {_SAVE}"

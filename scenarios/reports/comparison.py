@@ -81,9 +81,8 @@ def _check(paths: Sequence[Path], runs: Sequence[RunLeft]) -> None:
     for path, run in zip(paths, runs, strict=True):
         refuse(path.resolve() in seen, _RUN, str(path), "named once")
         seen.add(path.resolve())
-        if run.kind == "series":
-            allowed = "a single run, such as the folder of one of its votes"
-            raise ConfigurationError(field=_RUN, value=f"{path}, a series of votes", allowed=allowed)
+        allowed = "a single run, such as the folder of one of its votes"
+        refuse(run.kind == "series", _RUN, f"{path}, a series of votes", allowed)
         if run.protocol != runs[0].protocol:
             value = f"{path}, a run of protocol {run.protocol!r}"
             allowed = f"a run of protocol {runs[0].protocol!r}, as {paths[0]} is: others estimate something else"

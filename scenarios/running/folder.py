@@ -236,9 +236,8 @@ def _lines_of(view: View) -> Generator[dict[str, object]]:
 def check_schema(written: Mapping[str, Any], name: str) -> None:
     """Refuse the content of a file of JSON that a later Psephos wrote; what says no schema is older, and is read."""
     schema = written.get("schema", 0)
-    if isinstance(schema, int) and schema > SCHEMA:
-        allowed = f"at most {SCHEMA}, which this Psephos reads: a later one wrote this folder"
-        raise ConfigurationError(field=f"schema in {name}", value=schema, allowed=allowed)
+    allowed = f"at most {SCHEMA}, which this Psephos reads: a later one wrote this folder"
+    refuse(isinstance(schema, int) and schema > SCHEMA, f"schema in {name}", schema, allowed)
 
 
 def read_ledger(run: Path) -> list[LedgerEntry]:

@@ -332,9 +332,7 @@ def _votes_in_csv(path: Path, role: str) -> list[Tables]:
     """
     header = header_of(path)
     for place, name in enumerate(header):
-        if not name or name in header[:place]:
-            allowed = "a header of distinct, non-empty names"
-            raise ConfigurationError(field=f"{path.name} line 1", value=name, allowed=allowed)
+        refuse(not name or name in header[:place], f"{path.name} line 1", name, "a header of distinct, non-empty names")
     votes: dict[str, Tables] = {}
     for line, row in read_rows(
         path, "vote", role, *(name for name in header if name not in {"vote", role}), field=VOTES

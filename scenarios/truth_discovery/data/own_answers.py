@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import PhasedProtocol
 from ....protocol.truth_discovery import NO_TASK, TruthDiscovery
@@ -16,12 +16,10 @@ __all__ = ["OWN_ANSWERS"]
 
 def _read(file: OwnFile) -> Mapping[str, Any]:
     """Return `answers`, a table of labels by task, of a file with a line for each answer."""
-    if "label" not in file.header:
-        allowed = "a header with the columns 'task' and 'label'"
-        raise ConfigurationError(field=f"{file.path.name} line 1", value=file.header, allowed=allowed)
-    if not file.rows:
-        allowed = f"a header and a line for each answer of {file.party!r}"
-        raise ConfigurationError(field=INPUT, value=f"{file.path} without a line below its header", allowed=allowed)
+    allowed = "a header with the columns 'task' and 'label'"
+    refuse("label" not in file.header, f"{file.path.name} line 1", file.header, allowed)
+    allowed = f"a header and a line for each answer of {file.party!r}"
+    refuse(not file.rows, INPUT, f"{file.path} without a line below its header", allowed)
     answers: dict[str, str] = {}
     for line, entries in file.entries():
         task, label = entries["task"], entries["label"]
