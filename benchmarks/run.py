@@ -23,7 +23,6 @@ import elections
 import growth
 import journals
 import large_files
-import masked_sums
 import memory
 import multiparty
 import one_server
@@ -32,6 +31,7 @@ import preference_files
 import randomizers
 import rankings
 import scale
+import secure_sums
 import solvers
 import startup
 import survey_scale
@@ -58,7 +58,7 @@ _TOPICS: Final[dict[str, Callable[..., Iterator[Row]]]] = {
     "denial_of_service": denial_of_service.measure,
     "randomizers": randomizers.measure,
     "multiparty": multiparty.measure,
-    "masked_sums": masked_sums.measure,
+    "masked_sums": secure_sums.measure,
     "crowds": crowds.measure,
     "paper": paper.measure,
     "solvers": solvers.measure,

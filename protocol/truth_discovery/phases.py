@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import IntArray
 from ..errors import require
 from ..guard import Values
-from ..mechanisms import NO_ANSWER, PolyaShare
+from ..mechanisms import NO_ANSWER, PolyaShare, VectorLaplace
 from ..mechanisms.polya import MOST_TIMES
 from ..phases import CentralPhase, MaskedPhase, Phase, sizes_of
 from ..privacy import PrivacyEvent, PrivacyLoss, PureMechanism
@@ -130,7 +130,7 @@ class CountedAnswers(CentralPhase, AnswersPhase):
     """
 
     def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
-        assert noise.on_counts is not None  # noqa: S101  of this mechanism
+        assert isinstance(noise.on_counts, VectorLaplace)  # noqa: S101  of this mechanism
         self._tally_mechanism = self.noise = noise.on_counts
         self._distances = [distance_of(size) for size in codes.size_of_task.tolist()]
         labels, sizes = np.arange(max(codes.sizes), dtype=np.int64), codes.size_of_task[:, None]

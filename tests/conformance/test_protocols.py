@@ -13,10 +13,12 @@ import pytest
 from helpers import Session, make_inputs, make_vote, replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from psephos.protocol import ConfigurationError, SessionRules, run_population
+from psephos.protocol import ConfigurationError, SessionRules, SimulatedNoise, run_population
 from psephos.protocol.effects import Drop, Effect, Fail
+from psephos.protocol.phases import Inputs
 from psephos.protocol.population import release_tallies, run_batches, tally_places
 from psephos.protocol.tally import Merged, Tally
+from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.truth_discovery.reference import reference_run as run_truth_discovery
 from psephos.scenarios.system import find_protocol, protocol_names
 from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
@@ -36,6 +38,10 @@ class Case:
     reference: Reference | None = None
 
 
+def run_crowd(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedNoise) -> msgspec.Struct:
+    return run_truth_discovery(protocol, inputs, noise=noise).outcome
+
+
 CASES = [
     Case("dpwevote", sessions(), run_dpwevote),
     Case(
@@ -46,7 +52,7 @@ CASES = [
     Case(
         "truth-discovery",
         crowd_sessions(),
-        lambda protocol, inputs, noise: run_truth_discovery(protocol, inputs, noise=noise).outcome,
+        run_crowd,
     ),
     Case(
         "moral-preferences",

@@ -7,6 +7,7 @@ H < h beyond it, by as much as S1 says, and no more.
 
 import functools
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -57,19 +58,19 @@ def log_odds(left: IntArray, honest: int) -> float:
     """Return ln of the odds of a yes, from even ones."""
     _, phase = vote()
     logs = share_log_law(scale=phase.share.scale, planned=HONEST, num_shares=honest)
-    no, yes = (
-        logs[np.minimum(np.abs(left - rolls(opinion).private[0, phase.columns]), len(logs) - 1)].sum()
-        for opinion in range(2)
-    )
-    return float(yes - no)
+    rows = [rolls(opinion).private[0, phase.columns] for opinion in range(2)]
+    noise: list[IntArray] = [np.minimum(np.abs(left - row), len(logs) - 1) for row in rows]
+    no, yes = (math.fsum(logs[own].tolist()) for own in noise)
+    return yes - no
 
 
 @functools.cache
 def attacked(honest: int) -> tuple[FloatArray, float]:
     """Return the log-odds of many sessions with so many honest shares, and the share of right guesses."""
-    truths = np.random.default_rng(honest).integers(0, 2, SESSIONS).tolist()
+    truths: list[int] = np.random.default_rng(honest).integers(0, 2, SESSIONS).tolist()
     odds = np.array([log_odds(what_is_left(truth, honest, number), honest) for number, truth in enumerate(truths)])
-    return odds, float(np.mean((odds > 0) == np.array(truths)))
+    guesses: list[bool] = (odds > 0).tolist()
+    return odds, sum(map(operator.eq, guesses, truths)) / SESSIONS
 
 
 def chance(honest: int) -> float:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crowds import claims_of, crowd, crowds, table
 from hypothesis import given
 from hypothesis import strategies as st
+from inference_crowds import claims_of, crowd, crowds, table
 from psephos.protocol.estimators.truth_inference import (
     MISSING,
     Answers,

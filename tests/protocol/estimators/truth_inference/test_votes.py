@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crowds import claims_of, crowd, crowds
 from hypothesis import given
 from hypothesis import strategies as st
+from inference_crowds import claims_of, crowd, crowds
 from psephos.protocol.estimators.truth_inference import MISSING, Answers, majority_vote, truth_discovery
 
 

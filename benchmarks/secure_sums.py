@@ -6,7 +6,7 @@ secrets, which costs the server most. The sum must be that of the rows that came
 itself, so that is measured once and added to each. Of many parties two hundred are followed; the others say the same,
 but believe signatures unread.
 
-    python benchmarks/masked_sums.py 1000       # another complete graph, of so many, with a tenth dropped
+    python benchmarks/secure_sums.py 1000       # another complete graph, of so many, with a tenth dropped
 
 The rivals trust others. MPyC's servers hold shares, of which a majority is honest; Flower's SecAgg+ has a server that
 follows its protocol. Neither adds noise.
