@@ -67,8 +67,8 @@ class _Parties:
 
     def _fit(self, message: Any, _: Any) -> Any:
         """Return a party's row as what it has fitted, of weight 1."""
-        row: list[int] = self._rows[message.metadata.dst_node_id - 1]
-        fitted = _common.FitRes(_common.Status(_common.Code.OK, ""), _parameters(row), 1, {})
+        place: int = message.metadata.dst_node_id - 1
+        fitted = _common.FitRes(_common.Status(_common.Code.OK, ""), _parameters(self._rows[place]), 1, {})
         return _app.Message(_compat.fitres_to_recorddict(fitted, keep_input=False), reply_to=message)
 
 

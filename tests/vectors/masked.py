@@ -259,12 +259,14 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     ),
     "bad_masked_boxes_for_all": _boxes_for_all,
     "bad_masked_survivors_without_oneself": lambda: _lied_to(
-        "The server says that p0, whose masked row it has, did not survive.", CONFIRM, lambda *_: Survivors((1, 2, 3))
+        "The server says that p0, whose masked row it has, did not survive.",
+        CONFIRM,
+        lambda _, __: Survivors((1, 2, 3)),
     ),
     "bad_masked_too_few_survivors": lambda: _lied_to(
         "The server asks p0 to sign that two survived, of whom it would read the sum.",
         CONFIRM,
-        lambda *_: Survivors((0, 1)),
+        lambda _, __: Survivors((0, 1)),
     ),
     "bad_masked_two_sets_of_survivors": _two_sets,
     "bad_masked_second_set_to_sign": lambda: _asked_twice(

@@ -67,9 +67,10 @@ def log_odds(left: IntArray, honest: int) -> float:
 @functools.cache
 def attacked(honest: int) -> tuple[FloatArray, float]:
     """Return the log-odds of many sessions with so many honest shares, and the share of right guesses."""
-    truths = np.random.default_rng(honest).integers(0, 2, SESSIONS).tolist()
+    truths: list[int] = np.random.default_rng(honest).integers(0, 2, SESSIONS).tolist()
     odds = np.array([log_odds(what_is_left(truth, honest, number), honest) for number, truth in enumerate(truths)])
-    return odds, float(np.mean((odds > 0) == np.array(truths)))
+    right = sum((own > 0) == bool(truth) for own, truth in zip(odds.tolist(), truths, strict=True))
+    return odds, right / SESSIONS
 
 
 def chance(honest: int) -> float:
