@@ -28,6 +28,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from ..protocol.arguments import row_of_integers
 from ..protocol.errors import ConfigurationError
 from ..protocol.mechanisms import (
     NO_ANSWER,
@@ -102,6 +103,7 @@ class SecureNoise:
             ValueError: a value is out of range; a sampler might take that for something else.
         """
         del protocol, phase, place
+        values = row_of_integers(values, "values")
         low, high = mechanism.value_range
         if not all(low <= value <= high for value in values):
             raise ValueError(f"values must be in [{low}, {high}]")  # they are private: not shown

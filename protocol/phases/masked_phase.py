@@ -7,7 +7,7 @@ becomes of it later. `masked_sessions` is what joins these steps to a session.
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 import numpy as np
@@ -175,21 +175,25 @@ class MaskedSums(MaskedPhase):
         check_sizes(threshold, colluders)
         epsilon = number_of(epsilon, "epsilon")
         require(0 < epsilon < math.inf, "epsilon", epsilon, "positive and finite")
-        self._ranges = tuple(ranges)
-        moved = sum(greatest - least for least, greatest in ranges) if sensitivity is None else sensitivity
-        bound = max((abs(end) for ends in ranges for end in ends), default=1)
+        self._ranges = tuple(map(_range_of, ranges))
+        first = integer_of(first, "first")
+        require(first >= 0, "first", first, "the number of a column, from 0")
+        widths = sum(greatest - least for least, greatest in self._ranges)
+        moved = widths if sensitivity is None else integer_of(sensitivity, "sensitivity")
+        require(moved >= 1, "ranges" if sensitivity is None else "sensitivity", moved, "at least 1 from row to row")
+        bound = max(abs(end) for ends in self._ranges for end in ends)
         share = PolyaShare(moved / epsilon, moved, max(bound, 1), threshold - colluders)
         loss = PrivacyLoss(
             mechanism=_LAW,
-            event=share.event_of_sum(len(ranges), honest=share.planned),
+            event=share.event_of_sum(len(self._ranges), honest=share.planned),
             unit=unit,
             relation=NeighboringRelation.REPLACE_ONE,
             model=TrustModel.DISTRIBUTED,
-            claimed=share.privacy(len(ranges), honest=share.planned),
+            claimed=share.privacy(len(self._ranges), honest=share.planned),
         )
         super().__init__(
             name,
-            columns=range(first, first + len(ranges)),
+            columns=range(first, first + len(self._ranges)),
             share=share,
             threshold=threshold,
             colluders=colluders,
@@ -199,6 +203,16 @@ class MaskedSums(MaskedPhase):
 
     def values_of(self, public: Sequence[int]) -> Values:
         return [range(least, greatest + 1) for least, greatest in self._ranges]
+
+
+def _range_of(ends: Any) -> tuple[int, int]:
+    """Return a number's least and greatest value; ConfigurationError for what are none."""
+    allowed = "pairs of integers, the least and the greatest value of each number"
+    is_pair = isinstance(ends, tuple | list | np.ndarray) and len(cast("Any", ends)) == 2  # noqa: PLR2004  two ends
+    require(is_pair, "ranges", cast("Any", ends), allowed)
+    least, greatest = (integer_of(end, "ranges") for end in cast("Any", ends))
+    require(least <= greatest, "ranges", (least, greatest), allowed)
+    return least, greatest
 
 
 def sizes_of(parameters: Any) -> tuple[int, int]:

@@ -327,7 +327,7 @@ class Ledger(Shown):
 
     @property
     def reserved(self) -> float:
-        """Room that sessions under way hold, as a pure sum; without a budget none does."""
+        """Room that sessions under way hold, as a pure sum; without a budget that of other ledgers alone."""
         return self._reserved.epsilon
 
     @property

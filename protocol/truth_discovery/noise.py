@@ -402,7 +402,7 @@ def _make_masked(parameters: Parameters) -> Noise:
     sizes, price, most = parameters.sizes, _epsilon_of_answers(parameters), parameters.max_answers
     field, per_price = _price_of(parameters), most if parameters.epsilon_worker is not None else 1
     least = MASKED_DISTANCE / _MOST_MASKED_SCALE
-    refuse(price < least, field, price * per_price, f"at least {least * per_price:g} in mechanism 'masked'")
+    refuse(price < least, field, price * per_price, f"at least {least * per_price:.12g} in mechanism 'masked'")
     threshold, colluders = sizes_of(parameters)
     share = PolyaShare(MASKED_DISTANCE / price, MASKED_DISTANCE * most, 1, threshold - colluders)
     return Noise(

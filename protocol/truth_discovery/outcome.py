@@ -20,7 +20,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         tasks: their names.
-        truths: for each task a label's name; None where nobody answered.
+        truths: for each task a label's name; None where nobody answered, or in `masked`, where nobody sees that, was
+            asked.
         confidences: for each task how probably that label is right: `model_confidences`, drawn towards chance so that
             they hold on average over published crowds (`psephos.protocol.truth_discovery.confidence`). Crowds differ:
             see `confidence_ranges`. Multiples of 2**−20; None where nobody answered.

@@ -372,7 +372,10 @@ class SimulatedVariants(VariantTable):
                 f"{self.people}: errors are found by trials of these {role}s, and nobody knows who others would be"
             )
             raise ConfigurationError(field="--people", value=number, allowed=allowed)
-        return type(self)(prepare(msgspec.structs.replace(scenario, parties=table))[1], trials=self.trials)
+        scenario = msgspec.structs.replace(scenario, parties=table)
+        if isinstance(getattr(self.parameters, SIZES[0], None), int):  # T and c of as many people
+            scenario = _with(scenario, self.changed(people=number).sizes_of(is_masked=True))
+        return type(self)(prepare(scenario)[1], trials=self.trials)
 
     def offer(self, name: str, price: float) -> Offered | None:
         """Return what a variant offers at a price, by trials."""

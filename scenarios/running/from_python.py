@@ -5,6 +5,7 @@ Each part of it prints as a text, is a table in a notebook, and has a frame by `
 alone, and leave memory only where somebody writes them down.
 """
 
+import contextlib
 import dataclasses
 import operator
 import os
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, SupportsIndex, TypeVar, c
 import msgspec
 import numpy as np
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, printable, refuse
 from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry, total_of
 from ...protocol.views import View
@@ -231,7 +232,7 @@ def run(
     if transport is not None:
         chosen = msgspec.structs.replace(chosen, transport=_text_of("transport", transport))
     resolved = resolve(chosen)
-    folder = None if out is None else RunFolder(Path(out))
+    folder = None if out is None else RunFolder(_path_of(out))
     watched = Watched() if views or resolved.adversaries else None
     with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
         if folder is None:
@@ -283,12 +284,20 @@ def _say_findings(lessons: Sequence[Lesson]) -> str:
 
 
 def _seed_of(seed: Any) -> int:
-    try:
-        return operator.index(seed)  # also of numpy's integers
-    except TypeError:
-        # A seed is a secret, so it is not shown.
-        value = f"a {type(seed).__name__}"
-        raise ConfigurationError(field="seed", value=value, allowed="an integer of at least 0") from None
+    if not isinstance(seed, bool):
+        with contextlib.suppress(TypeError):
+            return operator.index(seed)  # also of numpy's integers
+    # A seed is a secret, so it is not shown.
+    raise ConfigurationError(field="seed", value=f"a {type(seed).__name__}", allowed="an integer of at least 0")
+
+
+def _path_of(out: object) -> Path:
+    text = os.fspath(cast("os.PathLike[str]", out)) if isinstance(out, str | os.PathLike) else None
+    with contextlib.suppress(UnicodeEncodeError):
+        if isinstance(text, str) and b"\0" not in os.fsencode(text):
+            return Path(text)
+    value = printable(text) if isinstance(text, str) else f"a {type(out).__name__}"
+    raise ConfigurationError(field="out", value=value, allowed="a folder's path, as text")
 
 
 def _text_of(field: str, value: object) -> str:

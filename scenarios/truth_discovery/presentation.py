@@ -498,10 +498,9 @@ def _found(found: Mapping[str, str], num_tasks: int) -> str:
     if num_tasks <= _MOST_SAID:
         named = in_a_row([say("{task} is {label}", task=task, label=label) for task, label in found.items()])
         return f"{named}." if len(found) == num_tasks else say("{named}; nobody answered the rest.", named=named)
-    answered = say("All {number:,} tasks have an answer", number=num_tasks)
+    answered = say("A label is named for all {number:,} tasks", number=num_tasks)
     if len(found) < num_tasks:
-        one, many = "{number:,} of {all:,} tasks has an answer", "{number:,} of {all:,} tasks have an answer"
-        answered = say_number(one, many, len(found), all=num_tasks)
+        answered = say("A label is named for {number:,} of {all:,} tasks", number=len(found), all=num_tasks)
     labels = collections.Counter(found.values()).most_common()
     if len(labels) > _MOST_SAID:
         rest = labels[_MOST_SAID:]

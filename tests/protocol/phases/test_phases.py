@@ -170,6 +170,32 @@ def test_masked_sums_take_numbers_alone(field: str, value: Any) -> None:
         MaskedSums("sums", ranges=[(0, 1)], unit="answer", **given)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ranges", [(0, 9), (4, 1)]),
+        ("ranges", [(0, 1, 2)]),
+        ("ranges", ["ab"]),
+        ("ranges", [(3, 3)]),
+        ("ranges", []),
+        ("sensitivity", 0),
+        ("sensitivity", "6"),
+        ("first", -1),
+        ("first", 1.5),
+    ],
+)
+def test_masked_sums_of_no_ranges_are_refused(field: str, value: Any) -> None:
+    given: dict[str, Any] = {"ranges": [(0, 1)], field: value}
+    with pytest.raises(ConfigurationError, match=f"^{field} must be"):
+        MaskedSums("sums", epsilon=1.0, threshold=2, colluders=0, unit="answer", **given)
+
+
+def test_small_integers_of_ranges_do_not_wrap_around() -> None:
+    ranges = np.array([[0, 100]] * 3, dtype=np.int8)
+    made = MaskedSums("sums", ranges=ranges, epsilon=1.0, threshold=2, colluders=0, unit="answer")  # pyright: ignore[reportArgumentType]  as somebody may give them
+    assert (made.share.sensitivity, made.losses[0].proven) == (300, pytest.approx(1.0))
+
+
 def test_a_report_that_would_not_fit_into_a_message_is_refused_before_any_is_drawn() -> None:
     with pytest.raises(ConfigurationError, match="fits into a message"):
         Sums("wide", range(MAX_VALUES_IN_REPORT + 1))

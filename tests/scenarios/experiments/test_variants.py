@@ -39,6 +39,16 @@ def table(name: str, *settings: str, trials: int = 4) -> VariantTable:
     return table_of(kind, scenario, trials=trials)
 
 
+@pytest.mark.parametrize(("name", "number"), [("truth-masked", 200), ("truth-masked", 3), ("moral-masked", 12)])
+def test_a_masked_session_of_other_people_has_sizes_in_its_proportion(name: str, number: int) -> None:
+    compared = table(name)
+    more = compared.of_people(number)
+    assert len(more.resolved.names) == number
+    left = number * (len(compared.resolved.names) - compared.parameters.threshold) // len(compared.resolved.names)
+    assert more.parameters.threshold == number - left
+    assert 2 * more.parameters.threshold > number + more.parameters.colluders
+
+
 @pytest.mark.few(most=1)
 @pytest.mark.parametrize("name", SMALL)
 def test_all_variants_have_the_session_s_price_or_less(name: str) -> None:

@@ -149,7 +149,7 @@ def test_of_many_tasks_the_least_sure_are_shown_and_where_all_are() -> None:
 def test_a_verdict_on_many_labels_names_the_most_frequent() -> None:
     said = verdict_of(found([*"aabbccddeeff", *"ghi"]))
     four = ", ".join(f"{label} for 2 (13 %)" for label in "abcd")
-    assert said.startswith(f"All 15 tasks have an answer: {four} and 5 other labels for 7 (47 %).")
+    assert said.startswith(f"A label is named for all 15 tasks: {four} and 5 other labels for 7 (47 %).")
 
 
 def test_what_has_not_converged_is_said_to() -> None:
@@ -335,7 +335,7 @@ def test_a_verdict_on_many_tasks_counts_labels_and_those_that_are_expected_to_be
     confidences = (*(0.75 for _ in range(99)), None)
     many = found([*("cat" for _ in range(60)), *("dog" for _ in range(39)), None], confidences=confidences)
     assert verdict_of(many) == (
-        "99 of 100 tasks have an answer: cat for 60 (61 %) and dog for 39 (39 %). "
+        "A label is named for 99 of 100 tasks: cat for 60 (61 %) and dog for 39 (39 %). "
         "Of these 99 labels 56 to 82 are expected to be "
         "right, if the crowd errs no more than the worst published one, and no less than the best."
     )
