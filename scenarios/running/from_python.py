@@ -296,7 +296,7 @@ def _path_of(out: object) -> Path:
     with contextlib.suppress(UnicodeEncodeError):
         if isinstance(text, str) and b"\0" not in os.fsencode(text):
             return Path(text)
-    value = printable(text) if isinstance(text, str) else f"a {type(out).__name__}"
+    value = printable(text) if isinstance(text, str) else f"a {type(cast("object", out)).__name__}"
     raise ConfigurationError(field="out", value=value, allowed="a folder's path, as text")
 
 
