@@ -292,11 +292,12 @@ def _seed_of(seed: Any) -> int:
 
 
 def _path_of(out: object) -> Path:
+    kind = type(out).__name__
     text = os.fspath(cast("os.PathLike[str]", out)) if isinstance(out, str | os.PathLike) else None
     with contextlib.suppress(UnicodeEncodeError):
         if isinstance(text, str) and b"\0" not in os.fsencode(text):
             return Path(text)
-    value = printable(text) if isinstance(text, str) else f"a {type(cast("object", out)).__name__}"
+    value = printable(text) if isinstance(text, str) else f"a {kind}"
     raise ConfigurationError(field="out", value=value, allowed="a folder's path, as text")
 
 
