@@ -241,8 +241,10 @@ def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[Audi
 
     Another process makes its cases itself, since functions do not travel. RuntimeError: one failed, and has said why.
     """
-    # One from here, one from there, so that slow groups are shared.
-    ours, *others = (cases[place::workers] for place in range(workers))
+    of_each: list[list[Case]] = [[] for _ in range(workers)]
+    for number, case in enumerate(cases):
+        of_each[_turn(number, workers)].append(case)
+    *others, ours = of_each
     tasks = [_Task([(case.group, case.name) for case in share], job) for share in others]
     with open_workers(__name__, tasks, answer=list[AuditRow]) as answers:
         for case in ours:
@@ -251,6 +253,18 @@ def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[Audi
             if rows is None:
                 raise RuntimeError("a process that audits a share of the cases has failed")
             yield from rows
+
+
+def _turn(number: int, workers: int) -> int:
+    """Return whose turn a case is, so that slow ones, which stand together or at even distances, are shared.
+
+    By turns that take turns: the digits' sum of its number, in the base of so many workers (Thue and Morse).
+    """
+    turn = 0
+    while number and workers > 1:
+        number, digit = divmod(number, workers)
+        turn += digit
+    return turn % workers
 
 
 def _pooled(cases: Sequence[Case], job: Job, pool: Pool) -> Generator[AuditRow]:

@@ -229,7 +229,7 @@ def test_what_a_trusted_server_releases_is_audited(kind: type[Trusting], relatio
     found = found_in(case, source, samples=20_000)
     assert found is not None
     assert found.verdict is AuditVerdict.CONSISTENT
-    # Two of 10,000 draws' frequencies are within .03 of the laws'; of secure noise a quarter is drawn, and it has no seed.
+    # Two of 10,000 draws' frequencies are within .03 of the laws'; of secure noise, without a seed, a quarter is drawn.
     assert (0.2 if source == "simulated" else 0.0) < (found.epsilon or 0) <= 1.0
     assert ("nobody" in found.pair) is (relation == "add-remove-one")
 

@@ -1,5 +1,6 @@
 """Runs of audits: which cases, at which joint confidence, in one process or several; rows, tables, files."""
 
+import collections
 import csv
 import dataclasses
 import json
@@ -312,3 +313,11 @@ def test_the_command_shows_the_table_of_an_audit_that_was_ended(
 def test_a_whole_audit_says_nothing_of_cases_that_are_left(known: Callable[..., None]) -> None:
     known(make_case("one"))
     assert b"num_left" not in msgspec.json.encode(run())
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 8])
+def test_cases_side_by_side_and_at_even_distances_are_shared(workers: int) -> None:
+    for step in (1, 2, 4):
+        counts = collections.Counter(running._turn(number, workers) for number in range(0, 512 * step, step))  # pyright: ignore[reportPrivateUsage]  how long the slowest share takes depends on it
+        assert set(counts) == set(range(workers))
+        assert max(counts.values()) - min(counts.values()) <= 512 / 8
