@@ -190,7 +190,7 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 def _losing_no_interrupt() -> Generator[None]:
     """Let an interrupt come again where Python drops it: in what deletes an object, say, no exception leaves.
 
-    While something drew that freed each value by such a method, one interrupt in five arrived there.
+    While a library draws that frees each value by such a method, one interrupt in five arrives there.
     """
     hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGALRM)
 
