@@ -211,7 +211,7 @@ def test_the_noise_of_counts_is_that_of_the_shares_that_parties_draw() -> None:
         ({"estimator": "cautious"}, "estimator must be majority or auto, where a masked session"),
         ({"epsilon": 1e-4}, "epsilon must be at least 0.000244140625 in mechanism 'masked', got 0.0001"),
         ({"epsilon": 0.0}, "epsilon must be at least 0.000244140625 in mechanism 'masked'"),
-        ({"epsilon_worker": 1e-4}, "epsilon_worker must be at least 0.000732422 in mechanism 'masked'"),
+        ({"epsilon_worker": 1e-4}, "epsilon_worker must be at least 0.000732421875 in mechanism 'masked'"),
         ({"answer_sets": (tuple(map(str, range(1000))),), "answer_set_of_task": (0,) * 17}, "tasks must be at most"),
     ],
 )
