@@ -290,9 +290,13 @@ class Monitor:
             return answer.read().decode()
 
     def seen(self) -> set[str]:
-        """Return all that it was told, but for times of day."""
+        """Return all that it was told, but for times of day, and what stands there for some milliseconds alone.
+
+        That is a phase whose deadline is over, until its tally is counted: one asker sees it and another does not.
+        """
         self._thread.join(PATIENCE)
-        return {re.sub(r"(_timestamp_seconds.*|start_time_seconds) .*|until .*", r"\1", text) for text in self._seen}
+        told = {re.sub(r"(_timestamp_seconds.*|start_time_seconds) .*|until .*", r"\1", text) for text in self._seen}
+        return {text for text in told if not text.endswith(" without a deadline\n")}
 
 
 def shown_in(terminal: Terminal) -> list[str]:
