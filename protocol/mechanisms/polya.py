@@ -25,7 +25,7 @@ import numpy as np
 import scipy as sp
 from numpy.typing import NDArray
 
-from ..arguments import exact_arguments, make_fields_exact, unconverted
+from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, expm1, ln, square
 from ..errors import require
@@ -33,7 +33,7 @@ from ..estimate import Estimate
 from ..privacy.events import SharedDiscreteLaplace
 from ..privacy.shared_noise import shared_laplace_loss
 from .discrete_laplace import are_within
-from .exact import Below, ExactMechanism, has_happened, has_happened_exp
+from .exact import Below, ExactMechanism, happens_exp
 from .logarithms import log_of
 from .mechanism import Mechanism, check_batch, sums_of
 
@@ -47,6 +47,7 @@ MOST_TIMES: Final = 32
 _LEAST_SCALE: Final = 2.0**-4
 _MOST_OF_LAW: Final = 2.0**14  # scales whose law is worked out, in a second
 _MOST_OF_TABLE: Final = 1 << 12  # tails that are kept
+_NEAR: Final = 4  # counts from where a line meets a wanted tail
 _SCALES_OF_UNIFORMS: Final = 38  # e^(−38) < 2^(−54), below every uniform
 _START_IN_SCALES: Final = REACH_IN_SCALES + 24  # where the recurrence begins: what is wrong there fades as e^(−2·24)
 # Of shares that make r times Laplace noise, X exceeds x with probability 2^r·e^(−x/(2·scale)) at most (Chernoff).
@@ -56,9 +57,6 @@ _WORD: Final = 2**64
 _MORE: Final = 1 + 2.0**-30  # for what is rounded in the law and its sums
 _RATE_BITS: Final = 80
 _DIGITS: Final = 60
-
-_happens = unconverted(has_happened)
-_happens_exp = unconverted(has_happened_exp)
 
 
 def wrapped(total: int) -> int:
@@ -249,13 +247,7 @@ class PolyaShare(Mechanism, ExactMechanism):
         counts = len(tails) - np.searchsorted(tails[::-1], wanted)
         (farther,) = np.nonzero(counts == len(tails))
         if len(farther):
-            low = np.full(len(farther), len(tails) - 1, dtype=np.int64)
-            high = np.full_like(low, math.ceil(_SCALES_OF_UNIFORMS * self.scale) + len(tails))
-            while (is_open := high - low > 1).any():
-                middle = (low + high) // 2
-                is_above = _tails_at(middle, self.scale, self.planned) >= wanted[farther]
-                low, high = np.where(is_open & is_above, middle, low), np.where(is_open & ~is_above, middle, high)
-            counts[farther] = high
+            counts[farther] = _least_far(wanted[farther], self.scale, self.planned, len(tails) - 1)
         return counts
 
 
@@ -274,43 +266,66 @@ def _tails(scale: float, planned: int) -> FloatArray:
     return np.minimum.accumulate(_tails_at(np.arange(number), scale, planned))
 
 
+def _least_far(wanted: FloatArray, scale: float, planned: int, start: int) -> IntArray:
+    """Return the least k > start with P[X > k] < wanted, which is no more than P[X > start]."""
+    places, tails = _far_tails(scale, planned, start)
+    at = len(places) - np.searchsorted(tails[::-1], wanted)
+    low, high = places[at - 1], places[at]
+    part = log_of(tails[at - 1] / wanted) / log_of(tails[at - 1] / tails[at])  # a line is right but for a few counts
+    guess = low + ((high - low) * part).astype(np.int64)
+    tries = [guess - _NEAR, guess + _NEAR]
+    while (is_open := high - low > 1).any():
+        middle = np.clip(tries.pop(), low, high) if tries else (low + high) // 2
+        is_above = _tails_at(middle, scale, planned) >= wanted
+        low, high = np.where(is_open & is_above, middle, low), np.where(is_open & ~is_above, middle, high)
+    return high
+
+
+@functools.lru_cache(maxsize=256)
+def _far_tails(scale: float, planned: int, start: int) -> tuple[IntArray, FloatArray]:
+    """Return counts from `start` on, farther and farther apart, and their P[X > k]; the last is below every uniform."""
+    places = np.geomspace(start, math.ceil(_SCALES_OF_UNIFORMS * scale) + start + 1, _MOST_OF_TABLE).astype(np.int64)
+    places = np.unique(places)
+    return places, np.minimum.accumulate(_tails_at(places, scale, planned))
+
+
 def _draw_share(scale: float, planned: int, below: Below) -> int:
-    decay = 1 / Fraction(scale)
-    sizes = (_draw_logarithmic(decay, below) for _ in range(_draw_poisson(_rate(scale, planned), below)))
+    decay = (1 / Fraction(scale)).as_integer_ratio()
+    sizes = (_draw_logarithmic(*decay, below) for _ in range(_draw_poisson(*_parts(scale, planned), below)))
     return sum(size if below(2) else -size for size in sizes)
 
 
 @functools.lru_cache(maxsize=64)
-def _rate(scale: float, planned: int) -> Fraction:
-    """Return how many logarithmic numbers a share has on average, of both signs, rounded up."""
+def _parts(scale: float, planned: int) -> tuple[int, int, int]:
+    """Return parts of rate f ≤ 1/2 each, and 2f, rounded up: of logarithmic numbers of a share, of both signs."""
     context = decimal.Context(prec=_DIGITS)
     gap = context.subtract(1, context.exp(context.divide(-1, decimal.Decimal(scale))))
     rate = context.divide(context.multiply(-2, context.ln(gap)), planned)
-    return Fraction(math.floor(context.multiply(rate, 2**_RATE_BITS)) + 2, 2**_RATE_BITS)
+    doubled = Fraction(math.floor(context.multiply(rate, 2**_RATE_BITS)) + 2, 2 ** (_RATE_BITS - 1))
+    parts = math.ceil(doubled)
+    return parts, *(doubled / parts).as_integer_ratio()
 
 
-def _draw_poisson(rate: Fraction, below: Below) -> int:
+def _draw_poisson(parts: int, numerator: int, denominator: int, below: Below) -> int:
     """Draw in parts of rate f ≤ 1/2 each: n of probability 2^(−n−1), accepted with (2f)^n/n!."""
-    parts = math.ceil(2 * rate)
-    doubled = 2 * rate / parts
     total = 0
     for _ in range(parts):
         while True:
             number = _draw_heads(below)
-            if all(_happens(doubled / place, below) for place in range(1, number + 1)):
+            if not number or all(below(denominator * place) < numerator for place in range(1, number + 1)):
                 break
         total += number
     return total
 
 
-def _draw_logarithmic(decay: Fraction, below: Below) -> int:
-    """Draw L with P[L = k] ∝ e^(−k·decay)/k.
+def _draw_logarithmic(numerator: int, denominator: int, below: Below) -> int:
+    """Draw L with P[L = k] ∝ e^(−k·decay)/k, for a decay that is a ratio.
 
     A block [2^j, 2^(j+1)) has weight e^(−2^j·decay): the first J, up to the scale, are proposed alike, and the others
     by heads, 2^(−m−1), which (2/e)^(m+1)·e^(−(2^j·decay − m − 1)) corrects. In its block a number is uniform, and
     accepted with (2^j/k)·e^(−(k − 2^j)·decay). Where J = 0 all weights are divided by the first, 2·e^(−decay).
     """
-    num_small = max(0, (math.ceil(1 / decay) - 1).bit_length())
+    num_small = max(0, (-(-denominator // numerator) - 1).bit_length())
     while True:
         block = below(num_small + 1)
         is_small, heads = block < num_small, 0
@@ -319,11 +334,11 @@ def _draw_logarithmic(decay: Fraction, below: Below) -> int:
             block += heads
         least = 1 << block
         heads += not is_small and num_small > 0
-        rest = (least - (not num_small)) * decay - heads
-        if not all(_happens_two_over_e(below) for _ in range(heads)) or not _happens_exp(rest, below):
+        rest = (least - (not num_small)) * numerator - heads * denominator
+        if not all(_happens_two_over_e(below) for _ in range(heads)) or not happens_exp(rest, denominator, below):
             continue
         more = below(least)
-        if below(least + more) < least and _happens_exp(more * decay, below):
+        if below(least + more) < least and happens_exp(more * numerator, denominator, below):
             return least + more
 
 

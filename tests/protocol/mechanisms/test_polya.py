@@ -20,6 +20,7 @@ from psephos.protocol.privacy import (
     SharedDiscreteLaplace,
     shared_laplace_loss,
 )
+from scipy.stats import nbinom
 from thoroughness import draws
 
 CASES = [(6.0, 80), (6.0, 1), (0.3, 5), (2.5, 2), (40.0, 7), (768.0, 20)]
@@ -156,11 +157,11 @@ def test_a_decision_of_two_over_e_is_exact() -> None:
     assert float(law[True]) == pytest.approx(2 / math.e, abs=1e-12)
 
 
-@pytest.mark.parametrize("rate", [Fraction(1, 30), Fraction(1, 2), Fraction(17, 5)])
-def test_poisson_numbers_follow_their_law(rate: Fraction) -> None:
+@pytest.mark.parametrize(("parts", "doubled"), [(1, (1, 15)), (1, (2, 2)), (7, (34, 35))])
+def test_poisson_numbers_follow_their_law(parts: int, doubled: tuple[int, int]) -> None:
     """By chi-square; false alarm: 1e-6 each."""
-    below = entropy(3)
-    drawn = [polya._draw_poisson(rate, below) for _ in range(draws(4_000, full=40_000))]  # pyright: ignore[reportPrivateUsage]  likewise
+    below, rate = entropy(3), parts * Fraction(*doubled) / 2
+    drawn = [polya._draw_poisson(parts, *doubled, below) for _ in range(draws(4_000, full=40_000))]  # pyright: ignore[reportPrivateUsage]  likewise
     law = {number: math.exp(-rate) * float(rate) ** number / math.factorial(number) for number in range(40)}
     assert least_tail(drawn, law) > 1e-6
 
@@ -172,12 +173,23 @@ def entropy(seed: int) -> Below:
 @pytest.mark.parametrize("scale", [0.0625, 0.3, 1.0, 1.7, 6.0, 100.0])
 def test_logarithmic_numbers_follow_their_law(scale: float) -> None:
     """By chi-square; false alarm: 1e-6 each."""
-    below, decay = entropy(5), 1 / Fraction(scale)
-    drawn = [polya._draw_logarithmic(decay, below) for _ in range(draws(4_000, full=40_000))]  # pyright: ignore[reportPrivateUsage]  likewise
+    below, decay = entropy(5), (1 / Fraction(scale)).as_integer_ratio()
+    drawn = [polya._draw_logarithmic(*decay, below) for _ in range(draws(4_000, full=40_000))]  # pyright: ignore[reportPrivateUsage]  likewise
     log_decay = -1 / scale
     normal = -math.log(-math.expm1(log_decay))
     law = {k: math.exp(k * log_decay) / k / normal for k in range(1, math.ceil(40 * scale) + 2)}
     assert least_tail(drawn, law) > 1e-6
+
+
+@pytest.mark.parametrize(("scale", "planned"), [(300.0, 1), (2.0e5, 3), (2.0**24 - 1, 100)])
+def test_noise_far_out_passes_its_uniform_by_its_distribution_function(scale: float, planned: int) -> None:
+    """Beyond the table of tails, too, each is the least count whose tail is below 1 − u."""
+    uniforms = 1 - 2.0 ** -np.linspace(0.01, 53, 400)
+    counts = PolyaShare(scale, 3, 3, planned)._polya(uniforms)  # pyright: ignore[reportPrivateUsage]  likewise
+    law = (1 / planned, -math.expm1(-1 / scale))
+    assert (nbinom.sf(counts, *law) < 1 - uniforms).all()
+    assert (nbinom.sf(counts - 1, *law) >= 1 - uniforms).all()
+    assert counts.max() > 4_096
 
 
 @pytest.mark.parametrize(("scale", "planned"), CASES)
