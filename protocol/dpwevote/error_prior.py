@@ -15,6 +15,7 @@ weight: there `uniform` is the only one.
 
 import abc
 import dataclasses
+import functools
 import math
 from collections.abc import Iterable
 from fractions import Fraction
@@ -181,15 +182,15 @@ class _OwnNoise(_Noise):
 
     def __init__(self, value: float, size: float, masses: FloatArray) -> None:
         super().__init__(value, size)
-        both = np.concatenate([masses[:0:-1], masses])
         self._noise = np.arange(1 - len(masses), len(masses)) * size
-        self._masses = both / math.fsum(both.tolist())
+        self._masses = _of_both_signs(masses.tobytes())
 
     def between(self, low: float, high: float) -> float:
         margins = self._value - self._noise
         within = np.clip((np.minimum(high, margins + self._size / 2) - low) / self._size, 0.0, 1.0)
         within = np.minimum(within, np.clip((high - margins + self._size / 2) / self._size, 0.0, 1.0))
-        return math.fsum((within * self._masses).tolist())
+        parts = within * self._masses
+        return math.fsum(parts[parts != 0].tolist())
 
     def of_coins(self, center: float, spread: float, threshold: float, *, passed: bool) -> tuple[float, float]:
         margins = self._value - self._noise
@@ -198,6 +199,14 @@ class _OwnNoise(_Noise):
         joint = self._masses * sp.special.exp2(logs - greatest)
         total, wrong = (math.fsum(some.tolist()) for some in (joint, joint[(margins < threshold) == passed]))
         return exp(greatest * ln(2.0)) * total / math.sqrt(2 * math.pi * spread), wrong / total
+
+
+@functools.lru_cache(maxsize=8)
+def _of_both_signs(masses: bytes) -> FloatArray:
+    """Return the masses of all steps, from those of 0, 1, …: they sum to 1."""
+    of_steps = np.frombuffer(masses)
+    both = np.concatenate([of_steps[:0:-1], of_steps])
+    return both / math.fsum(both.tolist())
 
 
 def _log_normal_between(low: float, high: float) -> float:

@@ -87,10 +87,12 @@ def share_log_law(*, scale: float, planned: int, num_shares: int = 1) -> FloatAr
     return _log_law(scale, num_shares / planned)
 
 
+@functools.lru_cache(maxsize=32)
 def share_masses(*, scale: float, planned: int, num_shares: int) -> FloatArray:
     """Return P[noise = x] of a sum of shares for x = 0, 1, …; see `share_log_law`."""
     logs = share_log_law(scale=scale, planned=planned, num_shares=num_shares)
     masses: FloatArray = sp.special.exp2(logs / ln(2.0)).astype(np.float64, copy=False)
+    masses.flags.writeable = False
     return masses
 
 
@@ -104,6 +106,11 @@ def share_reach(*, scale: float, planned: int, num_shares: int, level: float) ->
         ConfigurationError, NotImplementedError: as `share_log_law`, or for more shares than that.
     """
     require(num_shares <= MOST_TIMES * planned, "num_shares", num_shares, f"at most {MOST_TIMES * planned}")
+    return _reach(scale, planned, num_shares, level)
+
+
+@functools.lru_cache(maxsize=64)
+def _reach(scale: float, planned: int, num_shares: int, level: float) -> int:
     masses = share_masses(scale=scale, planned=planned, num_shares=num_shares) * _MORE
     beyond = float(masses[-1]) / -expm1(-1 / (2 * scale))
     tails = np.cumsum(masses[::-1])[::-1] + beyond
