@@ -10,10 +10,10 @@ Integers are uniform by rejection, of bits that the operating system gives for o
 Answer perturbation is sampled here, in integers: hyper-distributions draw which answers are flipped, and so have no
 rounding. Some do without a flip probability: Pólya's urn, and draws for each answer anew, which flip it with their mean
 where that is rational. Others make an exact rational number of uniforms of `UNIFORM_BITS` bits, and a flip compares it
-with a uniform integer below its denominator. The law of these is that of P rounded down by less than 2**-256: each
-report's probability differs by less than 2**-250, and in proportion by less than 2**-200 for rows of up to 2**16
-answers. Proven losses are rounded up by far more, so that they hold for the sampled law too (where one is exactly 0,
-the sampled law's is below 2**-199).
+with a uniform integer, of which 64 bits nearly always decide. The law of these is that of P rounded down by less than
+2**-256: each report's probability differs by less than 2**-250, and in proportion by less than 2**-200 for rows of up
+to 2**16 answers. Proven losses are rounded up by far more, so that they hold for the sampled law too (where one is
+exactly 0, the sampled law's is below 2**-199).
 
 Rows with spherical Laplace noise are sampled without any error by `spherical_noise`, which asks for more bits whenever
 those drawn leave the integer to which a coordinate rounds undecided. Mechanisms that bring an exact sampler of their
@@ -243,7 +243,9 @@ def _two_layer(mechanism: TwoLayer | FreshTwoLayer) -> RowSampler:
     if not isinstance(mechanism, FreshTwoLayer):
         flips_of_row = draw
     elif len(means := {*mechanism.hyper.mean_bounds}) == 1:
-        flips_of_row = functools.partial(flips_of, means.pop())  # each is flipped with the mean, independently
+        flips_of_row = functools.partial(
+            flips_of, *means.pop().as_integer_ratio()
+        )  # each is flipped with the mean, independently
     else:
 
         def flips_of_row(below: Below) -> Iterator[bool]:

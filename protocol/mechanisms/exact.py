@@ -8,7 +8,6 @@ Source: Canonne, Kamath and Steinke (2020), Algorithm 1, for Bernoulli(e^(−x))
 """
 
 import abc
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
@@ -54,12 +53,15 @@ def has_happened_exp(x: Fraction, below: Below) -> bool:
 def happens_exp(numerator: int, denominator: int, below: Below) -> bool:
     """Do it for x = numerator/denominator, in lowest terms or not: of more than 1, e^(−1) as often as x has a whole."""
     whole, rest = divmod(numerator, denominator)
-    return all(_happens_exp_small(1, 1, below) for _ in range(whole)) and _happens_exp_small(rest, denominator, below)
+    for _ in range(whole):
+        if not _happens_exp_small(1, 1, below):
+            return False
+    return not rest or _happens_exp_small(rest, denominator, below)
 
 
 def _happens_exp_small(numerator: int, denominator: int, below: Below) -> bool:
-    """Do it for x in [0, 1]: the first of events with probability x/1, x/2, … that fails has an odd number."""
-    number = 1
-    while below(denominator * number // (shared := math.gcd(numerator, number))) < numerator // shared:
+    """Do it for x in (0, 1]: the first of events with probability x/1, x/2, … that fails has an odd number."""
+    number = 1 + (numerator == denominator)  # the first one is certain then
+    while below(denominator * number) < numerator:
         number += 1
     return number % 2 == 1

@@ -23,6 +23,7 @@ from ..arrays import FloatArray
 from ..errors import ConfigurationError
 from .exact import Below
 from .hyper_law import (
+    ONE,
     HyperQuantiles,
     Mixture,
     check_probability,
@@ -86,8 +87,8 @@ class PointMass(HyperQuantiles, frozen=True):
     def draw_one(self, uniforms: Sequence[float]) -> float:
         return float(self.probability)
 
-    def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
-        return Fraction(self.probability)
+    def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
+        return self.probability.as_integer_ratio()
 
     def mixture(self, degree: int) -> Mixture:
         """Return the one point, for any degree."""
@@ -121,8 +122,8 @@ class Uniform(HyperQuantiles, frozen=True):
     def draw_one(self, uniforms: Sequence[float]) -> float:
         return min(self.low + (self.high - self.low) * uniforms[0], float(self.high))
 
-    def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
-        return scale_exactly(uniforms[0], self.low, self.high)
+    def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
+        return scale_exactly(uniforms[0], ONE, self.low, self.high)
 
     def mixture(self, degree: int) -> Mixture:
         """Return the nodes of a Gauss-Legendre rule on [a, b]."""
@@ -175,7 +176,7 @@ class Beta(HyperQuantiles, frozen=True):
     def exact_mean(self) -> Fraction:
         """The part α/(α + β) of the way from low to high."""
         alpha, beta = Fraction(self.alpha), Fraction(self.beta)
-        return scale_exactly(alpha / (alpha + beta), self.low, self.high)
+        return Fraction(*scale_exactly(*(alpha / (alpha + beta)).as_integer_ratio(), self.low, self.high))
 
     def draw(self, uniforms: FloatArray) -> FloatArray:
         """Return the α-th smallest of each row, or the quantile, scaled to the range. See the base class."""
@@ -190,11 +191,11 @@ class Beta(HyperQuantiles, frozen=True):
             return super().draw_one(uniforms)
         return min(self.low + (self.high - self.low) * sorted(uniforms)[order[0] - 1], float(self.high))
 
-    def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
+    def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
         """Return the α-th smallest, scaled to the range, exactly; ValueError for parameters of no order statistic."""
         if (order := self._order) is None:
             raise ValueError(f"a draw of {self} is no order statistic of uniforms")
-        return scale_exactly(sorted(uniforms)[order[0] - 1], self.low, self.high)
+        return scale_exactly(sorted(uniforms)[order[0] - 1], ONE, self.low, self.high)
 
     def flips_exactly(self, below: Below) -> Iterator[bool]:
         """Draw P and compare, or ask Pólya's urn. See the base class."""
@@ -216,7 +217,7 @@ class Beta(HyperQuantiles, frozen=True):
 
     def _flips_of_urn(self, below: Below) -> Iterator[bool]:
         low, ask, unit, ahead, total = _urn(self.alpha, self.beta, self.low, self.high)
-        always, asked = flips_of(low, below), flips_of(ask, below)
+        always, asked = (flips_of(*each.as_integer_ratio(), below) for each in (low, ask))
         while True:
             if next(always):
                 yield True

@@ -25,6 +25,7 @@ from .logarithms import log_of, log_sums
 from .quadrature import Rule
 
 __all__ = [
+    "ONE",
     "UNIFORM_BITS",
     "HyperLaw",
     "HyperQuantiles",
@@ -40,6 +41,10 @@ __all__ = [
 
 UNIFORM_BITS: Final = 256
 """Random bits of each uniform from which a flip probability is drawn exactly."""
+
+ONE: Final = 1 << UNIFORM_BITS
+"""Of so many parts such a uniform is a number."""
+_WORD: Final = 1 << 64
 
 _NEARLY_EQUAL: Final = 0.4
 # To which quantiles are rounded that a processor's vector instructions may change in the last bit.
@@ -167,21 +172,26 @@ class HyperQuantiles(HyperLaw, frozen=True):
     """A hyper-distribution whose draws are exact numbers too, made of a few uniforms."""
 
     @abc.abstractmethod
-    def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
-        """Return `draw` of one row in exact arithmetic, for uniforms of more digits than a float has."""
+    def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
+        """Return `draw` of one row as a ratio, exactly, for uniforms of so many parts of `ONE`."""
 
     def flips_exactly(self, below: Below) -> Iterator[bool]:
         """Draw P of uniforms of `UNIFORM_BITS` bits, and compare."""
-        whole = 1 << UNIFORM_BITS
-        flip = self.draw_exact([Fraction(below(whole), whole) for _ in range(self.slots)])
-        yield from flips_of(flip, below)
+        return flips_of(*self.draw_exact([below(ONE) for _ in range(self.slots)]), below)
 
 
-def flips_of(flip: Fraction, below: Below) -> Iterator[bool]:
-    """Yield, without end, whether one answer after another is flipped, each with this probability."""
-    numerator, denominator = flip.as_integer_ratio()
+def flips_of(numerator: int, denominator: int, below: Below) -> Iterator[bool]:
+    """Yield, without end, whether one answer after another is flipped, each with this probability.
+
+    Of a long denominator the first bits decide, but for once in 2⁶⁴.
+    """
+    if denominator <= _WORD:
+        while True:
+            yield below(denominator) < numerator
+    first, rest = divmod(numerator * _WORD, denominator)
     while True:
-        yield below(denominator) < numerator
+        drawn = below(_WORD)
+        yield drawn < first or (drawn == first and rest > 0 and below(denominator) < rest)
 
 
 def check_probability(field: str, value: float) -> None:
@@ -196,15 +206,17 @@ def check_range(low: float, high: float) -> None:
     require(low <= high, "hyper.low", low, f"at most high = {high}")
 
 
-def scale_exactly(place: Fraction, low: float, high: float) -> Fraction:
-    """Return low + (high − low)·place."""
-    least, width = _exact_range(low, high)
-    return least + width * place
+def scale_exactly(numerator: int, denominator: int, low: float, high: float) -> tuple[int, int]:
+    """Return low + (high − low)·place as a ratio, for a place that is one."""
+    least, width, whole = _exact_range(low, high)
+    return least * denominator + width * numerator, whole * denominator
 
 
 @functools.lru_cache(maxsize=256)
-def _exact_range(low: float, high: float) -> tuple[Fraction, Fraction]:
-    return Fraction(low), Fraction(high) - Fraction(low)
+def _exact_range(low: float, high: float) -> tuple[int, int, int]:
+    """Return low, and high − low, as multiples of one part of so many."""
+    whole = math.lcm(Fraction(low).denominator, Fraction(high).denominator)
+    return int(Fraction(low) * whole), int((Fraction(high) - Fraction(low)) * whole), whole
 
 
 def snapped(places: FloatArray) -> FloatArray:

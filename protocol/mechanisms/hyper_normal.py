@@ -29,7 +29,7 @@ from ..arguments import make_fields_exact
 from ..arrays import FloatArray
 from ..errors import require
 from .exact import Below, has_happened_exp
-from .hyper_law import UNIFORM_BITS, HyperLaw, Mixture, check_range, flips_of, mixture_on, scale_exactly, snapped
+from .hyper_law import ONE, HyperLaw, Mixture, check_range, flips_of, mixture_on, scale_exactly, snapped
 from .logarithms import log_sums
 from .quadrature import legendre_rule, num_nodes_for
 
@@ -95,12 +95,12 @@ class TruncatedNormal(HyperLaw, frozen=True):
 
     def flips_exactly(self, below: Below) -> Iterator[bool]:
         """Draw P by rejection, and compare. See the base class."""
-        whole, location = 1 << UNIFORM_BITS, Fraction(self.location)
+        location = Fraction(self.location)
         twice, (least, _) = 2 * Fraction(self.scale) ** 2, self._squares
         while True:
-            flip = scale_exactly(Fraction(below(whole), whole), self.low, self.high)
+            flip = Fraction(*scale_exactly(below(ONE), ONE, self.low, self.high))
             if has_happened_exp(((flip - location) ** 2 - least) / twice, below):
-                yield from flips_of(flip, below)
+                return flips_of(*flip.as_integer_ratio(), below)
 
     def mixture(self, degree: int) -> Mixture:
         """Return the nodes of a Gauss-Legendre rule on the range, each with the density in its share."""

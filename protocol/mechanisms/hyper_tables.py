@@ -24,6 +24,7 @@ from ..arguments import make_fields_exact
 from ..arrays import FloatArray
 from ..errors import ConfigurationError, require
 from .hyper_law import (
+    ONE,
     HyperQuantiles,
     Mixture,
     check_probability,
@@ -75,9 +76,9 @@ class _Points(HyperQuantiles, frozen=True):
         bounds = [float(bound) for bound in _bounds(shares)]
         return float(flips[bisect_right(bounds, uniforms[0])])
 
-    def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
+    def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
         flips, shares = self.points
-        return Fraction(flips[bisect_right(_bounds(shares), uniforms[0])])
+        return flips[bisect_right(_bounds(shares), Fraction(uniforms[0], ONE))].as_integer_ratio()
 
     def mixture(self, degree: int) -> Mixture:
         """Return the distribution itself, for any degree."""
@@ -194,11 +195,11 @@ class Piecewise(HyperQuantiles, frozen=True):
         places = (uniforms[:, 0] - starts) / (bounds[pieces + 1] - starts)
         return np.minimum(lows + (highs - lows) * places, highs)
 
-    def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
-        bounds = [Fraction(0), *_bounds(self.shares), Fraction(1)]
-        piece = bisect_right(bounds, uniforms[0], 1, len(bounds) - 1) - 1
-        place = (uniforms[0] - bounds[piece]) / (bounds[piece + 1] - bounds[piece])
-        return scale_exactly(place, self.edges[piece], self.edges[piece + 1])
+    def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
+        bounds, uniform = [Fraction(0), *_bounds(self.shares), Fraction(1)], Fraction(uniforms[0], ONE)
+        piece = bisect_right(bounds, uniform, 1, len(bounds) - 1) - 1
+        place = (uniform - bounds[piece]) / (bounds[piece + 1] - bounds[piece])
+        return scale_exactly(*place.as_integer_ratio(), self.edges[piece], self.edges[piece + 1])
 
     def mixture(self, degree: int) -> Mixture:
         """Return the nodes of a Gauss-Legendre rule on each piece."""

@@ -7,7 +7,6 @@ how the numbers of a report hang together, or in the noise of deployments alone.
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -185,7 +184,7 @@ def _wrong_order_statistic() -> Fault:
 class _WrongBeta(Beta, frozen=True):
     """A beta distribution whose exact draws are one uniform too large."""
 
-    def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
+    def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
         return Beta(self.alpha + 1, self.beta - 1, self.low, self.high).draw_exact(uniforms)
 
 

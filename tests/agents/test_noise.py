@@ -318,9 +318,9 @@ FALSE_ALARM = 1e-8
 
 
 def test_perturbation_compares_integers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One uniform of 256 bits for the row makes p = 1/4; then place 0 of 4 flips, and a place of 2 names the lie."""
+    """One uniform of 256 bits for the row makes p = 1/4; 64 bits flip an answer, and a place of 2 names the lie."""
     asked: list[int] = []
-    places = iter([1 << (UNIFORM_BITS - 2), 0, 1, 1, 0, 0])
+    places = iter([1 << (UNIFORM_BITS - 2), 0, 1, 1 << 62, (1 << 62) - 1, 0])
 
     def below(number: int) -> int:
         asked.append(number)
@@ -328,7 +328,7 @@ def test_perturbation_compares_integers(monkeypatch: pytest.MonkeyPatch) -> None
 
     use_integers(monkeypatch, below)
     assert randomize(SecureNoise(), TwoLayer(SIZES, Uniform(0.0, 1.0)), [3, NO_ANSWER, 3, 2]) == [4, NO_ANSWER, 3, 3]
-    assert asked == [1 << UNIFORM_BITS, 4, 2, 4, 4, 2]
+    assert asked == [1 << UNIFORM_BITS, 1 << 64, 2, 1 << 64, 1 << 64, 2]
 
 
 @pytest.mark.parametrize("sizes", [(2,), (6,), (2, 3, 4), (5, 2, 7, 3)])
@@ -409,7 +409,8 @@ def test_no_bit_serves_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_row_is_drawn_of_bits_of_its_own_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some at a time: 8 answers of k-RR take 53 bits each, and a lie one more; nothing is left for the next row."""
+    """Some at a time: 8 answers of k-RR take 53 bits each, and a lie one more; a flip probability takes 256, and 8
+    answers 64 each, which is more than 512. Nothing is left for the next row."""
     asked: list[int] = []
 
     def system(number: int) -> bytes:
@@ -418,11 +419,12 @@ def test_each_row_is_drawn_of_bits_of_its_own_from_the_operating_system(monkeypa
 
     monkeypatch.setattr("random._urandom", system)
     noise = SecureNoise()
-    for mechanism in (GeneralizedRandomizedResponse(1.0, 3), TwoLayer(SIZES, Uniform(0.0, 1.0)), Die()):
+    two_layers = TwoLayer(SIZES, Uniform(0.0, 1.0))
+    for mechanism, reads in ((GeneralizedRandomizedResponse(1.0, 3), 1), (two_layers, 2), (Die(), 1)):
         for _ in range(2):
             asked.clear()
             randomize(noise, mechanism, [2] * 8)
-            assert asked == [64]
+            assert asked == [64] * reads
 
 
 def test_a_certain_flip_and_a_certain_keep() -> None:

@@ -23,7 +23,7 @@ from psephos.protocol.mechanisms import (
     uniform_for,
 )
 from psephos.protocol.mechanisms.hyper import MAX_BETA_SLOTS
-from psephos.protocol.mechanisms.hyper_law import HyperQuantiles, mixture_on
+from psephos.protocol.mechanisms.hyper_law import ONE, HyperQuantiles, mixture_on
 from psephos.protocol.mechanisms.quadrature import gauss_rule
 from psephos.protocol.randomness import philox_rows
 from scipy import special
@@ -163,7 +163,8 @@ def test_arrays_single_draws_and_exact_draws_agree(hyper: HyperDistribution) -> 
     assert [hyper.draw_one(row) for row in uniforms.tolist()] == together.tolist()
     if not isinstance(hyper, HyperQuantiles) or (isinstance(hyper, Beta) and hyper not in ALL[:16]):
         return  # there are no exact quantiles: `flips_exactly` is tested below
-    exact = [float(hyper.draw_exact([Fraction(number) for number in row])) for row in uniforms.tolist()]
+    parts = [[int(Fraction(number) * ONE) for number in row] for row in uniforms.tolist()]
+    exact = [float(Fraction(*hyper.draw_exact(row))) for row in parts]
     assert exact == pytest.approx(together.tolist(), rel=1e-15, abs=1e-15)
 
 
@@ -208,7 +209,7 @@ def test_the_urn_flips_by_the_law_of_a_shared_draw(hyper: Beta) -> None:
 
 def test_what_draws_without_quantiles_has_no_exact_draw() -> None:
     with pytest.raises(ValueError, match="no order statistic"):
-        Beta(0.5, 0.5).draw_exact([Fraction(1, 2)])
+        Beta(0.5, 0.5).draw_exact([ONE // 2])
 
 
 @pytest.mark.parametrize(
