@@ -204,6 +204,12 @@ class MaskedSums(MaskedPhase):
     def values_of(self, public: Sequence[int]) -> Values:
         return [range(least, greatest + 1) for least, greatest in self._ranges]
 
+    def check_values(self, values: IntArray) -> None:
+        """Raise ValueError unless all numbers of rows, shape (n, num_values), are in their ranges."""
+        for place, (column, (least, greatest)) in enumerate(zip(values.T, self._ranges, strict=True)):
+            if column.size and not least <= int(column.min()) <= int(column.max()) <= greatest:
+                raise ValueError(f"number {place} of phase {self.name!r} takes values in [{least}, {greatest}]")
+
 
 def _range_of(ends: Any) -> tuple[int, int]:
     """Return a number's least and greatest value; ConfigurationError for what are none."""

@@ -176,6 +176,10 @@ def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None =
     """
     if not isinstance(cast("object", source), str | os.PathLike):
         raise ConfigurationError(field="scenario", value=f"a {type(source).__name__}", allowed=_SOURCES)
+    allowed = "values by key, as {'epsilon': 1}"
+    refuse(
+        not isinstance(cast("object", settings), Mapping | None), "settings", f"a {type(settings).__name__}", allowed
+    )
     chosen = dict(settings or {})
     if twice := sorted(chosen.keys() & more.keys()):
         raise ConfigurationError(field="settings", value=twice[0], allowed="set once")
@@ -231,6 +235,7 @@ def run(
         chosen = msgspec.structs.replace(chosen, seed=_seed_of(seed))
     if transport is not None:
         chosen = msgspec.structs.replace(chosen, transport=_text_of("transport", transport))
+    refuse(not isinstance(cast("object", views), bool | np.bool_), "views", views, "True or False")
     resolved = resolve(chosen)
     folder = None if out is None else RunFolder(_path_of(out))
     watched = Watched() if views or resolved.adversaries else None

@@ -409,8 +409,10 @@ def test_no_bit_serves_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_row_is_drawn_of_bits_of_its_own_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some at a time: 8 answers of k-RR take 53 bits each, and a lie one more; a flip probability takes 256, and 8
-    answers 64 each, which is more than 512. Nothing is left for the next row."""
+    """Some at a time, and nothing is left for the next row.
+
+    8 answers of k-RR take 53 bits each, and a lie one more; a flip probability 256, and 8 answers 64 each: over 512.
+    """
     asked: list[int] = []
 
     def system(number: int) -> bytes:

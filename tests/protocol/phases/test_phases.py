@@ -163,6 +163,15 @@ def test_masked_sums_without_a_price_are_refused(epsilon: float) -> None:
         MaskedSums("sums", ranges=[(0, 1)], epsilon=epsilon, threshold=2, colluders=0, unit="answer")
 
 
+@pytest.mark.parametrize("low", [-1, 4])
+def test_rows_outside_the_ranges_of_masked_sums_are_refused_by_arrays_too(low: int) -> None:
+    """As an agent refuses its own row: the noise is made for the ranges."""
+    sums = MaskedSums("sums", ranges=[(0, 9), (0, 3)], epsilon=1.0, threshold=2, colluders=0, unit="answer")
+    sums.check_values(np.array([[9, 3], [0, 0]]))
+    with pytest.raises(ValueError, match=r"number 1 of phase 'sums' takes values in \[0, 3\]"):
+        sums.check_values(np.array([[0, low], [9, 0]]))
+
+
 @pytest.mark.parametrize(("field", "value"), [("threshold", True), ("colluders", 0.5), ("epsilon", "1")])
 def test_masked_sums_take_numbers_alone(field: str, value: Any) -> None:
     given: dict[str, Any] = {"epsilon": 1.0, "threshold": 2, "colluders": 0, field: value}

@@ -154,6 +154,10 @@ def test_what_is_wrong_is_named() -> None:
         load("sybil", epsilom=1)
     with pytest.raises(ConfigurationError, match=r"settings must be set once.*epsilon"):
         load("sybil", {"epsilon": 1}, epsilon=2)
+    with pytest.raises(ConfigurationError, match=r"settings must be values by key.*a int"):
+        load("sybil", 5)  # pyright: ignore[reportArgumentType]  as somebody may write
+    with pytest.raises(ConfigurationError, match=r"views must be True or False"):
+        run("eu-council", views="no")  # pyright: ignore[reportArgumentType]  as somebody may write
     with pytest.raises(ConfigurationError, match=r"did you mean 'sybil'"):
         load("sybill")
     with pytest.raises(ConfigurationError, match=r"seed must be an integer.*a str"):
