@@ -230,15 +230,16 @@ def check_sizes(threshold: Any, colluders: Any, *, kind: str = "a masked phase",
     """Raise ConfigurationError unless T and c are given where sums are masked, and left out elsewhere.
 
     Args:
-        threshold: T, or anything but an integer if it is left out.
+        threshold: T, or UNSET if it is left out.
         colluders: c, likewise.
         kind: of session, as "variant 'masked'".
         is_masked: whether sums are masked in this kind.
     """
     for field, value in (("threshold", threshold), ("colluders", colluders)):
-        refuse(not is_masked and isinstance(value, int), field, value, f"left out in {kind}")
+        refuse(not is_masked and value is not msgspec.UNSET, field, value, f"left out in {kind}")
         allowed = f"given in {kind}: the parties who take part to the end at least, and those in league at most"
-        refuse(is_masked and not isinstance(value, int), field, "left out", allowed)
+        refuse(is_masked and value is msgspec.UNSET, field, "left out", allowed)
+        refuse(is_masked and type(value) is not int, field, value, "an integer of Python's own")
     if is_masked:
         require(1 <= threshold < _MOST_THRESHOLD, "threshold", threshold, f"in [1, {_MOST_THRESHOLD:,})")
         require(0 <= colluders < threshold, "colluders", colluders, f"in [0, {threshold}), below the threshold")
