@@ -249,6 +249,16 @@ NAMED: dict[str, Plan] = {
             WriteFault(process="server1", commit=3, is_durable=True),
         ),
     ),
+    "a party that had answered nothing, and came back when all was over, took the release for a lie": Plan(
+        seed=3051921352,
+        sessions=("fair-voting-masked",),
+        num_parties=4,
+        deadline=5.0,
+        has_certificates=False,
+        commit_seconds=0.5,
+        faults=Faults(delay=1.0),
+        events=(Crash(process="p3", run=0, step=4, seconds=20.0),),
+    ),
     "both sides die again and again": Plan(
         seed=5,
         sessions=("fair-voting-central", "quiz"),
