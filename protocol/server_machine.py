@@ -233,7 +233,9 @@ class ServerMachine:
             known = f"{seat.num_reports} of its reports are here, and its own journal has {hello.num_reports}"
             reason = f"{hello.party!r} came with an older copy of its journal, or with none: {known}. Nothing was drawn"
             raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
-        if seat.state in _TO_BE_TAKEN_UP and self._takes_back(seat):
+        # Who has answered nothing, and comes after that, would take a release for a lie.
+        is_late = seat.state in {State.LATE, State.FINISHED} and not hello.num_reports
+        if not is_late and seat.state in _TO_BE_TAKEN_UP and self._takes_back(seat):
             return
         if seat.num_reports and not self._is_durable:
             reason = f"{hello.party!r} has reported; its first report stands, and nothing is drawn again"

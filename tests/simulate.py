@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from simulation.invariants import Broke
-from simulation.plans import GAME, OtherChoice, Plan, choosing, draw_plan, smaller, storming
+from simulation.plans import GAME, OtherChoice, Plan, choosing, draw_plan, masking, smaller, storming
 from simulation.world import run_plan
 
-__all__ = ["KINDS", "broken_by", "main", "of_choices", "of_game", "of_storm", "plan_of", "shrink"]
+__all__ = ["KINDS", "broken_by", "main", "of_choices", "of_game", "of_masks", "of_storm", "plan_of", "shrink"]
 
 _SEEDS_A_LINE: Final = 100
 
@@ -49,11 +49,18 @@ def of_storm(seed: int) -> Plan:
     return storming(plan_of(seed))
 
 
+def of_masks(seed: int) -> Plan:
+    """Return a seed's plan whose sessions are masked; the seed after is a storm of such."""
+    plan = masking(plan_of(seed))
+    return plan if seed % 2 == 0 else dataclasses.replace(storming(plan), sessions=plan.sessions)
+
+
 KINDS: Final[Mapping[str, Callable[[int], Plan]]] = {
     "drawn": plan_of,
     "game": of_game,
     "choices": of_choices,
     "storm": of_storm,
+    "masks": of_masks,
 }
 """What is made of a seed."""
 

@@ -373,7 +373,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(_is_name(self.game), "game", self.game, f"1 to {MAX_NAME_LENGTH} printable characters")
         allowed = "left out where weights are public: nothing is paid for them, and nothing need be kept"
         refuse(self.public_weights, "game", self.game, allowed)
-        allowed = f"left out in variant {self.variant!r}: weight and opinion have one price, new in each vote"
+        why = "weight and opinion have one price, new in each vote"
+        if self.variant == MaskedVariant.name:
+            why = "a masked sum is never kept"
+        allowed = f"left out in variant {self.variant!r}: {why}"
         refuse(self.kind.has_one_price, "game", self.game, allowed)
         is_once = self.weight_collection == "once"
         allowed = "'once' in a game, which draws each weight once"

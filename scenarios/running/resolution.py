@@ -197,10 +197,6 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
             needs_agents = record or turnout is not None
             scenario, many = _on_path(scenario, protocol, num_parties=len(parties.names), needs_agents=needs_agents)
         check_completed(protocol, table)
-        is_masked = protocol.masked_phase is not None
-        refuse(
-            is_masked and turnout, "trust", protocol.model.value, "another in a series: a masked vote has one roster"
-        )
         with parties.naming_lines():
             protocol.check_columns(parties.table)
             inputs = checked_inputs(protocol, protocol.encode(parties.table), num_parties=len(parties.names))

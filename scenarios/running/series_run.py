@@ -22,7 +22,6 @@ from ...protocol.kept_reports import Kept, KeptReports, check_values
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, common_relation, total_of
 from ...protocol.roles import SessionKind
-from ...protocol.rules import names_of
 from ..adversaries.role import Lesson, Role, Voted
 from ..plugins import ARRAY
 from ..presentation.numbers import some
@@ -294,17 +293,15 @@ def _without(side: Local, vote: Vote, refused: Mapping[str, BudgetExceededError]
         ConfigurationError: the others cannot hold it.
     """
     scenario, protocol = side.scenario, side.protocol
-    names = names_of(protocol)
     remaining = len(side.names) - len(refused)
-    required: dict[str, int] = {}
-    for name in (name for name, is_hidden in names.items() if not is_hidden):
-        required[name] = side.rules.of(name).required(len(side.names))
-        if remaining < required[name]:
-            raise QuorumError(
-                phase=name, received=remaining, required=required[name], missing=tuple(refused), first_drop=_NO_ROOM
-            )
+    waits = side.rules.waits_of(protocol, num_parties=len(side.names))
+    required = {wait.name: wait.quorum for wait in waits if not wait.is_hidden}
+    for name, least in required.items():
+        if remaining < least:
+            missing = tuple(refused)
+            raise QuorumError(phase=name, received=remaining, required=least, missing=missing, first_drop=_NO_ROOM)
     changes: dict[str, Any] = {}
-    if not any(names.values()):
+    if side.rules.quorum is not None:
         changes["quorum"] = side.rules.required(len(side.names))
     changes["phases"] = {
         name: {**own, "quorum": required[name]} if "quorum" in own and name in required else own

@@ -21,20 +21,27 @@ LEVELS: Final = (0.5, 1.0, 2.0)
 """Of ε, where voters choose theirs."""
 
 
+def sizes_for(num_parties: int) -> dict[str, int]:
+    """Return T and c of a masked session of so many: as few as can be have to stay."""
+    return {"threshold": num_parties // 2 + 1, "colluders": 0}
+
+
 @functools.cache
 def make_case(case: str, num_parties: int) -> tuple[PhasedProtocol[Any, Any], Inputs]:
-    """Return a protocol of `plans.CASES`, or of `plans.GAME`, with the rows of all parties."""
+    """Return a protocol of `plans.CASES`, of `plans.MASKED` or of `plans.GAME`, with the rows of all parties."""
     match case:
-        case "dpwevote" | "dpwevote-laplace" | "dpwevote-game":
-            variant: Any = "laplace" if case == "dpwevote-laplace" else "joint"
+        case "dpwevote" | "dpwevote-laplace" | "dpwevote-game" | "dpwevote-masked":
+            variant: Any = {"dpwevote-laplace": "laplace", "dpwevote-masked": "masked"}.get(case, "joint")
             own: dict[str, Any] = {"game": "board"} if case == "dpwevote-game" else {}
+            own |= sizes_for(num_parties) if case == "dpwevote-masked" else {}
             weights = (1.0, 2.0, 4.0, 8.0)
             vote = DPWeVote(
                 Parameters(
                     candidates=("ada", "bob"), weights=weights, variant=variant, epsilon=_EPSILON, quota=7.0, **own
                 )
             )
-            table = {"weight": list(weights[:num_parties]), "ada": [1] * num_parties, "bob": [1, 0, 1, 0][:num_parties]}
+            held = [weights[place % 4] for place in range(num_parties)]
+            table = {"weight": held, "ada": [1] * num_parties, "bob": [1 - place % 2 for place in range(num_parties)]}
             return vote, vote.encode(table)
         case "truth-discovery":
             discovery = TruthDiscovery(
@@ -53,6 +60,10 @@ def make_case(case: str, num_parties: int) -> tuple[PhasedProtocol[Any, Any], In
             paradigm = Paradigm.VLDP if case == "moral-preferences" else Paradigm.VLCP
             preferences = make_preferences(2, paradigm=paradigm, epsilon=2.0)
             return preferences, make_preference_inputs(preferences, num_parties)
+        case "moral-preferences-masked":
+            given: dict[str, Any] = {"paradigm": Paradigm.VLMP, "epsilon": 8.0, **sizes_for(num_parties)}
+            summed = make_preferences(2, **given)
+            return summed, make_preference_inputs(summed, num_parties)
         case "moral-preferences-chosen":
             chosen = make_preferences(2, epsilons=LEVELS, chosen_by="voter")
             return chosen, make_preference_inputs(chosen, num_parties)
@@ -61,12 +72,14 @@ def make_case(case: str, num_parties: int) -> tuple[PhasedProtocol[Any, Any], In
             return quiz, make_quiz_inputs(quiz, num_parties)
         case _:
             sizes = (1, num_parties - 1)
-            given: dict[str, Any] = {"epsilon": _EPSILON}
+            given = {"epsilon": _EPSILON}
             match case:
                 case "fair-voting":
                     given["mechanism"] = "whole_ranking"
                 case "fair-voting-central":
                     given["mechanism"] = "laplace"
+                case "fair-voting-masked":
+                    given |= {"mechanism": "masked", **sizes_for(num_parties)}
                 case _:
                     given |= {"mechanism": "laplace", "relation": NeighboringRelation.ADD_OR_REMOVE_ONE}
             fair = make_fair_vote(*sizes, **given)

@@ -14,6 +14,9 @@
 - No budget is exceeded, over all sessions of a journal, and a session that has begun is never refused for its budget.
 - Everybody ends, with the outcome that was released or with a reason, and all with the same transcript.
 - No time goes back in a journal, whatever a person's clock does.
+- Of a masked session: a row is charged as it is masked; what opens is the sum of the rows that parties drew, of T of
+  them or more, or nothing. No secret of a party's, and no row without masks, is on any disk. No lie of a server's is
+  answered; a party that has told the server so says nothing to it any more, and refuses none that did not lie.
 - Where every fault passes (`Plan.is_gentle`), nobody is missing: each session is released with all reports of all.
 """
 
@@ -26,8 +29,11 @@ import numpy as np
 from psephos.agents.journal_format import Row
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.errors import BudgetExceededError
-from psephos.protocol.messages import Acknowledgement, Message, Release, Report, Request, Welcome, encode
-from psephos.protocol.population import draw_for_release, released_tally, tally_batch
+from psephos.protocol.masking import MaskingMove
+from psephos.protocol.messages import NIL, Acknowledgement, Message, Release, Report, Request, Welcome, encode
+from psephos.protocol.phases import MaskedPhase
+from psephos.protocol.population import draw_for_release, draw_reports, released_tally, tally_batch
+from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.records import (
     Accepted,
     Broken,
@@ -47,11 +53,16 @@ if TYPE_CHECKING:
     from simulation.plans import Plan
     from simulation.world import Held
 
-__all__ = ["Broke", "Observer"]
+__all__ = ["Broke", "Observer", "secret_of"]
 
 _of_person: msgspec.msgpack.Decoder[ClientRecord] = msgspec.msgpack.Decoder(ClientRecord)
 _of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 _ROUNDING = 1e-6
+
+
+def secret_of(party: str) -> bytes:
+    """Return a person's secret, as its private key is."""
+    return f"secret of {party}".encode()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +79,7 @@ class Observer:
     Attributes:
         broken: the invariants that were broken, in order.
         gone: processes that died for good, of whom nothing is expected.
+        lies: what servers asked that is false, encoded.
     """
 
     def __init__(self, plan: "Plan", held: "Sequence[Held]") -> None:
@@ -76,6 +88,12 @@ class Observer:
         self._number_of = {each.charter.id: each.number for each in held}
         self.broken: list[Broke] = []
         self.gone: set[str] = set()
+        self.lies: set[bytes] = set()
+        self._blamed: set[tuple[int, str]] = set()  # whose server lied, and was told so
+        self._refusing: set[tuple[int, str]] = set()
+        self._masking: dict[tuple[int, str], SimulatedNoise] = {}  # by which a masked row was drawn
+        self._secrets = {secret_of(party): f"the secret of {party}" for party in plan.parties}
+        self._on_disk: list[bytes] = []
         self._left: dict[tuple[int, str, int], bytes] = {}
         self._told: dict[tuple[object, ...], bytes] = {}
         self._acknowledged: set[tuple[int, int, int]] = set()
@@ -101,12 +119,14 @@ class Observer:
         public: list[int] = held.inputs.public[held.roster.places[party]].tolist()
         return sum(loss.proven for phase in held.protocol.phases for loss in phase.losses_of(public))
 
-    def _cost_of_phase(self, held: "Held", party: str, phase: int) -> float:
-        place = held.roster.places[party]
+    def _cost_of_step(self, held: "Held", party: str, number: int) -> float:
+        place, step = held.roster.places[party], held.protocol.steps[number]
+        if not step.is_charged:
+            return 0.0
         if held.protocol.num_chosen:  # by the level itself, whatever the protocol says of it
             return LEVELS[int(self.public_of(held)[place, -1])]
         public: list[int] = held.inputs.public[place].tolist()
-        return sum(loss.proven for loss in held.protocol.phases[phase].losses_of(public))
+        return sum(loss.proven for loss in step.phase.losses_of(public))
 
     def public_of(self, held: "Held") -> IntArray:
         """Return everybody's public row, whose end is what a server's disk says that the person chose, if it does."""
@@ -120,6 +140,7 @@ class Observer:
 
     def note_durable(self, name: str, rows: Sequence[Row]) -> None:
         """Take note of what is on a disk from now on."""
+        self._on_disk += [row.body for row in rows]
         if name.startswith("server"):
             for row in rows:
                 self._note_of_server(int(name.removeprefix("server")), _of_server.decode(row.body))
@@ -130,11 +151,12 @@ class Observer:
             match record := _of_person.decode(row.body):
                 case Drawn(step=phase):
                     self._drawn[number, name, phase] = record
+                    self._note_masked(self._held[number], name, record)
                     paid = sum(entry.proven for entry in record.entries)
                     is_repeated = self._note_kept(name, record)
                     if is_repeated and paid:
                         self.broke("what is kept is paid once", f"{name} paid {paid:g} again for phase {phase}")
-                    cost = 0.0 if is_repeated else self._cost_of_phase(self._held[number], name, phase)
+                    cost = 0.0 if is_repeated else self._cost_of_step(self._held[number], name, phase)
                     if paid < cost - _ROUNDING:
                         self.broke("the ledger covers what was sent", f"{name} records {paid:g} for phase {phase}")
                     if paid > cost + _ROUNDING and not is_repeated:
@@ -143,10 +165,42 @@ class Observer:
                     self._check_budget(name)
                 case Reserved():
                     self._reserved.add((number, name))
-                case Left():
+                case Left(is_final=is_final):
                     self._reserved.discard((number, name))
+                    if is_final:
+                        self._refusing.add((number, name))
                 case _:
                     pass
+
+    def _note_masked(self, held: "Held", party: str, record: Drawn) -> None:
+        """Take note of an answer in a masked phase, and of what must not be seen of it."""
+        step = held.protocol.steps[record.step]
+        if step.move is None:
+            return
+        if record.request in self.lies:
+            self.broke("no lie is answered", f"{party} answers {record.request!r} in {held.name}")
+        noise, place = held.drawing[party], held.roster.places[party]
+        if step.move is MaskingMove.KEYS:
+            root = noise.entropy(protocol=held.protocol.name, phase=step.phase.name, place=place)
+            self._secrets[root] = f"the root of {party} in {held.name}"
+        if step.move is MaskingMove.MASKED:
+            self._masking[held.number, party] = noise
+            row = tuple(self._row_of(held, party).tolist())
+            self._secrets[bytes(step.phase.codec.encode(row))] = f"the row of {party} in {held.name}"
+
+    def _row_of(self, held: "Held", party: str) -> IntArray:
+        """Return by arrays what a party has masked: its row with its share of noise."""
+        (phase,), noise = held.protocol.phases, self._masking[held.number, party]
+        rows = draw_reports(phase, held.inputs, noise=noise, protocol=held.protocol.name, start=0)
+        return rows[held.roster.places[party]]
+
+    def has_refused(self, held: "Held", party: str) -> bool:
+        """Return whether a person's disk says that it takes part in a session no more."""
+        return (held.number, party) in self._refusing
+
+    def note_fault(self, held: "Held", party: str) -> None:
+        """Take note that a person has told a server that it lied."""
+        self._blamed.add((held.number, party))
 
     def _check_time(self, name: str, record: ClientRecord) -> None:
         at = 0 if isinstance(record, Reserved) else record.at
@@ -168,9 +222,9 @@ class Observer:
         """Return what other servers' disks hold of the phases that keep their reports."""
         kept: dict[str, dict[str, tuple[int, ...]]] = {}
         for (number, phase, place), report in self._accepted.items():
-            other, step = self._held[number], self._held[number].protocol.phases[phase]
-            if step.kept is not None and other is not held and other.protocol is held.protocol:
-                kept.setdefault(step.name, {})[other.roster.names[place]] = step.codec.decode(report)
+            other, step = self._held[number], self._held[number].protocol.steps[phase]
+            if step.phase.kept is not None and other is not held and other.protocol is held.protocol:
+                kept.setdefault(step.phase.name, {})[other.roster.names[place]] = step.codec.decode(report)
         return kept
 
     def _note_of_server(self, number: int, record: ServerRecord) -> None:
@@ -194,6 +248,8 @@ class Observer:
                 self._ended.add(number)
 
     def note_left(self, held: "Held", party: str, message: Message, payload: bytes) -> None:
+        if (held.number, party) in self._blamed:
+            self.broke("a server that was found at fault is spoken to no more", f"{party} says {message!r}")
         if not isinstance(message, Report):
             return
         address = (held.number, party, message.step)
@@ -212,10 +268,13 @@ class Observer:
                 place = held.roster.places[party]
                 self._acknowledged.add((number, phase, place))
                 is_durable = (number, phase, place) in self._accepted
-                if not is_durable and party not in self.kept_before(held).get(held.protocol.phases[phase].name, {}):
+                if not is_durable and party not in self.kept_before(held).get(
+                    held.protocol.steps[phase].phase.name, {}
+                ):
                     self.broke("what is acknowledged is durable", f"{party}'s report of phase {phase} is not")
             case Request(phase):
-                self._check_same((number, "request", phase), encode(message))
+                self._check_same((number, "request", phase), encode(msgspec.structs.replace(message, own=NIL)))
+                self._check_same((number, "own", phase, party), bytes(message.own))
                 if (number, phase) not in self._opened or (phase and (number, phase - 1) not in self._closed):
                     self.broke("what is told is durable", f"phase {phase} is asked for before its opening is")
             case Welcome() if held.protocol.num_chosen:
@@ -225,7 +284,7 @@ class Observer:
             case Release():
                 self._check_same((number, "release"), bytes(message.payload))
                 self._check_same((number, "own", party), bytes(message.own))
-                if (number, len(held.protocol.phases) - 1) not in self._closed:
+                if (number, len(held.protocol.steps) - 1) not in self._closed:
                     self.broke("what is told is durable", "the release is told before the closing is")
             case _:
                 pass
@@ -274,14 +333,21 @@ class Observer:
             self._check_counts(held)
             if self._plan.is_gentle:
                 self._check_gentle(held)
+        if not self.lies and not self._plan.faults.duplication and self._refusing:
+            self.broke("a server that did not lie is refused by nobody", f"{self._refusing}")
+        for secret, what in self._secrets.items():
+            if any(secret in body for body in self._on_disk):
+                self.broke("nothing that masks hide is on a disk", what)
 
     def _check_counts(self, held: "Held") -> None:
         number = held.number
         places_by_phase: list[list[int]] = []
-        for phase in range(len(held.protocol.phases)):
+        for phase, step in enumerate(held.protocol.steps):
             closing = self._closed.get((number, phase))
             if closing is None:
                 break
+            if len(closing.places) < step.least:
+                self.broke("nothing opens of fewer than have to take part", f"{held.name}, {step.name}: {closing}")
             durable = sorted(place for of, at, place in self._accepted if (of, at) == (number, phase))
             if list(closing.places) != durable:
                 self.broke(
@@ -299,7 +365,7 @@ class Observer:
         if result is None:
             if any(of == number for of, _ in self._heard):
                 self.broke("nobody hears what was not released", held.name) if self._closed.get(
-                    (number, len(held.protocol.phases) - 1)
+                    (number, len(held.protocol.steps) - 1)
                 ) is None else None
             return
         self._check_result(held, places_by_phase)
@@ -307,7 +373,7 @@ class Observer:
     def _check_result(self, held: "Held", places_by_phase: list[list[int]]) -> None:
         result = held.result
         assert result is not None
-        if len(places_by_phase) < len(held.protocol.phases):
+        if len(places_by_phase) < len(held.protocol.steps):
             self.broke("what is told is durable", f"{held.name} was released after {len(places_by_phase)} phases")
             return
         tallies = self._array_tallies(held, places_by_phase)
@@ -327,6 +393,11 @@ class Observer:
     def _array_tallies(self, held: "Held", places_by_phase: list[list[int]]) -> list[list[Tally]]:
         """Return each phase's tally by arrays, for each noise that the server may have drawn."""
         protocol: Any = held.protocol
+        if isinstance(masked := protocol.masked_phase, MaskedPhase):
+            move = next(number for number, step in enumerate(protocol.steps) if step.move is MaskingMove.MASKED)
+            places = places_by_phase[move]
+            rows = np.array([self._row_of(held, held.roster.names[place]) for place in places])
+            return [[masked.tally(rows, earlier=[], public=held.inputs.public[places])]]
         earlier: list[Any] = []
         found: list[list[Tally]] = []
         for phase, (step, places) in enumerate(zip(protocol.phases, places_by_phase, strict=True)):
@@ -349,7 +420,7 @@ class Observer:
         if held.result is None:
             self.broke("where every fault passes, nobody is missing", f"{held.name} ended with {held.failure!r}")
             return
-        for phase in range(len(held.protocol.phases)):
+        for phase in range(len(held.protocol.steps)):
             closing = self._closed.get((held.number, phase))
             if closing is None or list(closing.places) != everybody:
                 self.broke("where every fault passes, nobody is missing", f"{held.name}, phase {phase}: {closing}")

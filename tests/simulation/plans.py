@@ -17,11 +17,13 @@ __all__ = [
     "CASES",
     "CHOSEN",
     "GAME",
+    "MASKED",
     "NO_LEVEL",
     "Clock",
     "Crash",
     "Event",
     "FullDisk",
+    "Lie",
     "Misconfigured",
     "OtherChoice",
     "Partition",
@@ -30,6 +32,7 @@ __all__ = [
     "WrongClock",
     "choosing",
     "draw_plan",
+    "masking",
     "server_name",
     "smaller",
     "storming",
@@ -53,6 +56,9 @@ CASES: Final = (
     "quiz",
 )
 """Sessions of all four systems, local and central, with and without private participation; `world.make_case`."""
+MASKED: Final = ("dpwevote-masked", "fair-voting-masked", "moral-preferences-masked")
+"""Cases of masked sums, which have runs of their own."""
+_NUM_STEPS: Final = 5  # of a masked phase
 _HIDDEN_OR_TRUSTING: Final = ("fair-voting-hidden", "fair-voting-central", "moral-preferences-central")
 _DAY: Final = 86_400.0
 _CALM: Final = Faults()
@@ -158,7 +164,22 @@ class WrongClock:
     seconds: float
 
 
-Event: TypeAlias = Crash | WriteFault | FullDisk | Partition | Clock | Misconfigured | OtherChoice | WrongClock
+@dataclasses.dataclass(frozen=True)
+class Lie:
+    """A server tells one party something false as it asks for a step of a masked phase.
+
+    Args:
+        process: the server's.
+        party: who is lied to, in every conversation.
+        step: in which, from 0.
+    """
+
+    process: str
+    party: str
+    step: int
+
+
+Event: TypeAlias = Crash | WriteFault | FullDisk | Partition | Clock | Misconfigured | OtherChoice | WrongClock | Lie
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,6 +292,30 @@ def storming(plan: Plan) -> Plan:
         case if draw.random() < 0.5 else draw.choice((*_HIDDEN_OR_TRUSTING, GAME)) for case in plan.sessions
     )
     return dataclasses.replace(plan, sessions=sessions, events=(*plan.events, *crashes, *clocks))
+
+
+def masking(plan: Plan) -> Plan:
+    """Return a plan of masked sessions, of more parties, with more faults in late steps and with lies; of own draws."""
+    draw = random.Random(f"masks of {plan.seed}")
+    plan = dataclasses.replace(
+        plan,
+        sessions=tuple(draw.choice(MASKED) for _ in plan.sessions),
+        num_parties=draw.choice((2, 3, 3, 4, 5)),
+        faults=dataclasses.replace(plan.faults, duplication=0.0) if plan.is_gentle else plan.faults,
+    )
+    events: list[Event] = []
+    for _ in range(draw.choice((0, 1, 2, 3, 4))):
+        process = draw.choice(plan.processes)
+        most = 12 * (plan.num_parties if process.startswith("server") else 1)  # commits of a session that ends
+        seconds = draw.choice((0.0, 0.3, 3.0) if plan.is_gentle else (0.0, 0.3, 3.0, 1e3, 1e3))
+        if draw.random() < 0.7:
+            events.append(Crash(process, draw.randrange(2), draw.randrange(5 * most), seconds, draw.random() < 0.3))
+        else:
+            events.append(WriteFault(process, draw.randrange(most), draw.random() < 0.5))
+    for _ in range(0 if plan.is_gentle else draw.choice((0, 0, 1, 1, 2))):
+        server = server_name(draw.randrange(len(plan.sessions)))
+        events.append(Lie(server, draw.choice(plan.parties), draw.randrange(_NUM_STEPS)))
+    return dataclasses.replace(plan, events=(*plan.events, *events))
 
 
 def _draw_choice(draw: random.Random, plan: Plan) -> OtherChoice:

@@ -4,10 +4,11 @@ Each is a function that returns patches of the real code; `planted` puts them in
 """
 
 import contextlib
+import copy
 import functools
 from collections.abc import Callable, Generator, Iterator, Sequence
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from unittest import mock
 
 import msgspec
@@ -15,14 +16,18 @@ from psephos.agents import driver as driver_module
 from psephos.agents import session_journal
 from psephos.agents.driver import Driver
 from psephos.agents.person_journal import PersonJournal, Sitting
-from psephos.protocol import client_machine, server_machine
+from psephos.protocol import client_machine, masked_sessions, server_machine
+from psephos.protocol import rules as rules_module
 from psephos.protocol.admission import Admission
 from psephos.protocol.client_machine import ClientMachine
 from psephos.protocol.effects import Effect, Keep, Send
 from psephos.protocol.errors import JournalError, RemoteProtocolError
+from psephos.protocol.masked_sessions import PartyMasking
+from psephos.protocol.masking import MaskingMove, MaskingRules, MaskingServer
 from psephos.protocol.messages import Acknowledgement
 from psephos.protocol.moral_preferences.phases import PerturbedPhase
 from psephos.protocol.phase_reports import PhaseReports
+from psephos.protocol.phases import PhasedProtocol
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.records import Accepted, Chosen, ClientRecord, Drawn, PhaseClosed, PhaseOpened, ServerRecord
 from psephos.protocol.seats import Seat, Seats
@@ -37,6 +42,7 @@ from simulation.plans import CHOSEN, NO_LEVEL, Crash, OtherChoice, Partition
 
 __all__ = [
     "FAULTS",
+    "OF_MASKS",
     "RARE",
     "a_choice_that_is_no_level_is_taken",
     "a_kept_report_is_forgotten",
@@ -45,6 +51,7 @@ __all__ = [
 ]
 
 Patches: TypeAlias = Iterator[Any]
+_MASKED: Final = tuple(MaskingMove).index(MaskingMove.MASKED)
 
 
 def _replacing(owner: type | ModuleType, name: str, make: Callable[[Any], Any]) -> Any:
@@ -116,8 +123,8 @@ def a_report_is_kept_without_its_losses() -> Patches:
 
 def a_phase_is_drawn_again_after_a_restart() -> Patches:
     def make(method: Any) -> Any:
-        def replay(records: Sequence[ClientRecord], **given: Any) -> Any:
-            return method([record for record in records if not isinstance(record, Drawn)], **given)
+        def replay(records: Sequence[ClientRecord], protocol: Any, **given: Any) -> Any:
+            return method([record for record in records if not isinstance(record, Drawn)], protocol, **given)
 
         return replay
 
@@ -493,6 +500,78 @@ FAULTS: dict[Callable[[], Patches], int] = {
     reports_are_weighed_by_the_roster: 10,
 }
 """Each fault, and in how many runs at most, of the seeds from 0 on, it is found."""
+
+
+# Of masked sums
+
+
+def secrets_are_drawn_anew_after_a_restart() -> Patches:
+    """What was said is said again, and what follows is of other keys and masks."""
+
+    def restore(self: Any, answered: Sequence[Any], sealed: bytes) -> None:
+        for number, (request, _) in enumerate(answered):
+            heard = masked_sessions._heard(self._phase.steps[number], request)  # type: ignore[reportPrivateUsage]
+            if not number:
+                self._begin(heard, self._entropy())
+            self._say(heard, None)
+        self.sealed = sealed
+
+    yield mock.patch.object(PartyMasking, "restore", restore)
+
+
+def a_row_is_masked_again_after_a_restart() -> Patches:
+    """By the same masks, with new noise."""
+
+    def make(method: Any) -> Any:
+        def replay(records: Sequence[ClientRecord], protocol: Any, **given: Any) -> Any:
+            kept = [each for each in records if not isinstance(each, Drawn) or each.step < _MASKED]
+            return method(kept, protocol, **given)
+
+        return replay
+
+    yield _replacing(client_machine, "replay_client", make)
+
+
+def roots_are_kept_unsealed() -> Patches:
+    def same(_: PartyMasking, root: bytes) -> bytes:
+        return root
+
+    yield mock.patch.object(PartyMasking, "_seal", same)
+    yield mock.patch.object(PartyMasking, "_open", same)
+
+
+def a_server_that_lied_is_spoken_to_again() -> Patches:
+    """That it lied is not kept."""
+    yield mock.patch.object(ClientMachine, "_leaving", return_value=[])
+
+
+def a_sum_of_few_is_opened() -> Patches:
+    """The server waits for nobody, and asks one party for shares."""
+
+    def make(method: Any) -> Any:
+        def begin(self: MaskingServer, rules: MaskingRules, primitives: Any) -> None:
+            own = copy.copy(rules) if rules.digest else rules  # of the same digest
+            object.__setattr__(own, "threshold", 1)
+            method(self, own, primitives)
+
+        return begin
+
+    def least_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, int]:
+        return dict.fromkeys(rules_module.names_of(protocol), 1)
+
+    yield _replacing(MaskingServer, "__init__", make)
+    yield mock.patch.object(rules_module, "_least_of", least_of)
+
+
+OF_MASKS: dict[Callable[[], Patches], int] = {
+    secrets_are_drawn_anew_after_a_restart: 1,
+    a_row_is_masked_again_after_a_restart: 1,
+    a_report_is_kept_without_its_losses: 1,
+    roots_are_kept_unsealed: 1,
+    a_server_that_lied_is_spoken_to_again: 10,
+    a_sum_of_few_is_opened: 5,
+}
+"""Each fault of masked sums, and the seed of a run that finds it."""
 
 
 @contextlib.contextmanager

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
-from simulate import broken_by, plan_of
-from simulation.planted import FAULTS, RARE, planted
+from simulate import broken_by, of_masks, plan_of
+from simulation.planted import FAULTS, OF_MASKS, RARE, planted
 from thoroughness import IS_FULL
 
 pytestmark = pytest.mark.unmeasured
@@ -20,6 +20,7 @@ SLOW: Final = {
 """What only runs of many seconds find."""
 SEEDS: Final = {
     "a_journal_forgets_its_last_record": 6,
+    "a_phase_is_drawn_again_after_a_restart": 14,
     "a_predecessors_messages_go_to_its_successor": 123,
     "a_reservation_is_lost": 70,
     "a_restarted_server_forgets_one_report": 22,
@@ -46,6 +47,12 @@ def test_a_planted_fault_is_found(fault: Callable[[], Any], num_runs: int) -> No
     plans = (dataclasses.replace(plan_of(seed), **RARE.get(fault, {})) for seed in seeds)
     with planted(fault):
         assert any(broken_by(plan) is not None for plan in plans)
+
+
+@pytest.mark.parametrize(("fault", "seed"), OF_MASKS.items(), ids=[fault.__name__ for fault in OF_MASKS])
+def test_a_planted_fault_in_masked_sums_is_found(fault: Callable[[], Any], seed: int) -> None:
+    with planted(fault):
+        assert broken_by(of_masks(seed)) is not None
 
 
 @pytest.mark.full("hundreds of runs")

@@ -14,16 +14,18 @@ import pytest
 from psephos.agents.witness import Witness
 from psephos.protocol.moral_preferences import Outcome
 from psephos.transports.faults import Faults
-from simulate import broken_by, of_choices, of_game, of_storm, plan_of, shrink
+from simulate import broken_by, of_choices, of_game, of_masks, of_storm, plan_of, shrink
 from simulation.disks import FolderDisk, SnapshotDisk
 from simulation.plans import (
     CASES,
     CHOSEN,
     GAME,
+    MASKED,
     NO_LEVEL,
     Clock,
     Crash,
     FullDisk,
+    Lie,
     Misconfigured,
     OtherChoice,
     Partition,
@@ -86,7 +88,28 @@ def test_storms_over_hidden_and_trusting_sessions_lose_nothing() -> None:
         assert broke is None, f"seed {seed}: {broke}; .venv/bin/python tests/simulate.py --seed {seed} --kind storm"
 
 
-@pytest.mark.parametrize("case", [*CASES, CHOSEN])
+@pytest.mark.unmeasured
+def test_masked_sums_tell_nothing_else_and_are_charged_whatever_happens_and_whoever_lies() -> None:
+    for seed in range(draws(8, full=1000)):
+        broke = broken_by(of_masks(seed))
+        assert broke is None, f"seed {seed}: {broke}; .venv/bin/python tests/simulate.py --seed {seed} --kind masks"
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_a_lie_in_any_step_is_refused_for_good_and_the_others_are_released(step: int) -> None:
+    """After a restart of either side, too."""
+    crashes = (Crash("p1", run=0, step=9, seconds=0.3), Crash("server0", run=0, step=40, seconds=0.3))
+    events = (Lie("server0", "p1", step), *crashes)
+    world = run_plan(Plan(seed=3, sessions=MASKED[:1], num_parties=4, deadline=60.0, events=events))
+    assert not world.observer.broken
+    (held,) = world.held
+    assert held.result is not None
+    assert held.result.num_received == (3 + (step > 2),)
+    assert [party for party in world.plan.parties if world.observer.has_refused(held, party)] == ["p1"]
+    assert isinstance(world.endings["p1", 0], Exception)
+
+
+@pytest.mark.parametrize("case", [*CASES, CHOSEN, *MASKED])
 def test_a_session_of_each_case_is_released_to_all_in_calm_weather(case: str) -> None:
     plan = Plan(seed=1, sessions=(case,), num_parties=3, quorum=1.0, is_gentle=True, deadline=1e6)
     world = run_plan(plan)
@@ -225,6 +248,16 @@ NAMED: dict[str, Plan] = {
             FullDisk(process="p0", begin=0.7260155293263906, seconds=100.0),
             WriteFault(process="server1", commit=3, is_durable=True),
         ),
+    ),
+    "a party that had answered nothing, and came back when all was over, took the release for a lie": Plan(
+        seed=3051921352,
+        sessions=("fair-voting-masked",),
+        num_parties=4,
+        deadline=5.0,
+        has_certificates=False,
+        commit_seconds=0.5,
+        faults=Faults(delay=1.0),
+        events=(Crash(process="p3", run=0, step=4, seconds=20.0),),
     ),
     "both sides die again and again": Plan(
         seed=5,

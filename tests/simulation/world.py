@@ -23,7 +23,7 @@ from unittest import mock
 import msgspec
 import trio
 from psephos.agents.client import Client
-from psephos.agents.modes import Simulation
+from psephos.agents.modes import Simulation, with_keys
 from psephos.agents.person_journal import PersonJournal
 from psephos.agents.returning import take_part_durably
 from psephos.agents.server import Server
@@ -34,18 +34,20 @@ from psephos.protocol.errors import (
     JournalError,
     QuorumError,
 )
-from psephos.protocol.messages import Charter, Hello, decode, encode
+from psephos.protocol.masking import MaskingMove, NeighborKeys
+from psephos.protocol.messages import NIL, Abort, Charter, Hello, Request, decode, encode
 from psephos.protocol.privacy import Budget
 from psephos.protocol.server_machine import SessionResult
 from psephos.transports import Channel, Listener, MemoryTransport
 from psephos.transports.faults import Fate, FaultyChannel, seeded_weather
 from simulation.cases import make_case
 from simulation.disks import Disk, MemoryDisk, open_person_journal, open_session_journal
-from simulation.invariants import Observer
+from simulation.invariants import Observer, secret_of
 from simulation.plans import (
     Clock,
     Crash,
     FullDisk,
+    Lie,
     Misconfigured,
     OtherChoice,
     Partition,
@@ -144,6 +146,10 @@ class Held:
     rules: SessionRules
     noises: list[SimulatedNoise] = dataclasses.field(default_factory=list[SimulatedNoise])
     """Of each run of the server."""
+    signers: Sequence[Callable[[bytes], bytes]] = ()
+    """Of a masked session: what signs for each party."""
+    drawing: dict[str, SimulatedNoise] = dataclasses.field(default_factory=dict[str, SimulatedNoise])
+    """Of each party's last client."""
     result: SessionResult | None = None
     failure: PsephosError | None = None
     is_over: bool = False
@@ -170,18 +176,19 @@ class _Channel(FaultyChannel):
     async def send(self, payloads: Sequence[bytes]) -> None:
         payloads = [self._said(payload) for payload in payloads]
         self._note(payloads)
-        await super().send(payloads)
+        await super().send([self._lied(payload) for payload in payloads])
         self._process.do_step()
 
     def send_nowait(self, payload: bytes) -> None:
         payload = self._said(payload)
         self._note([payload])
-        super().send_nowait(payload)
+        super().send_nowait(self._lied(payload))
         self._process.do_step()
 
     async def receive(self) -> list[bytes]:
         payloads = await super().receive()
         self._process.do_step()
+        self._link.heard_lie |= not self._link.lies.isdisjoint(payloads)
         return payloads
 
     def _said(self, payload: bytes) -> bytes:
@@ -193,6 +200,17 @@ class _Channel(FaultyChannel):
         return (
             encode(msgspec.structs.replace(message, chosen=(other.choice,))) if isinstance(message, Hello) else payload
         )
+
+    def _lied(self, payload: bytes) -> bytes:
+        """Return what a server tells in place of what it should."""
+        link = self._link
+        steps = link.world.lies_to(link) if self._is_server else ()
+        if not steps or not isinstance(request := decode(payload), Request) or request.step not in steps:
+            return payload
+        lie = encode(_false(request, link.place))
+        link.lies.add(lie)
+        link.world.observer.lies.add(lie)
+        return lie
 
     def _note(self, payloads: Iterable[bytes]) -> None:
         self._process.do_step()
@@ -211,6 +229,8 @@ class _Link:
     server: Process
     place: int
     fingerprint: str
+    lies: set[bytes] = dataclasses.field(default_factory=set[bytes])
+    heard_lie: bool = False
 
     def weather(self, connection: int, is_upstream: bool, number: int) -> Fate:  # noqa: FBT001  as `Weather`
         return self.world.weather_of(self, connection, is_upstream, number)
@@ -291,6 +311,7 @@ class World:
         self._other_choices = {(e.process, e.run): e for e in plan.events if isinstance(e, OtherChoice)}
         self._misconfigured = {(e.process, e.run) for e in plan.events if isinstance(e, Misconfigured)}
         self._wrong_clocks = {(e.process, e.run): e.seconds for e in plan.events if isinstance(e, WrongClock)}
+        self._lies = [event for event in plan.events if isinstance(event, Lie)]
         self._num_noises = 0
         self._begun = 0.0
 
@@ -304,6 +325,11 @@ class World:
         fate = self._weather(connection, is_upstream, number)
         begun = self._cut_until(link.person.name) - trio.current_time()
         return fate if begun <= 0 else fate._replace(delay_seconds=fate.delay_seconds + begun)
+
+    def lies_to(self, link: _Link) -> set[int]:
+        """Return in which steps a server lies to whom it is connected with."""
+        ends = link.server.name, link.person.name
+        return {lie.step for lie in self._lies if (lie.process, lie.party) == ends}
 
     def other_choice(self, process: Process) -> OtherChoice | None:
         """Return what a person chooses in this run, unless it is what it means to choose."""
@@ -356,6 +382,8 @@ class World:
             self.observer.note_told(link.held, link.person.name, message)
         else:
             self.observer.note_left(link.held, link.person.name, message, payload)
+            if isinstance(message, Abort) and link.heard_lie:
+                self.observer.note_fault(link.held, link.person.name)
 
     # Who there is
 
@@ -373,7 +401,9 @@ class World:
             rules = SessionRules(deadline_seconds=_HIDDEN_SECONDS)
         name = f"session{number}"
         charter = Charter(hashlib.sha256(f"{plan.seed} {name}".encode()).hexdigest()[:32], roster.digest)
-        return Held(number, case, name, charter, roster, protocol, inputs, rules)
+        mode = Simulation(name, SimulatedNoise(plan.seed, session=name), charter=charter)
+        roster, mode, signers = with_keys(protocol, roster, mode)
+        return Held(number, case, name, mode.charter, roster, protocol, inputs, rules, signers=signers)
 
     def _fresh_mode(self, held: Held) -> Simulation:
         """Return noise that nobody has drawn before: as of a deployment, a second draw is another one."""
@@ -438,7 +468,7 @@ class World:
                 raise Death
             self.observer.note_ending(held, process.name, ending)
             self.endings[process.name, held.number] = ending
-            if isinstance(ending, JournalError):
+            if isinstance(ending, JournalError) and not self._is_over(process.name, held):
                 return False  # its process ends, and is started again
             is_done &= self._is_over(process.name, held)
         return is_done
@@ -447,6 +477,8 @@ class World:
         """Return whether a person does not try again: it has heard the outcome, or why there is none for it."""
         ending = self.endings.get((name, held.number))
         if isinstance(ending, (BudgetExceededError, QuorumError, ConfigurationError)):
+            return True
+        if isinstance(ending, JournalError) and self.observer.has_refused(held, name):
             return True
         is_closed = held.is_over or server_name(held.number) in self.observer.gone
         return ending is not None and (is_closed or not isinstance(ending, Exception))
@@ -463,11 +495,16 @@ class World:
             recalled = journal.recall(held.protocol.phases, session_id=held.charter.id)
             ledger = journal.ledger(process.name, budget, session_id=held.charter.id)
             kept = {phase: each.report for phase, each in recalled.items()}
-            party = Party(process.name, place, row, public=public, ledger=ledger, kept=kept)
+            mode = self._fresh_mode(held)
+            held.drawing[process.name] = mode.noise
+            masked: dict[str, Any] = {}
+            if held.signers:
+                masked = {"sign": held.signers[place], "secret": secret_of(process.name)}
+            party = Party(process.name, place, row, public=public, ledger=ledger, kept=kept, **masked)
             return Client(
                 held.protocol,
                 party,
-                self._fresh_mode(held),
+                mode,
                 patience_seconds=self.plan.deadline if self.plan.is_gentle else _PATIENCE_SECONDS,
                 sitting=journal.sitting(held.charter.id),
             )
@@ -571,6 +608,21 @@ class World:
             return await self._server(process, held)
 
         return serve
+
+
+def _false(request: Request, place: int) -> Request:
+    """Return a question of a masked phase with something false in it, which the party at this place can see."""
+    move = tuple(MaskingMove)[request.step]
+    if move is MaskingMove.SHARES:  # its own keys it does not read
+        keys = list(msgspec.msgpack.decode(request.payload, type=NeighborKeys).keys)
+        other = next(number for number, (at, _) in enumerate(keys) if at != place)
+        at, theirs = keys[other]
+        keys[other] = at, msgspec.structs.replace(theirs, signature=bytes(len(theirs.signature)))
+        return Request(request.step, msgspec.Raw(msgspec.msgpack.encode(NeighborKeys(tuple(keys)))))
+    told = bytearray(bytes(request.own if move is MaskingMove.MASKED else request.payload))
+    told[-1] ^= 0x40  # of a key, a box, a place or a signature
+    changed = msgspec.Raw(bytes(told))
+    return Request(request.step, request.payload, changed) if request.own != NIL else Request(request.step, changed)
 
 
 def _committing(process: Process) -> Callable[[Callable[[], None], Sequence[Any]], None]:

@@ -132,9 +132,10 @@ def test_an_error_s_probability_by_a_law_of_its_own_is_laplace_s_where_that_is_i
         ({"colluders": 4}, "colluders must be in"),
         ({"colluders": -1}, "colluders must be in"),
         ({"epsilon": 1e-4}, "epsilon must be at least 0.000976562 in variant 'masked'"),
+        ({"game": "board"}, "game must be left out in variant 'masked': a masked sum is never kept"),
     ],
 )
-def test_sizes_that_do_not_fit_are_refused(given: dict[str, Any], named: str) -> None:
+def test_what_does_not_fit_is_refused(given: dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigurationError, match=named):
         make_vote(**given).check_roster(np.empty((5, 0), dtype=np.int64))
 

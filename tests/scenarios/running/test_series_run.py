@@ -118,6 +118,24 @@ def test_the_quorum_is_of_all_who_are_there_and_not_of_those_with_budgets(tmp_pa
     assert hold(SHIPPED, tmp_path / "c", "phases.opinions.quorum=0.9").held[2].finished is None
 
 
+def test_a_masked_series_has_equal_files_on_every_path_and_goes_on_while_enough_have_budgets(
+    tmp_path: Path, write: Write
+) -> None:
+    head = HEAD.replace("quorum = 0.5", 'trust = "distributed"').replace("public_weights = true", "colluders = 0")
+    series = write("masked.toml", f"budget = 3\n{head}threshold = 2\n{PLAN}")
+    held = {path: hold(series, tmp_path / path, f"transport={path}") for path in PATHS[:2]}
+    assert written(tmp_path / "array") == written(tmp_path / "memory")
+    # ann and bob have spent 1 and 2, and of the three of the last vote two are enough.
+    assert [list(each.names) for each in held["memory"].held] == [
+        ["ann", "bob", "eve"],
+        ["ann", "bob", "zoe"],
+        ["eve", "zoe"],
+    ]
+    assert paid_by(held["memory"].accounts.entries) == {"ann": 3.0, "bob": 3.0, "eve": 2.0, "zoe": 3.0}
+    few = hold(series, tmp_path / "few", "budget=2")  # of the second vote zoe alone has room
+    assert [each.finished is not None for each in few.held] == [True, False, True]
+
+
 def test_a_budget_over_all_votes_is_spent_once(tmp_path: Path, write: Write) -> None:
     finished = hold(write("plan.toml", "budget = 3\n" + HEAD + PLAN), tmp_path / "out")
     # 1, then 2 at another epsilon: ann and bob have spent 3, and eve, who was away for that, 1.
