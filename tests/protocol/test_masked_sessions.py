@@ -128,6 +128,15 @@ def test_on_a_circle_sums_are_those_of_arrays_too_and_the_loss_says_against_whom
     assert entry.mechanism == "shares of discrete Laplace noise, semi-honest server only"
 
 
+def test_whoever_comes_back_on_a_circle_says_again_what_it_said(few_on_a_circle: MaskedSession) -> None:
+    client = Journaled(few_on_a_circle)
+    _, request = asked(few_on_a_circle, 4, own=client)
+    again = few_on_a_circle.client("p0", ledger=few_on_a_circle.ledgers["p0"], records=client.records)
+    again.start()
+    again.receive("server", Welcome.of(few_on_a_circle.protocol, charter=few_on_a_circle.charter))
+    assert again.receive("server", request)[1:] == client.receive("server", request)
+
+
 @pytest.mark.usefixtures("few_on_a_circle")
 def test_a_circle_s_seed_is_told_to_all_and_after_a_restart_the_same() -> None:
     session = make_session(12, threshold=11, colluders=1)
