@@ -8,7 +8,6 @@ it says the same bytes, or nothing. So masks never cover two values.
 
 import functools
 import hashlib
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -36,25 +35,30 @@ from .masking import (
     Survivors,
 )
 from .messages import NIL, Report, Request, decode_payload, encode
-from .phases import MaskedPhase, PhasedProtocol, Step
+from .phases import MaskedPhase, Phase, PhasedProtocol, Step
 from .roles import SERVER
-from .roster import Roster, SigningRoster
+from .roster import Roster, SeededRoster, SigningRoster
 from .sides import Party, SessionMode
 
 __all__ = ["PartyMasking", "ServerMasking", "masked_sizes", "party_masking", "server_masking"]
 
 _HEARD: Final[Mapping[MaskingMove, Any]] = {
-    MaskingMove.KEYS: SigningRoster,
+    MaskingMove.KEYS: SeededRoster,
     MaskingMove.SHARES: NeighborKeys,
     MaskingMove.MASKED: Boxes,
     MaskingMove.CONFIRM: Survivors,
     MaskingMove.UNMASK: Confirmations,
 }
-"""What the question of each step carries: for all, but for the boxes, which are for one party each."""
+"""What the question of each step carries: for all, but for the boxes, and what is of neighbors alone."""
 
 
 def _rules(
-    protocol: PhasedProtocol[Any, Any], phase: MaskedPhase, signing: SigningRoster, mode: SessionMode
+    protocol: PhasedProtocol[Any, Any],
+    phase: MaskedPhase,
+    signing: SigningRoster,
+    mode: SessionMode,
+    *,
+    seed: bytes = b"",
 ) -> MaskingRules:
     """Return the rules. See `MaskingRules` for the errors.
 
@@ -69,6 +73,7 @@ def _rules(
         threshold=phase.threshold,
         colluders=phase.colluders,
         width=phase.num_values,
+        circle=phase.circle_of(len(signing.names), seed),
         agreed=hashlib.sha256(msgspec.msgpack.encode(agreed)).digest(),
     )
 
@@ -98,7 +103,13 @@ class ServerMasking:
     """
 
     def __init__(
-        self, protocol: PhasedProtocol[Any, Any], phase: MaskedPhase, roster: Roster, mode: SessionMode
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        phase: MaskedPhase,
+        roster: Roster,
+        mode: SessionMode,
+        *,
+        secret: bytes,
     ) -> None:
         primitives = _primitives(phase, mode)
         if (signing := roster.signing) is None:
@@ -107,7 +118,12 @@ class ServerMasking:
         allowed = f"{roster.digest!r}, the digest of a roster with keys, as all parties of a masked phase agree to it"
         require(mode.charter.roster == roster.digest, "charter.roster", mode.charter.roster, allowed)
         phase.check_parties(len(roster))
-        self._server = MaskingServer(_rules(protocol, phase, signing, mode), primitives)
+        self._phase, seed = phase, b""
+        if phase.is_sparse:  # after a restart the same
+            root = secret or mode.noise.entropy(protocol=protocol.name, phase=f"circle of {phase.name}", place=0)
+            seed = primitives.derive(root, f"circle of {mode.charter.id}".encode(), KEY_BYTES)
+            signing = SeededRoster(signing.others, signing.names, signing.keys, seed)
+        self._server = MaskingServer(_rules(protocol, phase, signing, mode, seed=seed), primitives)
         self._keys: dict[int, Keys] = {}
         self.payload = _raw(signing)
         self.own: Mapping[int, msgspec.Raw] = {}
@@ -129,10 +145,10 @@ class ServerMasking:
         told = self._server.close()
         self.payload, self.own = NIL, {}
         match move:
+            case MaskingMove.KEYS | MaskingMove.SHARES | MaskingMove.CONFIRM if _is_own(self._phase, self._server.step):
+                self.own = {place: _raw(theirs) for place, theirs in told.items()}
             case MaskingMove.KEYS:
                 self.payload = _raw(NeighborKeys(tuple((place, self._keys[place]) for place in told)))
-            case MaskingMove.SHARES:
-                self.own = {place: _raw(boxes) for place, boxes in told.items()}
             case MaskingMove.MASKED | MaskingMove.CONFIRM:
                 self.payload = _raw(next(iter(told.values())))  # all hear the same, since each masks with each
             case _:
@@ -181,7 +197,7 @@ class PartyMasking:
             RemoteProtocolError: what the server says cannot be right; the party says nothing any more.
         """
         heard = _heard(step, request)
-        if isinstance(heard, SigningRoster):
+        if isinstance(heard, SeededRoster):
             root = self._entropy()
             self._begin(heard, root)
             self.sealed = self._seal(root) if self._party.secret else b""
@@ -197,7 +213,7 @@ class PartyMasking:
             step = self._phase.steps[number]
             try:
                 heard = _heard(step, request)
-                if isinstance(heard, SigningRoster):
+                if isinstance(heard, SeededRoster):
                     self._begin(heard, None, sealed)
                 said = self._say(heard, None)
             except (RemoteProtocolError, ValueError) as error:
@@ -211,7 +227,7 @@ class PartyMasking:
         part = self._part
         assert part is not None  # noqa: S101  the first step has begun it
         match heard:
-            case SigningRoster():
+            case SeededRoster():
                 return part.keys()
             case NeighborKeys(keys):
                 return part.shares(NeighborKeys(tuple(each for each in keys if each[0] != self._party.place)))
@@ -222,7 +238,7 @@ class PartyMasking:
             case _:
                 return part.unmask(heard)
 
-    def _begin(self, signing: SigningRoster, root: bytes | None, sealed: bytes = b"") -> None:
+    def _begin(self, signing: SeededRoster, root: bytes | None, sealed: bytes = b"") -> None:
         """Begin the part of a roster, with a root or a sealed one.
 
         Raises:
@@ -233,8 +249,8 @@ class PartyMasking:
         if signing.digest != self._mode.charter.roster or signing.names[place : place + 1] != (party.name,):
             raise self._fault(f"{SERVER}'s roster of keys is not the one agreed to")
         try:
-            rules = _rules(self._protocol, self._phase, signing, self._mode)
             self._phase.check_parties(len(signing.names))
+            rules = _rules(self._protocol, self._phase, signing, self._mode, seed=signing.seed)
         except ConfigurationError as error:
             raise self._fault(f"{SERVER}'s roster does not fit what was agreed to: {error}") from None
         self._about = rules.about("sealed root", place)
@@ -256,12 +272,18 @@ class PartyMasking:
         return RemoteProtocolError(reason, sender=SERVER, role="client", message_type="Request")
 
 
+def _is_own(phase: Phase, move: MaskingMove | None) -> bool:
+    """Return whether the question of a step is for one party alone: boxes, and what a party hears of neighbors."""
+    is_sparse = isinstance(phase, MaskedPhase) and phase.is_sparse
+    return move is MaskingMove.MASKED or (is_sparse and move in {MaskingMove.SHARES, MaskingMove.UNMASK})
+
+
 def _heard(step: Step, request: Request) -> Any:
     """Return what a request of a masked phase's step says; MalformedMessageError if it is anything else."""
     assert step.move is not None  # noqa: S101  of a masked phase
     problem = f"{SERVER}'s request of phase {request.step} carries what nobody announces"
     told, empty = request.payload, request.own
-    if step.move is MaskingMove.MASKED:
+    if _is_own(step.phase, step.move):
         told, empty = empty, told
     if empty != NIL:
         raise MalformedMessageError(problem, sender=SERVER, role="client", message_type="Request")
@@ -270,45 +292,39 @@ def _heard(step: Step, request: Request) -> Any:
 
 def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, int]]:
     """Return for each step how many bytes all parties say in it, and all hear, where nobody leaves."""
-    number, key, seal = len(names), bytes(KEY_BYTES), bytes(BOX_BYTES)
-    signature, places = bytes(SIGNATURE_BYTES), range(number)
-    # All parties whose places take as many bytes say and hear as much of the others.
-    starts = [*(start for start in (0, 1 << 7, 1 << 8) if start < number), number]
-    boxes = [
-        (stop - start, _raw(Boxes(tuple((place, seal) for place in places if place != start))))
-        for start, stop in itertools.pairwise(starts)
-    ]
-    keys = Keys(key, key, signature)
-    heard = [
-        [(number, _raw(SigningRoster("0" * 64, tuple(names), (key,) * number)))],
-        [(number, _raw(NeighborKeys(tuple((place, keys) for place in places))))],
-        boxes,
-        [(number, _raw(Survivors(tuple(places))))],
-        [(number, _raw(Confirmations(tuple((place, signature) for place in places))))],
-    ]
-    said = [
-        [(number, _raw(keys))],
-        boxes,
-        [(number, phase.codec.encode(phase.least_report))],
-        [(number, _raw(Confirmation(signature)))],
-        [(number, _raw(Shares(tuple((place, key) for place in places))))],
-    ]
+    number, key, signature = len(names), bytes(KEY_BYTES), bytes(SIGNATURE_BYTES)
+    circle = phase.circle_of(number, seed := key if phase.is_sparse else b"")
+    near = number - 1 if circle is None else circle.degree
+    others, keys = tuple(names), Keys(key, key, signature)
+    roster = SigningRoster("0" * 64, others, (key,) * number)
+    if circle is not None:
+        roster = SeededRoster(roster.others, others, roster.keys, seed)
+
+    def of(kind: Callable[[Any], msgspec.Struct], each: Any, many: int) -> tuple[msgspec.Raw, int]:
+        return _raw(kind(((0, each),) * many)), many
+
+    boxes, signed = of(Boxes, bytes(BOX_BYTES), near), of(Confirmations, signature, near + 1)
+    said = [(_raw(keys), 0), boxes, (phase.codec.encode(phase.least_report), 0), (_raw(Confirmation(signature)), 0)]
+    heard = [(_raw(roster), 0), of(NeighborKeys, keys, near + (circle is None)), boxes]
+    heard += [(_raw(Survivors(tuple(range(number)))), 0), signed]
+    # Each place is in as many lists as a list has, and takes a byte more from either of these on.
+    longer = sum(max(number - first, 0) for first in (1 << 7, 1 << 8))
     sizes: list[tuple[int, int]] = []
-    for step, (up, down) in enumerate(zip(said, heard, strict=True)):
-        asked = [(many, Request(step, NIL, told) if down is boxes else Request(step, told)) for many, told in down]
-        reported = [(many, Report(step, told)) for many, told in up]
-        sizes.append((_bytes_of(reported), _bytes_of(asked)))
+    for step, (up, down) in enumerate(zip([*said, of(Shares, key, near + 1)], heard, strict=True)):
+        is_own = _is_own(phase, phase.steps[step].move)
+        request = Request(step, NIL, down[0]) if is_own else Request(step, down[0])
+        told = ((Report(step, up[0]), up[1]), (request, down[1]))
+        of_all, to_all = (number * len(encode(message)) + many * longer for message, many in told)
+        sizes.append((of_all, to_all))
     return sizes
 
 
-def _bytes_of(messages: Sequence[tuple[int, Request | Report]]) -> int:
-    return sum(many * len(encode(message)) for many, message in messages)
-
-
-def server_masking(protocol: PhasedProtocol[Any, Any], roster: Roster, mode: SessionMode) -> ServerMasking | None:
+def server_masking(
+    protocol: PhasedProtocol[Any, Any], roster: Roster, mode: SessionMode, *, secret: bytes
+) -> ServerMasking | None:
     """Return the server's part of a masked phase; None where the protocol has none. See `ServerMasking`."""
     phase = protocol.masked_phase
-    return None if phase is None else ServerMasking(protocol, phase, roster, mode)
+    return None if phase is None else ServerMasking(protocol, phase, roster, mode, secret=secret)
 
 
 def party_masking(

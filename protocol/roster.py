@@ -11,7 +11,7 @@ from .errors import ConfigurationError, StrangerError, quote, require
 from .masking import check_signature_key
 from .roles import check_party_name
 
-__all__ = ["Roster", "SigningRoster"]
+__all__ = ["Roster", "SeededRoster", "SigningRoster"]
 
 
 class SigningRoster(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -30,7 +30,13 @@ class SigningRoster(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
     @property
     def digest(self) -> str:
         """The roster's: the SHA-256 of all of it, in hexadecimal."""
-        return hashlib.sha256(msgspec.msgpack.encode(self)).hexdigest()
+        return hashlib.sha256(msgspec.msgpack.encode((self.others, self.names, self.keys))).hexdigest()
+
+
+class SeededRoster(SigningRoster, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The same as a masked session begins: where not each masks with each, the seed of the circle is told with it."""
+
+    seed: bytes = b""
 
 
 class Roster:

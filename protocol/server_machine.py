@@ -120,7 +120,7 @@ class ServerMachine:
             public=self._admission.public,
             draws=draws,
             transcript=transcript,
-            masking=server_masking(protocol, roster, mode),
+            masking=server_masking(protocol, roster, mode, secret=secret),
         )
         self._seats = self._phase_reports.seats
         self._flow = SessionFlow(

@@ -86,6 +86,8 @@ WORDS: Final = (
     *("join", "weights", "opinions", "votes", "answers", "rankings", "preferences", "release"),
     *("randomized response", "Laplace noise on preferences", "discrete Laplace noise on sums"),
     *("shares of discrete Laplace noise on sums", "shares of discrete Laplace noise on summaries"),
+    "shares of discrete Laplace noise on sums, semi-honest server only",
+    "shares of discrete Laplace noise on summaries, semi-honest server only",
     *("discrete Laplace noise on counts", "Laplace noise on coefficients"),
     *("spherical Laplace noise on directions", "a matrix of one's own"),
     *("weight", "opinion", "answer", "record", "weight and opinions", "all answers of a worker"),

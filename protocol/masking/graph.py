@@ -21,6 +21,8 @@ __all__ = ["LEAST_FOR_CIRCLE", "Circle", "Complete", "circle_for"]
 
 LEAST_FOR_CIRCLE: Final = 1_001
 """Parties: fewer form a complete graph."""
+_MOST_DEGREE: Final = 512
+"""More neighbors take no less than the complete graph, nor are they found in seconds."""
 _INSECURE: Final = Fraction(1, 2**40)
 _INCORRECT: Final = Fraction(1, 2**30)
 
@@ -119,10 +121,11 @@ def circle_for(num_parties: int, *, corrupt: Fraction, dropped: Fraction, seed: 
     return Circle(num_parties, needed, degree, seed)
 
 
+@functools.cache
 def _degree_for(num_parties: int, num_corrupt: int, num_dropped: int) -> tuple[int, int] | None:
     """Return the least degree, and how many shares are needed; None where no degree is enough."""
     gone = min(num_corrupt + num_dropped, num_parties)
-    for degree in range(2, num_parties, 2):
+    for degree in range(2, min(num_parties, _MOST_DEGREE + 1), 2):
         in_a_row = Fraction(math.perm(gone, degree // 2), math.perm(num_parties, degree // 2))
         if num_parties * in_a_row > _INSECURE:
             continue

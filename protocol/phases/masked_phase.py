@@ -7,6 +7,7 @@ becomes of it later. `masked_sessions` is what joins these steps to a session.
 import functools
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, Final, cast
 
 import msgspec
@@ -14,10 +15,21 @@ import numpy as np
 
 from ..arguments import integer_of, number_of
 from ..arrays import IntArray, exact_column_sums
-from ..errors import refuse, require
+from ..errors import ConfigurationError, refuse, require
 from ..guard import GuardedShare, Values
 from ..integers import RowCodec
-from ..masking import Boxes, Confirmation, Keys, Masked, MaskingMove, Shares
+from ..masking import (
+    KEY_BYTES,
+    LEAST_FOR_CIRCLE,
+    Boxes,
+    Circle,
+    Confirmation,
+    Keys,
+    Masked,
+    MaskingMove,
+    Shares,
+    circle_for,
+)
 from ..mechanisms import PolyaShare
 from ..mechanisms.polya import MOST_TIMES
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
@@ -26,11 +38,13 @@ from .phase import Codec, Phase, Step
 
 __all__ = ["MOST_PARTIES", "MaskedPhase", "MaskedSums", "check_sizes", "sizes_of"]
 
-MOST_PARTIES: Final = 5_000
-"""The keys of so many fit into a message."""
+MOST_PARTIES: Final = 10_000
+"""The roster of so many fits into a message."""
 _BYTES_OF_HEADERS: Final = 512
 _BYTES_OF_ONE: Final = 160  # a place, with a box or a share
 _MOST_THRESHOLD: Final = 2**31
+SEMI_HONEST: Final = ", semi-honest server only"
+"""What a loss is marked by that holds against no server that lies."""
 _LAW: Final = "shares of discrete Laplace noise on sums"
 
 
@@ -78,7 +92,8 @@ class MaskedPhase(GuardedShare, Phase):
 
     Privacy:
         Of the sum, against the server and `colluders` parties with it: `GuardedShare`. Parties follow the protocol;
-        the server need not. It holds as far as encryption, signatures and generator do (`docs/distributed-proofs.md`).
+        the server need not, but where `is_sparse`, which the losses say. It holds as far as encryption, signatures and
+        generator do (`docs/distributed-proofs.md`).
     """
 
     def __init__(
@@ -97,12 +112,37 @@ class MaskedPhase(GuardedShare, Phase):
         require(share.planned == threshold - colluders, "planned", share.planned, allowed)
         self.share, self.honest = share, share.planned
         self.threshold, self.colluders = threshold, colluders
+        if self.is_sparse:
+            losses = [msgspec.structs.replace(loss, mechanism=loss.mechanism + SEMI_HONEST) for loss in losses]
         super().__init__(name, columns=columns, mechanism=share, losses=losses, num_parts=num_parts)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether so many have to take part that each masks with some neighbors, and not with all others."""
+        return self.threshold >= LEAST_FOR_CIRCLE
+
+    def circle_of(self, number: int, seed: bytes) -> Circle | None:
+        """Return the circle on which so many parties mask, by a seed; None where each masks with each, without one.
+
+        Raises:
+            ConfigurationError: there is none for so many, of whom some leave and some collude, or the seed is none.
+        """
+        length = KEY_BYTES if self.is_sparse else 0
+        require(len(seed) == length, "seed", f"{len(seed)} bytes", f"{length} bytes with threshold {self.threshold}")
+        if not self.is_sparse:
+            return None
+        corrupt, dropped = Fraction(self.colluders, number), Fraction(number - self.threshold, number)
+        try:
+            return circle_for(number, corrupt=corrupt, dropped=dropped, seed=seed)
+        except ConfigurationError:
+            given = self.threshold, self.colluders
+            allowed = f"such that fewer of the {number:,} parties leave or collude: each masks with some others alone"
+            raise ConfigurationError(field="threshold, colluders", value=given, allowed=allowed) from None
 
     @functools.cached_property
     def steps(self) -> tuple[Step, ...]:
         # 2T > n + c, so that no more parties than these have to be named.
-        of_all = _BYTES_OF_HEADERS + _BYTES_OF_ONE * min(2 * self.threshold, MOST_PARTIES)
+        of_all = _BYTES_OF_HEADERS + _BYTES_OF_ONE * 2 * min(self.threshold, LEAST_FOR_CIRCLE)
         codecs: dict[MaskingMove, Codec] = {
             MaskingMove.KEYS: _Structs(Keys, _BYTES_OF_HEADERS),
             MaskingMove.SHARES: _Structs(Boxes, of_all),
@@ -125,6 +165,8 @@ class MaskedPhase(GuardedShare, Phase):
             f"such that {MOST_TIMES} * (threshold - colluders) >= parties = {number}: with more noise no law is known"
         )
         require(number <= MOST_TIMES * self.share.planned, "colluders", self.colluders, allowed)
+        if self.is_sparse:
+            self.circle_of(number, bytes(KEY_BYTES))
         self.share.check_sum(number)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:

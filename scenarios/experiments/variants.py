@@ -50,7 +50,8 @@ __all__ = [
 ]
 
 OF_MASKS: Final = (
-    "masked: the server learns a noisy sum alone, if as many take part and as few are with it as the session says"
+    "masked: the server learns a noisy sum alone, if as many take part and as few are with it as the session says; "
+    "where more than 1,000 have to take part, if it is semi-honest, too"
 )
 SIZES: Final = ("threshold", "colluders")
 """The parameters that only masked sessions have."""

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ...protocol.masking import LEAST_FOR_CIRCLE
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, PrivacyLoss, total_of
 from ..presentation.numbers import in_a_row, some
@@ -104,6 +105,11 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
         told = (
             "Nobody is trusted with private values: they leave under masks, and the {server} learns a noisy sum alone."
         )
+        if facts.threshold >= LEAST_FOR_CIRCLE:
+            told = (
+                "Nobody is trusted with private values: they leave under masks, and the {server} learns a noisy sum "
+                "alone if it follows the protocol (semi-honest server only)."
+            )
         ends = "Fewer than {number} who take part to the end release nothing."
         said = [say(told, server=server), say(ends, number=facts.threshold)]
         who = say("The {server} with up to {number} others learns", server=server, number=facts.colluders)
@@ -150,6 +156,8 @@ def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
     """Return the model of trust, and what it means here."""
     central = [phase.name for phase in protocol.phases if phase.model.trusts_server]
     server = say(protocol.server_role.replace("-", " "))
+    if protocol.masked_phase is not None and protocol.masked_phase.is_sparse:
+        return say("distributed model: a semi-honest {server} learns a noisy sum", server=server)
     if protocol.masked_phase is not None:
         return say("distributed model: nobody is trusted, the {server} learns a noisy sum", server=server)
     if not central:

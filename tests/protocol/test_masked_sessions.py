@@ -24,6 +24,7 @@ from psephos.protocol import (
 )
 from psephos.protocol.effects import Effect, Fail, Keep, Send
 from psephos.protocol.errors import JournalError
+from psephos.protocol.masked_sessions import server_masking
 from psephos.protocol.masking import (
     Boxes,
     Confirmation,
@@ -32,11 +33,13 @@ from psephos.protocol.masking import (
     NeighborKeys,
     Survivors,
     check_signature_key,
+    graph,
 )
 from psephos.protocol.messages import NIL, Report, Request, Welcome, decode
+from psephos.protocol.phases import masked_phase
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.records import ClientRecord, Drawn, Left
-from psephos.protocol.roster import SigningRoster
+from psephos.protocol.roster import SeededRoster, SigningRoster
 from psephos.protocol.traffic import ExpectedTraffic, TrafficMeter
 from psephos.scenarios.testing import check_protocol
 from thoroughness import draws
@@ -108,8 +111,58 @@ def test_sums_of_more_parties_are_those_of_arrays_whoever_leaves(data: st.DataOb
     check(make_session(number, threshold=threshold, colluders=colluders), leaves, threshold=threshold)
 
 
-def test_what_is_expected_to_travel_travels() -> None:
-    session = make_session(4)
+@pytest.fixture
+def few_on_a_circle(monkeypatch: pytest.MonkeyPatch) -> MaskedSession:
+    """Twelve of whom each masks with six, as of more than 1,000; one may leave, and one collude."""
+    monkeypatch.setattr(graph, "LEAST_FOR_CIRCLE", 11)
+    monkeypatch.setattr(masked_phase, "LEAST_FOR_CIRCLE", 11)
+    return make_session(12, threshold=11, colluders=1)
+
+
+@pytest.mark.parametrize("answered", range(5))
+def test_on_a_circle_sums_are_those_of_arrays_too_and_the_loss_says_against_whom(
+    answered: int, few_on_a_circle: MaskedSession
+) -> None:
+    check(few_on_a_circle, {3: answered}, threshold=11)
+    (entry,) = few_on_a_circle.ledgers["p0"].entries
+    assert entry.mechanism == "shares of discrete Laplace noise, semi-honest server only"
+
+
+def test_whoever_comes_back_on_a_circle_says_again_what_it_said(few_on_a_circle: MaskedSession) -> None:
+    client = Journaled(few_on_a_circle)
+    _, request = asked(few_on_a_circle, 4, own=client)
+    again = few_on_a_circle.client("p0", ledger=few_on_a_circle.ledgers["p0"], records=client.records)
+    again.start()
+    again.receive("server", Welcome.of(few_on_a_circle.protocol, charter=few_on_a_circle.charter))
+    assert again.receive("server", request)[1:] == client.receive("server", request)
+
+
+@pytest.mark.usefixtures("few_on_a_circle")
+def test_a_circle_s_seed_is_told_to_all_and_after_a_restart_the_same() -> None:
+    session = make_session(12, threshold=11, colluders=1)
+    seeds: list[bytes] = []
+    for secret in (b"one", b"one", b"another"):
+        masking = server_masking(session.protocol, session.roster, session.mode(), secret=secret)
+        assert masking is not None
+        seeds.append(msgspec.msgpack.decode(masking.payload, type=SeededRoster).seed)
+    assert seeds[0] == seeds[1] != seeds[2]
+
+
+@pytest.mark.parametrize("colluders", [1_000, 1_300])
+def test_of_many_parties_as_many_leave_and_collude_as_a_circle_bears(colluders: int) -> None:
+    session = make_session(2_000, threshold=1_700, colluders=colluders)
+    (phase,) = session.protocol.phases
+    assert isinstance(phase, masked_phase.MaskedPhase)
+    if colluders < 1_300:
+        phase.check_parties(2_000)
+        return
+    with pytest.raises(ConfigurationError, match="threshold, colluders must be such that fewer of the 2,000 parties"):
+        phase.check_parties(2_000)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_what_is_expected_to_travel_travels(*, is_sparse: bool, request: pytest.FixtureRequest) -> None:
+    session = request.getfixturevalue("few_on_a_circle") if is_sparse else make_session(4)
     wire = session.wire()
     meter = TrafficMeter(session.protocol)
     wire.start()
@@ -226,6 +279,34 @@ def test_a_lie_ends_the_party_s_part_and_no_value_leaves(name: str) -> None:
     assert isinstance(failure, RemoteProtocolError)
     sent = [effect.message for effect in effects if isinstance(effect, Send)]
     assert not any(isinstance(message, Report) for message in sent)
+
+
+def of_a_stranger(heard: NeighborKeys) -> NeighborKeys:
+    known = dict(heard.keys)
+    stranger = next(place for place in range(1, 12) if place not in known)
+    return NeighborKeys(((stranger, heard.keys[0][1]), *heard.keys[1:]))
+
+
+ON_A_CIRCLE: dict[str, tuple[int, Lie]] = {
+    "no seed": (0, told(SeededRoster, lambda own: SigningRoster(own.others, own.names, own.keys))),
+    "keys for all": (1, lambda request: Request(1, request.own)),
+    "keys of a stranger": (1, told(NeighborKeys, of_a_stranger, is_own=True)),
+    "a signature less": (4, told(Confirmations, lambda own: Confirmations(own.signatures[:1]), is_own=True)),
+}
+
+
+@pytest.mark.parametrize("name", ON_A_CIRCLE)
+def test_a_lie_that_shows_on_a_circle_ends_the_party_s_part(name: str, few_on_a_circle: MaskedSession) -> None:
+    step, lie = ON_A_CIRCLE[name]
+    effects = lied_to(lie, step=step, session=few_on_a_circle)
+    assert any(isinstance(effect, Fail) for effect in effects)
+    assert not any(isinstance(effect, Send) and isinstance(effect.message, Report) for effect in effects)
+
+
+def test_where_each_masks_with_each_a_seed_is_refused() -> None:
+    lie = told(SeededRoster, lambda own: SeededRoster(own.others, own.names, own.keys, bytes(32)))
+    (failure,) = [effect.error for effect in lied_to(lie, step=0) if isinstance(effect, Fail)]
+    assert "seed must be 0 bytes" in str(failure)
 
 
 @pytest.mark.parametrize("name", LIES)

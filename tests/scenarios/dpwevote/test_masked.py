@@ -92,6 +92,20 @@ def test_agents_over_each_transport_have_the_bits_of_arrays(transport: str, *, p
     assert len(record.entries) == 5
 
 
+@pytest.mark.full("a thousand parties")
+def test_more_than_a_thousand_on_a_circle_have_the_bits_of_arrays() -> None:
+    vote = make_vote(threshold=1_001, colluders=1)
+    table = {"weight": np.tile([1, 2, 3], 334), "a": np.tile([1, 0], 501), "b": np.tile([0, 1], 501)}
+    inputs, noise = vote.encode(table), functools.partial(SimulatedNoise, 5, session="s")
+    names = [f"p{place}" for place in range(1_002)]
+    session = functools.partial(run_agents, vote, names=names, inputs=inputs, mode=Simulation("s", noise()))
+    record = trio.run(functools.partial(session, transport=make_transport("memory")))
+    assert record.tallies == run_population(vote, inputs, noise=noise()).tallies
+    assert {entry.mechanism for entry in record.entries} == {
+        "shares of discrete Laplace noise on sums, semi-honest server only"
+    }
+
+
 def test_a_masked_vote_with_secure_noise_ends() -> None:
     vote = make_vote(epsilon=8.0)
     mode = Deployment("s", SecureNoise(), Charter("5e" * 16))
