@@ -16,6 +16,9 @@ __all__ = ["KEY_BYTES", "SIGNATURE_BYTES", "Primitives", "check_signature_key"]
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 _D: Final = -121665 * pow(121666, -1, PRIME) % PRIME  # of Ed25519's curve −x² + y² = 1 + d·x²·y²
+_OF_ORDER_8: Final = 2707385501144840649318225287225658788936804267575313519463743609750303402022
+"""A y of which twice a point has y = 0, the order 4: d·y⁴ + 2·y² = 1. Its opposite is the other one."""
+_SMALL: Final = frozenset((0, 1, PRIME - 1, _OF_ORDER_8, PRIME - _OF_ORDER_8))
 _KEYS_KNOWN: Final = 1 << 13
 
 
@@ -34,25 +37,20 @@ def check_signature_key(party: str, key: bytes, *, may_be_nobodys: bool = False)
 
 
 def _is_large(key: bytes) -> bool:
-    """Return whether no point of this y has an order that divides 8: then anybody could sign for it.
-
-    Twice a point has y = 0, the order 4, if x² = −y².
-    """
-    y, above, below = _parts_of(key)
-    return y < PRIME and y * above * (y * y * below + above) % PRIME != 0
+    """Return whether no point of this y has an order that divides 8: then anybody could sign for it."""
+    y = _y_of(key)
+    return y < PRIME and y not in _SMALL
 
 
 @functools.lru_cache(_KEYS_KNOWN)
 def _is_point(key: bytes) -> bool:
-    """Return whether there is a point of this y: x² is a square, as is the product of two numbers if their quotient."""
-    _, above, below = _parts_of(key)
-    return pow(above * below, PRIME // 2, PRIME) == 1
+    """Return whether there is a point of this y: x² = (y² − 1)/(d·y² + 1) is a square, as is their product if so."""
+    y = _y_of(key)
+    return pow((y * y - 1) * (_D * y * y + 1), PRIME // 2, PRIME) == 1
 
 
-def _parts_of(key: bytes) -> tuple[int, int, int]:
-    """Return a key's y, y² − 1 and d·y² + 1: the last two are x²'s numerator and denominator."""
-    y = int.from_bytes(key, "little") % 2**255  # the bit above is the sign of x
-    return y, y * y - 1, _D * y * y + 1
+def _y_of(key: bytes) -> int:
+    return int.from_bytes(key, "little") % 2**255  # the bit above is the sign of x
 
 
 class Primitives(Protocol):

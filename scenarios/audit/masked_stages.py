@@ -85,6 +85,14 @@ class MaskedStage(Stage):
         assert phase is not None  # noqa: S101  it is a masked stage
         return phase
 
+    def honest_place(self, seed: int) -> int:
+        """Return the place of a party who is in the sum and honest."""
+        return self._parts(seed).honest[0]
+
+    def _parts(self, seed: int) -> "_Parts":
+        own = int(np.random.default_rng(seed).permutation(self.num_parties).argmin())
+        return _Parts.of(self._masked, self.num_parties, own, seed)
+
     def _rosters(self, seed: int) -> dict[str, Inputs]:
         order = np.random.default_rng(seed).permutation(self.num_parties)
         return {
@@ -105,9 +113,7 @@ class MaskedStage(Stage):
 
     def _checks(self, rosters: Mapping[str, Inputs], seed: int) -> list[LawCheck]:
         phase = self._masked
-        parts = _Parts.of(
-            phase, self.num_parties, int(np.random.default_rng(seed).permutation(self.num_parties).argmin()), seed
-        )
+        parts = self._parts(seed)
         noise = noise_of_laplace(phase.share.scale)  # as many shares as are planned make it
         usual = self._held(next(iter(rosters.values())), parts, "secure")(0, SESSION).others
         checks: list[LawCheck] = []

@@ -28,9 +28,10 @@ from .machines import (
 )
 from .whole_sessions import charge
 
-__all__ = ["Sessions", "planted_in_stage"]
+__all__ = ["SEED", "Sessions", "planted_in_stage"]
 
-_SEED = 1
+SEED = 1
+"""Of rosters into which a fault is planted."""
 _PARTIES = 32  # with the same row in one session, where each is an output by itself
 
 
@@ -140,7 +141,7 @@ def planted_in_stage(
     number = FULL_SAMPLES[source]
 
     def sides(is_faulty: bool) -> dict[str, Any]:  # noqa: FBT001  as `fault_of` calls it
-        case = (dataclasses.replace(stage, **wrong) if is_faulty else stage).case(name, seed=_SEED)
+        case = (dataclasses.replace(stage, **wrong) if is_faulty else stage).case(name, seed=SEED)
         fields = ("pairs", "law_checks", "unit", "relation", "model", "claimed", "proven", "note")
         own = case.share if source == "simulated" else case.secure_share
         share = min(1.0, own * times)

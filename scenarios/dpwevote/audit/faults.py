@@ -31,10 +31,10 @@ from ...audit.machines import (
     roster_of,
     source_of_each,
 )
+from ...audit.masked_faults import masked_faults
 from ...audit.planting import Sessions, planted_in_stage
 from ...audit.whole_sessions import charge
-from .masked_faults import masked_faults
-from .sessions import dpwevote_climbs, vote_with_matrices
+from .sessions import dpwevote_climbs, masked_stage, vote_with_matrices
 
 __all__ = ["planted_faults"]
 
@@ -53,7 +53,8 @@ def planted_faults() -> Iterator[Fault]:
     yield _stated_loss_of_matrices()
     yield _weight_drawn_again()
     yield from _of_sizes()
-    yield from masked_faults()
+    sizes = {"weights": 3, "candidates": 2, "partners": 8, "votes in a row": 1}
+    yield from masked_faults("votes", masked_stage("majority", sizes))
 
 
 class _SharedNoise(SimulatedNoise):

@@ -22,9 +22,10 @@ from ....protocol.messages import Message, Report
 from ....protocol.privacy import TrustModel
 from ...audit.fault import Drawing, Fault, WrongNoise
 from ...audit.machines import by_machines, one_source
+from ...audit.masked_faults import masked_faults
 from ...audit.planting import Sessions, planted_in_stage
 from ...audit.sampler_faults import sampler_fault
-from .sessions import fair_voting_climbs
+from .sessions import fair_voting_climbs, masked_stage
 
 __all__ = ["coin_fault", "planted_faults", "subsample_fault"]
 
@@ -49,6 +50,7 @@ def planted_faults() -> Iterator[Fault]:
     yield coin_fault()
     yield _group_in_clear()
     yield from _of_sizes()
+    yield from masked_faults("rankings", masked_stage("borda", {"alternatives": 3, "voters": 7, "groups": 2}))
     vote = FairVoting(
         Parameters(
             alternatives=("a", "b", "c"),

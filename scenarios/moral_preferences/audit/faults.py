@@ -21,10 +21,11 @@ from ....protocol.randomness import NoiseSource, SimulatedNoise
 from ....protocol.tally import Tally
 from ...audit.fault import Fault, WrongNoise
 from ...audit.machines import HeldSession, one_source, roster_of
+from ...audit.masked_faults import masked_faults
 from ...audit.planting import Sessions, planted_in_stage
 from ...audit.sampler_faults import at_half_the_scale
 from ...audit.whole_sessions import charge
-from .sessions import moral_preferences_climbs, read_sums
+from .sessions import masked_stage, moral_preferences_climbs, read_sums
 
 __all__ = ["planted_faults"]
 
@@ -36,6 +37,8 @@ def planted_faults() -> Iterator[Fault]:
     """Yield a trusted server's secure noise, halved, and a voter that counts in all societies."""
     yield _counted_twice()
     yield _doubled_sums()
+    # Of two voters one is honest: noise of so large a scale is drawn slowly, and two shares in place of one are seen.
+    yield from masked_faults("preferences", masked_stage("VLMP", {"features": 1, "records": 1, "voters": 2}))
     protocol = MoralPreferences(
         Parameters(features=("x",), paradigm=Paradigm.VLCP, mechanism="laplace", epsilon=1.0, max_records=1)
     )

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from ....protocol.mechanisms import RowMechanism
 from ...audit.fault import Drawing, Fault, WrongNoise
 from ...audit.machines import one_source
+from ...audit.masked_faults import masked_faults
 from ...audit.planting import Sessions, planted_in_stage
 from ...audit.whole_sessions import of_finest_unit
-from .sessions import BINARY, NUM_ANSWERS, party_of, survey_of, truth_discovery_climbs
+from .sessions import BINARY, NUM_ANSWERS, masked_stage, party_of, survey_of, truth_discovery_climbs
 
 __all__ = ["planted_faults"]
 
@@ -23,6 +24,7 @@ def planted_faults() -> Iterator[Fault]:
     yield _fewer_tasks()
     yield _second_set_in_clear()
     yield from _of_sizes()
+    yield from masked_faults("answers", masked_stage("one answer set", {"labels": 2, "answers": 2, "workers": 8}))
 
 
 def _fewer_tasks() -> Fault:

@@ -16,7 +16,11 @@ FAULTS = planted_faults()
 FEW = 10_000
 QUICK_SAMPLES = {"simulated": SIMULATED_SAMPLES // QUICK, "secure": SECURE_SAMPLES // QUICK}
 SLOW = {"server's secure noise halved", "fewer tasks charged as one answer", "voter counted in all societies"}
-NEEDS_ALL = {"tail clipped", "double rate at ties", "flip probability for each eight answers"}
+NEEDS_ALL = {
+    *("tail clipped", "double rate at ties", "flip probability for each eight answers"),
+    *("votes: noise forgotten by one party", "rankings: noise forgotten by one party"),
+    *("rankings: a colluder's share counted", "preferences: masks reused over two sessions"),
+}
 """What a quick audit need not see, or misses now and then."""
 OF_SECONDS = {
     "a place in clear",
@@ -24,8 +28,9 @@ OF_SECONDS = {
     "candidates from the third on share a draw",
     "longer reports of the second group",
     "loss halved for the second group",
-    "masks reused over two sessions",
-    "a size that tells an opinion",
+    *(f"{of}: masks reused over two sessions" for of in ("votes", "answers", "rankings")),
+    *(f"{of}: a size that tells a value" for of in ("votes", "answers", "rankings", "preferences")),
+    *("preferences: a colluder's share counted", "preferences: shares for all parties"),
     "noise shared by two parties",
     "one draw for two candidates",
     "raw values in the agents",
@@ -59,7 +64,7 @@ def found(fault: Fault, case: Case, samples: int, *, confidence: float = CONFIDE
 
 def test_faults_have_names_of_their_own() -> None:
     names = [fault.faulty.name for fault in FAULTS]
-    assert len(set(names)) == len(names) == 45
+    assert len(set(names)) == len(names) == 65
     assert set(names) >= NEEDS_ALL | SLOW | OF_SECONDS
 
 

@@ -1,0 +1,124 @@
+"""Faults of masked sessions of any system: a sum with less noise than is charged for, or something that tells more.
+
+They are planted into stages of the ladder: of eight parties seven are in the sum, and two tell the server their rows
+and shares: h = 5.
+"""
+
+import copy
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
+
+from ...agents.noise import SecureNoise
+from ...protocol.arrays import IntArray
+from ...protocol.client_machine import ClientMachine
+from ...protocol.effects import Effect, Send
+from ...protocol.messages import Message, Report
+from ...protocol.phases import Inputs, MaskedPhase
+from ...protocol.population import draw_reports
+from ...protocol.randomness import SimulatedNoise
+from .fault import Fault
+from .machines import one_source
+from .masked_stages import MASKED_STEP, MaskedStage
+from .planting import SEED, planted_in_stage
+
+__all__ = ["masked_faults"]
+
+_TIMES = 10  # as many outputs as a full run has: a fault is found at a higher confidence
+
+
+def _shared_by(number: int, phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
+    """Draw shares of noise that so many parties share."""
+    wrong = copy.copy(phase)
+    wrong.mechanism = wrong.share = dataclasses.replace(phase.share, planned=number)
+    return draw_reports(wrong, inputs, noise=noise, protocol=protocol, start=0)
+
+
+def _forgotten_by(
+    place: int, size: int, phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str
+) -> IntArray:
+    """Draw shares, but for the party at a place of each roster of so many."""
+    drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol, start=0)
+    drawn[place::size] = inputs.private[place::size, phase.columns]
+    return drawn
+
+
+def _in_bits(phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
+    """Draw numbers that wrap around at the noise's scale."""
+    half = 1 << max(1, int(phase.share.scale).bit_length() - 1)
+    drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol, start=0)
+    return (drawn + half) % (2 * half) - half
+
+
+class _SameRoots(SecureNoise):
+    """Secure noise whose entropy is the same each time."""
+
+    def entropy(self, *, protocol: str, phase: str, place: int) -> bytes:
+        """Return a digest of the address."""
+        return hashlib.sha256(repr((protocol, phase, place)).encode()).digest()
+
+
+class _TellingMachine(ClientMachine):
+    """A machine whose masked row is two bytes longer where the first number that it adds is positive."""
+
+    __slots__ = ()
+
+    def receive(self, sender: str, message: Message) -> list[Effect]:
+        return [self._longer(effect) for effect in super().receive(sender, message)]
+
+    def _longer(self, effect: Effect) -> Effect:
+        if not isinstance(effect, Send) or not isinstance(said := effect.message, Report):
+            return effect
+        if self._party.row[self._protocol.phases[0].columns.start] <= 0:
+            return effect
+        if said.step != MASKED_STEP:
+            return effect
+        row = bytes(said.payload)
+        longer = b"\xdc\x00" + bytes([row[0] & 0xF]) + row[1:]  # an array's length in two bytes
+        return Send(effect.recipients, Report(said.step, msgspec.Raw(longer)))
+
+
+def masked_faults(of: str, stage: MaskedStage) -> Iterator[Fault]:
+    """Yield what is planted into a system's masked sessions, which are called so."""
+    phase, number = stage.protocol.masked_phase, stage.num_parties
+    assert phase is not None  # noqa: S101  it is a masked stage
+    for name, what, repaired, reports in (
+        (
+            "a colluder's share counted",
+            "Noise is shared by all of T parties, as if those in league were honest.",
+            "honest shares counted",
+            functools.partial(_shared_by, phase.threshold),
+        ),
+        (
+            "shares for all parties",
+            "Noise is shared by all n parties, as if nobody left and nobody was in league.",
+            "shares for those who are certain",
+            functools.partial(_shared_by, number),
+        ),
+        (
+            "noise forgotten by one party",
+            "An honest party adds its row alone.",
+            "noise of each party",
+            functools.partial(_forgotten_by, stage.honest_place(SEED), number),
+        ),
+        ("a modulus too small", "Numbers with noise wrap around at its scale.", "a modulus of 64 bits", _in_bits),
+    ):
+        names = f"{of}: {name}", what, f"{of}: {repaired}"
+        yield planted_in_stage(stage, *names, source="simulated", times=_TIMES, reports=reports)
+    yield planted_in_stage(
+        dataclasses.replace(stage, num_sessions=2),
+        f"{of}: masks reused over two sessions",
+        "The roots of masks are the same in a session and in the next: the difference of a party's rows has none.",
+        f"{of}: masks of one session",
+        make_noise=one_source(_SameRoots),
+    )
+    yield planted_in_stage(
+        stage,
+        f"{of}: a size that tells a value",
+        "A masked row is longer where the first of its numbers is positive.",
+        f"{of}: masked rows of one size",
+        machine=_TellingMachine,
+    )
