@@ -32,6 +32,12 @@ SAID: Final = frozenset({"title", "words", "caption", "x", "y"})
 """Keywords whose constants a page or a picture says."""
 _SAYING: Final = frozenset({"Table", "clean", "name_rows", "UnclearError", "Line", "chosen_column", "given_or_asked"})
 """What says these as well, wherever it is called."""
+_SAYS_SOMETHING: Final = re.compile(
+    rf"\b(?:say|say_again|say_number|marked|show_note|some|{'|'.join(sorted(_SAYING))})\(|\bmarks\b"
+)
+"""Where a module that is no page says something."""
+_TELLING: Final = (ast.AnnAssign, ast.Call, ast.Subscript)
+"""By what nodes it does."""
 _OF_DRAFTS: Final = frozenset({"question", "comment"})
 """Keywords whose texts `psephos new` asks, or writes behind what they explain."""
 _ELSEWHERE: Final = (
@@ -272,6 +278,8 @@ def _in_tree(tree: ast.AST, *, is_page: bool) -> Iterator[tuple[str, ...]]:
                     yield from _constants(node)
 
         for node in ast.walk(scope):
+            if not is_page and type(node) not in _TELLING:
+                continue
             match node:
                 case ast.Call(func=func, args=[first, *rest], keywords=_):
                     match _name(func), rest:
@@ -411,7 +419,10 @@ def messages() -> Sequence[tuple[str, ...]]:
             tree = ast.parse(path.read_text(encoding="utf-8"))
             found |= {text: (text,) for text in _in_lesson(tree) if text not in found}
         if not any(part in name for part in _ELSEWHERE):
-            for each in _in_tree(ast.parse(path.read_text(encoding="utf-8")), is_page=name in PAGES):
+            source = path.read_text(encoding="utf-8")
+            if name not in PAGES and not _SAYS_SOMETHING.search(source):
+                continue  # to look at every node takes seconds
+            for each in _in_tree(ast.parse(source), is_page=name in PAGES):
                 if each[0] not in found or len(each) > 1:
                     found[each[0]] = each
     page = (ROOT / "scenarios/reports/report.html.j2").read_text(encoding="utf-8")

@@ -33,8 +33,8 @@ def calm_collector(num_parties: int) -> Generator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():
-            # As if the collector had just walked them: else it would, at once, though nearly all are about to go.
+        # As if it had just walked them: else it would, at once, though most are to go. Few, it walks soon enough.
+        if _OBJECTS_BETWEEN_COLLECTIONS * num_parties > 100 * before[0] and not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()
         gc.set_threshold(*before)
