@@ -76,7 +76,8 @@ class ServerMachine:
         records: what the server has kept of this session, if it keeps records; None if it does not.
         kept: the reports of earlier sessions, by phase and party, in phases that keep theirs. A party that has one is
             told so as it joins, so that it draws none again; one that reports something else is refused.
-        secret: by which it knows its own acknowledgements again, and so an older copy of its records; nobody else's.
+        secret: by which it knows its own acknowledgements again, and so an older copy of its records; nobody else's. Of
+            a masked session on a circle its seed follows from it: without one no restart goes on.
 
     Raises:
         JournalError: the records are none of this session.

@@ -1,5 +1,6 @@
 """A plan in a terminal, as JSON and as CSV: what is needed, what that protects, and what else could be done."""
 
+import math
 import shlex
 from collections.abc import Sequence
 from typing import Any, Final
@@ -8,6 +9,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from ...protocol.masking import LEAST_FOR_CIRCLE
 from ...protocol.privacy import TrustModel
 from ..presentation.drawing import save_picture
 from ..presentation.numbers import in_a_row, some
@@ -144,16 +146,18 @@ def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
 
 def _notes(plan: Plan, table: VariantTable) -> list[str]:
     role = table.resolved.protocol.client_role
-    certainty = f"certainty: how sure someone who starts at 50 : 50 can be of {held_by(role)}"
+    notes = [f"certainty: how sure someone who starts at 50 : 50 can be of {held_by(role)}"]
+    if any(each.model.is_masked and (each.people or math.inf) >= LEAST_FOR_CIRCLE for each in plan.variants):
+        notes.append("masked: where more than 1,000 have to take part, ε holds against a semi-honest server only")
     if table.needs_values:
         found = f"errors are the upper limits, at 99 %, of what {table.trials:,} trials of these {role}s find"
         return [
-            certainty,
+            *notes,
             f"{found}. An ε or a number of {role}s so found is up to a third above the least",
             *([_cut(plan)] if plan.is_cut else []),
         ]
     explained = [plan.unit.explained] if plan.unit.explained else []
-    return [certainty, f"{_ERRORS}; exact, and of nobody's values", *explained]
+    return [*notes, f"{_ERRORS}; exact, and of nobody's values", *explained]
 
 
 def _cut(plan: Plan) -> str:

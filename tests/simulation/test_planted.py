@@ -22,7 +22,7 @@ SEEDS: Final = {
     "a_journal_forgets_its_last_record": 6,
     "a_phase_is_drawn_again_after_a_restart": 14,
     "a_predecessors_messages_go_to_its_successor": 123,
-    "a_reservation_is_lost": 70,
+    "a_reservation_is_lost": 77,
     "a_restarted_server_forgets_one_report": 22,
     "another_configuration_is_taken_up": 59,
     "noise_is_drawn_again_after_a_restart": 132,

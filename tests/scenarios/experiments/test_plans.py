@@ -607,3 +607,10 @@ def test_what_a_plan_did_not_come_to_is_named(psephos: Psephos, monkeypatch: pyt
     assert written["is_cut"] is True
     assert [each["tried"] for each in written["variants"]].count(False) == 12
     assert {each["trusted"] for each in written["variants"] if each["tried"]} == {"nobody", "the aggregator"}
+
+
+def test_a_plan_of_many_says_against_whom_masks_hold(psephos: Psephos) -> None:
+    of_many = psephos("plan", "consortium-masked", "--epsilon", "1")
+    assert "ε holds against a semi-honest server only" in of_many.out
+    of_few = psephos("plan", "consortium-masked", "--epsilon", "1", "--people", "30")
+    assert "semi-honest" not in of_few.out + of_few.err
