@@ -1,14 +1,15 @@
 """Deviating parties, each a wrapper around an honest agent; what they infer is no business of this room."""
 
-from .clients import Leaver, Poisoner, Replayer
+from .clients import Changer, Leaver, Poisoner, Replayer
 from .deviation import SERVER, DeviatingChannel, DeviatingListener, Deviation, Passage
-from .servers import Asker, Dropper, Equivocator, Liar
+from .servers import Asker, Dropper, Equivocator, Liar, Unmasker
 from .sybils import Attempt, try_to_join
 
 __all__ = [
     "SERVER",
     "Asker",
     "Attempt",
+    "Changer",
     "DeviatingChannel",
     "DeviatingListener",
     "Deviation",
@@ -19,5 +20,6 @@ __all__ = [
     "Passage",
     "Poisoner",
     "Replayer",
+    "Unmasker",
     "try_to_join",
 ]

@@ -1,4 +1,4 @@
-"""Clients that deviate: selective abort, poisoning, and replay."""
+"""Clients that deviate: selective abort, poisoning, false answers, and replay."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ import msgspec
 from ...protocol.messages import Message, Report, Request
 from .deviation import Deviation, Passage
 
-__all__ = ["Leaver", "Poisoner", "Replayer"]
+__all__ = ["Changer", "Leaver", "Poisoner", "Replayer"]
 
 _NOTHING: Mapping[int, Sequence[int]] = {}
 
@@ -73,6 +73,26 @@ class Poisoner(Deviation):
         if isinstance(message, Report) and message.step in self.reports:
             numbers = list(self.reports[message.step])
             message = Report(message.step, msgspec.Raw(msgspec.msgpack.encode(numbers)))
+        return Passage(outward=(message,))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Changer(Deviation):
+    """A client that changes its answer to one step of a masked phase, by a function of the payload.
+
+    Corrupt: this client, which may shift its row without its masks.
+
+    The honest side: nobody can check a row, and the sum moves by as much. A changed box does not open, and whoever it
+    is for leaves before its own row. Changed shares are not of one seed: the session ends, and nothing opens.
+    """
+
+    step: int
+    change: Callable[[msgspec.Raw], msgspec.Raw] = dataclasses.field(repr=False)
+
+    def outgoing(self, peer: str, message: Message) -> Passage:
+        """Change the answer. See `Deviation.outgoing`."""
+        if isinstance(message, Report) and message.step == self.step:
+            message = Report(message.step, self.change(message.payload))
         return Passage(outward=(message,))
 
 

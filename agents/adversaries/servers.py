@@ -1,15 +1,16 @@
-"""Servers that deviate: averaging, selective abort, equivocation, and false parameters."""
+"""Servers that deviate: averaging, selective abort, equivocation, false parameters, and false survivors."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from ...protocol.masking import Confirmation, Confirmations, Survivors
 from ...protocol.messages import Message, Release, Report, Request, Terms, Welcome
 from .deviation import Deviation, Passage
 
-__all__ = ["Asker", "Dropper", "Equivocator", "Liar"]
+__all__ = ["Asker", "Dropper", "Equivocator", "Liar", "Unmasker"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -153,3 +154,44 @@ class Liar(Deviation):
             return msgspec.Raw(self.parameters)
         named = self.parameters(msgspec.msgpack.decode(true, type=dict[str, Any]))
         return msgspec.Raw(msgspec.msgpack.encode(named))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Unmasker(Deviation):
+    """A server of a masked phase that says of some parties, `dropped`, that they left, though their rows came.
+
+    Corrupt: the server. It hangs up on them and invents drop-outs; or it tells the `misled` alone, and has two sets of
+    survivors: it shows the misled their signatures, to be told shares. `step` is the one that confirms survivors.
+
+    The honest side: who is said to have left finds out. T signatures are needed, and no two sets have as many where c
+    parties at most sign both. Of each party one share is told, of its own mask or of its keys: a row keeps one of them.
+    """
+
+    places: Mapping[str, int]
+    dropped: Collection[str]
+    misled: Collection[str]
+    step: int
+    _signed: dict[int, bytes] = dataclasses.field(default_factory=dict[int, bytes], init=False, repr=False)
+
+    def outgoing(self, peer: str, message: Message) -> Passage:
+        """Tell the misled of other survivors. See `Deviation.outgoing`."""
+        if isinstance(message, Request) and message.step == self.step and peer in self.misled:
+            message = self._asked(msgspec.msgpack.decode(message.payload, type=Survivors).places)
+        return Passage(outward=(message,))
+
+    def incoming(self, peer: str, message: Message) -> Passage:
+        """Ask the misled for shares; hang up on those who are said to have left. See `Deviation.incoming`."""
+        step = message.step if isinstance(message, Report) else None
+        if not self.misled and peer in self.dropped and step == self.step - 1:
+            return Passage(outward=(self._asked(sorted(self.places.values())),), hangs_up=True)
+        outward: list[Message] = []
+        if peer in self.misled and isinstance(message, Report) and step == self.step:
+            self._signed[self.places[peer]] = msgspec.msgpack.decode(message.payload, type=Confirmation).signature
+            shown = Confirmations(tuple(sorted(self._signed.items())))
+            outward.append(Request(self.step + 1, msgspec.Raw(msgspec.msgpack.encode(shown))))
+        return Passage(inward=(message,), outward=outward)
+
+    def _asked(self, places: Sequence[int]) -> Request:
+        lost = {self.places[name] for name in self.dropped}
+        told = Survivors(tuple(place for place in places if place not in lost))
+        return Request(self.step, msgspec.Raw(msgspec.msgpack.encode(told)))

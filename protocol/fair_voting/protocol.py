@@ -166,9 +166,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         if self.parameters.is_joint:
             nothing = np.empty((len(positions), 0), dtype=np.int64)
             return Inputs(cells_of_members(groups[:, 0], positions), nothing)
-        return Inputs(self._rows_of(positions, groups[:, 0]), groups)
+        return Inputs(self.rows_for(positions, groups[:, 0]), groups)
 
-    def _rows_of(self, positions: IntArray, groups: IntArray) -> IntArray:
+    def rows_for(self, positions: IntArray, groups: IntArray) -> IntArray:
         """Return private rows where groups are public: rankings, and what of them is added up under masks."""
         if self.parameters.is_masked and isinstance(self.phase, MaskedRankings):
             return np.hstack([positions, self.phase.rows_for(positions, groups)])
@@ -234,7 +234,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             if ours != list(public):
                 allowed = f"the group that the server has: {self.parameters.groups[public[0]]}"
                 raise ConfigurationError(field="group", value=entries["group"], allowed=allowed)
-        (row,) = self._rows_of(self._positions_of([entries["ranking"]]), np.array(public[:1])).tolist()
+        (row,) = self.rows_for(self._positions_of([entries["ranking"]]), np.array(public[:1])).tolist()
         return tuple(row)
 
     def check_public(self, public: Sequence[int]) -> None:
@@ -251,7 +251,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         if not self.parameters.is_joint:
             positions = row[: len(self.parameters.alternatives)]
             check_ranking(positions)
-            if self._rows_of(np.array([positions]), np.array(public[:1])).tolist() != [list(row)]:
+            if self.rows_for(np.array([positions]), np.array(public[:1])).tolist() != [list(row)]:
                 raise ValueError("it adds up what its ranking does not say")
             return
         size = len(row)
@@ -265,7 +265,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         groups, positions = self.members_of(inputs)
         if not are_rankings(positions).all():
             raise ValueError("a row is not a ranking: it does not have each position once")
-        is_added = self.parameters.is_joint or np.array_equal(self._rows_of(positions, groups), inputs.private)
+        is_added = self.parameters.is_joint or np.array_equal(self.rows_for(positions, groups), inputs.private)
         if not is_added:
             raise ValueError("a row adds up what its ranking does not say")
         if self.parameters.is_joint and (inputs.private // positions.shape[1] != groups[:, None]).any():

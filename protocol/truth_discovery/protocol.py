@@ -158,9 +158,9 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
                 field="table", value="columns of different length", allowed="columns of one length"
             )
         tasks = tasks_of(table["tasks"], self.codes, width=self.parameters.max_answers)
-        return Inputs(self._rows_of(answers_of(table["answers"], tasks, self.codes), tasks), _numbered(tasks))
+        return Inputs(self.rows_for(answers_of(table["answers"], tasks, self.codes), tasks), _numbered(tasks))
 
-    def _rows_of(self, answers: IntArray, tasks: IntArray) -> IntArray:
+    def rows_for(self, answers: IntArray, tasks: IntArray) -> IntArray:
         """Return private rows: answers, and what of them is added up under masks."""
         phase = self.phase
         return np.hstack([answers, phase.rows_for(answers, tasks)]) if isinstance(phase, MaskedAnswers) else answers
@@ -202,7 +202,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         if "answers" not in entries:
             raise missing_column("answers")
         own = self.codes.own_row(entries["answers"], public[1:])
-        return tuple(self._rows_of(np.array([own], dtype=np.int64), tasks)[0].tolist())
+        return tuple(self.rows_for(np.array([own], dtype=np.int64), tasks)[0].tolist())
 
     def check_public(self, public: Sequence[int]) -> None:
         """Refuse what is not a worker's place and its tasks. See `PhasedProtocol.check_public`."""
@@ -224,7 +224,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         super().check_inputs(inputs)
         answers = inputs.private[:, : self.parameters.max_answers]
         if self.parameters.is_masked and not np.array_equal(
-            self._rows_of(answers, inputs.public[:, 1:]), inputs.private
+            self.rows_for(answers, inputs.public[:, 1:]), inputs.private
         ):
             raise ValueError("a row adds up what its answers do not say")
 

@@ -45,6 +45,9 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
     trials: int = 300  # made-up targets for a coalition without the server, whose success is an average over them
 
     name: ClassVar[str] = "collusion-sweep"
+    refused_if_masked: ClassVar[str] = (
+        "its bound is one for all sizes, and here it grows with them; 'coalition' has each"
+    )
 
     def check(self, scene: Scene) -> None:
         self.check_left_out(allowed="sizes say it")

@@ -7,10 +7,11 @@ import msgspec
 
 from ...agents.adversaries import SERVER, Deviation, Liar
 from ...protocol.errors import one_of, refuse, require
-from ...protocol.views import Happening
+from ...protocol.messages import Abort
+from ...protocol.views import Happening, View
 from .role import Happened, Lesson, Role, Row, Scene
 
-__all__ = ["LiarRole"]
+__all__ = ["LiarRole", "reason_of_abort"]
 
 
 class LiarRole(Role, frozen=True, kw_only=True):
@@ -39,7 +40,7 @@ class LiarRole(Role, frozen=True, kw_only=True):
             for view in happened.views
             for observation in view.observations
         )
-        told = {view.party: _reason(view.observations) for view in happened.views}
+        told = {view.party: reason_of_abort(view) for view in happened.views}
         reasons = [reason for reason in told.values() if reason]
         rows: list[Row] = [
             {"what happened": "welcomed with false parameters", "parties": number},
@@ -66,10 +67,10 @@ class LiarRole(Role, frozen=True, kw_only=True):
         return {**true, **self.parameters}
 
 
-def _reason(observations: Any) -> str:
+def reason_of_abort(view: View) -> str:
     """Return the reason of the Abort that a party sent; empty without one."""
-    for observation in observations:
+    for observation in view.observations:
         message = observation.message
-        if observation.happening is Happening.SENT and type(message).__name__ == "Abort":
-            return str(message.reason)
+        if observation.happening is Happening.SENT and isinstance(message, Abort):
+            return message.reason
     return ""

@@ -36,6 +36,7 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
     """Somebody on the network between all parties and the server."""
 
     name: ClassVar[str] = "network-observer"
+    refused_if_masked: ClassVar[str] = "masked rows are uniform and of one size, as `psephos audit` tests"
     watches_traffic: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:

@@ -17,6 +17,7 @@ from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.estimators import Estimate
 from ..attacks.extreme_reports import NOT_COMPUTED, ExtremeReports
 from ..attacks.poisoning import STRATEGIES, StrategyName, has_poisoning
+from .masked_push import MaskedPush
 from .pushing import Pushed, PushingRole, others_by_lot, poisoners
 from .role import Figure, Happened, Lesson, Row, Scene, Series, bars_figure
 
@@ -56,6 +57,8 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         if not has_poisoning(scene.protocol):
             self._check_extremes(scene)
             return
+        is_random = scene.protocol.masked_phase is not None and self.strategy == "random"
+        refuse(is_random, "strategy", self.strategy, "another: a masked row looks like any other")
         poisoning = self.pushed(scene).poisoning
         public = scene.inputs.public[list(coalition.members)].tolist()
         allowed = f"parties whose reports count for {poisoning.pushed}"
@@ -66,6 +69,9 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         if not has_poisoning(scene.protocol):
             places = self._places(scene)
             return poisoners(scene, places, self._extremes(scene).reports(places))
+        if (masked := scene.protocol.masked_phase) is not None:
+            push = MaskedPush(masked, self.pushed(scene))
+            return poisoners(scene, self._places(scene), [push.reports(self._times(push))])
         return self.deviations_by(scene, self.strategy)
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
@@ -73,6 +79,11 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         if not has_poisoning(scene.protocol):
             return self._learn_extremes(scene, happened)
         pushed = self.pushed(scene)
+        if (masked := scene.protocol.masked_phase) is not None:
+            push = MaskedPush(masked, pushed)
+            came = [] if happened.failure is None else [f"The session itself came to no end: {happened.failure}"]
+            told = [*push.sentences(self._times(push)), *came, _undetected(scene)]
+            return self.lesson(scene.some_parties(len(self.members)), _TRUST, told, push.rows)
         places, error = pushed.places, pushed.honest_error
         honest = pushed.honest_reports()
         before = pushed.estimate(honest)
@@ -133,7 +144,10 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
                 f"None of them weighs more than a {role!s} who lies about a value, and no {role!s} can be kept from "
                 "that."
             )
-        yield _undetected(role)
+        yield _undetected(pushed.scene)
+
+    def _times(self, push: MaskedPush) -> int:
+        return 1 if self.strategy == "input" else push.most
 
     def _places(self, scene: Scene) -> IntArray:
         return np.array(scene.coalition(self.members).members, dtype=np.int64)
@@ -159,14 +173,21 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
             trust=_TRUST,
             sentences=(
                 *say_extremes(extremes, places, rows, happened, direction=self.direction),
-                _undetected(scene.protocol.client_role),
+                _undetected(scene),
             ),
             rows=rows,
             figures=extreme_figures(scene, extremes, rows, order, most_share=self.most_share),
         )
 
 
-def _undetected(role: str) -> str:
+def _undetected(scene: Scene) -> str:
+    role = scene.protocol.client_role
+    if scene.protocol.masked_phase is not None:
+        return (
+            "Nobody sees a row, so that nothing checks its numbers: one poisoner moves a sum by any residue modulo "
+            "2^64, unnoticed, and a release says of its certainty what holds where nobody does. Range proofs, or two "
+            "servers that do not collude (Prio3), are the known cure."
+        )
     return (
         "The server checks each report's length, its range and its sender's public row, and drops who fails; the "
         "roster bounds how many report. Nothing detects a single false report that is well formed: an honest "

@@ -12,10 +12,13 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from ...agents.adversaries import Deviation, Poisoner
+from ...agents.adversaries import Changer, Deviation, Poisoner
 from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.masking import Masked, MaskingMove
+from ...protocol.phases.phase import Codec
+from ...protocol.population import draw_reports
 from ..attacks.poisoning import Poisoning, StrategyName, find_poisoning, outcome_of, reports_of
-from .role import Role, Scene
+from .role import Role, Scene, masked_step
 
 __all__ = ["Pushed", "PushingRole", "others_by_lot", "poisoners"]
 
@@ -44,10 +47,22 @@ class PushingRole(Role, frozen=True, kw_only=True):
 def poisoners(scene: Scene, places: IntArray, reports: Sequence[IntArray]) -> Mapping[str, Deviation]:
     """Return what puts for each of some parties these reports, everybody's by phase, in place of those it drew."""
     own: list[int] = places.tolist()
+    if (phase := scene.protocol.masked_phase) is not None:
+        drawn = draw_reports(phase, scene.inputs, noise=scene.noise(), protocol=scene.protocol.name, start=0)
+        number = masked_step(scene, MaskingMove.MASKED)
+        shifted = functools.partial(_shifted, scene.protocol.steps[number].codec)
+        added = reports[0] - drawn
+        return {scene.names[place]: Changer(number, functools.partial(shifted, added[place])) for place in own}
     return {
         scene.names[place]: Poisoner({number: of_phase[place].tolist() for number, of_phase in enumerate(reports)})
         for place in own
     }
+
+
+def _shifted(codec: Codec, added: IntArray, told: msgspec.Raw) -> msgspec.Raw:
+    """Return a masked row to which numbers were added, modulo 2⁶⁴: for that nobody needs its masks."""
+    row = np.array(codec.decode(told).residues, dtype=np.int64) + added
+    return codec.encode(Masked(tuple(row.tolist())))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

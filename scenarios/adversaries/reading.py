@@ -47,6 +47,8 @@ def read_adversaries(
         refuse(_ROLE not in given, place, sorted(given), "a table with the key 'role'")
         kind: type[Role] = find_adversary(convert(given.pop(_ROLE), str, f"{place}: role"))
         _check_protocol(kind, scene.protocol.name, field=f"{place}: role")
+        is_refused = scene.protocol.masked_phase is not None and kind.refused_if_masked
+        refuse(is_refused, f"{place}: role", kind.name, f"another in a masked session: {kind.refused_if_masked}")
         if "members" in given:
             members = convert(given["members"], tuple[str, ...], f"{place}: members")
             everybody = [*scene.names, *away]

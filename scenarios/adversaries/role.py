@@ -22,6 +22,7 @@ import msgspec
 from ...agents.adversaries import SERVER, Attempt, Deviation
 from ...protocol.arrays import FloatArray
 from ...protocol.errors import ConfigurationError, PsephosError, did_you_mean, refuse, require
+from ...protocol.masking import MaskingMove
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import Budget, LedgerEntry
@@ -48,6 +49,7 @@ __all__ = [
     "belief_figure",
     "check_at_least",
     "check_between",
+    "masked_step",
     "success_figure",
 ]
 
@@ -156,11 +158,11 @@ class Happened:
 
     def seen(self, scene: Scene, coalition: "Coalition") -> "Seen":
         """Return what a coalition saw of the session: by its views, or by the array path where nobody had any."""
-        from ..attacks import seen_by_agents, seen_by_arrays
+        from ..attacks import seen_by_agents, seen_by_arrays, with_shares
 
         if not self.views:
             return seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition)
-        return seen_by_agents(
+        seen = seen_by_agents(
             scene.protocol,
             self.views,
             names=scene.names,
@@ -168,6 +170,9 @@ class Happened:
             coalition=coalition,
             tallies=self.tallies,
         )
+        if scene.protocol.masked_phase is None:
+            return seen
+        return with_shares(seen, scene.inputs, noise=scene.noise(), views=self.views)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -268,6 +273,13 @@ def check_between(field: str, value: float, least: float, most: float) -> None:
     require(least <= value <= most, field, value, f"in [{least}, {most}]")
 
 
+def masked_step(scene: Scene, move: MaskingMove) -> int:
+    """Return the number of a step of the masked phase; ConfigurationError where no phase is masked."""
+    found = [number for number, step in enumerate(scene.protocol.steps) if step.move is move]
+    require(found, "role", "of a masked session", f"another: protocol {scene.protocol.name!r} masks nothing here")
+    return found[0]
+
+
 class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What an adversary learnt, or broke, in words and numbers and a picture.
 
@@ -307,6 +319,8 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Whether it takes agents; always so where it deviates, brings strangers or watches the network."""
     protocols: ClassVar[frozenset[str]] = frozenset()
     """The protocols that have it, by name; empty for all of them."""
+    refused_if_masked: ClassVar[str] = ""
+    """Why a session of masked sums does not have it; empty where it does."""
     watches_traffic: ClassVar[bool] = False
     """Whether it sits on the network between clients and server."""
 

@@ -28,6 +28,7 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     trials: int = 200  # made-up sessions that success is an average over
 
     name: ClassVar[str] = "selective-abort"
+    refused_if_masked: ClassVar[str] = "fewer than its threshold open nothing; 'unmasker' invents drop-outs"
 
     def check(self, scene: Scene) -> None:
         scene.place_of_target(self.target, scene.coalition(self.members))

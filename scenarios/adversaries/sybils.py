@@ -63,6 +63,9 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         for name in self.impersonated:
             allowed = "the name of another party, not one of this person's own"
             refuse(name in self.members or name == SERVER, "impersonated", name, allowed)
+        allowed = "left out where sums are masked: a roster has everybody's keys; what members add, 'poisoner' measures"
+        for field, names in (("members", self.members), ("impersonated", self.impersonated)):
+            refuse(names and scene.protocol.masked_phase is not None, field, list(names[:3]), allowed)
         allowed = "names of the roster, unless outsiders or impersonated are given"
         require(self.members or self.outsiders or self.impersonated, "members", "nobody", allowed)
         if self.members:

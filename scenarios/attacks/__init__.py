@@ -15,7 +15,7 @@ from .posteriors import (
     pool,
     success_bound,
 )
-from .seen import Coalition, Seen, seen_by_agents, seen_by_arrays, seen_by_server
+from .seen import Coalition, Seen, seen_by_agents, seen_by_arrays, seen_by_server, with_shares
 
 __all__ = [
     "NO_CANDIDATE",
@@ -40,4 +40,5 @@ __all__ = [
     "seen_by_server",
     "session_channel",
     "success_bound",
+    "with_shares",
 ]

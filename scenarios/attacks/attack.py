@@ -41,6 +41,13 @@ class Candidates:
     places: IntArray
     labels: tuple[str, ...]
 
+    def drawn(self, prior: FloatArray | None, uniforms: FloatArray) -> IntArray:
+        """Return the places of candidates whose labels are drawn from a prior, uniform unless given."""
+        number = len(self.labels)
+        before = np.full(number, 1 / number) if prior is None else prior
+        shares = (before / np.bincount(self.places, minlength=number))[self.places]
+        return np.minimum(np.searchsorted(np.cumsum(shares), uniforms, side="right"), len(shares) - 1)
+
 
 class Attack(abc.ABC):
     """The strongest attack that is known here on parties of one protocol.
@@ -85,6 +92,11 @@ class Attack(abc.ABC):
     @abc.abstractmethod
     def candidates(self, secret: str) -> Candidates:
         """Return what a target's private row may be; ConfigurationError for no such secret, or too many candidates."""
+
+    def rows_of(self, candidates: Candidates, public: Sequence[int], private: IntArray) -> IntArray:
+        """Return the whole rows that a party with these may have in a masked session: the candidates', as they are."""
+        del public, private
+        return candidates.rows
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         """Return the places of the parties' true labels, shape (n,), to see how well an attack did.
@@ -133,11 +145,8 @@ class Attack(abc.ABC):
     ) -> Inputs:
         """Return inputs in which targets have secrets from the prior, drawn by uniforms, to try an attack on."""
         candidates = self.candidates(secret)
-        num_labels = len(candidates.labels)
-        before = np.full(num_labels, 1 / num_labels) if prior is None else prior
-        shares = (before / np.bincount(candidates.places, minlength=num_labels))[candidates.places]
-        chosen = np.minimum(np.searchsorted(np.cumsum(shares), uniforms, side="right"), len(shares) - 1)
         private = inputs.private.copy()
+        chosen = candidates.drawn(prior, uniforms)
         private[targets, : candidates.rows.shape[1]] = candidates.rows[chosen]  # beyond, no phase looks
         return Inputs(private, inputs.public)
 

@@ -15,6 +15,7 @@ from ...protocol.phases import Inputs, PhasedProtocol
 from ..system import part_of
 from .attack import NO_CANDIDATE, Attack, Candidates, report_log_likelihoods
 from .candidates import CandidateRows, columns_seen, given_rows, listed_rows
+from .masked_sums import MaskedAttack
 from .seen import Seen
 
 __all__ = ["ReportAttack", "find_attack"]
@@ -105,4 +106,6 @@ class ReportAttack(Attack):
 def find_attack(protocol: PhasedProtocol[Any, Any]) -> Attack:
     """Return the attack on a protocol's parties: its system's, or else what the server's view tells of any."""
     kind: type[Attack] | None = part_of(type(protocol), "attack", Attack, is_class=True)
-    return (ReportAttack if kind is None else kind)(protocol)
+    found = (ReportAttack if kind is None else kind)(protocol)
+    masked = protocol.masked_phase
+    return found if masked is None else MaskedAttack(masked, found)

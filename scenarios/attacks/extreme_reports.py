@@ -170,6 +170,8 @@ class _Search:
         numbers: dict[tuple[int, int], Sequence[int]] = {}
         for number, phase in enumerate(self._session.protocol.phases):
             low, high = phase.mechanism_of(self._public).report_range
+            if phase.model.is_masked:  # of all parties' reports a sum does not wrap around
+                low, high = low // 2 // len(self._session.inputs), high // 2 // len(self._session.inputs)
             tried = range(low, high + 1) if high - low < _MOST_NUMBERS else (low, high)
             numbers |= {(number, column): tried for column in range(phase.num_reported)}
         return numbers

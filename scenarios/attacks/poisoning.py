@@ -147,6 +147,10 @@ class Poisoning(abc.ABC):
         parameters = msgspec.structs.replace(self.protocol.parameters, **changed)
         return type(self)(type(self.protocol)(parameters), self.aim, sign=self.sign)
 
+    def turned(self) -> "Poisoning":
+        """Return the same, pushed the other way."""
+        return type(self)(self.protocol, self.aim, sign=-self.sign)
+
     def error_of_release(self, outcome: Any) -> float:
         """Return the standard error that a trusted server's noise gives the estimate; 0 where clients draw it."""
         del outcome

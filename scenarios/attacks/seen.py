@@ -8,13 +8,14 @@ tallies: everybody who hears of the end has all of them, and so has an outsider,
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol.arrays import IntArray
+from ...protocol.masking import MaskingMove, Survivors
 from ...protocol.messages import Release, Report, Request
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.population import draw_for_release, draw_reports
@@ -23,7 +24,16 @@ from ...protocol.roles import Side
 from ...protocol.tally import Tally
 from ...protocol.views import Happening, Observation, View
 
-__all__ = ["Coalition", "Seen", "seen_by_agents", "seen_by_arrays", "seen_by_server", "tallies_of"]
+__all__ = [
+    "Background",
+    "Coalition",
+    "Seen",
+    "seen_by_agents",
+    "seen_by_arrays",
+    "seen_by_server",
+    "tallies_of",
+    "with_shares",
+]
 
 _PLAIN = msgspec.msgpack.Decoder(Any)
 
@@ -40,6 +50,13 @@ class Coalition:
             raise ValueError(f"members must be distinct places in increasing order, got {self.members}")
 
 
+class Background(NamedTuple):
+    """What a coalition knows of a masked sum, at worst: everybody's private rows, and who is in it, shape (n,)."""
+
+    private: IntArray
+    is_in: NDArray[np.bool_]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Seen:
     """What a coalition saw of one session of n parties.
@@ -50,10 +67,11 @@ class Seen:
         rows: int64, shape (members, private columns): the members' own inputs.
         public: int64, shape (n, public columns): everybody's public rows.
         reports: for each phase int64, shape (n, num_reported): the reports; 0 where `told` is not.
-        told: for each phase bool, shape (n,): whose reports the coalition saw; nobody's where they are masked.
+        told: for each phase bool, shape (n,): whose reports the coalition saw; its own alone where they are masked.
         outcomes: for each phase but the last what closing it published, as plain data; None where nothing came.
         release: what was released at the end; None where the coalition heard no release.
         totals: each phase's published tally (`result.json` has it); empty where the session came to no end.
+        background: of a masked sum.
     """
 
     protocol: PhasedProtocol[Any, Any]
@@ -65,6 +83,7 @@ class Seen:
     outcomes: tuple[Any, ...]
     release: msgspec.Struct | None
     totals: tuple[IntArray, ...] = ()
+    background: Background | None = None
 
     @property
     def num_parties(self) -> int:
@@ -109,8 +128,10 @@ def seen_by_arrays(
     whose[own] = True
     drawn = [reports[kept] for reports in _draw(protocol, inputs, noise=noise, earlier=earlier)]
     tallies = tallies_of(protocol, drawn, public, noise=noise)
+    background = None
     if protocol.masked_phase is not None:
-        whose = np.zeros(len(kept), dtype=np.bool_)
+        whose = np.isin(np.arange(len(kept)), own)
+        background = Background(inputs.private[kept], np.ones(len(kept), dtype=np.bool_))
     return Seen(
         protocol=protocol,
         coalition=Coalition(tuple(own), coalition.has_server),
@@ -121,6 +142,7 @@ def seen_by_arrays(
         outcomes=tuple(_published(protocol, tallies)[:-1]),
         release=protocol.outcome(tallies),
         totals=tuple(tally.totals for tally in tallies),
+        background=background,
     )
 
 
@@ -212,6 +234,20 @@ def seen_by_agents(
         release=gathered.release,
         totals=tuple(tally.totals for tally in tallies) if gathered.release is not None else (),
     )
+
+
+def with_shares(seen: Seen, inputs: Inputs, *, noise: SimulatedNoise, views: Iterable[View]) -> Seen:
+    """Return what agents saw of a masked sum, and what is in no message: what members drew, and the worst background.
+
+    Who survived is told to all, so that anybody's views say it.
+    """
+    steps, told = seen.protocol.steps, msgspec.msgpack.Decoder(Survivors).decode
+    asked = (each.message for view in views for each in view.observations if isinstance(each.message, Request))
+    confirming = (own.payload for own in asked if steps[own.step].move is MaskingMove.CONFIRM)
+    is_in = np.isin(np.arange(seen.num_parties), next((told(payload).places for payload in confirming), ()))
+    whole = seen_by_arrays(seen.protocol, inputs, noise=noise, coalition=seen.coalition)
+    background = Background(inputs.private, is_in)
+    return dataclasses.replace(seen, reports=whole.reports, told=whole.told, background=background)
 
 
 class _Gathered:

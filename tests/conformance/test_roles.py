@@ -12,6 +12,7 @@ from psephos.scenarios.plugins import ADVERSARIES, names_in
 from psephos.scenarios.testing import check_role
 
 RECORDS = ("paradigm=RLDP", "mechanism=functional")
+MASKED = ("trust=distributed", "threshold=3", "colluders=1")
 WINNER = ("mechanism=exponential", "epsilon=4.0")
 
 CASES: list[tuple[str, dict[str, Any], Sequence[str]]] = [
@@ -34,6 +35,9 @@ CASES: list[tuple[str, dict[str, Any], Sequence[str]]] = [
     ("dpwevote", {"role": "replayer", "members": ["2"]}, ()),
     ("fair-voting", {"role": "selective-abort", "target": "1", "trials": 5}, ()),
     ("dpwevote", {"role": "sybils", "members": ["1"], "outsiders": 2, "impersonated": ["3"]}, ()),
+    ("dpwevote", {"role": "coalition", "members": ["server", "1"], "target": "2"}, MASKED),
+    ("dpwevote", {"role": "unmasker", "dropped": ["1"], "misled": ["2"]}, MASKED),
+    ("dpwevote", {"role": "wrong-shares", "members": ["1"]}, MASKED),
 ]
 SLOW = {"coalition on truth-discovery", "coalition on fair-voting"}
 

@@ -105,6 +105,13 @@ class DPWeVoteAttack(Attack):
         labels = tuple(dict.fromkeys(told))
         return Candidates(rows, np.array([labels.index(label) for label in told], dtype=np.int64), labels)
 
+    def rows_of(self, candidates: Candidates, public: Sequence[int], private: IntArray) -> IntArray:
+        if not public:
+            return candidates.rows
+        opinions = dict(zip(self._parameters.candidates, candidates.rows.T.tolist(), strict=False))
+        weights = [self._parameters.weights[public[1]]] * len(candidates.rows)
+        return self.protocol.encode({"weight": weights, **opinions}).private
+
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
         whole = super().loss(secret, public, targets, coalition)
         units = {_WEIGHT: "weight", _OPINIONS: "opinion"}

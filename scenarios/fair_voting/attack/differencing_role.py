@@ -80,6 +80,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
     trials: int = 60  # made-up pairs of elections, where sums are published; fewer where many rankings are unknown
 
     name: ClassVar[str] = "differencing"
+    refused_if_masked: ClassVar[str] = "its threshold is of one roster, and there is no second vote without the target"
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})
 
     def check(self, scene: Scene) -> None:

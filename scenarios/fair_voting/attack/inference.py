@@ -112,6 +112,9 @@ class FairVotingAttack(Attack):
             return Candidates(cells_of_members(groups, rows), self._places(secret, rows, groups), labels)
         return Candidates(rows, self._places(secret, rows), labels)
 
+    def rows_of(self, candidates: Candidates, public: Sequence[int], private: IntArray) -> IntArray:
+        return self.protocol.rows_for(candidates.rows, np.full(len(candidates.rows), public[0]))
+
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         groups, rows = self.protocol.members_of(inputs)
         return self._places(secret, rows, groups)

@@ -286,6 +286,7 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
     trials: int = 400  # simulated elections, for each mechanism that releases more than the winner
 
     name: ClassVar[str] = "misreporter"
+    refused_if_masked: ClassVar[str] = "what a false ranking is worth is worked out for a winner alone"
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})
 
     def check(self, scene: Scene) -> None:

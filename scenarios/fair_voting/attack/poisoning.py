@@ -16,7 +16,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.phases import DisclosedRankings, JointRankings, RandomizedRankings
-from ....protocol.fair_voting.rankings import cells_of_members, members_of_cells
+from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.mechanisms import JointPair, JointScores, NoisyScores
 from ....protocol.phases import Inputs
 from ...attacks.poisoning import Choices, Poisoning
@@ -103,11 +103,10 @@ class PoisonedRankings(Poisoning):
 
     def wished_rows(self, inputs: Inputs, places: IntArray) -> IntArray:
         """Return a poisoner's own ranking with the aim moved to its end. See `Poisoning.wished_rows`."""
-        end = 0 if self.sign > 0 else inputs.private.shape[1] - 1
-        is_joint = self._parameters.is_joint
-        own = members_of_cells(inputs.private[places])[1] if is_joint else inputs.private[places]
+        groups, own = (each[places] for each in self.protocol.members_of(inputs))
+        end = 0 if self.sign > 0 else own.shape[1] - 1
         wished = np.array([self._ranking(end, row) for row in own.tolist()], dtype=np.int64)
-        return cells_of_members(members_of_cells(inputs.private[places])[0], wished) if is_joint else wished
+        return cells_of_members(groups, wished) if self._parameters.is_joint else self.protocol.rows_for(wished, groups)
 
     def truthful_range(self, public: Sequence[int], *, num_parties: int) -> float:
         del public

@@ -57,6 +57,7 @@ class MembershipRole(Role, frozen=True, kw_only=True):
     budget: float | None = None
 
     name: ClassVar[str] = "membership"
+    refused_if_masked: ClassVar[str] = "all parties know who takes part"
     protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
 
     def check(self, scene: Scene) -> None:

@@ -141,6 +141,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
     trials: int = 2_000  # made-up targets of each game
 
     name: ClassVar[str] = "record-inference"
+    refused_if_masked: ClassVar[str] = "it reads reports of one voter, and there are none; 'coalition' reads the sum"
     protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
 
     def check(self, scene: Scene) -> None:

@@ -134,6 +134,9 @@ class TruthDiscoveryAttack(Attack):
         """
         self.check_secret(secret)
         parameters = self.protocol.parameters
+        is_one = secret == _ANSWER and len(parameters.answer_sets) == 1
+        allowed = f"{_ANSWER!r}, the first, of one answer set, where sums are masked"
+        refuse(parameters.is_masked and not is_one, "secret", secret, allowed)
         if secret != _ROW:
             places = np.arange(len(self.labels), dtype=np.int64)
             return Candidates(places[:, None], places, self.labels)
@@ -145,6 +148,17 @@ class TruthDiscoveryAttack(Attack):
         codes: list[list[int]] = rows.tolist()
         told = tuple("; ".join(names[code] for code in row) for row in codes)
         return Candidates(rows, np.arange(len(rows), dtype=np.int64), told)
+
+    @property
+    def default_secret(self) -> str:
+        return _ANSWER if self.protocol.parameters.is_masked else super().default_secret
+
+    def rows_of(self, candidates: Candidates, public: Sequence[int], private: IntArray) -> IntArray:
+        """Return the worker's own row with other answers to its first task. See `Attack.rows_of`."""
+        codes = np.tile(private[: self.protocol.parameters.max_answers], (len(candidates.rows), 1))
+        if public[1] != NO_TASK:  # else it is asked nothing, and adds nothing
+            codes[:, 0] = self.protocol.codes.offset_of_task[public[1]] + candidates.rows[:, 0]
+        return self.protocol.rows_for(codes, np.tile(np.array(public[1:], dtype=np.int64), (len(codes), 1)))
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         """Return true labels: of "row" as `Attack.truths`, else shape (n, max_answers), `NO_LABEL` where skipped."""

@@ -120,7 +120,7 @@ class PoisonedTruths(Poisoning):
             choices = self.choices(public)
             columns = list(choices.touched[0])
             row[columns] = choices.reports[0][0 if self.sign > 0 else 1, columns]
-        return rows
+        return self.protocol.rows_for(rows[:, : self.protocol.parameters.max_answers], inputs.public[places, 1:])
 
     def truthful_range(self, public: Sequence[int], *, num_parties: int) -> float:
         """Return how many of the tasks a worker is asked: one answer each. See `Poisoning.truthful_range`."""

@@ -1,0 +1,68 @@
+"""What poisoners do to masked sums: each adds what it wishes, as many times as it likes, and nobody sees a row."""
+
+import functools
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from ...protocol.arrays import IntArray
+from ...protocol.phases import MaskedPhase
+from ...protocol.population import draw_reports
+from .pushing import Pushed
+from .role import Row
+
+__all__ = ["MaskedPush"]
+
+_UNWRAPPED: Final = 2**61  # modulo 2⁶⁴, whatever the noise is
+
+
+class MaskedPush:
+    """Poisoners of a masked session, of whom each adds a false value k times; nothing but the modulus bounds k."""
+
+    def __init__(self, phase: MaskedPhase, pushed: Pushed) -> None:
+        self._phase, self._pushed, scene = phase, pushed, pushed.scene
+        poisoning, places = pushed.poisoning, pushed.places
+        here, there = (each.wished_rows(scene.inputs, places) for each in (poisoning, poisoning.turned()))
+        self._span = (here - there)[:, phase.columns]
+        self._drawn = draw_reports(phase, scene.inputs, noise=scene.noise(), protocol=scene.protocol.name, start=0)
+        self._base = self._drawn[places] + (here - scene.inputs.private[places])[:, phase.columns]
+        self.most = _UNWRAPPED // (len(scene.names) * max(int(np.abs(self._span).max()), 1))
+
+    def reports(self, times: int) -> IntArray:
+        """Return everybody's rows with their shares, a false value being added so many times."""
+        reports = self._drawn.copy()
+        if times:
+            reports[self._pushed.places] = self._base + (times - 1) * self._span
+        return reports
+
+    @functools.cached_property
+    def rows(self) -> list[Row]:
+        """What is decided, by how often a false value is added: not at all, once, ten times, and so on."""
+        noise = (len(self._pushed.scene.names) * self._phase.share.noise_variance) ** 0.5
+        shift = float(np.abs(self._span.sum(axis=0)).max()) / noise
+        numbers = [0, *(10**power for power in range(len(str(self.most)))), self.most]
+        return [
+            {
+                "each adds": times,
+                "in noise": times * shift,
+                "decision": self._pushed.poisoning.decided(self._end(times)),
+            }
+            for times in numbers
+        ]
+
+    def sentences(self, times: int) -> Iterator[str]:
+        """Say what is decided without them, and with rows that add so many times what they wish."""
+        poisoning = self._pushed.poisoning
+        (first, *_), own = self.rows, next(row for row in self.rows if row["each adds"] == times)
+        yield (
+            f"They push {poisoning.pushed!s} {'up' if poisoning.sign > 0 else 'down'!s}, and each adds a false value "
+            f"{times:,} times: {own['in noise']:.3g} standard errors of the sum's noise. As drawn: "
+            f"{first['decision']!s}. With their rows: {own['decision']!s}."
+        )
+        numbers = [int(row["each adds"]) for row in self.rows]
+        least = next((each for each in numbers if poisoning.has_reached(self._end(each))), None)
+        yield f"The decision is theirs {'never' if least is None else f'from {least:,} times on'!s}, of those tried."
+
+    def _end(self, times: int) -> object:
+        return self._pushed.outcome([self.reports(times)])

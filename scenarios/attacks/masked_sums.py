@@ -1,0 +1,97 @@
+"""The attack on masked sums: a coalition takes off all that it knows of a released sum, and what is left is one row.
+
+Whoever reads the sum, with the server or without, has it; members have their rows with their shares of noise. At worst
+they know all other values, too. Then what is left is the target's row under the noise of H honest shares, whose law is
+known, and the posterior is exact. With at most c members it stays within the ledger's loss; more of them leave fewer
+than T − c shares for certain, and the loss that is proven against them is greater.
+"""
+
+import copy
+from typing import ClassVar
+
+import numpy as np
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.errors import ConfigurationError
+from ...protocol.mechanisms import share_log_law
+from ...protocol.phases import Inputs, MaskedPhase
+from ...protocol.privacy import NeighboringRelation, PureAccountant
+from .attack import NO_CANDIDATE, Attack, Candidates
+from .seen import Coalition, Seen
+
+__all__ = ["MaskedAttack"]
+
+
+class MaskedAttack(Attack):
+    """Infers from the sum of a masked phase what another attack names as secrets of a row."""
+
+    infers_from_reports_alone: ClassVar[bool] = False
+
+    def __init__(self, phase: MaskedPhase, named: Attack) -> None:
+        super().__init__(named.protocol)
+        self._phase, self._named = phase, named
+
+    def against(self, inputs: Inputs) -> "MaskedAttack":
+        return MaskedAttack(self._phase, self._named.against(inputs))
+
+    @property
+    def default_secret(self) -> str:
+        return self._named.default_secret
+
+    def check_secret(self, secret: str) -> None:
+        self._named.check_secret(secret)
+
+    def candidates(self, secret: str) -> Candidates:
+        return self._named.candidates(secret)
+
+    def truths(self, secret: str, inputs: Inputs) -> IntArray:
+        candidates, found = self.candidates(secret), np.full(len(inputs), NO_CANDIDATE, dtype=np.int64)
+        for place, (public, own) in enumerate(zip(inputs.public.tolist(), inputs.private, strict=True)):
+            same = np.flatnonzero((self._named.rows_of(candidates, public, own) == own).all(axis=1))
+            found[place] = candidates.places[same[0]] if len(same) else NO_CANDIDATE
+        return found
+
+    def redraw(
+        self, secret: str, inputs: Inputs, targets: IntArray, *, prior: FloatArray | None, uniforms: FloatArray
+    ) -> Inputs:
+        candidates, private = self.candidates(secret), inputs.private.copy()
+        for place, number in zip(targets.tolist(), candidates.drawn(prior, uniforms).tolist(), strict=True):
+            private[place] = self._named.rows_of(candidates, inputs.public[place].tolist(), private[place])[number]
+        return Inputs(private, inputs.public)
+
+    def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+        return self.release_log_likelihoods(seen, targets, candidates)
+
+    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+        total = np.zeros((len(targets), len(candidates.rows)))
+        if not seen.totals or seen.background is None:
+            return total
+        private, is_in = seen.background
+        columns, share = self._phase.columns, self._phase.share
+        members = [place for place in seen.coalition.members if is_in[place]]
+        honest = np.setdiff1d(np.flatnonzero(is_in), members)
+        rest = seen.totals[0].reshape(-1)[: self._phase.num_values] - seen.reports[0][members].sum(axis=0)
+        rest = rest - private[honest][:, columns].sum(axis=0)
+        try:
+            logs = share_log_law(scale=share.scale, planned=share.planned, num_shares=max(len(honest), 1))
+        except NotImplementedError as error:
+            allowed = f"one that does not infer: {error}"
+            raise ConfigurationError(field="role", value="of inference", allowed=allowed) from None
+        for number, place in enumerate(targets.tolist()):
+            if is_in[place]:
+                rows = self._named.rows_of(candidates, seen.public[place].tolist(), private[place])
+                noise = np.abs(rest + private[place, columns] - rows[:, columns])
+                total[number] = logs[np.minimum(noise, len(logs) - 1)].sum(axis=1)
+        return total
+
+    def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
+        """Return the ledger's loss, or where more than c are members, what is proven of T shares less theirs."""
+        few = copy.copy(self._phase)
+        few.honest = max(few.threshold - len(coalition.members), 1)  # the target's own, at least
+        if few.honest >= few.share.planned:
+            return self._named.loss(secret, public, targets, coalition)
+        events = [few.event_within(few.sensitivity_of(row)) for row in np.unique(public[targets], axis=0).tolist()]
+        return max(PureAccountant.epsilon_of(event, NeighboringRelation.REPLACE_ONE) for event in events)
+
+    def is_exact(self, secret: str, coalition: Coalition, *, votes: int) -> bool:
+        return True

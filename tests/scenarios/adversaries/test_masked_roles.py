@@ -1,0 +1,192 @@
+"""Roles against masked sessions, through real agents: who sees what, who finds out, and what nobody can check."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from psephos.protocol.errors import ConfigurationError, PsephosError
+from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.adversaries import Happened, Lesson
+from psephos.scenarios.adversaries.masked_push import MaskedPush
+from psephos.scenarios.adversaries.poisoner import PoisonerRole
+from psephos.scenarios.attacks import find_attack, seen_by_arrays
+from psephos.scenarios.running.resolution import Local
+from psephos.scenarios.running.run import Watched, run_in_memory, seed_of
+
+GROUP = "{{voters=3, center={center}, dispersion=0.5}}"
+SESSIONS: dict[str, tuple[str, list[str], str, str]] = {
+    "votes": ("eu-council-masked", [], "France", "Malta"),
+    "secret weights": (
+        "consortium-masked",
+        ["partners.count=8", "threshold=7", "colluders=2"],
+        "partner-1",
+        "partner-2",
+    ),
+    "answers": (
+        "truth-masked",
+        ["workers={tasks=3, workers=8, answers_per_task=4}", "threshold=7", "colluders=2"],
+        "w4",
+        "w3",
+    ),
+    "rankings": (
+        "two-societies",
+        [
+            *["mechanism=masked", "trust=distributed", "threshold=5", "colluders=1", "objective=parity"],
+            "voters.alternatives=['harbor', 'market', 'park']",
+            f"voters.groups.north={GROUP.format(center=['harbor', 'market', 'park'])}",
+            f"voters.groups.south={GROUP.format(center=['park', 'harbor', 'market'])}",
+        ],
+        "voter-1",
+        "voter-2",
+    ),
+}
+"""By what is added up: a shipped scenario, settings, and two of its parties."""
+each_session = pytest.mark.parametrize("name", SESSIONS)
+
+
+def resolved(name: str, *tables: dict[str, Any]) -> Local:
+    scenario, settings, _, _ = SESSIONS[name]
+    return resolve(msgspec.structs.replace(load_scenario(scenario, settings), adversary=list(tables)))
+
+
+def played(name: str, *tables: dict[str, Any]) -> tuple[list[Lesson], Happened | None, str]:
+    """Return what roles learnt, what happened, and why the session came to no end."""
+    watched = Watched()
+    try:
+        finished = run_in_memory(resolved(name, *tables), watched=watched)
+    except PsephosError as error:
+        return [], None, "\n".join([str(error), *error.__notes__])
+    assert finished.happened is not None
+    return list(finished.lessons), finished.happened[1], ""
+
+
+def odds_of(lesson: Lesson) -> tuple[float, float]:
+    """Return by how much evidence moved the odds, and what is proven, as the lesson says it."""
+    (said,) = [sentence for sentence in lesson.sentences if "moved the odds" in sentence]
+    moved, proven = (float(part.split()[0].strip(".;")) for part in said.split("e^")[1:])
+    return moved, proven
+
+
+@each_session
+def test_a_coalition_of_server_and_parties_stays_within_what_is_charged(name: str) -> None:
+    _, _, target, member = SESSIONS[name]
+    (lesson,), _, _ = played(name, {"role": "coalition", "members": ["server", member], "target": target})
+    moved, proven = odds_of(lesson)
+    assert 0 < moved <= proven
+    assert not lesson.refutes_ledger
+
+
+def test_colluders_beyond_c_have_a_greater_bound_and_reach_it() -> None:
+    (lesson,), _, _ = played("votes", {"role": "coalition", "members": ["server", "*"], "target": "France"})
+    moved, proven = odds_of(lesson)
+    assert moved > 1  # which is charged
+    assert moved == pytest.approx(proven, abs=1e-3)
+    assert not lesson.refutes_ledger
+
+
+@each_session
+def test_agents_show_a_coalition_what_arrays_do_of_those_who_stayed(name: str) -> None:
+    _, _, target, member = SESSIONS[name]
+    step = next(step.name for step in resolved(name).protocol.steps if step.is_charged)
+    local = resolved(name, {"role": "leaver", "members": [target], "phase": step})
+    finished = run_in_memory(local, watched=Watched())
+    assert finished.happened is not None
+    scene, happened = finished.happened
+    coalition = scene.coalition(["server", member])
+    attack = find_attack(scene.protocol).against(scene.inputs)
+    stayed = [place for place, own in enumerate(scene.names) if own != target]
+    counted = seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition, counted=stayed)
+    others = np.setdiff1d(stayed, coalition.members)
+    (of_agents, of_arrays) = (
+        attack.posteriors([seen], places, secret=attack.default_secret).probabilities
+        for seen, places in (
+            (happened.seen(scene, coalition), others),
+            (counted, np.searchsorted(stayed, others)),
+        )
+    )
+    assert np.array_equal(of_agents, of_arrays)
+    (of_target,) = attack.posteriors(
+        [happened.seen(scene, coalition)], np.array([scene.names.index(target)]), secret=attack.default_secret
+    ).probabilities
+    assert np.ptp(of_target) < 1e-12  # of who left before its row nothing is known
+
+
+@pytest.mark.parametrize(
+    ("dropped", "misled", "found", "said", "released"),
+    [
+        ([], ["Spain"], "1 found out and left.", "in step 'votes, confirm', and said: the survivors lack", 27),
+        (["Malta"], [], "1 found out and left.", "the survivors lack this party", 26),
+        (["Malta"], ["Spain", "Italy"], "2 found out and left.", "in step 'votes, unmask', and said: ", 27),
+        (["Malta", "Cyprus", "Latvia", "Italy"], ["Spain"], "1 found out", "23 parties survived, and at least 24", 27),
+        (["Malta", "Cyprus", "Latvia", "Italy"], [], "4 found out", "the survivors lack this party", 0),
+    ],
+)
+def test_a_server_that_lies_about_survivors_is_found_out_and_opens_nothing(
+    dropped: list[str], misled: list[str], found: str, said: str, released: int
+) -> None:
+    table = {"role": "unmasker", "dropped": dropped or misled, "misled": misled}
+    lessons, happened, failure = played("votes", table)
+    told = failure or str(lessons[0])
+    assert found in told
+    assert said in told
+    assert told.count("It was not opened.") == len(dropped or misled)
+    assert "27 losses are in the ledgers" in told
+    assert (0 if happened is None else happened.tallies[0].num_reports) == released
+
+
+@pytest.mark.parametrize(
+    ("step", "reason", "charged"),
+    [("unmask", "are not of one seed", 27), ("shares", "the box of 'Malta' does not open", 1)],
+)
+def test_wrong_shares_end_a_session_and_open_nothing(step: str, reason: str, charged: int) -> None:
+    _, _, failure = played("votes", {"role": "wrong-shares", "members": ["Malta"], "step": step})
+    assert reason in failure
+    assert "came to no end, and nothing was released" in failure
+    assert f"{charged} losses are in the ledgers" in failure
+
+
+@each_session
+@pytest.mark.parametrize("strategy", ["greatest", "input"])
+def test_a_poisoner_moves_the_sum_by_what_it_is_said_to_and_nobody_notices(name: str, strategy: str) -> None:
+    _, _, member, _ = SESSIONS[name]
+    (lesson,), happened, _ = played(name, {"role": "poisoner", "members": [member], "strategy": strategy})
+    assert happened is not None
+    assert not happened.endings
+    scene = resolved(name).scene(seed=seed_of(resolved(name)))
+    pushed = PoisonerRole(members=(member,)).pushed(scene)
+    phase = scene.protocol.masked_phase
+    assert phase is not None
+    push = MaskedPush(phase, pushed)
+    reports = push.reports(1 if strategy == "input" else push.most)
+    tally = phase.tally(reports, earlier=(), public=scene.inputs.public)
+    assert happened.tallies[0].totals.tolist() == tally.totals.tolist()
+    assert "unnoticed" in lesson.sentences[-1]
+    assert lesson.rows[-1]["each adds"] == push.most
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ({"role": "network-observer"}, "another in a masked session: masked rows are uniform"),
+        ({"role": "selective-abort", "target": "Malta"}, "another in a masked session: fewer than its threshold"),
+        ({"role": "collusion-sweep"}, "another in a masked session: its bound is one"),
+        ({"role": "sybils", "members": ["Malta"]}, "what members add, 'poisoner' measures"),
+        ({"role": "poisoner", "members": ["Malta"], "strategy": "random"}, "a masked row looks like any other"),
+        ({"role": "unmasker", "dropped": []}, "dropped must be parties, at least one"),
+        ({"role": "unmasker", "dropped": ["server"]}, "dropped must be parties, at least one"),
+        ({"role": "unmasker", "dropped": ["nobody"]}, "dropped must be a partner of the roster"),
+    ],
+)
+def test_what_a_masked_session_does_not_have_is_refused_with_its_reason(table: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        resolved("votes", table)
+
+
+def test_roles_of_masked_sessions_are_refused_elsewhere_and_laws_that_are_not_worked_out_are_named() -> None:
+    for table in ({"role": "unmasker", "dropped": ["partner-1"]}, {"role": "wrong-shares", "members": ["partner-1"]}):
+        with pytest.raises(ConfigurationError, match="masks nothing here"):
+            resolve(msgspec.structs.replace(load_scenario("consortium", ["partners.count=4"]), adversary=[table]))
+    scenario = load_scenario("moral-masked", [])
+    with pytest.raises(ConfigurationError, match="the law of noise shares is worked out for scales up to"):
+        resolve(msgspec.structs.replace(scenario, adversary=[{"role": "coalition", "members": ["server"]}]))
