@@ -19,7 +19,7 @@ import pytest
 from thoroughness import IS_FULL, draws
 
 hypothesis.settings.register_profile(
-    "psephos", derandomize=True, deadline=None, database=None, max_examples=draws(10, full=100)
+    "psephos", derandomize=True, deadline=None, database=None, max_examples=draws(6, full=100)
 )
 hypothesis.settings.load_profile("psephos")
 # Output is compared as it is in a pipe or in a terminal of ours, whatever the terminal is of whoever runs the tests.
@@ -65,6 +65,8 @@ LONGEST: Final = (
     "transports/test_faults.py",
     "test_documents.py",
     "vectors/test_vectors.py",
+    "test_start_page.py",
+    "test_packaging.py",
 )
 """Begun last, one of these files would keep one worker busy while the others wait."""
 
@@ -98,17 +100,26 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+_WHOLE: Final = ("conformance", "simulation", "vectors")
+
+
 def _values_of(item: pytest.Item) -> set[tuple[int, str]]:
     """Return which value of each `parametrize` a case has."""
     names = cast("Sequence[str]", vars(vars(item)["callspec"])["_idlist"])
     return set(enumerate(names))
 
 
+def _is_of_a_product(item: pytest.Item) -> bool:
+    """Return whether a case is of several `parametrize`, and of nothing that is tried as a whole."""
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    return len(_values_of(item)) > 1 and folder not in _WHOLE and not item.get_closest_marker("bad_input")
+
+
 def _beyond_few(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the cases of functions marked `few` that are left out; each value of each `parametrize` stays in one."""
+    """Return the cases that are left out of products and of functions marked `few`; each value stays in some case."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("few") and hasattr(item, "callspec"):
+        if hasattr(item, "callspec") and (item.get_closest_marker("few") or _is_of_a_product(item)):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     left_out: list[pytest.Item] = []
     for own in cases.values():

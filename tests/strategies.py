@@ -46,7 +46,7 @@ __all__ = [
 
 ToldT = TypeVar("ToldT")
 
-CHECKED = settings(deadline=None, derandomize=True, max_examples=draws(6, full=40))
+CHECKED = settings(deadline=None, derandomize=True, max_examples=draws(4, full=40))
 """No deadline, since machines are shared; the same examples every time, since a test passes or it does not."""
 
 _EPSILONS = st.floats(0.01, 30.0, allow_nan=False)

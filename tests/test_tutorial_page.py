@@ -49,6 +49,7 @@ def test_the_table_has_the_prices_of_the_plan(prepared: Path) -> None:
     ]
 
 
+@pytest.mark.full("ten seconds of plans, trials and a run, in processes")
 def test_the_minutes_have_the_numbers_of_the_run(prepared: Path) -> None:
     (minutes,) = blocks_of(PAGE, "text")
     with (prepared / "tried" / "estimates.csv").open(encoding="utf-8", newline="") as opened:

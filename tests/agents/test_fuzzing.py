@@ -62,7 +62,7 @@ def streams() -> st.SearchStrategy[bytes]:
     return st.tuples(payloads.map(encode_frames), st.binary(max_size=20)).map(b"".join)
 
 
-@settings(max_examples=draws(20, full=200), deadline=None)
+@settings(max_examples=draws(6, full=200), deadline=None)
 @given(st.lists(streams(), min_size=1, max_size=6))
 @example(CORPUS[0])
 @example(CORPUS[1])

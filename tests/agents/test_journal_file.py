@@ -140,7 +140,7 @@ def test_one_process_has_it_once_as_well(path: Path) -> None:
 def test_a_process_that_is_killed_has_kept_what_it_said_and_nothing_by_halves(
     child: Callable[..., subprocess.Popen[str]], count: str
 ) -> None:
-    times = draws(20, full=150)
+    times = draws(6, full=150)
     said, _ = child(f"killed {times} {count}").communicate()
     lines = [line.split() for line in said.splitlines()]
     assert [line[0] for line in lines] == ["killed"] * times, said

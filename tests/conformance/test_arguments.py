@@ -7,6 +7,7 @@ after another is given in every other form, or in `NO_CALLS`, with the reason. A
 import dataclasses
 import functools
 import importlib
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -102,6 +103,7 @@ from psephos.protocol.privacy import (
     TrustModel,
     shared_laplace_loss,
 )
+from thoroughness import draws
 
 PACKAGES: Final = (
     "psephos.protocol.mechanisms",
@@ -774,11 +776,11 @@ def test_every_public_name_is_called_or_said_why_not() -> None:
 
 @every_call
 def test_numbers_of_every_kind_give_equal_results(one: Call) -> None:
-    """Warnings are errors here, those of an overflow too."""
-    expected = shown(one.function(**plain(one.arguments)))
-    for name, argument in one.arguments.items():
+    """Warnings are errors here, those of an overflow too. Quick, every third kind, others of each argument."""
+    expected, step = shown(one.function(**plain(one.arguments))), draws(3, full=1)
+    for place, (name, argument) in enumerate(one.arguments.items()):
         if isinstance(argument, Form):
-            for form in argument.equal():
+            for form in itertools.islice(argument.equal(), place % step, None, step):
                 assert shown(one.function(**{**plain(one.arguments), name: form})) == expected, (name, form)
 
 

@@ -69,6 +69,7 @@ CASES: Final[Mapping[str, tuple[PhasedProtocol[Any, Any], Mapping[str, Any] | In
 }
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("name", CASES)
 def test_a_masked_session_keeps_every_promise_whoever_leaves(name: str) -> None:
     protocol, rows = CASES[name]

@@ -71,7 +71,7 @@ def test_every_registered_protocol_is_tested_here() -> None:
 
 
 @every_case
-@settings(CHECKED, max_examples=draws(3, full=40))
+@settings(CHECKED, max_examples=draws(2, full=40))
 @given(st.data())
 def test_a_protocol_keeps_every_promise_that_anybody_s_is_asked_for(case: Case, data: st.DataObject) -> None:
     session = data.draw(case.sessions.filter(_is_checkable))

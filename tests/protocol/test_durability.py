@@ -264,7 +264,7 @@ def test_a_crash_at_any_record_costs_nothing_and_draws_nothing_again(
     whole = World(make()).start()
     whole.run()
     assert whole.num_kept > 10
-    for place in range(int(is_kept), whole.num_kept, draws(2, full=1)):
+    for place in range(int(is_kept), whole.num_kept, draws(5, full=1)):
         world = World(make(), crash_at=place, is_kept=is_kept).start()
         world.run()
         assert not world.failures

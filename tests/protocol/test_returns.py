@@ -437,7 +437,7 @@ KINDS: tuple[Kind, ...] = ("hello", "hello", "report", "report", "lose", *get_ar
 steps = st.lists(st.builds(Step, st.sampled_from(KINDS), st.integers(0, 3), st.integers(0, 1)), max_size=40)
 
 
-@settings(CHECKED, max_examples=draws(150, full=1000))
+@settings(CHECKED, max_examples=draws(40, full=1000))
 @given(st.integers(1, 4), st.integers(1, 4), steps)
 @example(3, 2, happening("hello 0", "hello 1", "hello 2", "lose 0", "hello 0"))
 @example(2, 2, happening("hello 0", "lose 0", "hello 0", "hello 1", "report 0"))

@@ -63,6 +63,7 @@ def _is_of_agents_alone(fault: Fault) -> bool:
     return any(setting.startswith("transport=") for setting in fault.settings)
 
 
+@pytest.mark.few(most=24)
 @pytest.mark.parametrize(
     ("fault", "transport"),
     [
@@ -111,6 +112,7 @@ def test_batches_stop_where_arrays_stop(brought: Callable[..., None], fault: Fau
         assert fault.name == "a mechanism that raises"
 
 
+@pytest.mark.few(most=8)
 @pytest.mark.parametrize(("fault", "transport"), ON_PATHS)
 def test_from_python_it_is_one_class_of_error_chained_to_the_cause(
     brought: Callable[..., None], fault: Fault, transport: str

@@ -159,7 +159,7 @@ def test_the_manuals_numbers_for_all_weights_three_and_three_fifths_yes() -> Non
 @pytest.mark.parametrize(("num_partners", "published"), [(10, 0.52695), (100, 0.52010)])
 def test_the_baseline_has_the_published_accuracy(num_partners: int, published: float) -> None:
     """W3, Table 3 at ε = 1, beside 2000 published trials. False alarm at 4 standard deviations: 6e-5."""
-    trials = draws(250, full=5000)
+    trials = draws(100, full=5000)
     generator = np.random.default_rng(3 + num_partners)
     vote = make_vote("laplace", epsilon=1.0)
     weights, opinions = uniform_table(trials, num_partners, generator)

@@ -15,7 +15,7 @@ from thoroughness import draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
-TRIALS = draws(75, full=600)
+TRIALS = draws(40, full=600)
 # Two groups of 90 and 60 who rank three alternatives by a law of their own.
 SIZES = (90, 60)
 ESTIMATED: list[dict[str, Any]] = [

@@ -46,7 +46,6 @@ def margins_of(vote: DPWeVote, reports: list[IntArray]) -> FloatArray:
     return contributions.reshape(reports[0].shape).sum(axis=1) - (vote.parameters.quota or 0)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("variant", SIGNED)
 @pytest.mark.parametrize("given", [{}, {"quota_fraction": 2 / 3}, {"quota": 120.0}], ids=str)
 def test_standard_errors_are_calibrated(variant: str, given: dict[str, Any]) -> None:

@@ -287,7 +287,6 @@ async def test_both_ends_notice_a_machine_that_vanished() -> None:
             assert stream.getsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_KEEPALIVE)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("num_bytes", [1, 1000, 4093, 16_380])
 @pytest.mark.parametrize("make_transport", [TCPTransport, TLSTransport])
 async def test_a_payload_that_was_begun_without_waiting_is_completed(

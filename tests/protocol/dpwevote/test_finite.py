@@ -148,7 +148,6 @@ def true_quota(vote: DPWeVote, partners: tuple[Partner, ...]) -> float:
     return vote.parameters.fraction * sum(partner.weight for partner in partners)
 
 
-@pytest.mark.few
 @pytest.mark.unmeasured
 @parties
 @quotas
@@ -172,7 +171,6 @@ def test_the_joint_estimates_are_unbiased(
         assert count == pytest.approx(sum(partner.weight == weight for partner in partners), abs=1e-9)
 
 
-@pytest.mark.few
 @pytest.mark.unmeasured
 @parties
 @quotas
@@ -190,7 +188,6 @@ def test_the_printed_bias_is_estimated_without_bias(partners: tuple[Partner, ...
     assert bias == pytest.approx(support - true_support(partners), abs=1e-9)
 
 
-@pytest.mark.few
 @pytest.mark.unmeasured
 @parties
 @quotas

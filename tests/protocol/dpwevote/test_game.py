@@ -150,7 +150,6 @@ MECHANISMS: dict[str, dict[str, Any]] = {
 QUOTAS: list[dict[str, Any]] = [{}, {"passes": "more_than"}, {"quota_fraction": 0.85}, {"quota": 2.0}, {"quota": 16.0}]
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("mechanism", list(MECHANISMS))
 @pytest.mark.parametrize("quota", QUOTAS, ids=str)
 def test_what_an_opinion_moves_is_that_of_all_reports_one_by_one(mechanism: str, quota: dict[str, Any]) -> None:

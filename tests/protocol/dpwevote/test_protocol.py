@@ -208,7 +208,6 @@ def test_the_outcome_says_what_was_paid(variant: Variant) -> None:
     assert (outcome.epsilon_weight, outcome.epsilon_opinion, outcome.epsilon_total) == (0.5, 0.25, 1.0)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("variant", ["joint", "printed"])
 @pytest.mark.parametrize("public", [True, False])
 @pytest.mark.parametrize("epsilon", [0.3, 0.7, 1.0, 1.5, 2.0, 3.0])

@@ -108,7 +108,6 @@ def test_a_small_session_of_two_points_by_hand() -> None:
     assert candidate.margin.standard_error == pytest.approx(math.sqrt(11 * (c * c - 0.25)), rel=1e-12)
 
 
-@pytest.mark.few
 @every_variant
 @pytest.mark.parametrize(
     "given", [{}, {"quota_fraction": 2 / 3}, {"quota": 2.5}, {"groups": ((1.0,), (2.0, 3.0))}], ids=str
@@ -257,7 +256,6 @@ QUOTAS: dict[str, dict[str, Any]] = {
 LIMITS = {"majority": 10, "fixed": 11, "all": 11, "share": 6, "small share": 6}
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("kind", QUOTAS)
 @pytest.mark.parametrize("spaced", [True, False])
 def test_the_limits_of_the_optimal_mechanism_are_those_that_are_stated(kind: str, *, spaced: bool) -> None:

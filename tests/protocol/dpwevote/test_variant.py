@@ -34,7 +34,6 @@ def rows(number: int) -> dict[str, list[Any]]:
     return {"weight": generator.choice(WEIGHTS, number).tolist(), **dict(zip("abc", opinions, strict=True))}
 
 
-@pytest.mark.few
 @pytest.mark.unmeasured
 @every_case
 @pytest.mark.parametrize("quota", QUOTAS, ids=str)
@@ -67,7 +66,6 @@ def test_a_contribution_depends_on_its_own_reports_alone(case: dict[str, Any]) -
     np.testing.assert_array_equal(half, whole[25:])
 
 
-@pytest.mark.few
 @every_case
 @pytest.mark.parametrize("quota", [*QUOTAS, {"quota_fraction": 1.0}], ids=str)
 def test_rows_are_read_back_as_they_were_made(case: dict[str, Any], quota: dict[str, Any]) -> None:
@@ -84,7 +82,6 @@ def test_rows_are_read_back_as_they_were_made(case: dict[str, Any], quota: dict[
     assert vote.truth(inputs) == pytest.approx({**supports, "total weight": of_all, "quota": threshold})
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("case", [case for case in CASES if case.keys() <= {"variant", "public_weights"}], ids=str)
 @pytest.mark.parametrize("weights", [(1e-9, 1e15), (1e-9, math.nextafter(1e-9, 1)), (math.nextafter(1e15, 0), 1e15)])
 @pytest.mark.parametrize("epsilon", [0.002, 30.0])
@@ -103,7 +100,6 @@ def test_the_least_and_the_greatest_weights_have_finite_estimates(
     assert all(math.isfinite(estimate.value) and 0 <= estimate.standard_error < math.inf for estimate in told)
 
 
-@pytest.mark.few
 @every_case
 @pytest.mark.parametrize("quota", QUOTAS, ids=str)
 def test_a_support_comes_with_its_quota_or_not_at_all(case: dict[str, Any], quota: dict[str, Any]) -> None:

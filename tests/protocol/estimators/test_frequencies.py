@@ -101,7 +101,6 @@ def test_counts_sum_to_the_number_of_reports(counts: list[int], epsilon: float) 
     assert math.fsum(estimate.value for estimate in estimates) == pytest.approx(sum(counts), abs=1e-6)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("num_choices", [2, 3, 5, 8, 25, 99, 198])
 @pytest.mark.parametrize("epsilon", [MIN_EPSILON, 1.0, MAX_EPSILON])
 def test_counts_have_the_bits_of_the_general_way(epsilon: float, num_choices: int) -> None:

@@ -143,7 +143,6 @@ def test_the_quality_is_the_merit_but_for_the_limit(
         assert floored.qualities(utilities, sizes)[place] == -disparity_of(utilities, place) - weight * lacking
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
 @pytest.mark.parametrize("sizes", [(2, 1), (1, 2)])
 def test_a_priced_floor_moves_no_more_than_is_stated(sizes: tuple[int, int], relation: NeighboringRelation) -> None:
@@ -180,7 +179,6 @@ def test_a_priced_floor_moves_no_more_than_is_stated(sizes: tuple[int, int], rel
     assert all(bound / 2 < found <= bound for found, bound in zip(greatest, stated, strict=True))
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
 @pytest.mark.parametrize("sizes", [(2, 1), (1, 2), (1, 1, 2)])
 @pytest.mark.parametrize(

@@ -342,7 +342,6 @@ def test_what_the_server_sees(given: dict[str, Any]) -> None:
         assert reports != rows
 
 
-@pytest.mark.few
 @every_mechanism
 @pytest.mark.parametrize("missing", [[0], [1, 3], [0, 2, 4]])
 def test_a_session_with_a_quorum_is_that_of_those_who_reported(given: dict[str, Any], missing: list[int]) -> None:

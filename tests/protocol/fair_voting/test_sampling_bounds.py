@@ -240,7 +240,7 @@ def test_no_pair_of_neighbors_of_small_groups_loses_more_than_is_proven(scores: 
         assert 0 < greatest <= proven(choice) * ROUNDING
 
 
-@pytest.mark.few(most=2)
+@pytest.mark.few(most=1)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("seed", range(8))
 def test_no_pair_that_a_search_finds_loses_more_than_any_bound(seed: int) -> None:

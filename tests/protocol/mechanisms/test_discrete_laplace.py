@@ -40,7 +40,6 @@ def test_hand_worked_law_at_one_half() -> None:
     assert mechanism.noise_variance == pytest.approx(4)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("scale", [0.05, 0.4, 1.0, 3.7, 128.0])
 @pytest.mark.parametrize("make", KINDS)
 def test_the_law_sums_to_one_and_has_the_stated_variance(

@@ -88,7 +88,7 @@ def test_the_exact_loss_is_at_most_epsilon_and_less_by_no_more_than_rounding(kin
 @kinds
 def test_estimates_are_unbiased_and_their_variance_is_the_stated_one(kind: type[FrequencyOracle]) -> None:
     """By enumeration of the law, for each value and each holder: the mean is 1 or 0, exactly."""
-    for oracle in small_oracles(kind, SIZES[: draws(4, full=6)]):
+    for oracle in small_oracles(kind, SIZES[: draws(3, full=6)]):
         reports = possible_reports(oracle)
         for_it, against_it = oracle.contributions
         tallies = [oracle.support_counts(reports[place : place + 1]) for place in range(len(reports))]

@@ -64,7 +64,6 @@ ALL: list[HyperDistribution] = [
 hypers = pytest.mark.parametrize("hyper", ALL, ids=repr)
 
 
-@pytest.mark.few
 @hypers
 @pytest.mark.parametrize("num_answers", [0, 1, 2, 5, 12])
 def test_moments_are_those_of_exact_integration(hyper: HyperDistribution, num_answers: int) -> None:
@@ -76,7 +75,6 @@ def test_moments_are_those_of_exact_integration(hyper: HyperDistribution, num_an
         assert hyper.log_moment(num_answers, num_flips) == pytest.approx(exact, abs=1e-12)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("num_answers", [40, 3000])
 @pytest.mark.parametrize("hyper", [Uniform(0.0, 1.0), Beta(1, 1), Beta(5, 2), Beta(30, 35)], ids=repr)
 def test_moments_of_thousands_of_answers_are_beta_functions(hyper: Uniform | Beta, num_answers: int) -> None:
@@ -105,7 +103,6 @@ def test_moments_of_a_short_range_are_binomial_tails(num_answers: int) -> None:
         assert float(log_moments[num_flips]) == pytest.approx(float(exact_log(Fraction(tail, below))), abs=1e-12)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("hyper", [hyper for hyper in ALL if not hyper.is_certain], ids=repr)
 @pytest.mark.parametrize("num_answers", [1, 2, 9, 200])
 def test_steps_are_differences_of_moments_and_rise(hyper: HyperDistribution, num_answers: int) -> None:
@@ -370,7 +367,6 @@ def test_a_bad_one_does_not_arrive() -> None:
         msgspec.json.decode(b'{"type":"Uniform","low":0.5,"high":0.25}', type=HyperDistribution)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize(
     "hyper",
     [

@@ -56,12 +56,11 @@ def test_twenty_one_answers_may_cost_less_than_the_logarithm_of_their_number() -
     assert 0.07 < found.low < 0.08
 
 
-@pytest.mark.few
 @rows
 @units
 def test_every_price_that_a_range_has_is_found_and_used_up(sizes: tuple[int, ...], unit: LossUnit) -> None:
     loss_of = loss_in(unit)
-    for price in prices_of(sizes, unit) + [loss_of(sizes, hyper) for hyper in grid(sizes)[:: draws(28, full=7)]]:
+    for price in prices_of(sizes, unit) + [loss_of(sizes, hyper) for hyper in grid(sizes)[:: draws(70, full=7)]]:
         if price == math.inf:
             continue
         found = uniform_of_loss(price, sizes=sizes, unit=unit)
@@ -83,7 +82,6 @@ def test_no_range_costs_less_than_the_least(sizes: tuple[int, ...], unit: LossUn
         assert uniform_of_loss(least + 1e-6, sizes=sizes, unit=unit).mean == pytest.approx(most, abs=1e-2)
 
 
-@pytest.mark.few
 @rows
 @units
 def test_of_both_families_the_range_that_flips_least_is_taken(sizes: tuple[int, ...], unit: LossUnit) -> None:
@@ -98,12 +96,11 @@ def test_of_both_families_the_range_that_flips_least_is_taken(sizes: tuple[int, 
         assert min([mean for loss, mean in tried if loss <= price], default=1.0) >= found.mean * (1 - 1e-6)
 
 
-@pytest.mark.few
 @rows
 @units
 def test_a_smaller_price_flips_more_often(sizes: tuple[int, ...], unit: LossUnit) -> None:
     least = least_uniform_loss(sizes, unit=unit, most_flips=most_flips_of(sizes))
-    prices = [least + 0.01 * 1.5**place for place in range(0, 20, draws(4, full=1))]
+    prices = [least + 0.01 * 1.5**place for place in range(0, 20, draws(9, full=1))]
     means = [uniform_of_loss(price, sizes=sizes, unit=unit).mean for price in prices]
     assert all(above <= below for below, above in itertools.pairwise(means))
     assert means[-1] < 0.9 * means[0]
@@ -121,7 +118,7 @@ def test_in_each_family_a_loss_falls_as_the_free_end_rises(sizes: tuple[int, ...
         assert all(after <= before + 1e-8 for before, after in itertools.pairwise(losses))
 
 
-@pytest.mark.few
+@pytest.mark.few(most=2)
 @units
 @pytest.mark.parametrize("available", [(2, 2, 3), (2, 3, 3, 5), (4, 2, 2, 2)], ids=str)
 def test_no_row_of_such_tasks_costs_more_than_the_largest_sets(available: tuple[int, ...], unit: LossUnit) -> None:

@@ -60,7 +60,6 @@ hypers = pytest.mark.parametrize("hyper", HYPERS, ids=repr)
 rows = pytest.mark.parametrize("sizes", ROWS, ids=str)
 
 
-@pytest.mark.few
 @hypers
 @pytest.mark.parametrize("num_answers", [1, 2, 9])
 @pytest.mark.parametrize("size", [2, 4])
@@ -100,7 +99,6 @@ def brute_force(sizes: Sequence[int], hyper: HyperDistribution, num_changed: int
     return math.log(greatest)
 
 
-@pytest.mark.few
 @hypers
 @rows
 def test_losses_of_all_and_of_one_are_those_of_the_worst_rows_and_report(
@@ -191,7 +189,6 @@ def test_an_answer_more_never_costs_less(sizes: list[int], added: int, hyper: Hy
     assert loss_of_one_answer([*sizes, added], hyper) >= loss_of_one_answer(sizes, hyper) - SLACK
 
 
-@pytest.mark.few
 @hypers
 @pytest.mark.parametrize("sizes", [(2,), (2, 3), (2, 5, 3)])
 @pytest.mark.parametrize("num_answers", [1, 2, 4, 5])

@@ -451,7 +451,6 @@ def test_spherical_noise_loses_what_is_proven_where_a_report_is_beyond_both_rows
 # Elections by a trusted server
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda objective: objective.name)
 @pytest.mark.parametrize("scale", ["unbiased", "printed"])
 def test_algorithm_2_has_the_law_of_all_its_draws(objective: Objective, scale: SampleScale) -> None:

@@ -96,7 +96,6 @@ def check(report: UnbiasedReport, *, gap: float) -> None:
     assert reached(report) <= float(by_hand) * (1 + gap)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("epsilon", [0.1, *(pytest.param(e, marks=BETWEEN) for e in (1.0, 3.0)), 10.0])
 @pytest.mark.parametrize("kind", ["worst case", "rising"])
 @pytest.mark.parametrize("values", SETS.values(), ids=SETS)
@@ -123,7 +122,7 @@ def test_no_mechanism_of_five_weights_is_better_by_a_millionth(epsilon: float) -
     check(optimal(FIVE_WEIGHTS, epsilon=epsilon), gap=1e-6)
 
 
-@pytest.mark.few(most=3)
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize(("epsilon", "gap"), [(1e-9, 1e-5), (1e-3, 1e-6), (15.0, 1e-6), (20.0, 1e-6), (30.0, 5e-3)])
 @pytest.mark.parametrize("kind", ["worst case", "uniform"])
 def test_what_holds_at_the_ends(kind: str, epsilon: float, gap: float) -> None:
@@ -156,7 +155,7 @@ def three_mechanisms(epsilon: float) -> tuple[UnbiasedReport, ...]:
     return (*simple, optimal(THREE, epsilon=epsilon), optimal(THREE, epsilon=epsilon, prior=(1 / 6,) * 6))
 
 
-@settings(CHECKED, max_examples=draws(10, full=60))
+@settings(CHECKED, max_examples=draws(4, full=60))
 @given(
     st.sampled_from([0.3, 1.0, 4.0]),
     st.lists(st.tuples(st.fractions(-50, 50), st.fractions(0, 1), st.fractions(-9, 99)), min_size=6, max_size=6),
@@ -213,7 +212,6 @@ def best_variances(channel: FloatArray, values: FloatArray, prior: FloatArray) -
     return channel @ estimates**2 - values**2
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("near", [False, True])
 def test_random_search_finds_nothing_better(epsilon: float, *, near: bool) -> None:

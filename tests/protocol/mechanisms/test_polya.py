@@ -161,7 +161,7 @@ def test_a_decision_of_two_over_e_is_exact() -> None:
 def test_poisson_numbers_follow_their_law(parts: int, doubled: tuple[int, int]) -> None:
     """By chi-square; false alarm: 1e-6 each."""
     below, rate = entropy(3), parts * Fraction(*doubled) / 2
-    drawn = [polya._draw_poisson(parts, *doubled, below) for _ in range(draws(4_000, full=40_000))]  # pyright: ignore[reportPrivateUsage]  likewise
+    drawn = [polya._draw_poisson(parts, *doubled, below) for _ in range(draws(1_500, full=40_000))]  # pyright: ignore[reportPrivateUsage]  likewise
     law = {number: math.exp(-rate) * float(rate) ** number / math.factorial(number) for number in range(40)}
     assert least_tail(drawn, law) > 1e-6
 
@@ -174,7 +174,7 @@ def entropy(seed: int) -> Below:
 def test_logarithmic_numbers_follow_their_law(scale: float) -> None:
     """By chi-square; false alarm: 1e-6 each."""
     below, decay = entropy(5), (1 / Fraction(scale)).as_integer_ratio()
-    drawn = [polya._draw_logarithmic(*decay, below) for _ in range(draws(4_000, full=40_000))]  # pyright: ignore[reportPrivateUsage]  likewise
+    drawn = [polya._draw_logarithmic(*decay, below) for _ in range(draws(1_500, full=40_000))]  # pyright: ignore[reportPrivateUsage]  likewise
     log_decay = -1 / scale
     normal = -math.log(-math.expm1(log_decay))
     law = {k: math.exp(k * log_decay) / k / normal for k in range(1, math.ceil(40 * scale) + 2)}
@@ -196,7 +196,7 @@ def test_noise_far_out_passes_its_uniform_by_its_distribution_function(scale: fl
 def test_exact_shares_follow_the_law(scale: float, planned: int) -> None:
     """By chi-square; false alarm: 1e-6 each."""
     share, below = PolyaShare(scale, 3, 3, planned), entropy(7)
-    drawn = [share.randomize_exactly([2], below)[0] - 2 for _ in range(draws(3_000, full=30_000))]
+    drawn = [share.randomize_exactly([2], below)[0] - 2 for _ in range(draws(800, full=30_000))]
     assert least_tail(drawn, two_sided(scale, planned)) > 1e-6
 
 

@@ -94,7 +94,6 @@ def test_the_loss_in_one_dimension_is_covered_and_attained_by_the_law(scale: flo
     assert greatest == pytest.approx(proven, rel=1e-9)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("scale", [1.0, 3.0])
 @pytest.mark.parametrize("move", [(1, 0), (1, 1), (2, 1), (0, 3)])
 def test_the_loss_in_two_dimensions_is_covered_by_the_law(scale: float, move: tuple[int, int]) -> None:

@@ -111,7 +111,6 @@ def test_reports_are_in_the_ball_however_large_the_noise_is(remedy: Remedy) -> N
     assert len(np.unique(reports, axis=0)) > 10 or remedy == "trim"
 
 
-@pytest.mark.few
 @every_remedy
 @pytest.mark.parametrize("block_rows", [1, 3, 1 << 13])
 def test_a_row_alone_and_rows_in_any_batch_have_the_same_reports(

@@ -17,7 +17,7 @@ from psephos.protocol.views import Happening
 from scipy.stats import kstest, laplace
 from thoroughness import draws
 
-SESSIONS, ROUNDS = draws(150, full=400), draws(800, full=1_000)
+SESSIONS, ROUNDS = draws(60, full=400), draws(800, full=1_000)
 CENTRAL = [
     {"paradigm": Paradigm.VLCP},
     {"paradigm": Paradigm.RLCP},
@@ -53,7 +53,6 @@ def errors_of_releases(
     return np.array([outcome.preferences for outcome in outcomes]) - truth, stated
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("paradigm", [Paradigm.VLCP, Paradigm.RLCP])
 @pytest.mark.parametrize(("num_voters", "epsilon"), [(1, 1.0), (5, 0.4)])
 def test_central_noise_is_laplaces_of_scale_2b_over_n_epsilon(

@@ -8,6 +8,7 @@ from psephos.protocol.arrays import FloatArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.l1_ball import maximize_quadratics
 from psephos.protocol.moral_preferences.remedies import maximize_indefinite, remedy_project, remedy_trim
+from thoroughness import draws
 
 
 def polynomials(seed: int, *, num_features: int, number: int = 40) -> tuple[FloatArray, FloatArray]:
@@ -84,7 +85,7 @@ def test_the_search_finds_the_maximum_over_the_ball_in_few_features(num_features
     linear, quadratic = polynomials(5, num_features=num_features)
     points = maximize_indefinite(linear, quadratic, radius=1.5)
     generator = np.random.default_rng(6)
-    samples = generator.dirichlet(np.full(num_features, 0.5), 100_000)
+    samples = generator.dirichlet(np.full(num_features, 0.5), draws(10_000, full=100_000))
     samples *= 1.5 * generator.choice([-1, 1], samples.shape) * generator.random((len(samples), 1)) ** 0.3
     found = value(linear, quadratic, points)
     for row, matrix, best in zip(linear, quadratic, found, strict=True):

@@ -178,7 +178,7 @@ def test_a_mechanism_without_a_loss_is_refused(event: LocalRandomizer | PureMech
         PureAccountant.epsilon_of(event, REPLACE)
 
 
-@pytest.mark.few
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize(
     ("epsilon", "times", "delta"), [(1.0, 1, 1e-6), (0.5, 20, 1e-6), (1.0, 30, 1e-5), (3.0, 4, 1e-3)]
 )

@@ -118,7 +118,6 @@ def test_a_proven_price_is_kept_and_nearly_used_up(mechanism: Any, num_answers: 
         assert price * 0.999 <= of_answer.part.proven <= price * (1 + 1e-12)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize(
     "answer_sets",
     [
@@ -349,7 +348,6 @@ def test_groups_of_two_sets_of_one_size_have_different_names() -> None:
 # "auto"
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("field", ["epsilon_answer", "epsilon_worker"])
 @pytest.mark.parametrize("price", [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
 @pytest.mark.parametrize("num_answers", [1, 2, 5])
@@ -510,7 +508,7 @@ def test_all_rows_are_tried_by_their_numbers_and_a_bound_stands_for_too_many() -
     stated = many.loss_of_longest(30, [30] * 5)
     assert stated.part is not None
     generator = np.random.default_rng(3)
-    for _ in range(draws(5, full=20)):
+    for _ in range(draws(1, full=20)):
         counts = np.bincount(generator.integers(0, 5, 30), minlength=5).tolist()
         loss = many.loss_of(tuple(counts))
         assert loss.proven <= stated.proven

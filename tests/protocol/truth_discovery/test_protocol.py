@@ -193,7 +193,6 @@ def test_a_tie_is_broken_as_the_parameters_say(estimator: Any, ties: Any) -> Non
     assert outcome.confidences == (0.5,) or estimator in {"truth_discovery", "catd", "three_estimates", "two_estimates"}
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_an_unanswered_task_has_no_truth_and_does_not_change_the_others(mechanism: Any, estimator: Any) -> None:
@@ -247,7 +246,6 @@ def test_equal_workers_have_equal_weights(estimator: Any) -> None:
     assert all(math.isfinite(told_alone.weight) and 0 <= told_alone.quality <= 1 for told_alone in own.values())
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_answer_sets_of_different_sizes_keep_to_their_own_labels(mechanism: Any, estimator: Any) -> None:
@@ -396,7 +394,6 @@ def crowd(protocol: TruthDiscovery, *, seed: int) -> Inputs:
     return inputs_of(protocol, answers)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("clean", [False, True])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -451,7 +448,6 @@ def test_the_truth_by_hand() -> None:
     assert make(estimator="majority").truth(inputs_of(make(), VOTES)) == {"t0": "yes", "t1": "no"}
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_almost_no_noise_gives_the_truth(mechanism: Any, estimator: Any) -> None:

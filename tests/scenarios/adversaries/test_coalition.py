@@ -36,7 +36,7 @@ def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coalition_module, "try_coalition", functools.partial(try_coalition, num_targets=5))
 
 
-@pytest.mark.few(most=2)
+@pytest.mark.few(most=1)
 @pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("protocol", list(FIRST))
 def test_a_lesson_is_the_same_by_arrays_in_memory_and_over_sockets(play: Play, protocol: str) -> None:

@@ -30,6 +30,7 @@ def test_a_quorum_ends_the_session_and_names_who_left(play: Play) -> None:
     assert "phase 'opinions' had 3 of 4 reports, the session ended, and 1 are named" in played.lessons[0].sentences[0]
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize(
     ("keys", "has_left"),
     [

@@ -69,6 +69,7 @@ def of(belief: Belief, name: str) -> list[float]:
     return belief.probabilities[belief.names.index(name)].tolist()
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("secret", ["weight", "opinions"])
 def test_the_last_belief_is_the_posterior_of_all_votes_together(tmp_path: Path, write: Write, secret: str) -> None:
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", secret).replace('absent = ["partner-2"]\n', "")

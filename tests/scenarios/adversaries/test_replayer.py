@@ -12,6 +12,7 @@ def replayer(*members: str, **keys: Any) -> dict[str, Any]:
     return {"role": "replayer", "members": list(members), **keys}
 
 
+@pytest.mark.few
 @pytest.mark.bad_input("the same report again")
 @pytest.mark.parametrize("times", [0, 3, 100])
 @pytest.mark.parametrize("transport", ["memory", "tcp"])

@@ -22,6 +22,7 @@ from psephos.scenarios.audit.any_protocol import cases_of_protocol, cases_of_sce
 from psephos.scenarios.audit.verdict import Audited
 from psephos.scenarios.system import System
 from strangers import Approvals, Ballot, BoundedMean, Bounds, Elected, Skewed, register
+from thoroughness import draws
 
 CONFIDENCE = 1 - 1e-6
 SAMPLES = 20_000
@@ -31,8 +32,13 @@ def found_in(case: Case, source: Any = "simulated", *, samples: int = SAMPLES) -
     return audit(case, samples=samples, confidence=CONFIDENCE, source=source, seed=3)
 
 
-def verdicts(cases: Sequence[Case], source: Any = "simulated") -> dict[str, AuditVerdict | None]:
-    found = {case.name: found_in(case, source, samples=SAMPLES if source == "simulated" else 2_000) for case in cases}
+def verdicts(
+    cases: Sequence[Case], source: Any = "simulated", *, samples: int = SAMPLES
+) -> dict[str, AuditVerdict | None]:
+    found = {
+        case.name: found_in(case, source, samples=samples if source == "simulated" else draws(500, full=2_000))
+        for case in cases
+    }
     return {name: None if own is None else own.verdict for name, own in found.items()}
 
 
@@ -188,7 +194,7 @@ def test_a_right_protocol_passes_with_its_loss_attained(source: Any) -> None:
     cases = cases_of_protocol(Approvals(Ballot()))
     assert [case.name for case in cases] == ["phase 'approvals' alone", *WHOLE]
     assert [case.proven for case in cases] == [2.0, 2.0, 4.0, 2.0, 2.0]
-    found = [found_in(case, source, samples=2_000) for case in cases]
+    found = [found_in(case, source, samples=draws(500, full=2_000)) for case in cases]
     assert [own and own.verdict for own in found] == [AuditVerdict.CONSISTENT] * 5
     assert [own and own.epsilon for own in found] == pytest.approx([2.0, 2.0, 4.0, 2.0, 2.0])
 
@@ -204,7 +210,7 @@ def test_a_right_mean_passes_between_its_bounds() -> None:
 
 
 def test_a_sampler_that_tells_more_than_its_law_is_found() -> None:
-    found = verdicts(cases_of_protocol(SkewedVote(Ballot())))
+    found = verdicts(cases_of_protocol(SkewedVote(Ballot())), samples=draws(2_500, full=SAMPLES))
     assert found == dict.fromkeys(["phase 'approvals' alone", *WHOLE], AuditVerdict.PROOF_REFUTED)
 
 

@@ -266,7 +266,7 @@ def test_what_is_said_of_correct_mechanisms_is_false_as_seldom_as_the_confidence
 
     False alarm of the test: at most 1e-6 (Chernoff's bound).
     """
-    runs, confidence = draws(150, full=600), 0.9
+    runs, confidence = draws(50, full=600), 0.9
     pair = Pair("0 and 1", laws=LAWS, draws=(flips(KEEP, 0), flips(KEEP, 1)))
     learned = dataclasses.replace(make_case(sampled_pair()), law_checks=lambda: [check_of(0), check_of(1)] * 2)
     for case in (learned, dataclasses.replace(learned, pairs=lambda: [pair])):

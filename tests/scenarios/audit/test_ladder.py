@@ -175,7 +175,7 @@ def test_quick_sessions_of_a_rotation_are_named_and_consistent() -> None:
     """False alarm: 1e-9 a case."""
     cases = ladder_cases(Ladder(7, is_quick=True))
     assert len({(case.group, case.name) for case in cases}) == len(cases) == len(CLIMBS)
-    for case in cases:
-        found = audit(case, samples=draws(500, full=2_000), confidence=1 - RISK)
+    for case in cases[:: draws(2, full=1)]:
+        found = audit(case, samples=draws(150, full=2_000), confidence=1 - RISK)
         assert found is not None
         assert found.verdict is not AuditVerdict.PROOF_REFUTED, (case.name, found.departure)

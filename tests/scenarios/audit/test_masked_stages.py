@@ -32,6 +32,7 @@ def test_threshold_and_colluders_fit_any_number_of_parties(number: int) -> None:
     assert 1 <= colluders < threshold
 
 
+@pytest.mark.few(most=4)
 @pytest.mark.parametrize("name", STAGES)
 def test_what_is_left_of_a_masked_sum_has_its_law_and_its_ends_lose_what_is_charged(name: str) -> None:
     case = STAGES[name]().case(name, seed=1)

@@ -42,7 +42,7 @@ def test_correct_mechanisms_pass_and_tight_laws_are_attained() -> None:
     ]
     assert len(fast) > 30
     for case in fast:
-        found = audit(case, samples=draws(500, full=2_000), confidence=CONFIDENCE)
+        found = audit(case, samples=draws(150, full=2_000), confidence=CONFIDENCE)
         assert found is not None, case.name
         assert found.verdict is not AuditVerdict.PROOF_REFUTED, case.name
         if found.is_exact and case.is_tight:

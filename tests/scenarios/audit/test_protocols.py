@@ -29,8 +29,8 @@ GROUPS = ("dpwevote", "truth-discovery", "moral-preferences", "fair-voting")
 # A test finds a law or a loss wrong though it is right with this probability at most, and all tests with the other.
 RISK = 5e-7
 TOTAL_RISK = 2e-4
-SAMPLES = draws(1_000, full=5_000)
-FEW = draws(50, full=200)
+SAMPLES = draws(300, full=5_000)
+FEW = draws(15, full=200)
 ROUNDING = 1e-9
 
 
@@ -168,7 +168,7 @@ def test_loss_that_is_understated_is_found(name: str) -> None:
     """An audit must be able to fail. By the law without chance, or with room of many standard errors."""
     case = case_named(name)
     understated = dataclasses.replace(case, proven=case.proven / 4, claimed=0.0, share=1.0)
-    found = audit(understated, samples=SAMPLES, confidence=1 - RISK)
+    found = audit(understated, samples=draws(1_000, full=5_000), confidence=1 - RISK)
     assert found is not None
     assert found.verdict is AuditVerdict.PROOF_REFUTED
 

@@ -5,6 +5,7 @@ sessions are audited as they are. At a confidence of 1 − 1e-11.
 """
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 import pytest
@@ -15,7 +16,11 @@ from psephos.scenarios.audit.faults import planted_faults
 from thoroughness import draws
 
 PASSES = {AuditVerdict.CONSISTENT, AuditVerdict.NO_STATEMENT}
-FAULTS = {fault.faulty.name: fault for fault in planted_faults()}
+
+
+@functools.cache
+def faults() -> dict[str, Fault]:
+    return {fault.faulty.name: fault for fault in planted_faults()}
 
 
 def looked_at(case: Case, columns: Sequence[int]) -> Case:
@@ -55,7 +60,7 @@ def found(fault: Fault, case: Case) -> Audited:
     ],
 )
 def test_a_part_of_an_output_hides_the_fault(name: str, columns: Sequence[int]) -> None:
-    fault = FAULTS[name]
+    fault = faults()[name]
     fewer = dataclasses.replace(fault, samples=draws(fault.samples // 4, full=fault.samples))
     assert found(fewer, looked_at(fault.faulty, columns)).verdict in PASSES
 
@@ -70,11 +75,11 @@ def test_a_part_of_an_output_hides_the_fault(name: str, columns: Sequence[int]) 
 )
 def test_what_is_charged_wrongly_is_half_or_less(name: str) -> None:
     """The sessions are the same: only the ledger is not."""
-    fault = FAULTS[name]
+    fault = faults()[name]
     assert fault.faulty.proven <= fault.repaired.proven / 2
 
 
 @pytest.mark.parametrize("name", ["server's secure noise halved", "second answer set in clear"])
 def test_simulations_do_not_have_the_fault(name: str) -> None:
-    fault = FAULTS[name]
+    fault = faults()[name]
     assert audit(fault.faulty, samples=fault.samples, confidence=CONFIDENCE, source="simulated") is None

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 from deployments import NOBODY_LISTENS, PATIENCE, SEED, serving, write_vote
+from psephos.scenarios.audit import audit
+from psephos.scenarios.audit.mechanisms import shared_cases
 from psephos.scenarios.deployment import find_invitation
 from psephos.transports.addresses import format_address
 
@@ -334,7 +336,7 @@ def test_help_shows_each_example_on_a_line_of_its_own(psephos: Psephos, command:
 
 def test_no_vote_needs_opendp(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opendp", None)
-    assert (
-        psephos("run", "two-societies", "--set", "noise=secure", "--set", "mechanism=laplace", "--out", "a").status == 0
-    )
-    assert psephos("audit", "laplace", "--quick").status == 0
+    words = ("--set", "noise=secure", "--set", "mechanism=laplace", "--no-pictures", "--out", "a")
+    assert psephos("run", "two-societies", *words).status == 0
+    case = next(case for case in shared_cases() if case.group == "laplace")
+    assert audit(case, samples=500, confidence=0.99, source="secure") is not None

@@ -80,6 +80,7 @@ def test_whom_it_trusts_is_said_once_in_every_system_and_nobody_is_by_default(ps
     assert "'nobody' is not one of 'local', 'central'" in refused.err
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize(("answer", "trust"), [("yes", "central"), ("no", "local")])
 def test_a_terminal_is_asked_whether_who_counts_may_see_the_votes(
     write: Write, tmp_path: Path, answer: str, trust: str

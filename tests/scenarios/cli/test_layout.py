@@ -70,6 +70,7 @@ def test_a_run_says_what_matters_in_thirty_lines(name: str, psephos: Psephos, mo
     assert "Privacy loss per person" in ended.out
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize("name", QUICK[:4])
 def test_the_verdict_stands_before_every_number(name: str, psephos: Psephos) -> None:
     ended = psephos("run", name, "--no-pictures", "--transport", "array", "--seed", 3, "--out", "out", "--verbose")

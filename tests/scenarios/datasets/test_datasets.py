@@ -70,6 +70,7 @@ def test_a_data_set_gives_the_same_result_on_every_path(ballot: Callable[..., st
     assert json.loads(results.pop())["truth"]
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("scenario", list(SHIPPED))
 def test_a_shipped_scenario_gives_the_same_result_on_every_path(
     real_sets: Path, two_roll_calls: Path, tmp_path: Path, scenario: str
@@ -153,6 +154,7 @@ def test_the_environments_folder_is_used_where_nothing_else_is_said(
     assert refusal(ballot("imf_votes"), "data=nowhere").value == "nowhere"
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("data", list(TABLES))
 def test_a_runs_scenario_runs_again_from_its_own_folder(
     ballot: Callable[..., str], psephos: Psephos, sets: Path, monkeypatch: pytest.MonkeyPatch, data: str

@@ -137,6 +137,7 @@ def test_trust_that_is_not_needed_is_no_fault(tmp_path: Path) -> None:
         assert session.result().num_received == (3,)
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.parametrize(
     ("agreed", "served", "setting"),
     [

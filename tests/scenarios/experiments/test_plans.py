@@ -114,7 +114,7 @@ def test_a_vote_of_thirty_has_the_margin_s_error_that_was_planned() -> None:
         (candidate,) = outcome.candidates
         return [(candidate.margin.value - (yes - 15)) / 30]
 
-    check_mean(errors_of(resolved, error, sessions=draws(400, full=4000)), share**2)
+    check_mean(errors_of(resolved, error, sessions=draws(150, full=4000)), share**2)
 
 
 @pytest.mark.full("trials of a plan")

@@ -64,7 +64,7 @@ def test_variances_are_without_bias_and_their_errors_are_calibrated(
     by the jackknife, which at 60 draws is a few percent. Had trials been taken for independent, the mean's would be
     too small by the factor 1 + (size − 1)·between/(between + within), which is 1.11 to 2.5 here.
     """
-    number = draws(400, full=4000)
+    number = draws(100, full=4000)
     generator = np.random.default_rng(size)
     tables = [law(generator, 60, size) for _ in range(number)]
     found = [(spread_of(table.tolist()), summary_of_draws("own", table.tolist())) for table in tables]
@@ -89,6 +89,7 @@ def _check_squares(values: Any, squares: Any, *, most: float) -> None:
     assert 1 - 4.5 * error < ratio < most + 4.5 * error, ratio
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize(("first", "second"), [(1, 1), (0.2, 4), (0.5, 0.1)])
 @pytest.mark.parametrize("count", [20, 100])
 def test_intervals_of_shares_hold_where_events_come_in_draws(first: float, second: float, count: int) -> None:
@@ -96,7 +97,7 @@ def test_intervals_of_shares_hold_where_events_come_in_draws(first: float, secon
 
     They are exact for independent events alone: of others they hold with 93 % at least here.
     """
-    number, mean = draws(500, full=5000), first / (first + second)
+    number, mean = draws(100, full=5000), first / (first + second)
     generator = np.random.default_rng(count)
     missed = 0
     for _ in range(number):

@@ -72,6 +72,7 @@ CROSSINGS = ("women × vegan", "women × any", "men × vegan", "men × any")
 FEW_OF_EACH = [f"voters.groups.{name}.voters={number}" for name, number in zip(CROSSINGS, (9, 14, 6, 11), strict=True)]
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("name", ["two-societies", "two-features"])
 def test_samples_to_a_proven_epsilon_are_a_variant_at_their_price(name: str) -> None:
     few = SMALL.get(name, FEW_OF_EACH)
@@ -303,6 +304,7 @@ def test_a_masked_session_s_variants_are_those_of_any_other() -> None:
         assert lacking == ["sampling"]  # which takes more voters
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("name", ["RLMP/direction", "RLMP/pooled", "VLMP/laplace"])
 def test_at_another_price_masked_summaries_are_on_the_grid_of_that_one(name: str) -> None:
     """They were left on the grid of the price that was first: wrong by powers of two, or a traceback."""

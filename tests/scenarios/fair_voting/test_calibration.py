@@ -63,6 +63,7 @@ def test_a_winner_that_is_confirmed_without_a_test_is_caught(monkeypatch: pytest
     assert not cell.holds
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize(("objective", "alternatives"), [("copeland", 2), ("kemeny", 3)])
 def test_a_winner_by_pairs_that_is_confirmed_without_a_test_is_caught(
     objective: str, alternatives: int, monkeypatch: pytest.MonkeyPatch

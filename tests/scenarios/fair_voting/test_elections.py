@@ -73,7 +73,6 @@ def make_vote(mechanism: str, objective: str, sizes: tuple[int, ...] = SIZES, **
     )
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(("mechanism", "given"), DRAWN, ids=str)
 def test_trials_are_sessions_run_singly(mechanism: str, given: dict[str, Any], objective: str) -> None:
@@ -86,7 +85,7 @@ def test_trials_are_sessions_run_singly(mechanism: str, given: dict[str, Any], o
     assert len(set(winners.tolist())) > 1
 
 
-@pytest.mark.few(most=5)
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize(("mechanism", "given"), DRAWN, ids=str)
 def test_trials_above_a_floor_of_welfare_are_sessions_run_singly(mechanism: str, given: dict[str, Any]) -> None:
     """Scores from −1 up, so that welfare is counted from there."""

@@ -80,6 +80,7 @@ def published_of(folder: Path) -> dict[str, Any]:
     return {"result": result, "run": run, "server": server, "tables": tables}
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("transport", ["memory", "tcp"])
 def test_runs_that_differ_in_who_left_differ_in_noisy_numbers_alone(
     psephos: Psephos, tmp_path: Path, transport: str

@@ -259,7 +259,6 @@ def test_where_only_the_winner_is_released_the_truth_is_said_to_be_one() -> None
     assert "noise" not in page.text
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("objective", get_args(ObjectiveName))
 @pytest.mark.parametrize("mechanism", sorted({*get_args(MechanismName)} - {"local", "joint"}))
 def test_every_mechanism_and_objective_has_its_words(mechanism: MechanismName, objective: ObjectiveName) -> None:
@@ -459,7 +458,7 @@ def test_of_many_alternatives_the_first_are_drawn_and_many_marks_are_a_small_fil
     assert len(text) < 1_000_000
 
 
-@pytest.mark.few(most=3)
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("name", ["from $5 to $6", "$a$ $\\bad$", "_hidden", "a_b^c", "日本"])
 def test_names_are_drawn_as_they_are(tmp_path: Path, name: str) -> None:
     utilities = {name: (2.0, 1.0), "zoo": (0.0, 3.0)}
@@ -469,7 +468,7 @@ def test_names_are_drawn_as_they_are(tmp_path: Path, name: str) -> None:
     assert f">to {name} (10)<" in text
 
 
-@pytest.mark.few(most=3)
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("mechanism", ["laplace", "sampling", "exponential", "local", "noisy_scores"])
 def test_what_the_protocol_releases_is_shown_with_its_own_truth(tmp_path: Path, mechanism: Any) -> None:
     names = ("pier", "fair", "zoo")

@@ -174,7 +174,6 @@ def test_features_that_overlap_have_curves_of_their_greatest_disparity(objective
 ELECTED = pytest.mark.full("the same by another objective")
 
 
-@pytest.mark.few
 @pytest.mark.parametrize(
     "objective",
     [

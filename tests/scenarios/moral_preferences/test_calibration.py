@@ -26,6 +26,7 @@ PLAIN: Mapping[str, Any] = {
 STATEMENTS = {statement.name: statement for statement in CALIBRATION.statements()}
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("way", list(calibration.WAYS))
 def test_with_little_noise_every_choice_is_right_and_said_to_be(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     dear = dataclasses.replace(calibration.WAYS[way], price=90.0)
@@ -48,6 +49,7 @@ def test_every_society_stays_in_the_ball(society: str) -> None:
         assert row.any() == (society != "none")
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("way", ["laplace, VLDP", "direction, RLMP"])
 def test_a_verdict_that_is_too_bold_is_caught(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def bold(outcome: Any, first: Any, second: Any, *, level: float) -> Any:

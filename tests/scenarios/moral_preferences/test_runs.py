@@ -68,6 +68,7 @@ def read(path: Path) -> Any:
 # Paths.
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("scenario", SMALL)
 def test_a_shipped_scenario_is_alike_on_every_path(tmp_path: Path, scenario: str) -> None:
     results = {

@@ -72,6 +72,7 @@ def test_a_poisoned_task_is_named_after_three_failures(two: Pool) -> None:
         dict(named_answers(two, UNSTEADY, tasks, lambda number: f"task {number}"))
 
 
+@pytest.mark.full("five seconds of starting workers; a pool of processes says the same")
 def test_a_task_that_fails_is_named_with_its_reason_and_its_worker(two: Pool) -> None:
     said = r"^task 0: 5 is what nobody can do \(worker tcp://.*, 3 times\)$"
     with pytest.raises(TaskError, match=said):

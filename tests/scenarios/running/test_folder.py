@@ -263,6 +263,7 @@ SCENARIOS = {
 }
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("kind", list(SCENARIOS))
 def test_the_scenario_of_a_run_runs_again(
     kind: str, write: Callable[[str, str], Path], psephos: Callable[..., Any]

@@ -133,11 +133,11 @@ def test_who_could_be_trusted_instead_is_said(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_coin_toss_is_announced_before_anybody_votes(psephos: Psephos) -> None:
-    ended = psephos("run", "eu-council", "--set", "epsilon=0.5")
+    ended = psephos("run", "eu-council", "--set", "epsilon=0.5", "--no-pictures")
     told = " ".join(ended.out.split())
     said = "27 partners at ε = 1.5 can tell no margin, not even if all agree: the decision may be a coin toss; ε = "
     assert -1 < told.find(said) < told.find("Verdict: ")
-    quiet = psephos("run", "eu-council", "--set", "epsilon=0.5", "--json")
+    quiet = psephos("run", "eu-council", "--set", "epsilon=0.5", "--no-pictures", "--json")
     assert json.loads(quiet.out)["protocol"] == "dpwevote"
     assert "coin toss" not in quiet.out
     assert said in " ".join(quiet.err.split())

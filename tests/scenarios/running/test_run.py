@@ -19,6 +19,7 @@ def result_bytes(folder: Path, scenario: str, *settings: str) -> bytes:
     return (folder / "result.json").read_bytes()
 
 
+@pytest.mark.few(most=4)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -95,7 +95,6 @@ def test_who_has_no_budget_left_pays_nothing_and_the_others_go_on(tmp_path: Path
     assert people == {*third.names}
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("path", ["array", "memory"])
 @pytest.mark.parametrize("quorum", ["quorum=5", "quorum=1.0", "quorum=0.6"])
 def test_a_vote_whose_quorum_the_others_miss_is_not_held_and_the_next_one_is(
@@ -171,6 +170,7 @@ def test_a_session_that_fails_stays_paid_and_the_next_one_is_held(tmp_path: Path
     assert paid_by(finished.accounts.entries) == {"ann": 4, "bob": 3, "eve": 1, "zoe": 3}
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_terminal_shows_votes_losses_and_who_had_no_budget(
     psephos: Psephos, monkeypatch: pytest.MonkeyPatch, width: int

@@ -108,13 +108,13 @@ def check_equal(first: SessionRecord, second: SessionRecord) -> None:
 
 
 @hypothesis.given(vote=votes())
-@hypothesis.settings(max_examples=draws(8, full=60))
+@hypothesis.settings(max_examples=draws(4, full=60))
 def test_agents_in_memory_and_arrays_give_the_same_bits(vote: Vote) -> None:
     check_equal(vote.run("memory"), vote.run("array"))
 
 
 @hypothesis.given(vote=votes())
-@hypothesis.settings(max_examples=draws(3, full=6))
+@hypothesis.settings(max_examples=draws(1, full=6))
 def test_agents_over_tcp_and_arrays_give_the_same_bits(vote: Vote) -> None:
     check_equal(vote.run("tcp"), vote.run("array"))
     check_equal(vote.run("tls"), vote.run("array"))

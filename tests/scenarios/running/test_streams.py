@@ -105,7 +105,6 @@ def test_batches_leave_the_result_of_all_voters_at_once(tmp_path: Path, paradigm
     assert other.startswith(text.rstrip().removesuffix("}").rstrip())
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("source", [SMALL, MACHINE], ids=["normal", "moral_machine"])
 @pytest.mark.parametrize("groups", [(), GROUPS], ids=["one epsilon", "groups"])
 @pytest.mark.parametrize("paradigm", [PARADIGMS[5], PARADIGMS[8], PARADIGMS[-1]], ids=" ".join)

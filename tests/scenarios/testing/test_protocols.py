@@ -477,6 +477,7 @@ def test_every_promise_has_a_fault_that_breaks_it() -> None:
     assert [len(each) for each in broken] == [1] * len(PROTOCOL_PROMISES)
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize(
     ("kind", "epsilon"),
     [

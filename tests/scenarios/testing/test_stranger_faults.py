@@ -15,7 +15,7 @@ from strangers import register
 PLANTED = [pytest.param(kind, promise, id=kind.__name__) for kind, promise in FAULTS.items()]
 
 
-@pytest.mark.few(most=17)
+@pytest.mark.few(most=10)
 @pytest.mark.parametrize(("kind", "promise"), PLANTED)
 def test_a_stranger_s_fault_is_named_by_the_promise_that_it_breaks(kind: type[Any], promise: str) -> None:
     protocol, rows = make(kind)
@@ -29,6 +29,7 @@ def test_there_are_forty_of_them_and_each_promise_is_one() -> None:
     assert all(any(each.startswith(promise) for each in PROTOCOL_PROMISES) for promise in FAULTS.values())
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("kind", SOUND)
 def test_the_same_without_the_fault_passes(kind: type[Any]) -> None:
     """False alarm: below 1e-6 for each."""
@@ -84,6 +85,7 @@ def test_what_a_stranger_s_protocol_lacks_is_named_as_the_part_that_its_system_b
     assert f"one whose System brings the part '{part}'" in " ".join(ended.err.split())
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize(
     "words",
     [["variants"], pytest.param(["plan"], marks=pytest.mark.full("as for an error")), ["plan", "--error", "20%"]],

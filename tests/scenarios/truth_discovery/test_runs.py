@@ -46,7 +46,7 @@ def found(printed: str) -> dict[str, tuple[str | None, int]]:
 # Paths.
 
 
-@pytest.mark.few(most=4)
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -252,7 +252,6 @@ def test_degenerate_data_converge(name: str) -> None:
 SHAPES = pytest.mark.parametrize(("num_records", "num_features"), [(100, 10), (40, 9), (13, 23)])
 
 
-@pytest.mark.few
 @SHAPES
 @pytest.mark.parametrize("exponent", [-12, -6, 3, 4, 5])
 def test_one_feature_may_be_a_hundred_thousand_times_as_large_as_the_others(
@@ -263,7 +262,6 @@ def test_one_feature_may_be_a_hundred_thousand_times_as_large_as_the_others(
     assert fit_probit(differences, offsets, radius=1.0).has_converged.all()
 
 
-@pytest.mark.few
 @SHAPES
 @pytest.mark.parametrize("exponent", [6, 7, 8])
 def test_beyond_only_rounding_is_left_of_the_gap(num_records: int, num_features: int, exponent: int) -> None:
@@ -281,7 +279,6 @@ def test_all_features_may_be_ten_thousand_times_as_large(num_records: int, num_f
     assert fit_probit(differences * 10.0**exponent, offsets, radius=1.0).has_converged.all()
 
 
-@pytest.mark.few
 @SHAPES
 @pytest.mark.parametrize("exponent", [2, 5, 6, 9, 10, 12, 15])
 @pytest.mark.parametrize("columns", [1, 5, None])

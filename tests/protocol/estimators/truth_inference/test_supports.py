@@ -45,7 +45,6 @@ def test_every_label_is_estimated_without_bias(size: int, flip: float) -> None:
             assert mean == pytest.approx(answers, abs=1e-9)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize(("size", "flip"), CHANNELS)
 @pytest.mark.parametrize("level", [0.05, 0.2])
 def test_the_limits_hold_for_all_labels_at_once(size: int, flip: float, level: float) -> None:

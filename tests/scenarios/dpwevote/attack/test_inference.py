@@ -172,6 +172,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("case", list(SETTINGS))
 def test_all_others_without_the_server_have_what_the_server_has(case: str) -> None:
     made = vote(5, **SETTINGS[case])
@@ -204,6 +205,7 @@ FEWER: dict[str, tuple[int, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.few(most=8)
 @pytest.mark.parametrize("case", list(FEWER))
 @pytest.mark.parametrize("has_members", [False, True])
 def test_fewer_have_what_enumerating_all_honest_reports_gives(case: str, has_members: bool) -> None:  # noqa: FBT001  a parameter

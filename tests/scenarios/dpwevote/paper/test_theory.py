@@ -93,7 +93,7 @@ def test_the_limit_is_what_many_trials_give(variant: str) -> None:
     assert float(found["is_right"].mean()) == pytest.approx(normal_accuracy(vote, UNIFORM, 200), abs=0.03)
 
 
-@pytest.mark.few
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize("workload", [ALL_HEAVY, FEW_HEAVY], ids=lambda workload: workload.name)
 @pytest.mark.parametrize("variant", ["printed", "joint", "laplace", "optimal"])
 def test_fixed_votes_pass_as_often_as_the_normal_law_says(variant: str, workload: object) -> None:

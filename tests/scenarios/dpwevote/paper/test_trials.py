@@ -58,7 +58,7 @@ def at_once(vote: DPWeVote, workload: Workload, num_partners: int, trials: int) 
     return Cells(trials=trials, seed=SEED).run(vote, workload, num_partners=num_partners)
 
 
-@pytest.mark.few
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("workload", [UNIFORM, FEW_HEAVY], ids=lambda workload: workload.name)
 @pytest.mark.parametrize("num_partners", [4, 25])
 @pytest.mark.parametrize("variant", VARIANTS)

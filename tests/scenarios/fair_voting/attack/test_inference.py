@@ -64,7 +64,6 @@ def normalized(numbers: list[float]) -> FloatArray:
     return np.array(numbers) / math.fsum(numbers)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("form", [*CENTRAL, "pairwise"])
 @pytest.mark.parametrize("members", [(1, 2, 3, 4, 5, 6), (2, 3, 4, 5, 6), (1, 2, 3, 5)], ids=["all", "five", "four"])
 def test_a_release_is_judged_over_all_that_honest_voters_may_rank(form: str, members: tuple[int, ...]) -> None:

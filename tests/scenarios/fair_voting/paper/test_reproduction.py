@@ -47,6 +47,7 @@ TABLES = (
     "real",
 )
 TRIALS = 20
+REPRODUCES = pytest.mark.full("a reproduction of some fifteen seconds")
 
 
 def made_up_set() -> LoadedSet:
@@ -96,6 +97,7 @@ def reproduction(reproduced: tuple[Reproduction, Path, list[str]]) -> Reproducti
     return reproduced[0]
 
 
+@REPRODUCES
 def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(
     reproduced: tuple[Reproduction, Path, list[str]],
 ) -> None:
@@ -105,6 +107,7 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(
     assert lines[0] == "Table 1 and all mechanisms: fitted, 1,000 and 500 voters"
 
 
+@REPRODUCES
 def test_every_published_cell_is_there_once_for_each_society(reproduction: Reproduction) -> None:
     for society in (FITTED.name, READ.name):
         rows = [row for row in reproduction.table_1 if row.society == society]
@@ -112,11 +115,13 @@ def test_every_published_cell_is_there_once_for_each_society(reproduction: Repro
         assert len(rows) == len(TABLE_1) == 18
 
 
+@REPRODUCES
 def test_table_1_alone_is_the_same(reproduction: Reproduction) -> None:
     whole = [row for row in reproduction.table_1 if row.society == FITTED.name]
     assert list(module.table_1(FITTED, trials=TRIALS, seed=reproduction.seed)) == whole
 
 
+@REPRODUCES
 def test_cells_without_enough_samples_are_the_paper_s(reproduction: Reproduction) -> None:
     """Reading F2: n_s ≤ ε·min n_k, with n_s = ⌈(4/ε²)·ln(4/10⁻⁵)⌉ = 574, 144, 52."""
     for row in reproduction.table_1:
@@ -128,6 +133,7 @@ def test_cells_without_enough_samples_are_the_paper_s(reproduction: Reproduction
             assert row.is_available == (row.samples <= row.most_samples)
 
 
+@REPRODUCES
 def test_losses_of_algorithm_1_are_those_of_reading_f1(reproduction: Reproduction) -> None:
     for row in reproduction.table_1:
         if row.mechanism == "laplace":
@@ -135,6 +141,7 @@ def test_losses_of_algorithm_1_are_those_of_reading_f1(reproduction: Reproductio
             assert row.epsilon_replace == pytest.approx(row.epsilon * 8 / 6)
 
 
+@REPRODUCES
 def test_equal_losses_are_equal(reproduction: Reproduction) -> None:
     """What Algorithm 2 may have is within its price; noise of add/remove is two thirds of the printed one."""
     for row in reproduction.equal_losses:
@@ -150,6 +157,7 @@ def test_equal_losses_are_equal(reproduction: Reproduction) -> None:
         assert per_epsilon == pytest.approx(expected.get((row.relation, row.calibration), 8))
 
 
+@REPRODUCES
 def test_variances_and_crossings_are_the_estimators(reproduction: Reproduction) -> None:
     scoring = Scoring(make_scores("borda", 4))
     by_name = {report.name: report.mean_variance for report in possible_reports(scoring, 0.6)}
@@ -184,6 +192,7 @@ def test_a_society_s_sampling_column_is_the_exact_law() -> None:
     assert row["sampling_disparity_3"] == pytest.approx(np.abs(utilities[0] - utilities[1]).mean())
 
 
+@REPRODUCES
 def test_societies_of_the_search_are_the_best_first(reproduction: Reproduction) -> None:
     *found, fitted, read = reproduction.societies
     distances = [row["distance"] for row in found]
@@ -211,6 +220,7 @@ def test_samples_for_a_price_are_within_it_and_grow_with_it() -> None:
     assert (samples_for(base, price=50.0, is_fixed=True) or 0) > 30_000
 
 
+@REPRODUCES
 def test_findings_are_made_of_the_rows_again(reproduction: Reproduction) -> None:
     assert tuple(findings_on_paper(reproduction)) == reproduction.paper_findings
     assert tuple(own_findings(reproduction)) == reproduction.own_findings
@@ -220,6 +230,7 @@ def test_findings_are_made_of_the_rows_again(reproduction: Reproduction) -> None
             assert "{" not in words
 
 
+@REPRODUCES
 def test_verdicts_that_no_chance_decides(reproduction: Reproduction) -> None:
     found = {finding.source: finding.judgement for finding in reproduction.paper_findings}
     in_part = dict.fromkeys(("F1", "F4", "F8"), Judgement.IN_PART)
@@ -228,6 +239,7 @@ def test_verdicts_that_no_chance_decides(reproduction: Reproduction) -> None:
     assert {source: found[source] for source in verdicts} == verdicts
 
 
+@REPRODUCES
 def test_every_sheet_has_a_cell_for_each_header_and_tells_what_is_missing(reproduction: Reproduction) -> None:
     for sheet in sheets_of(reproduction):
         assert sheet.rows
@@ -243,6 +255,7 @@ def test_every_sheet_has_a_cell_for_each_header_and_tells_what_is_missing(reprod
     assert "574 of 150" in text
 
 
+@REPRODUCES
 def test_without_published_profiles_there_are_no_pictures_of_them(reproduction: Reproduction) -> None:
     assert set(pictures_of(reproduction)) == set(declaration.EXPERIMENTS.captions)
     without = msgspec.structs.replace(reproduction, real=(), real_sets=())

@@ -62,6 +62,7 @@ def session_by_session(cell: Cell, repetition: int) -> tuple[float, FloatArray]:
     return float(agreement(setting, released, truth)[0]), released[0]
 
 
+@pytest.mark.few(most=8)
 @pytest.mark.parametrize(
     "cell",
     [

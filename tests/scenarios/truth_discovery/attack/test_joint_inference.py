@@ -111,7 +111,6 @@ def test_posteriors_over_several_sessions_are_those_of_all_vectors(
             np.testing.assert_allclose(by_worker[worker], expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("members", [(), (0, 1)])
 @pytest.mark.parametrize("has_server", [True, False])
 @pytest.mark.parametrize("secret", [ANSWERS, ROW])

@@ -60,7 +60,6 @@ def layout(request: pytest.FixtureRequest) -> Layout:
     return Layout.of(crowd_of(request.param))
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("estimator", ["majority", "truth_discovery", "noise_aware"])
 @pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "fresh_two_layer"])
 def test_trials_are_sessions_of_the_protocol(layout: Layout, mechanism: str, estimator: str) -> None:
