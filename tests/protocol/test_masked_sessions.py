@@ -91,7 +91,6 @@ def test_all_of_four_add_up_to_what_arrays_do() -> None:
     check(make_session(4), {}, threshold=3)
 
 
-@pytest.mark.few(most=8)
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize("answered", range(5))
 def test_one_of_four_may_leave_after_any_step_and_counts_from_the_masked_one_on(place: int, answered: int) -> None:

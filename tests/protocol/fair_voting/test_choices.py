@@ -369,7 +369,6 @@ QUALITIES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.few(most=10)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
 @pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip"])

@@ -28,17 +28,13 @@ CONFIDENCE = 1 - 1e-6
 SAMPLES = 20_000
 
 
-def found_in(case: Case, source: Any = "simulated", *, samples: int = SAMPLES) -> Audited | None:
+def found_in(case: Case, source: Any = "simulated", *, samples: int = 0) -> Audited | None:
+    samples = samples or (SAMPLES if source == "simulated" else draws(500, full=2_000))
     return audit(case, samples=samples, confidence=CONFIDENCE, source=source, seed=3)
 
 
-def verdicts(
-    cases: Sequence[Case], source: Any = "simulated", *, samples: int = SAMPLES
-) -> dict[str, AuditVerdict | None]:
-    found = {
-        case.name: found_in(case, source, samples=samples if source == "simulated" else draws(500, full=2_000))
-        for case in cases
-    }
+def verdicts(cases: Sequence[Case], source: Any = "simulated", **how: int) -> dict[str, AuditVerdict | None]:
+    found = {case.name: found_in(case, source, **how) for case in cases}
     return {name: None if own is None else own.verdict for name, own in found.items()}
 
 

@@ -27,7 +27,7 @@ from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs
 from psephos.scenarios.fair_voting.audit.sessions import fair_voting_climbs
 from psephos.scenarios.moral_preferences.audit.sessions import moral_preferences_climbs
 from psephos.scenarios.truth_discovery.audit.sessions import truth_discovery_climbs
-from thoroughness import draws
+from thoroughness import IS_FULL, draws
 
 RISK = 1e-9
 CLIMBS = [*dpwevote_climbs(), *truth_discovery_climbs(), *fair_voting_climbs(), *moral_preferences_climbs()]
@@ -172,10 +172,10 @@ def test_a_loss_by_the_law_that_is_more_than_is_charged_refutes() -> None:
 
 
 def test_quick_sessions_of_a_rotation_are_named_and_consistent() -> None:
-    """False alarm: 1e-9 a case."""
+    """False alarm: 1e-9 a case. Quick, masked sums are left to `test_masked_stages`."""
     cases = ladder_cases(Ladder(7, is_quick=True))
     assert len({(case.group, case.name) for case in cases}) == len(cases) == len(CLIMBS)
-    for case in cases[:: draws(2, full=1)]:
+    for case in cases if IS_FULL else [case for case in cases[::2] if "masked" not in case.name]:
         found = audit(case, samples=draws(150, full=2_000), confidence=1 - RISK)
         assert found is not None
         assert found.verdict is not AuditVerdict.PROOF_REFUTED, (case.name, found.departure)
