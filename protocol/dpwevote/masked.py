@@ -146,6 +146,14 @@ class MaskedVariant(CentralVariant):
         number = len(self._parameters.candidates) + (not self._parameters.public_weights)
         return super().decode(Inputs(inputs.private[:, :number], inputs.public))
 
+    def check_rows(self, inputs: Inputs) -> None:
+        held = self.decode(inputs)
+        are_held = (
+            np.isin(held.places, range(len(self._parameters.weights))).all() and np.isin(held.opinions, (0, 1)).all()
+        )
+        if not are_held or not np.array_equal(self.encode(held).private, inputs.private):
+            raise ValueError("a row adds up what its weight and opinions do not say")
+
     def error_in_steps(self, num_partners: int) -> float:
         return math.sqrt(num_partners * self.share.noise_variance)
 

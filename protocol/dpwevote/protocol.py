@@ -161,6 +161,16 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             return {(group, place) for place, group in enumerate(groups)}, "a weight of the public set"
         return {()}, "empty: weights are private"
 
+    def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse a masked row that adds up what the partner does not hold. See `PhasedProtocol.check_row`."""
+        if self.masked_phase is not None:
+            self._variant.check_rows(Inputs(np.array([row], dtype=np.int64), np.array([public], dtype=np.int64)))
+
+    def check_inputs(self, inputs: Inputs) -> None:
+        """Raise ValueError unless masked rows add up what partners hold. See `PhasedProtocol.check_inputs`."""
+        super().check_inputs(inputs)
+        self._variant.check_rows(inputs)
+
     def check_roster(self, public: IntArray) -> None:
         """Refuse a fixed quota that nobody reaches, or too many partners. See `PhasedProtocol.check_roster`."""
         self.check_numbers(*distinct_rows(public))

@@ -162,6 +162,10 @@ class Variant(abc.ABC):
         """Raise ConfigurationError if so many partners are more than it has room for."""
         del num_partners
 
+    def check_rows(self, inputs: Inputs) -> None:
+        """Raise ValueError if rows hold what their weights and opinions do not say."""
+        del inputs
+
     def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
         """Return what a trusted server adds to one margin in so many releases, from a uniform each: shape (n,)."""
         del uniforms

@@ -36,7 +36,7 @@ from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .phase import Codec, Phase, Step
 
-__all__ = ["MOST_PARTIES", "MaskedPhase", "MaskedSums", "check_sizes", "sizes_of"]
+__all__ = ["MOST_PARTIES", "MaskedPhase", "MaskedSums", "check_sizes", "law_of", "sizes_of"]
 
 MOST_PARTIES: Final = 10_000
 """The roster of so many fits into a message."""
@@ -112,8 +112,7 @@ class MaskedPhase(GuardedShare, Phase):
         require(share.planned == threshold - colluders, "planned", share.planned, allowed)
         self.share, self.honest = share, share.planned
         self.threshold, self.colluders = threshold, colluders
-        if self.is_sparse:
-            losses = [msgspec.structs.replace(loss, mechanism=loss.mechanism + SEMI_HONEST) for loss in losses]
+        losses = [msgspec.structs.replace(loss, mechanism=law_of(loss.mechanism, threshold)) for loss in losses]
         super().__init__(name, columns=columns, mechanism=share, losses=losses, num_parts=num_parts)
 
     @property
@@ -261,6 +260,11 @@ def _range_of(ends: Any) -> tuple[int, int]:
     least, greatest = (integer_of(end, "ranges") for end in cast("Any", ends))
     require(least <= greatest, "ranges", (least, greatest), allowed)
     return least, greatest
+
+
+def law_of(law: str, threshold: int) -> str:
+    """Return what a loss calls its law where T parties have to take part: of many it is marked by `SEMI_HONEST`."""
+    return law + SEMI_HONEST if threshold >= LEAST_FOR_CIRCLE else law
 
 
 def sizes_of(parameters: Any) -> tuple[int, int]:

@@ -40,7 +40,7 @@ from ..mechanisms import (
     uniform_for,
     uniform_of_loss,
 )
-from ..phases import sizes_of
+from ..phases import law_of, sizes_of
 from ..privacy import (
     Composed,
     LocalRandomizer,
@@ -93,6 +93,7 @@ class Noise:
         on_counts: what a trusted server adds to the counts, in the central model, or each worker to masked sums; None
             where answers are perturbed.
         num_sums: how many masked sums there are.
+        threshold: T of these.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Noise:
     hyper: HyperDistribution | None = None
     on_counts: VectorLaplace | PolyaShare | None = None
     num_sums: int = 0
+    threshold: int = 0
 
     def of_counts(self, num_workers: int) -> CountNoise | None:
         """Return what the counts of so many workers have in all; None where answers are perturbed."""
@@ -232,7 +234,7 @@ class Noise:
         claimed = sum(self.epsilons[number] * count for number, count in numbered)
         law, model = self.name, TrustModel.LOCAL
         if isinstance(self.on_counts, PolyaShare):
-            law, model, one_answer = _LAW_OF_SHARES, TrustModel.DISTRIBUTED, claimed_of_one
+            law, model, one_answer = law_of(_LAW_OF_SHARES, self.threshold), TrustModel.DISTRIBUTED, claimed_of_one
             share = dataclasses.replace(self.on_counts, sensitivity=MASKED_DISTANCE * sum(counts))
             event = share.event_of_sum(self.num_sums, honest=share.planned)
         elif self.on_counts is not None:
@@ -413,6 +415,7 @@ def _make_masked(parameters: Parameters) -> Noise:
         epsilons=(MASKED_DISTANCE / share.scale,) * len(sizes),
         on_counts=share,
         num_sums=sum(sizes[number] for number in parameters.set_of_task),
+        threshold=threshold,
     )
 
 

@@ -48,7 +48,7 @@ def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
             said = f"{people} at {epsilon} get {plan.unit.long(each.share)}"
         else:
             said = f"it takes {some(each.people or 0, role)} at {epsilon} for {_aim_of(plan)}"
-        sentences.append(f"{trusting(each.model, table)}, {said}: by {each.name}.")
+        sentences.append(f"{trusting(each.model, table, people=each.people)}, {said}: by {each.name}.")
     return sentences
 
 

@@ -239,3 +239,12 @@ def test_who_is_asked_nothing_adds_noise_and_pays_nothing() -> None:
     survey.check_loss_groups(inputs.public)
     assert (inputs.private[1, :3] == NO_ANSWER).all()
     assert isinstance(phase_of(survey).tally(inputs.private[:, 3:], earlier=(), public=inputs.public), Tally)
+
+
+def test_losses_of_many_workers_say_that_they_hold_against_a_semi_honest_server_only() -> None:
+    for threshold in (1_000, 1_001):
+        survey = make_survey(threshold=threshold, colluders=1)
+        public = np.array([public_of(asked) for asked in ASKED[1:]])
+        grouped = [loss for _, _, losses in phase_of(survey).loss_groups(public) for loss in losses]
+        stated = [*survey.losses, *grouped, *(loss for row in public.tolist() for loss in survey.losses_of(row))]
+        assert {loss.mechanism.endswith("semi-honest server only") for loss in stated} == {threshold > 1_000}

@@ -14,7 +14,7 @@ from psephos.protocol.dpwevote.error_prior import Electorate, error_probability
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.mechanisms.polya import share_masses, share_reach
-from psephos.protocol.phases import MaskedPhase
+from psephos.protocol.phases import Inputs, MaskedPhase
 from psephos.protocol.privacy import TrustModel
 from psephos.scenarios.plugins import make_transport
 from psephos.scenarios.running.by_agents import run_agents
@@ -49,6 +49,29 @@ def test_a_vote_costs_what_central_costs_and_asks_for_no_less_noise(
     vote.check_loss_groups(inputs.public)
     if public_weights:
         assert [vote.losses_of((place, place))[0].proven for place in range(3)] == pytest.approx([1 / 3, 2 / 3, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("public_weights", "added"),
+    [
+        (False, [1, 1, 1, 3, 3, 2]),  # as far from the row of the greatest "no" as 4 / 3 of what is charged for
+        (False, [7, 1, 1, 3, 3, 6]),
+        (True, [1, 1, 3, 3]),  # of a weight that pays a third
+        (True, [2, 1, 2, 1]),
+    ],
+)
+def test_a_row_that_adds_up_what_its_partner_does_not_hold_is_refused_on_every_path(
+    added: list[int], *, public_weights: bool
+) -> None:
+    vote = make_vote(public_weights=public_weights)
+    inputs = vote.encode(TABLE)
+    held, public = inputs.private.tolist(), inputs.public.tolist()
+    vote.check_row(held[0], public[0])
+    false = Inputs(np.array([added, *held[1:]]), inputs.public)
+    with pytest.raises(ValueError, match="adds up what its weight and opinions do not say"):
+        vote.check_row(added, public[0])
+    with pytest.raises(ValueError, match="adds up what its weight and opinions do not say"):
+        run_population(vote, false, noise=SimulatedNoise(5, session="s"))
 
 
 @pytest.mark.parametrize("public_weights", [False, True])

@@ -7,18 +7,18 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import pytest
 from psephos.protocol.fair_voting.parameters import JOINT
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, LocalHashing, SubsetSelection
-from psephos.protocol.privacy import total_of
+from psephos.protocol.privacy import TrustModel, total_of
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.experiments.counting import counting_errors
 from psephos.scenarios.experiments.plain_variants import PlainVariants
 from psephos.scenarios.experiments.variants import VariantTable, epsilon_at, price_for, table_of
-from psephos.scenarios.experiments.variants_shown import show_variants
+from psephos.scenarios.experiments.variants_shown import show_variants, trusting
 from psephos.scenarios.system import find_protocol, part_of
 from rich.console import Console
 
@@ -314,6 +314,18 @@ def test_at_another_price_masked_summaries_are_on_the_grid_of_that_one(name: str
     assert together == [table("moral-masked", *MASKED).at(name, price) for price in prices]
 
 
+OF_MANY: Final = "Trusting the cloud server to follow the protocol, under masks"
+
+
+def test_a_masked_variant_trusts_nobody_only_where_so_few_take_part_that_the_server_may_lie() -> None:
+    """Of 1,800 in 2,000 who have to take part."""
+    masked = table("consortium-masked")
+    assert trusting(TrustModel.DISTRIBUTED, masked, people=1_111) == "Trusting nobody, under masks"
+    assert trusting(TrustModel.DISTRIBUTED, masked, people=1_112) == OF_MANY
+    assert trusting(TrustModel.DISTRIBUTED, masked) == OF_MANY
+    assert trusting(TrustModel.LOCAL, masked) == "Trusting nobody"
+
+
 @pytest.mark.full("three seconds of sessions")
 def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos) -> None:
     ended = psephos("variants", "consortium", "--error", "200")
@@ -322,11 +334,11 @@ def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos)
     )
     assert best.startswith("Trusting nobody, 2,000 partners at ε = 1 in all get ± 6.69 % of all votes on a candidate's")
     assert best.endswith("margin (134 votes): by optimal.")
-    assert masked.startswith("Trusting nobody, under masks, 2,000 partners at ε = 1 in all get ± 0.237 % of all votes")
+    assert masked.startswith(f"{OF_MANY}, 2,000 partners at ε = 1 in all get ± 0.237 % of all votes")
     assert masked.endswith("(4.74 votes): by masked.")
     assert least.startswith("Trusting nobody, 2,000 partners need ε = 0.6707 in all for ± 10 % of all votes")
     assert trusted.endswith("± 0.212 % of all votes on a candidate's margin (4.24 votes): by central.")
-    assert of_masked.startswith("Trusting nobody, under masks, 2,000 partners need ε = 0.02376 in all for ± 10 %")
+    assert of_masked.startswith(f"{OF_MANY}, 2,000 partners need ε = 0.02376 in all for ± 10 %")
     assert of_trusted.startswith("Trusting the cloud server, 2,000 partners need ε = 0.02125 in all for ± 10 %")
     assert rest[0] == "Someone who starts at 50 : 50 ends at most 73.2 % sure of one person's vote (ε = 1)."
     small = [word for each in SMALL["two-societies"] for word in ("--set", each)]
