@@ -544,6 +544,7 @@ def test_who_is_lost_is_waited_for_and_its_quorum_is_not_given_up() -> None:
 
 
 def test_who_was_late_comes_back_to_hear_the_release() -> None:
+    """Its own report is in its journal, and never arrived; who has none takes no release, and is not let in."""
     server = opened(make_session(rules=TWO_OF_THREE))
     server.receive_loss("p0")
     for party in ("p1", "p2"):
@@ -553,7 +554,9 @@ def test_who_was_late_comes_back_to_hear_the_release() -> None:
         server.receive(party, Report(1, raw([0, 1])))
     assert server.awaits_listeners
     assert server.num_told == 2
-    messages = [message for _, message in messages_of(server.receive("p0", greeting("p0")))]
+    with pytest.raises(UnexpectedMessageError, match="no longer admits anybody"):
+        server.admit(greeting("p0"), fingerprint="0c" * 32)
+    messages = [message for _, message in messages_of(server.receive("p0", greeting("p0", num_reports=1)))]
     assert messages[0] == welcome()
     assert isinstance(messages[-1], Release)
     assert messages[-1].is_late
