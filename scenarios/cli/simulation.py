@@ -350,7 +350,7 @@ def _run_series(
 
         def rest() -> None:
             show_losses(console, series, finished, is_brief=not verbose)
-            _show_trust_of_series(console, series, resolved[0], is_brief=not verbose)
+            _show_trust_of_series(console, series, resolved, is_brief=not verbose)
             for lesson in finished.lessons if verbose else ():
                 show_lesson(console, lesson, is_drawn=pictures)
             if any(side.adversaries for side in resolved):
@@ -378,20 +378,22 @@ def _facts_of_series(series: "Series", first: "Local") -> list[str]:
     return list(map(say_again, facts))
 
 
-def _show_trust_of_series(console: "Console", series: "Series", first: "Local", *, is_brief: bool) -> None:
+def _show_trust_of_series(console: "Console", series: "Series", votes: "Sequence[Local]", *, is_brief: bool) -> None:
     """Print who was trusted with what, and what the series is about."""
     from ..presentation.terminal import show_label
+    from ..running.series_run import facts_of_votes
     from ..running.series_shown import say_allowance
-    from ..running.session_facts import about
-    from ..running.statements import trust_of
+    from ..running.statements import model_of, trust_of
 
-    said = trust_of(about(first.protocol))
+    said = trust_of(facts_of_votes(votes))
     if is_brief:
         show_label(console, say("Trust"), said[0], is_apart=False)
         return
     limit = say_allowance(series) or say("what votes cost adds up, without a limit")
     over = say("Over the series: {limit}.", limit=limit)
-    show_label(console, say("Trust"), " ".join([say("In each vote:"), *said, first.scenario.said_of_trust, over]))
+    differ = len({model_of(vote.protocol) for vote in votes}) > 1
+    where = say("In one vote, and in others less:") if differ else say("In each vote:")
+    show_label(console, say("Trust"), " ".join([where, *said, votes[0].scenario.said_of_trust, over]))
     show_label(console, say("About"), series.description)
 
 

@@ -34,7 +34,7 @@ from .record import Told
 from .resolution import Local, resolve, with_adversaries
 from .run import Finished, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
-from .session_facts import about
+from .session_facts import SessionFacts, about
 from .statements import certainty_of, model_of
 from .writing import describe_failure
 
@@ -162,7 +162,7 @@ def run_series(
     started = time.perf_counter()
     first = resolved[0].scenario
     how: dict[str, Any] = {"transport": first.transport, "noise": first.noise, "votes": len(resolved)}
-    how |= {"title": series.title, "about": about(resolved[0].protocol)}
+    how |= {"title": series.title, "about": facts_of_votes(resolved)}
     failure: dict[str, Any] = {}
     held: list[Held] = []
     try:
@@ -183,10 +183,28 @@ def run_series(
     if rows := _rows_of(series, held, accounts):
         folder.write_table("losses.csv", rows)
     lessons = _learn(resolved, held)
-    setting = _setting_of(resolved[0].protocol, held)
+    setting = _setting_of(_trusting_most(resolved), held)
     if lessons:
         write_lessons(folder, lessons, pictures=pictures, setting=setting)
     return FinishedSeries(held=held, accounts=accounts, result=result, lessons=lessons, setting=setting)
+
+
+def facts_of_votes(resolved: Sequence[Local]) -> SessionFacts:
+    """Return what holds of every vote: it trusts as the one that trusts most, and costs as the dearest one at most."""
+    totals = [total_of(side.protocol.losses) for side in resolved]
+    claimed, proven = (max(of_votes) for of_votes in zip(*((own.claimed, own.proven) for own in totals), strict=True))
+    return msgspec.structs.replace(about(_trusting_most(resolved)), claimed=claimed, proven=proven)
+
+
+def _trusting_most(resolved: Sequence[Local]) -> PhasedProtocol[Any, Any]:
+    """Return that of the vote that trusts most: with values, with following the protocol, or that few collude."""
+
+    def trust(protocol: PhasedProtocol[Any, Any]) -> tuple[bool, bool, bool]:
+        masked = protocol.masked_phase
+        sees_values = any(phase.model.trusts_server for phase in protocol.phases)
+        return sees_values, masked is not None and masked.is_sparse, masked is not None
+
+    return max((side.protocol for side in resolved), key=trust)
 
 
 def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str:

@@ -135,6 +135,23 @@ def test_a_masked_series_has_equal_files_on_every_path_and_goes_on_while_enough_
     assert [each.finished is not None for each in few.held] == [True, False, True]
 
 
+def test_a_series_is_said_to_trust_as_its_vote_that_trusts_most(psephos: Psephos, write: Write) -> None:
+    """A page that said of the first vote alone that nobody is trusted would be wrong of the second one."""
+    votes = "".join(
+        f'[[votes]]\ntitle = "{name}"\nparameters = {{ {how} }}\nentries = {{ {name} = {{ ann = 1, bob = 0 }} }}\n'
+        for name, how in (("first", "epsilon = 2"), ("second", 'epsilon = 1, variant = "central"'))
+    )
+    partners = '[{ partner = "ann", weight = 1 }, { partner = "bob", weight = 2 }]'
+    head = f'title = "two"\nprotocol = "dpwevote"\npartners = {partners}\n'
+    series = write("two.toml", f"{head}[parameters]\nweights = [1, 2]\n{votes}")
+    ended: Any = psephos("run", series, "--out", "out", "--no-pictures", "--verbose", "--seed", "1")
+    assert ended.status == 0, ended.err
+    said = " ".join(ended.out.split())
+    assert "In one vote, and in others less: The cloud server is trusted" in said
+    assert "learns no more of one person than ε = 2 in all allows" in said
+    assert "Nobody is trusted" not in said
+
+
 def test_a_budget_over_all_votes_is_spent_once(tmp_path: Path, write: Write) -> None:
     finished = hold(write("plan.toml", "budget = 3\n" + HEAD + PLAN), tmp_path / "out")
     # 1, then 2 at another epsilon: ann and bob have spent 3, and eve, who was away for that, 1.
