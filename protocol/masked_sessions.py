@@ -127,7 +127,12 @@ class ServerMasking:
         self._keys: dict[int, Keys] = {}
         self.payload = _raw(signing)
         self.own: Mapping[int, msgspec.Raw] = {}
-        encode(Request(0, self.payload))
+        try:
+            encode(Request(0, self.payload))
+        except ValueError as error:
+            value = f"{len(signing.names)} names of {max(map(len, signing.names))} letters at most"
+            allowed = f"fewer, or shorter ones: all of them, and their keys, are one message ({error})"
+            raise ConfigurationError(field="roster", value=value, allowed=allowed) from None
 
     def receive(self, place: int, said: Said) -> None:
         """Take an answer in the open step; see `MaskingServer.receive`."""

@@ -432,6 +432,14 @@ def test_a_party_leaves_whose_server_shows_an_agreed_roster_with_a_key_by_which_
     assert "does not fit what was agreed to: signature_key of 'p3'" in str(failure)
 
 
+def test_a_roster_that_fits_into_no_message_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psephos.protocol.messages.MAX_MESSAGE_BYTES", 200)
+    with pytest.raises(
+        ConfigurationError, match="roster must be fewer, or shorter ones.*'5 names of 2 letters at most'"
+    ):
+        make_session(5).server()
+
+
 def test_a_roster_without_keys_is_refused() -> None:
     session = make_session(4)
     session.roster = Roster(session.names, session.inputs.public)
