@@ -20,7 +20,7 @@ from ..errors import ConfigurationError, require
 __all__ = ["LEAST_FOR_CIRCLE", "Circle", "Complete", "circle_for"]
 
 LEAST_FOR_CIRCLE: Final = 1_001
-"""Parties: fewer form a complete graph."""
+"""Who take part to the end, T, and so parties: where fewer have to, all form a complete graph."""
 _MOST_DEGREE: Final = 512
 """More neighbors take no less than the complete graph, nor are they found in seconds."""
 _INSECURE: Final = Fraction(1, 2**40)
