@@ -38,7 +38,7 @@ from .session_facts import SessionFacts, about
 from .statements import certainty_of, model_of
 from .writing import describe_failure
 
-__all__ = ["FinishedSeries", "Held", "resolve_series", "run_series"]
+__all__ = ["FinishedSeries", "Held", "facts_of_votes", "resolve_series", "run_series"]
 
 Watching = Callable[[Local], AbstractContextManager[Watcher]]
 
