@@ -243,9 +243,8 @@ def _two_layer(mechanism: TwoLayer | FreshTwoLayer) -> RowSampler:
     if not isinstance(mechanism, FreshTwoLayer):
         flips_of_row = draw
     elif len(means := {*mechanism.hyper.mean_bounds}) == 1:
-        flips_of_row = functools.partial(
-            flips_of, *means.pop().as_integer_ratio()
-        )  # each is flipped with the mean, independently
+        # Each is flipped with the mean, independently.
+        flips_of_row = functools.partial(flips_of, *means.pop().as_integer_ratio())
     else:
 
         def flips_of_row(below: Below) -> Iterator[bool]:

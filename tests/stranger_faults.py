@@ -140,7 +140,7 @@ class Lonely(GeneralizedRandomizedResponse):
     """No two rows are its neighbors, so it states next to nothing."""
 
     @property
-    def event(self) -> PrivacyEvent:  # type: ignore[override]
+    def event(self) -> PrivacyEvent:  # pyright: ignore[reportIncompatibleMethodOverride]  the fault: it states another kind
         return PureMechanism(epsilon=0.002)
 
     def event_of(self, num_values: int) -> PrivacyEvent:

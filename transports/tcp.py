@@ -233,7 +233,7 @@ class TCPTransport(Transport):
 async def _open_stream(host: str, port: int) -> trio.SocketStream:
     """Connect; to an address in numbers at once, to a name by a race between its addresses."""
     try:
-        family = socket.AF_INET if ipaddress.ip_address(host).version == 4 else socket.AF_INET6  # noqa: PLR2004
+        family = socket.AF_INET if ipaddress.ip_address(host).version == 4 else socket.AF_INET6  # noqa: PLR2004  IP version 4
     except ValueError:
         return await trio.open_tcp_stream(host, port)
     connection = trio.socket.socket(family, socket.SOCK_STREAM)

@@ -43,7 +43,7 @@ MOST_PARTIES: Final = 10_000
 _BYTES_OF_HEADERS: Final = 512
 _BYTES_OF_ONE: Final = 160  # a place, with a box or a share
 _MOST_THRESHOLD: Final = 2**31
-SEMI_HONEST: Final = ", semi-honest server only"
+_SEMI_HONEST: Final = ", semi-honest server only"
 """What a loss is marked by that holds against no server that lies."""
 _LAW: Final = "shares of discrete Laplace noise on sums"
 
@@ -246,7 +246,7 @@ class MaskedSums(MaskedPhase):
         return [range(least, greatest + 1) for least, greatest in self._ranges]
 
     def check_values(self, values: IntArray) -> None:
-        """Raise ValueError unless all numbers of rows, shape (n, num_values), are in their ranges."""
+        """Raise ValueError unless all numbers are in their ranges. See `Phase.check_values`."""
         for place, (column, (least, greatest)) in enumerate(zip(values.T, self._ranges, strict=True)):
             if column.size and not least <= int(column.min()) <= int(column.max()) <= greatest:
                 raise ValueError(f"number {place} of phase {self.name!r} takes values in [{least}, {greatest}]")
@@ -263,8 +263,8 @@ def _range_of(ends: Any) -> tuple[int, int]:
 
 
 def law_of(law: str, threshold: int) -> str:
-    """Return what a loss calls its law where T parties have to take part: of many it is marked by `SEMI_HONEST`."""
-    return law + SEMI_HONEST if threshold >= LEAST_FOR_CIRCLE else law
+    """Return what a loss calls its law where T parties have to take part: of many it is marked by `_SEMI_HONEST`."""
+    return law + _SEMI_HONEST if threshold >= LEAST_FOR_CIRCLE else law
 
 
 def sizes_of(parameters: Any) -> tuple[int, int]:

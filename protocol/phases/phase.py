@@ -220,6 +220,15 @@ class Phase(Guarded):
         """
         return [("", len(public), self.losses)]
 
+    def check_values(self, values: IntArray) -> None:
+        """Raise ValueError unless all values of rows, int64 of shape (n, num_values), may be held.
+
+        A phase that takes fewer than its mechanism does overrides this.
+        """
+        low, high = self.mechanism.value_range
+        if values.size and not low <= int(values.min()) <= int(values.max()) <= high:
+            raise ValueError(f"phase {self.name!r} takes values in [{low}, {high}]")
+
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Run by the server: raise ValueError, which the sender is told, if a report does not fit the public row."""
         del report, public

@@ -37,18 +37,20 @@ class MaskedPush:
         return reports
 
     @functools.cached_property
+    def _ends(self) -> dict[int, object]:
+        """What is released, by how often a false value is added: not at all, once, ten times, and so on."""
+        numbers = [0, *(10**power for power in range(len(str(self.most)))), self.most]
+        return {times: self._pushed.outcome([self.reports(times)]) for times in numbers}
+
+    @functools.cached_property
     def rows(self) -> list[Row]:
-        """What is decided, by how often a false value is added: not at all, once, ten times, and so on."""
+        """What is decided, for each of these."""
         noise = (len(self._pushed.scene.names) * self._phase.share.noise_variance) ** 0.5
         shift = float(np.abs(self._span.sum(axis=0)).max()) / noise
-        numbers = [0, *(10**power for power in range(len(str(self.most)))), self.most]
+        decided = self._pushed.poisoning.decided
         return [
-            {
-                "each adds": times,
-                "in noise": times * shift,
-                "decision": self._pushed.poisoning.decided(self._end(times)),
-            }
-            for times in numbers
+            {"each adds": times, "in noise": times * shift, "decision": decided(end)}
+            for times, end in self._ends.items()
         ]
 
     def sentences(self, times: int) -> Iterator[str]:
@@ -60,9 +62,5 @@ class MaskedPush:
             f"{times:,} times: {own['in noise']:.3g} standard errors of the sum's noise. As drawn: "
             f"{first['decision']!s}. With their rows: {own['decision']!s}."
         )
-        numbers = [int(row["each adds"]) for row in self.rows]
-        least = next((each for each in numbers if poisoning.has_reached(self._end(each))), None)
+        least = next((each for each, end in self._ends.items() if poisoning.has_reached(end)), None)
         yield f"The decision is theirs {'never' if least is None else f'from {least:,} times on'!s}, of those tried."
-
-    def _end(self, times: int) -> object:
-        return self._pushed.outcome([self.reports(times)])

@@ -70,11 +70,9 @@ class _TellingMachine(ClientMachine):
         return [self._longer(effect) for effect in super().receive(sender, message)]
 
     def _longer(self, effect: Effect) -> Effect:
-        if not isinstance(effect, Send) or not isinstance(said := effect.message, Report):
+        if not isinstance(effect, Send) or not isinstance(said := effect.message, Report) or said.step != MASKED_STEP:
             return effect
         if self._party.row[self._protocol.phases[0].columns.start] <= 0:
-            return effect
-        if said.step != MASKED_STEP:
             return effect
         row = bytes(said.payload)
         longer = b"\xdc\x00" + bytes([row[0] & 0xF]) + row[1:]  # an array's length in two bytes

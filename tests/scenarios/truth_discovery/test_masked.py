@@ -81,7 +81,7 @@ def test_a_crowd_that_nobody_sees_says_what_support_is_of(psephos: Callable[...,
     local = resolved(*MASKED)
     outcome = run_population(local.protocol, local.inputs, noise=SimulatedNoise(5, session="s")).outcome
     assert isinstance(outcome, Outcome)
-    assert "its support is of those who were asked" in TRUTHS.sheet(outcome, Known()).note  # pyright: ignore[reportOptionalCall]
+    assert "its support is of those who were asked" in TRUTHS.sheet(outcome, Known()).note  # pyright: ignore[reportOptionalCall]  truths have a sheet
     assert not workers_of(local)
 
 

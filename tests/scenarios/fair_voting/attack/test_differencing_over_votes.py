@@ -84,8 +84,8 @@ def test_two_votes_of_a_series_teach_what_two_elections_do(
     votes = voted_in(hold(text, tmp_path / "out", write, f"mechanism={mechanism}", "transport=array"), ["bob"])
     first, second = votes
     elections = TwoElections(FairVotingAttack(protocol_of(first), seed=first.scene.seed), protocol_of(second), change)
-    expected = elections.posteriors((seen_in(first), seen_in(second)), target=0, secret="ranking")  # noqa: S106
-    alone = elections.first.posteriors([seen_in(first)], np.zeros(1, dtype=np.int64), secret="ranking")  # noqa: S106
+    expected = elections.posteriors((seen_in(first), seen_in(second)), target=0, secret="ranking")  # noqa: S106  no password
+    alone = elections.first.posteriors([seen_in(first)], np.zeros(1, dtype=np.int64), secret="ranking")  # noqa: S106  no password
     after_one, after_both = beliefs_in(votes)
     np.testing.assert_allclose(after_one.probabilities, alone.probabilities, rtol=1e-9)
     np.testing.assert_allclose(after_both.probabilities, expected.probabilities, rtol=1e-9)
