@@ -206,7 +206,7 @@ class MaskingServer:
         total = np.zeros(rules.width, dtype=np.int64)
         for row in rows.values():
             total += np.array(row.residues, dtype=np.int64)
-        for place in self._said[MaskingMove.SHARES]:
+        for place in sorted(self._said[MaskingMove.SHARES]):
             near = [other for other in rules.graph.neighbors_of(place) if other in rows]
             if place not in rows and not near:
                 continue
