@@ -36,14 +36,14 @@ from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .phase import Codec, Phase, Step
 
-__all__ = ["MOST_PARTIES", "MaskedPhase", "MaskedSums", "check_sizes", "law_of", "sizes_of"]
+__all__ = ["MOST_PARTIES", "SEMI_HONEST", "MaskedPhase", "MaskedSums", "check_sizes", "law_of", "sizes_of"]
 
 MOST_PARTIES: Final = 10_000
 """The roster of so many fits into a message."""
 _BYTES_OF_HEADERS: Final = 512
 _BYTES_OF_ONE: Final = 160  # a place, with a box or a share
 _MOST_THRESHOLD: Final = 2**31
-_SEMI_HONEST: Final = ", semi-honest server only"
+SEMI_HONEST: Final = "semi-honest server only"
 """What a loss is marked by that holds against no server that lies."""
 _LAW: Final = "shares of discrete Laplace noise on sums"
 
@@ -263,8 +263,8 @@ def _range_of(ends: Any) -> tuple[int, int]:
 
 
 def law_of(law: str, threshold: int) -> str:
-    """Return what a loss calls its law where T parties have to take part: of many it is marked by `_SEMI_HONEST`."""
-    return law + _SEMI_HONEST if threshold >= LEAST_FOR_CIRCLE else law
+    """Return what a loss calls its law where T parties have to take part: of many it is marked by `SEMI_HONEST`."""
+    return f"{law}, {SEMI_HONEST}" if threshold >= LEAST_FOR_CIRCLE else law
 
 
 def sizes_of(parameters: Any) -> tuple[int, int]:

@@ -70,9 +70,17 @@ class TrustModel(enum.Enum):
         """Whom losses are bounded against, as a phrase."""
         return _AGAINST[self]
 
-    def trusted(self, server: str) -> str:
-        """Return who is trusted, as "nobody" or "the aggregator", where a server is called so."""
-        return f"the {server.replace('-', ' ')}" if self.trusts_server else "nobody"
+    def trusted(self, server: str, *, is_sparse: bool = False) -> str:
+        """Return who is trusted, as "nobody" or "the aggregator", where a server is called so.
+
+        Args:
+            server: what it is called.
+            is_sparse: whether each masks with some others alone, which holds against a server that does not lie.
+        """
+        name = f"the {server.replace('-', ' ')}"
+        if self.trusts_server:
+            return name
+        return f"{name} to follow the protocol" if self.is_masked and is_sparse else "nobody"
 
 
 _AGAINST: Final = {

@@ -1,6 +1,7 @@
 """A plan as a picture: error over ε for the variants, with the error that is wanted and the ε that is chosen."""
 
 import functools
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ...protocol.privacy import TrustModel
@@ -20,17 +21,18 @@ _TICKS: Final = tuple(float(f"{digit}e{power}") for power in range(-9, 5) for di
 _STYLES: Final = dict(zip(TrustModel, ("-", "-.", "--"), strict=True))
 
 
-def picture_of(plan: Plan, *, error: str) -> Picture:
+def picture_of(plan: Plan, *, error: str, trust: Mapping[TrustModel, str]) -> Picture:
     """Return the picture of a plan.
 
     Args:
         plan: with curves.
         error: what the error is called.
+        trust: whom variants of each model trust.
     """
-    return Picture(draw=functools.partial(_draw, plan=plan, error=error), size=(WIDTH, _HEIGHT))
+    return Picture(draw=functools.partial(_draw, plan=plan, error=error, trust=trust), size=(WIDTH, _HEIGHT))
 
 
-def _draw(panels: Any, *, plan: Plan, error: str) -> Marks:
+def _draw(panels: Any, *, plan: Plan, error: str, trust: Mapping[TrustModel, str]) -> Marks:
     axes = panels[0, 0]
     chosen = [each.offered.epsilon for each in plan.best if each.offered is not None]
     low, high = min(chosen) / _REACH, max(chosen) * _REACH
@@ -80,15 +82,14 @@ def _draw(panels: Any, *, plan: Plan, error: str) -> Marks:
     for epsilon in dict.fromkeys(chosen):
         axes.axvline(epsilon, color=INK, linewidth=1.1, linestyle="-.")
     label_lines(axes, {name: (max(value, bottom), color) for name, (value, color) in ends.items()})
-    return _marks(plan)
+    return _marks(plan, trust)
 
 
-def _marks(plan: Plan) -> Marks:
-    models = {each.model for each in plan.variants}
+def _marks(plan: Plan, trust: Mapping[TrustModel, str]) -> Marks:
     marks: dict[str, dict[str, Any]] = {}
-    if len(models) > 1:
-        for model, style in _STYLES.items():
-            marks[f"{model.trusted('server')} is trusted"] = {"color": MUTED, "linestyle": style}
+    if len(trust) > 1:
+        for model, words in trust.items():
+            marks[words] = {"color": MUTED, "linestyle": _STYLES[model]}
     if plan.aim is not None:
         marks[f"wanted: {100 * plan.aim:.3g} %"] = {"color": INK, "linestyle": ":"}
     chosen = " and ".join(f"{each.offered.epsilon:.3g}" for each in plan.best if each.offered is not None)

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.masking import LEAST_FOR_CIRCLE
-from ...protocol.privacy import TrustModel
 from ..presentation.drawing import save_picture
 from ..presentation.numbers import in_a_row, some
 from ..presentation.terminal import show_note, show_table
@@ -36,7 +35,7 @@ _ERRORS: Final = "± is one standard error: about 19 of 20 results are within tw
 
 def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
     """Return what a plan comes to, as a sentence for each model of trust."""
-    role, _ = _words_of(table)
+    role = table.resolved.protocol.client_role
     people = some(plan.people, role)
     sentences: list[str] = []
     for each in plan.best:
@@ -56,12 +55,6 @@ def _aim_of(plan: Plan) -> str:
     """Return the error that is wanted, with the number behind it only for the people who are there."""
     unit = plan.unit if plan.sought == "epsilon" else msgspec.structs.replace(plan.unit, noun="")
     return unit.long(plan.aim or 0.0)
-
-
-def _words_of(table: VariantTable) -> tuple[str, str]:
-    """Return what a party and the server are called."""
-    protocol = table.resolved.protocol
-    return protocol.client_role, protocol.server_role.replace("-", " ")
 
 
 def show_plan(console: Console, plan: Plan, table: VariantTable, *, source: str) -> None:
@@ -91,7 +84,7 @@ def show_plan(console: Console, plan: Plan, table: VariantTable, *, source: str)
 
 
 def _headers(table: VariantTable) -> tuple[str, str, str, str]:
-    return f"{_words_of(table)[0].capitalize()}s", "ε in all", "Certainty", table.error
+    return f"{table.resolved.protocol.client_role.capitalize()}s", "ε in all", "Certainty", table.error
 
 
 def _show_variants(console: Console, plan: Plan, table: VariantTable) -> None:
@@ -100,17 +93,13 @@ def _show_variants(console: Console, plan: Plan, table: VariantTable) -> None:
     numbers = _headers(table)[plan.sought != "people" :]  # else it is the same number in each line
     rows: list[Sequence[Entry]] = []
     for each in plan.variants:
-        texts = [each.name, _trusted(each.model, table)] if is_trust_told else [each.name]
+        texts = [each.name, table.trusted(each.model, people=each.people)] if is_trust_told else [each.name]
         cells = [*texts, *_cells(each, plan, table)[-len(numbers) :]]
         rows.append(best_of(cells) if each.name in best else cells)
     texts = ("Variant", "Trusted") if is_trust_told else ("Variant",)
     show_table(
         console, Table(columns=(*texts, *numbers), rows=rows, labels=len(texts)), drop=("Certainty",), whole=_TABLE
     )
-
-
-def _trusted(model: TrustModel, table: VariantTable) -> str:
-    return model.trusted(_words_of(table)[1])
 
 
 def _cells(each: Planned, plan: Plan, table: VariantTable) -> list[str]:
@@ -173,7 +162,7 @@ def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: 
         return
     offered = plan.best[0].offered
     assert offered is not None  # noqa: S101  it is met
-    role = _words_of(table)[0]
+    role = table.resolved.protocol.client_role
     words = ["psephos", "run", source]
     for key, value in offered.settings.items():
         if value is not None and value != ():
@@ -218,7 +207,7 @@ def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:
         "variants": [
             {
                 "name": each.name,
-                "trusted": _trusted(each.model, table),
+                "trusted": table.trusted(each.model, people=each.people),
                 "people": each.people,
                 "tried": each.is_tried,
                 "too_little": each.too_little or None,
@@ -264,12 +253,13 @@ def write_plan(folder: RunFolder, plan: Plan, table: VariantTable, *, pictures: 
     """
     folder.write_json("plan.json", plan_in_json(plan, table))
     rows = [
-        {"variant": each.name, "trusted": _trusted(each.model, table), "people": plan.people, **_point(offered, plan)}
+        {"variant": each.name, "trusted": table.trusted(each.model), "people": plan.people, **_point(offered, plan)}
         for each in plan.variants
         for offered in each.curve
     ]
     folder.write_table(_TABLE, rows)
     if pictures:
-        scenario, role = table.resolved.scenario, _words_of(table)[0]
+        scenario, role = table.resolved.scenario, table.resolved.protocol.client_role
         title = f"{scenario.title or scenario.name}: {some(plan.people, role)}"
-        save_picture(picture_of(plan, error=table.error), folder=folder.path, name="plan", title=title)
+        trust = {each.model: trusting(each.model, table, people=plan.people) for each in plan.variants}
+        save_picture(picture_of(plan, error=table.error, trust=trust), folder=folder.path, name="plan", title=title)

@@ -22,6 +22,7 @@ from msgspec import UNSET
 from scipy.special import stdtrit
 
 from ...protocol.errors import ConfigurationError, require
+from ...protocol.masking import LEAST_FOR_CIRCLE
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import PrivacyLoss, TrustModel, total_of
 from ..presentation.numbers import decimals_of
@@ -255,6 +256,12 @@ class VariantTable(abc.ABC):
         """Return whom a variant trusts."""
         del name
         return TrustModel.LOCAL
+
+    def trusted(self, model: TrustModel, *, people: int | None = None) -> str:
+        """Return whom a variant of so many people trusts, by default the table's; see `TrustModel.trusted`."""
+        of_all = self.changed(people=people or self.people)
+        is_sparse = model.is_masked and of_all.sizes_of(is_masked=True)[SIZES[0]] >= LEAST_FOR_CIRCLE
+        return model.trusted(self.resolved.protocol.server_role, is_sparse=is_sparse)
 
     def of_people(self, number: int) -> Self:
         """Return the variants of the same session with another number of parties, at least 1.

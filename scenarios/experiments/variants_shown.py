@@ -10,7 +10,6 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.masking import LEAST_FOR_CIRCLE
 from ...protocol.privacy import TrustModel
 from ..presentation.numbers import some
 from ..presentation.terminal import show_note, show_table
@@ -18,7 +17,7 @@ from ..running.statements import meaning_of
 from ..tables import Cell, Entry, Table
 from .counting import counting_errors
 from .measurements import Measurement, apart_by, deviation, unseen
-from .variants import SIZES, Offered, VariantTable
+from .variants import Offered, VariantTable
 
 __all__ = ["as_good", "best_of", "show_variants", "trusting", "variants_in_json", "verdict_of_variants"]
 
@@ -30,13 +29,7 @@ _NO_PRICES: Final[Prices] = {}
 
 def trusting(model: TrustModel, table: VariantTable, *, people: int | None = None) -> str:
     """Return whom a variant of so many people trusts, by default the table's, as words that begin a sentence."""
-    trusted = model.trusted(server := table.resolved.protocol.server_role)
-    if not model.is_masked:
-        return f"Trusting {trusted}"
-    of_all = table.changed(people=people or table.people)
-    is_sparse = of_all.sizes_of(is_masked=True)[SIZES[0]] >= LEAST_FOR_CIRCLE
-    whom = f"the {server.replace('-', ' ')} to follow the protocol" if is_sparse else trusted
-    return f"Trusting {whom}, under masks"
+    return f"Trusting {table.trusted(model, people=people)}{', under masks' * model.is_masked}"
 
 
 def verdict_of_variants(

@@ -107,7 +107,7 @@ class ElectionVariants(SimulatedVariants):
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         del protocol
-        return {"Trusted": model_of(offered.name).trusted("aggregator")}
+        return {"Trusted": self.trusted(model_of(offered.name))}
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         parameters, missing = self.parameters, self.missing(offers)

@@ -112,7 +112,7 @@ class PreferenceVariants(SimulatedVariants):
         (loss,) = protocol.losses
         same = agreement_of(self.clean_of(offered.settings), self._reference)
         return {
-            "Trusted": loss.model.trusted("aggregator"),
+            "Trusted": self.trusted(loss.model),
             "ε a record": f"{loss.finest.proven:.4g}",
             "Before noise": "" if same is None else f"{100 * same:.1f} %",
         }

@@ -15,7 +15,7 @@ from ..presentation import verdict_of
 from ..presentation.numbers import some
 from ..presentation.terminal import title_of
 from ..running.reader import Learnt, RunLeft
-from ..running.report import MODELS
+from ..running.report import against_whom
 from ..running.session_facts import SessionFacts
 from ..running.statements import meaning_of, trust_of, warning_of
 from ..tables import Cell, Entry, Table, Tone, listed
@@ -199,7 +199,16 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
     """Yield the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
     kinds: dict[tuple[str, ...], list[LedgerEntry]] = {}
     for entry in entries:
-        words = map(say, (entry.phase, entry.mechanism, entry.unit, entry.relation.value, MODELS[entry.model.value]))
+        words = map(
+            say,
+            (
+                entry.phase,
+                entry.mechanism,
+                entry.unit,
+                entry.relation.value,
+                against_whom(entry.mechanism, entry.model.value),
+            ),
+        )
         kind = tuple(words)
         kinds.setdefault(kind, []).append(entry)
     hides = left.kind == "party" or left.about is None or left.about.hides_participation
@@ -241,7 +250,7 @@ def _stated(about: SessionFacts) -> Table:
             ("Mechanism", lambda each: say(each[1].mechanism)),
             ("Unit", lambda each: say(each[1].unit)),
             ("Neighbors", lambda each: say(each[1].relation)),
-            ("Model", lambda each: say(MODELS[each[1].model])),
+            ("Model", lambda each: say(against_whom(each[1].mechanism, each[1].model))),
             ("ε claimed", lambda each: epsilon_cell(each[1].claimed)),
             ("ε proven", lambda each: epsilon_cell(each[1].proven)),
         ],

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.effects import Closed
-from ...protocol.phases import PhasedProtocol
+from ...protocol.phases import SEMI_HONEST, PhasedProtocol
 from ...protocol.privacy import (
     LedgerEntry,
     NeighboringRelation,
@@ -28,7 +28,7 @@ from ..words import marked, say, say_again
 from .statements import meaning_of, warning_of
 
 __all__ = [
-    "MODELS",
+    "against_whom",
     "show_heading",
     "show_ledger",
     "show_phase",
@@ -41,12 +41,17 @@ T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
 
 _ROUNDING = 1e-9  # of sums in floating point, which are not more for that
-MODELS: Final = {
+_MODELS: Final = {
     "local": marked("local model: against everyone else, even if all of them collude"),
     "distributed": marked("distributed model: against the server, and as many parties with it as the session says"),
+    SEMI_HONEST: marked("distributed model: against a server that follows the protocol, and as many parties with it"),
     "central": marked("central model: against everyone who sees the release; the server is trusted"),
 }
-"""Against whom a loss is bounded, by the model of trust."""
+
+
+def against_whom(mechanism: str, model: str) -> str:
+    """Return the model of trust of a loss, which names its mechanism and its model, and against whom it is bounded."""
+    return _MODELS[SEMI_HONEST if mechanism.endswith(SEMI_HONEST) else model]
 
 
 def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:
@@ -212,8 +217,10 @@ def _show_excess(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) 
 
 
 def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
-    for relation, model in dict.fromkeys((loss.relation.value, loss.model.value) for loss in losses):
-        show_note(console, f"{relation!s} neighbors, {MODELS[model]!s}")
+    for relation, model in dict.fromkeys(
+        (loss.relation.value, against_whom(loss.mechanism, loss.model.value)) for loss in losses
+    ):
+        show_note(console, f"{relation!s} neighbors, {model!s}")
 
 
 def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | LedgerEntry]) -> None:

@@ -94,8 +94,7 @@ class CrowdVariants(SimulatedVariants):
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return the price of one answer of a worker whose others are known, and who is trusted."""
         (loss,) = protocol.losses
-        trusted = self.model_of(offered.name).trusted(protocol.server_role)
-        return {"ε an answer": f"{loss.finest.proven:.4g}", "Trusted": trusted}
+        return {"ε an answer": f"{loss.finest.proven:.4g}", "Trusted": self.trusted(self.model_of(offered.name))}
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the numbers are of, and what is missing."""

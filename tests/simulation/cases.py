@@ -43,7 +43,10 @@ def make_case(case: str, num_parties: int) -> tuple[PhasedProtocol[Any, Any], In
             held = [weights[place % 4] for place in range(num_parties)]
             table = {"weight": held, "ada": [1] * num_parties, "bob": [1 - place % 2 for place in range(num_parties)]}
             return vote, vote.encode(table)
-        case "truth-discovery":
+        case "truth-discovery" | "truth-discovery-masked":
+            masked: dict[str, Any] = {}
+            if case == "truth-discovery-masked":
+                masked = {"mechanism": "masked", **sizes_for(num_parties)}
             discovery = TruthDiscovery(
                 TruthDiscoveryParameters(
                     tasks=("t0", "t1"),
@@ -51,10 +54,11 @@ def make_case(case: str, num_parties: int) -> tuple[PhasedProtocol[Any, Any], In
                     answer_set_of_task=(0, 0),
                     max_answers=2,
                     epsilon_answer=_EPSILON / 2,
+                    **masked,
                 )
             )
-            tasks = [["t0", "t1"], ["t0"], ["t1", "t0"], ["t1"]][:num_parties]
-            answers = [["a", "b"], ["a"], ["b", "a"], ["a"]][:num_parties]
+            tasks = [[["t0", "t1"], ["t0"], ["t1", "t0"], ["t1"]][place % 4] for place in range(num_parties)]
+            answers = [[["a", "b"], ["a"], ["b", "a"], ["a"]][place % 4] for place in range(num_parties)]
             return discovery, discovery.encode({"tasks": tasks, "answers": answers})
         case "moral-preferences" | "moral-preferences-central":
             paradigm = Paradigm.VLDP if case == "moral-preferences" else Paradigm.VLCP

@@ -17,6 +17,7 @@ __all__ = [
     "CASES",
     "CHOSEN",
     "GAME",
+    "LEAST_ON_A_CIRCLE",
     "MASKED",
     "NO_LEVEL",
     "Clock",
@@ -56,8 +57,10 @@ CASES: Final = (
     "quiz",
 )
 """Sessions of all four systems, local and central, with and without private participation; `world.make_case`."""
-MASKED: Final = ("dpwevote-masked", "fair-voting-masked", "moral-preferences-masked")
+MASKED: Final = ("dpwevote-masked", "fair-voting-masked", "moral-preferences-masked", "truth-discovery-masked")
 """Cases of masked sums, which have runs of their own."""
+LEAST_ON_A_CIRCLE: Final = 6
+"""Of so many parties or more each masks with four others alone, as it does of more than 1,000."""
 _NUM_STEPS: Final = 5  # of a masked phase
 _HIDDEN_OR_TRUSTING: Final = ("fair-voting-hidden", "fair-voting-central", "moral-preferences-central")
 _DAY: Final = 86_400.0
@@ -300,7 +303,7 @@ def masking(plan: Plan) -> Plan:
     plan = dataclasses.replace(
         plan,
         sessions=tuple(draw.choice(MASKED) for _ in plan.sessions),
-        num_parties=draw.choice((2, 3, 3, 4, 5)),
+        num_parties=draw.choice((2, 3, 3, 4, 5, LEAST_ON_A_CIRCLE, 7)),
         faults=dataclasses.replace(plan.faults, duplication=0.0) if plan.is_gentle else plan.faults,
     )
     events: list[Event] = []

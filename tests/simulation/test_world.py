@@ -20,6 +20,7 @@ from simulation.plans import (
     CASES,
     CHOSEN,
     GAME,
+    LEAST_ON_A_CIRCLE,
     MASKED,
     NO_LEVEL,
     Clock,
@@ -95,16 +96,19 @@ def test_masked_sums_tell_nothing_else_and_are_charged_whatever_happens_and_whoe
         assert broke is None, f"seed {seed}: {broke}; .venv/bin/python tests/simulate.py --seed {seed} --kind masks"
 
 
+@pytest.mark.parametrize("number", [4, LEAST_ON_A_CIRCLE])
 @pytest.mark.parametrize("step", range(5))
-def test_a_lie_in_any_step_is_refused_for_good_and_the_others_are_released(step: int) -> None:
-    """After a restart of either side, too."""
+def test_a_lie_in_any_step_is_refused_for_good_and_the_others_are_released(step: int, number: int) -> None:
+    """After a restart of either side, and on a circle, too."""
     crashes = (Crash("p1", run=0, step=9, seconds=0.3), Crash("server0", run=0, step=40, seconds=0.3))
     events = (Lie("server0", "p1", step), *crashes)
-    world = run_plan(Plan(seed=3, sessions=MASKED[:1], num_parties=4, deadline=60.0, events=events))
+    world = run_plan(Plan(seed=3, sessions=MASKED[:1], num_parties=number, deadline=60.0, events=events))
     assert not world.observer.broken
     (held,) = world.held
     assert held.result is not None
-    assert held.result.num_received == (3 + (step > 2),)
+    assert held.result.num_received == (number - (step <= 2),)
+    is_sparse = held.protocol.losses[0].mechanism.endswith("semi-honest server only")
+    assert is_sparse == (number == LEAST_ON_A_CIRCLE)
     assert [party for party in world.plan.parties if world.observer.has_refused(held, party)] == ["p1"]
     assert isinstance(world.endings["p1", 0], Exception)
 

@@ -34,16 +34,19 @@ from psephos.protocol.errors import (
     JournalError,
     QuorumError,
 )
-from psephos.protocol.masking import MaskingMove, NeighborKeys
+from psephos.protocol.masking import Circle, MaskingMove, NeighborKeys, graph
 from psephos.protocol.messages import NIL, Abort, Charter, Hello, Request, decode, encode
+from psephos.protocol.phases import masked_phase
 from psephos.protocol.privacy import Budget
+from psephos.protocol.roster import SeededRoster
 from psephos.protocol.server_machine import SessionResult
 from psephos.transports import Channel, Listener, MemoryTransport
 from psephos.transports.faults import Fate, FaultyChannel, seeded_weather
-from simulation.cases import make_case
+from simulation.cases import make_case, sizes_for
 from simulation.disks import Disk, MemoryDisk, open_person_journal, open_session_journal
 from simulation.invariants import Observer, secret_of
 from simulation.plans import (
+    LEAST_ON_A_CIRCLE,
     Clock,
     Crash,
     FullDisk,
@@ -612,17 +615,28 @@ class World:
 
 def _false(request: Request, place: int) -> Request:
     """Return a question of a masked phase with something false in it, which the party at this place can see."""
-    move = tuple(MaskingMove)[request.step]
-    if move is MaskingMove.SHARES:  # its own keys it does not read
-        keys = list(msgspec.msgpack.decode(request.payload, type=NeighborKeys).keys)
-        other = next(number for number, (at, _) in enumerate(keys) if at != place)
-        at, theirs = keys[other]
-        keys[other] = at, msgspec.structs.replace(theirs, signature=bytes(len(theirs.signature)))
-        return Request(request.step, msgspec.Raw(msgspec.msgpack.encode(NeighborKeys(tuple(keys)))))
-    told = bytearray(bytes(request.own if move is MaskingMove.MASKED else request.payload))
-    told[-1] ^= 0x40  # of a key, a box, a place or a signature
-    changed = msgspec.Raw(bytes(told))
-    return Request(request.step, request.payload, changed) if request.own != NIL else Request(request.step, changed)
+    is_own = request.own != NIL
+    told = bytearray(bytes(request.own if is_own else request.payload))
+    match tuple(MaskingMove)[request.step]:
+        case MaskingMove.KEYS if (roster := msgspec.msgpack.decode(told, type=SeededRoster)).seed:
+            # Of a circle's seed alone a party cannot say that it is another.
+            changed = msgspec.structs.replace(roster, keys=(*roster.keys[:-1], bytes(len(roster.keys[-1]))))
+            told = msgspec.msgpack.encode(changed)
+        case MaskingMove.SHARES:  # its own keys it does not read
+            keys = list(msgspec.msgpack.decode(told, type=NeighborKeys).keys)
+            other = next(number for number, (at, _) in enumerate(keys) if at != place)
+            at, theirs = keys[other]
+            keys[other] = at, msgspec.structs.replace(theirs, signature=bytes(len(theirs.signature)))
+            told = msgspec.msgpack.encode(NeighborKeys(tuple(keys)))
+        case _:
+            told[-1] ^= 0x40  # of a key, a box, a place or a signature
+    lie = msgspec.Raw(bytes(told))
+    return Request(request.step, request.payload, lie) if is_own else Request(request.step, lie)
+
+
+def _small_circle(number: int, *, seed: bytes, **_: object) -> Circle:
+    """Return a circle of four neighbors each, of whom two tell a seed: no small one keeps a circle's bounds."""
+    return Circle(number, needed=2, degree=4, seed=seed)
 
 
 def _committing(process: Process) -> Callable[[Callable[[], None], Sequence[Any]], None]:
@@ -666,10 +680,14 @@ async def _jumping(plan: Plan) -> AsyncGenerator[None]:
 def run_plan(plan: Plan, *, make_disk: Callable[[str], Disk] = lambda _: MemoryDisk()) -> World:
     """Run a plan, and return the world after it, with the invariants that it broke."""
     source = random.Random(plan.seed)
-    world = World(plan, make_disk=make_disk)
+    least = sizes_for(LEAST_ON_A_CIRCLE)["threshold"]
     with (
+        mock.patch.object(graph, "LEAST_FOR_CIRCLE", least),
+        mock.patch.object(masked_phase, "LEAST_FOR_CIRCLE", least),
+        mock.patch.object(masked_phase, "circle_for", _small_circle),
         mock.patch.object(_SCHEDULER, "_r", source),
         mock.patch.object(_SCHEDULER, "_ALLOW_DETERMINISTIC_SCHEDULING", new=True),
     ):
+        world = World(plan, make_disk=make_disk)
         trio.run(world.run, clock=_Clock())
     return world

@@ -364,7 +364,8 @@ def test_a_plan_leaves_json_a_table_and_a_picture(psephos: Psephos) -> None:
     written = json.loads(ended.out)
     assert (written["sought"], written["epsilon"], written["wanted"]) == ("error", 0.5, None)
     assert written["unit"]["is_standard_error"] is True
-    assert {each["trusted"] for each in written["variants"]} == {"nobody", "the aggregator"}
+    told = ["nobody", "the aggregator", "the aggregator to follow the protocol"]
+    assert sorted({each["trusted"] for each in written["variants"]}) == told
     with Path("out/plan.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     at = {row["variant"]: row for row in rows if float(row["epsilon"]) == 0.5}
@@ -610,7 +611,12 @@ def test_what_a_plan_did_not_come_to_is_named(psephos: Psephos, monkeypatch: pyt
 
 
 def test_a_plan_of_many_says_against_whom_masks_hold(psephos: Psephos) -> None:
-    of_many = psephos("plan", "consortium-masked", "--epsilon", "1")
+    of_many = psephos("plan", "consortium-masked", "--epsilon", "1", "--out", "out")
     assert "ε holds against a semi-honest server only" in of_many.out
+    told = ["nobody", "the cloud server", "the cloud server to follow the protocol"]
+    written = json.loads(Path("out/plan.json").read_text(encoding="utf-8"))
+    assert sorted({each["trusted"] for each in written["variants"]}) == told
+    drawn = Path("out/plan.svg").read_text(encoding="utf-8")
+    assert all(f"Trusting {who}" in drawn for who in told)
     of_few = psephos("plan", "consortium-masked", "--epsilon", "1", "--people", "30")
     assert "semi-honest" not in of_few.out + of_few.err

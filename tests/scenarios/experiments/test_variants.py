@@ -15,6 +15,7 @@ from psephos.protocol.fair_voting.parameters import JOINT
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, LocalHashing, SubsetSelection
 from psephos.protocol.privacy import TrustModel, total_of
 from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.experiments import variants
 from psephos.scenarios.experiments.counting import counting_errors
 from psephos.scenarios.experiments.plain_variants import PlainVariants
 from psephos.scenarios.experiments.variants import VariantTable, epsilon_at, price_for, table_of
@@ -324,6 +325,17 @@ def test_a_masked_variant_trusts_nobody_only_where_so_few_take_part_that_the_ser
     assert trusting(TrustModel.DISTRIBUTED, masked, people=1_112) == OF_MANY
     assert trusting(TrustModel.DISTRIBUTED, masked) == OF_MANY
     assert trusting(TrustModel.LOCAL, masked) == "Trusting nobody"
+
+
+@pytest.mark.parametrize("name", ["truth-masked", "moral-masked", "two-societies"])
+def test_so_does_the_table_of_every_system(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = table(name, trials=2)
+    masked = next(each for each in compared.names if compared.model_of(each).is_masked)
+    for least, told in ((1_001, "nobody"), (2, "the aggregator to follow the protocol")):
+        monkeypatch.setattr(variants, "LEAST_FOR_CIRCLE", least)
+        found = compared.changed().offer(masked, compared.price)
+        assert found is not None
+        assert found.cells["Trusted"] == told
 
 
 @pytest.mark.full("three seconds of sessions")
