@@ -565,7 +565,10 @@ def a_sum_of_few_is_opened() -> Patches:
 
 def a_circle_is_drawn_anew_after_a_restart() -> Patches:
     def make(method: Any) -> Any:
-        return lambda *given, **_: method(*given, secret=b"")
+        def masking(*given: Any, **_: Any) -> Any:
+            return method(*given, secret=b"")
+
+        return masking
 
     yield _replacing(server_machine, "server_masking", make)
 

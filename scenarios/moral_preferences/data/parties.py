@@ -12,7 +12,7 @@ from ....protocol.errors import ConfigurationError, one_of, refuse
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
 from ...reading.frames import path_of
-from ...reading.sources import OpenStream, PartiesTable, PartySources, RowFiles
+from ...reading.sources import PartiesTable
 from ...reading.text_forms import form_of, header_of
 from .cultures import CultureVoters, make_cultures
 from .fairness import FairnessJudgements, make_fairness
@@ -29,7 +29,6 @@ from .synthetic import SyntheticPreferences, make_preferences
 
 __all__ = [
     "GENERATORS",
-    "SOURCES",
     "ChoicesFile",
     "OwnEpsilons",
     "OwnSocieties",
@@ -171,35 +170,3 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
 def _kind_of(path: Path) -> str:
     """Return which kind of file this is, by its header; whoever reads it says what is wrong with it."""
     return "responses" if RESPONSE in header_of(path) else "choices"
-
-
-def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
-    """Return the voters, unless a file has a line for each of them rather than two for each record."""
-    del parameters
-    if isinstance(parties, str) and "voter" in (header := header_of(parties)) and "record" not in header:
-        return None
-    return load_voters(parties)
-
-
-def _streamed(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> OpenStream | RowFiles | None:
-    del parameters
-    from .streams import stream_voters  # noqa: PLC0415  which imports this module
-
-    return stream_voters(parties)
-
-
-_PRICES: Final = frozenset({"epsilon", "epsilons"})
-
-SOURCES: Final = PartySources(
-    read=_read,
-    stream=_streamed,
-    paths=("choices", "responses", "epsilons", "manifest"),
-    made_up=frozenset({"generator"}),
-    published=frozenset({"choices", "responses"}),
-    own_parameters=dict.fromkeys(OwnEpsilons.__struct_fields__, _PRICES),
-    parameters_of_table=frozenset({"features", "epsilons", "societies"}),
-    parameters_of_public_columns=frozenset({"epsilons", "societies"}),
-    implied_parameters=frozenset({"max_records"}),
-    alternatives=(_PRICES,),
-    words={"records": ""},
-)

@@ -13,21 +13,21 @@ from ....protocol.errors import ConfigurationError, one_of, refuse
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Entries
 from ....protocol.truth_discovery import NO_TASK
-from ....protocol.truth_discovery.parameters import PRICES
 from ...datasets.loading import DataSet
 from ...reading.conversion import convert
-from ...reading.frames import Frame, path_of
-from ...reading.sources import OpenStream, PartiesTable, PartySources, RowFiles
-from ...reading.text_forms import form_of, header_of
+from ...reading.frames import path_of
+from ...reading.sources import PartiesTable
+from ...reading.text_forms import form_of
 from .assembly import Repeats
 from .crowd import Crowd
 from .files import ANSWER_COLUMNS, read_crowd
 from .published import CROWDS, PublishedCrowd
 from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading
 
-__all__ = ["DATA_SETS", "SOURCES", "CrowdFile", "as_parties", "load_workers", "table_of"]
+__all__ = ["DATA_SETS", "FIELD", "CrowdFile", "as_parties", "load_workers", "table_of"]
 
-_FIELD = "workers"
+FIELD: Final = "workers"
+"""What parties stand under in a scenario."""
 _PEER_GRADING = "peer_grading"
 
 
@@ -55,7 +55,7 @@ class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         for name in self.columns:
             if name not in ANSWER_COLUMNS:
                 allowed = one_of(ANSWER_COLUMNS, name)
-                raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
+                raise ConfigurationError(field=f"{FIELD}.columns", value=name, allowed=allowed)
 
 
 _OPTIONS = frozenset((*CrowdFile.__struct_fields__, *SyntheticCrowd.__struct_fields__, *PeerGrading.__struct_fields__))
@@ -79,22 +79,22 @@ def load_workers(parties: str | Mapping[str, Any], *, parameters: Mapping[str, A
         if error.field not in _OPTIONS:
             raise
         # As scenarios name it: by the file's own name where nothing else is said of the crowd.
-        field = _FIELD if isinstance(parties, str) else f"{_FIELD}.{error.field}"
+        field = FIELD if isinstance(parties, str) else f"{FIELD}.{error.field}"
         raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
 
 
 def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
     if "stand_in" in options:
-        name: str = convert(options.pop("stand_in"), str, f"{_FIELD}.stand_in")
-        refuse(name != _PEER_GRADING, f"{_FIELD}.stand_in", name, repr(_PEER_GRADING))
+        name: str = convert(options.pop("stand_in"), str, f"{FIELD}.stand_in")
+        refuse(name != _PEER_GRADING, f"{FIELD}.stand_in", name, repr(_PEER_GRADING))
         usual: dict[str, Any] = msgspec.to_builtins(PEER_GRADING_STAND_IN)
-        return as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, _FIELD)), is_generated=True)
+        return as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, FIELD)), is_generated=True)
     if "answers" not in options and (beside := sorted({"columns", "truth", "repeats"} & options.keys())):
         raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {beside[0]}")
     if "answers" not in options:
-        synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, _FIELD)
+        synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, FIELD)
         return as_parties(make_crowd(synthetic), is_generated=True)
-    file: CrowdFile = convert(options, CrowdFile, _FIELD)
+    file: CrowdFile = convert(options, CrowdFile, FIELD)
     given: list[list[str]] = convert(parameters.get("answer_sets", []), list[list[str]], "answer_sets")
     crowd = read_crowd(
         path_of(file.answers),
@@ -155,48 +155,6 @@ def table_of(
     found = [np.full((len(counts), width), empty, dtype=np.int64) for empty in (NO_TASK, NO_ANSWER)]
     found[0][workers, places], found[1][workers, places] = tasks, labels
     return {"tasks": found[0], "answers": found[1]}
-
-
-def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
-    """Return the workers, unless a file has a line for each of them rather than for each answer."""
-    if isinstance(parties, str) and {"worker", "tasks"} <= set(header_of(parties)):
-        return None
-    return load_workers(parties, parameters=parameters)
-
-
-def _streamed(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> OpenStream | RowFiles | None:
-    from .streams import stream_workers  # noqa: PLC0415  which imports this module
-
-    return stream_workers(parties, parameters)
-
-
-def _unpack(crowd: Any) -> Mapping[str, object] | None:
-    """Return a crowd's answers, what is true, and its answer set where all tasks have one, as settings."""
-    if not isinstance(crowd, Crowd):
-        return None
-    from .frames import crowd_to_frame  # noqa: PLC0415  only frames need pandas
-
-    answers, truth = crowd_to_frame(crowd)
-    settings: dict[str, object] = {f"{_FIELD}.answers": Frame.of("answers", answers)}
-    if len(truth):
-        settings[f"{_FIELD}.truth"] = Frame.of("truth", truth.rename("truth").reset_index())
-    if len(crowd.answer_sets) == 1:
-        settings["parameters.answer_sets"] = [list(crowd.answer_sets[0])]
-    return settings
-
-
-SOURCES: Final = PartySources(
-    read=_read,
-    stream=_streamed,
-    paths=("answers", "truth", "manifest"),
-    made_up=frozenset({"stand_in"}),
-    published=frozenset({"answers"}),
-    parameters_of_table=frozenset({"tasks", "answer_sets", "answer_set_of_task", "max_answers"}),
-    parameters_of_public_columns=frozenset({"tasks", "answer_set_of_task", "max_answers"}),
-    alternatives=(PRICES,),
-    words={"answers": "answers", "truth": "truth"},
-    unpack=_unpack,
-)
 
 
 def _data_set(name: str, crowd: PublishedCrowd) -> DataSet:

@@ -28,11 +28,10 @@ from ...reading.manifests import remembered
 from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
 from .assembly import Repeats, Rows, assemble, in_order, rows_that_count
 from .files import rows_of
-from .parties import CrowdFile, as_parties, table_of
+from .parties import FIELD, CrowdFile, as_parties, table_of
 
 __all__ = ["stream_workers"]
 
-_FIELD: Final = "workers"
 _WORKER, _LABEL, _SET = "worker", "label", "answer_set"
 _BATCH_WORKERS: Final = 10_000
 _BATCH_ENTRIES: Final = 1 << 21  # of the tables of one batch, tasks that nobody is asked among them
@@ -49,9 +48,9 @@ def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, An
     path = options.get("answers")
     if not isinstance(path, str) or not is_in_batches(path):
         return None
-    if isinstance(parties, str) and {_WORKER, "tasks"} <= set(TableFiles(path, field=_FIELD, columns={}).names):
+    if isinstance(parties, str) and {_WORKER, "tasks"} <= set(TableFiles(path, field=FIELD, columns={}).names):
         return RowFiles(path=path)  # a line for each worker
-    file: CrowdFile = convert(options, CrowdFile, _FIELD)
+    file: CrowdFile = convert(options, CrowdFile, FIELD)
     return functools.partial(_opened, file, parameters)
 
 
@@ -77,11 +76,11 @@ class _Answers:
 
     def __init__(self, file: CrowdFile) -> None:
         self._repeats: Repeats = file.repeats
-        self.files = files = TableFiles(file.answers, field=_FIELD, columns=file.columns)
+        self.files = files = TableFiles(file.answers, field=FIELD, columns=file.columns)
         task = "item" if "item" in files.names and "task" not in files.names else "task"  # as some published files say
         self._columns = (_WORKER, task, _LABEL)
         for name in self._columns:
-            allowed = f"a column of each file, or named by {_FIELD}.columns{did_you_mean(name, files.names)}"
+            allowed = f"a column of each file, or named by {FIELD}.columns{did_you_mean(name, files.names)}"
             require(name in files.names, f"column {name!r} of {files.paths[0].name}", "missing", allowed)
         allowed = "left out where answers come in batches: one answer set for all tasks"
         refuse(_SET in files.names, f"column {_SET!r} of {files.paths[0].name}", "given", allowed)
@@ -92,7 +91,7 @@ class _Answers:
             most = max(int(np.bincount(rows[:, 0]).max()) for rows in found.in_order())
             truths = None
             if file.truth:
-                with readable(path_of(file.truth), field=f"{_FIELD}.truth"):
+                with readable(path_of(file.truth), field=f"{FIELD}.truth"):
                     truths = rows_of(path_of(file.truth), are_truths=True)
             crowd = assemble(found.each_once(), truths=truths, repeats="first", answer_sets=answer_set)
             told = as_parties(crowd)

@@ -14,8 +14,9 @@ from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.moral_preferences.data.fairness import FAIRNESS_FEATURES
 from psephos.scenarios.moral_preferences.data.files import read_survey
 from psephos.scenarios.moral_preferences.data.machine_like import MoralMachineLike, make_machine_like
-from psephos.scenarios.moral_preferences.data.parties import GENERATORS, SOURCES, OwnEpsilons, as_voters, load_voters
+from psephos.scenarios.moral_preferences.data.parties import GENERATORS, OwnEpsilons, as_voters, load_voters
 from psephos.scenarios.moral_preferences.data.privacy_groups import PrivacyGroups, draw_epsilons
+from psephos.scenarios.moral_preferences.data.sources import SOURCES
 from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferences, make_preferences
 from psephos.scenarios.reading.sources import PartiesTable
 
