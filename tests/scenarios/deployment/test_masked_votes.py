@@ -1,16 +1,20 @@
 """A masked vote between machines: parties enroll, their keys sign, and nobody sees a vote."""
 
+import contextlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import dying
 import masked_sums
 import pytest
 from deployments import ENTRIES, NOBODY_LISTENS, Ending, Process, read_json, write_vote
 from psephos.scenarios.deployment import enroll
 
 Psephos = Callable[..., Any]
+COMMAND = ("-m", "psephos.scenarios.cli")
+FIVE = ("ann", "bob", "cid", "dan", "eve")
 MASKED = ("--set", "trust=distributed", "--set", "threshold=2", "--set", "colluders=0", "--set", "epsilon=2")
 
 
@@ -55,7 +59,9 @@ def test_a_roster_with_a_key_by_which_anybody_could_sign_is_refused_by_its_serve
     assert f"signature_key of {row[0]!r} must be 32 bytes" in ended.err
 
 
-def parties(folder: Path, address: str, names: Iterable[str] = ENTRIES, *, out: str = "as") -> list[Process]:
+def parties(
+    folder: Path, address: str, names: Iterable[str] = ENTRIES, *, out: str = "as", program: Sequence[object] = COMMAND
+) -> list[Process]:
     """Return processes of parties who join, with folders of this name."""
     return [
         Process(
@@ -63,6 +69,7 @@ def parties(folder: Path, address: str, names: Iterable[str] = ENTRIES, *, out: 
             *("--key", f"keys/{party}", "--json", "--out", f"{out}-{party}"),
             folder=folder,
             is_measured=False,
+            program=program,
         )
         for party in names
     ]
@@ -113,3 +120,54 @@ def test_a_party_whose_server_lied_leaves_and_joins_that_session_no_more_and_the
     (again,) = endings(parties(tmp_path, NOBODY_LISTENS, ["ann"], out="again"))
     assert again.status == 2
     assert f"the journal refuses this session, whose server was found at fault: {found}" in again.err
+
+
+@contextlib.contextmanager
+def serving_five(folder: Path, psephos: Psephos, *, seconds: int) -> Generator[tuple[Process, Callable[..., Any]]]:
+    """Serve a masked vote of `FIVE`, of whom three are enough, and yield its server and what lets parties join."""
+    write_vote(folder, lines=f"deadline_seconds = {seconds}", entries={name: dict(ENTRIES["ann"]) for name in FIVE})
+    for party in FIVE:
+        enroll(party, folder / "keys" / party)
+    how = (*MASKED, "--set", "threshold=3")
+    assert psephos("roster", "vote.toml", *how, "--enrolled", "keys", "--out", "drawn").status == 0
+    own = ("--roster", "drawn", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
+    with Process("serve", "vote.toml", *how, *own, folder=folder, is_measured=False) as server:
+        address = server.address()
+
+        def join(names: Iterable[str], *, out: str = "as", dies: tuple[str, int] | None = None) -> list[Process]:
+            program = COMMAND if dies is None else (dying.__file__, *dies)
+            return parties(folder, address, names, out=out, program=program)
+
+        yield server, join
+
+
+@pytest.mark.full("nine processes each")
+@pytest.mark.parametrize("step", range(2, 11, 2))
+def test_two_of_five_parties_who_are_killed_in_the_middle_come_back_and_are_in_the_sum(
+    step: int, tmp_path: Path, psephos: Psephos
+) -> None:
+    """As each of the five steps is kept, before and after; what they sent before, they send again."""
+    with serving_five(tmp_path, psephos, seconds=60) as (server, join):
+        others = join(FIVE[2:])
+        dead = [
+            *join(FIVE[:1], out="killed", dies=("before", step)),
+            *join(FIVE[1:2], out="killed", dies=("after", step)),
+        ]
+        assert [(each.status, each.err) for each in endings(dead)] == [(-9, "")] * 2
+        ended = endings([*join(FIVE[:2]), *others])
+        ended.append(server.ending())
+    assert [(each.status, each.err) for each in ended] == [(0, "")] * 6
+    assert read_json(tmp_path / "served" / "result.json")["received"] == {"votes": 5}
+
+
+@pytest.mark.full("six processes")
+def test_two_of_five_parties_who_are_killed_for_good_hold_nobody_up(tmp_path: Path, psephos: Psephos) -> None:
+    """One before its row is masked, which is not in the sum, and one once it is acknowledged, which is."""
+    with serving_five(tmp_path, psephos, seconds=25) as (server, join):
+        others = join(FIVE[2:])
+        dead = [*join(FIVE[:1], dies=("before", 6)), *join(FIVE[1:2], dies=("after", 7))]
+        assert [(each.status, each.err) for each in endings(dead)] == [(-9, "")] * 2
+        ended = endings(others)
+        ended.append(server.ending())
+    assert [(each.status, each.err) for each in ended] == [(0, "")] * 4
+    assert read_json(tmp_path / "served" / "result.json")["received"] == {"votes": 4}
