@@ -66,7 +66,7 @@ def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
             )
         try:
             client = stack.enter_context(distributed.Client(where, timeout=_SECONDS_TO_FIND))
-        except (OSError, ValueError) as error:
+        except (OSError, RuntimeError, TypeError, ValueError) as error:  # the two in the middle are of encryption
             allowed = f"{LOCAL!r}, or the address of a scheduler that is there ({error})"
             raise ConfigurationError(field="--cluster", value=address, allowed=allowed) from None
         yield _Cluster(client, distributed, address)

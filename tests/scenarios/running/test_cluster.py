@@ -3,12 +3,16 @@
 import contextlib
 import json
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Self
 
 import pytest
 import unsteady
+from deployments import Process
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import load_scenario
 from psephos.scenarios.experiments.measured import Cell, MeasuredCell
@@ -17,12 +21,14 @@ from psephos.scenarios.running import cluster
 from psephos.scenarios.running.cluster import open_cluster
 from psephos.scenarios.running.journaling import own_versions
 from psephos.scenarios.running.processes import Pool, TaskError, named_answers
+from psephos.transports.keys import make_identity
 
 pytest.importorskip("distributed", reason="distributed, the extra `cluster`, is not installed")
 parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
 
 Psephos = Callable[..., Any]
 UNSTEADY = "unsteady"
+PATIENCE: Final = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +36,42 @@ def two() -> Generator[Pool]:
     with open_cluster("local", workers=2) as pool:
         pool.least_seconds = 0.05
         yield pool
+
+
+class Daemons:
+    """A scheduler of one's own and a worker of it, as processes.
+
+    Args:
+        folder: where they run.
+        options: of both, as their command line has them.
+    """
+
+    def __init__(self, folder: Path, *options: object) -> None:
+        self._folder, self._options = folder, options
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        file = self._folder / f"scheduler-{time.monotonic_ns()}.json"
+        found = ("--scheduler-file", file, *self._options)
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", 0, "--no-dashboard", *found)
+        self._start("worker", "--nthreads", 1, "--no-dashboard", "--no-nanny", *found)
+        until = time.monotonic() + PATIENCE
+        while not file.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        self.address = str(json.loads(file.read_bytes())["address"])
+        return self
+
+    def __exit__(self, *of_error: object) -> None:
+        for process in self._running:
+            process.kill()
+            process.wait()
+
+    def _start(self, kind: str, *words: object) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "distributed.cli.dask_" + kind, *map(str, words)]
+        nowhere = subprocess.DEVNULL
+        process = subprocess.Popen(command, cwd=self._folder, stdout=nowhere, stderr=nowhere)  # noqa: S603  Dask's own
+        self._running.append(process)
+        return process
 
 
 class Dying:
@@ -159,3 +201,84 @@ def test_a_worker_in_another_folder_finds_the_parties_file(
     (alone,) = run_trials(cells, trials=20, workers=1)
     (shared,) = run_trials(cells, trials=20, pool=two)
     assert shared.trials == alone.trials
+
+
+TRIALS: Final = ("trials", "consortium", "--set", "partners.count=40", "--grid", "epsilon=0.5,1,2,4", "--seed", "6")
+HOW: Final = ("--trials", "400", "--no-pictures", "--json")
+
+
+class Interrupted:
+    """A pool to which something happens as the first task has an answer; it says that it has many workers."""
+
+    least_seconds, num_workers = 0.01, 12
+
+    def __init__(self, pool: Pool, happen: Callable[[], object]) -> None:
+        self._pool, self._happen = pool, happen
+
+    def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
+        for answered in self._pool.answers(module, tasks):
+            yield answered
+            self._happen()
+
+
+@pytest.mark.full("a scheduler dies, and workers begin again")
+def test_whoever_lost_its_scheduler_goes_on_with_another_by_the_same_bits(
+    psephos: Psephos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = psephos(*TRIALS, *HOW, "--out", "alone")
+    assert alone.status == 0, alone.err
+    with Daemons(tmp_path) as lost:
+
+        @contextlib.contextmanager
+        def opened(address: str, **_: object) -> Generator[Pool]:
+            with open_cluster(address) as pool:
+                yield Interrupted(pool, lost.scheduler.kill)
+
+        monkeypatch.setattr(cluster, "open_cluster", opened)
+        ended = psephos(*TRIALS, *HOW, "--out", "shared", "--cluster", lost.address)
+    assert (ended.status, ended.err.count("Traceback")) == (1, 0)
+    assert f"the scheduler {lost.address} is gone, or was restarted" in ended.err
+    assert Path("shared/finished.jsonl").read_bytes().count(b"\n") > 1
+    monkeypatch.setattr(cluster, "open_cluster", open_cluster)
+    with Daemons(tmp_path) as other:
+        resumed = psephos(*TRIALS, *HOW, "--resume", "shared", "--cluster", other.address)
+    assert resumed.status == 0, resumed.err
+    assert Path("shared/trials.csv").read_bytes() == Path("alone/trials.csv").read_bytes()
+
+
+@pytest.mark.full("a disk that fills, and workers that begin again")
+def test_whoever_s_disk_was_full_goes_on_where_there_is_room(psephos: Psephos, tmp_path: Path) -> None:
+    assert psephos(*TRIALS, *HOW, "--out", "alone").status == 0
+    words = (*TRIALS, *HOW, "--cluster", "local", "--workers", 1)
+    with Process(*words, "--out", "shared", folder=tmp_path, is_measured=False, ulimit="-f 8") as process:
+        ended = process.ending()
+    assert (ended.status, ended.err.count("Traceback")) == (1, 0), ended
+    assert "shared/finished.jsonl" in ended.err
+    assert Path("shared/finished.jsonl").stat().st_size <= 8 * 512
+    resumed = psephos(*TRIALS, *HOW, "--resume", "shared")
+    assert resumed.status == 0, resumed.err
+    assert Path("shared/trials.csv").read_bytes() == Path("alone/trials.csv").read_bytes()
+
+
+@pytest.mark.full("workers begin, with keys of their own")
+def test_workers_are_reached_over_tls_where_dask_has_it_and_by_nobody_without_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dask: Any = pytest.importorskip("dask", reason="dask is not installed")
+    identity, keys = make_identity(), tmp_path / "keys.pem"
+    keys.write_bytes(identity.private_key + identity.certificate_pem.encode())
+    files = [word for kind in ("ca-file", "cert", "key") for word in (f"--tls-{kind}", keys)]
+    with Daemons(tmp_path, "--protocol", "tls", *files) as daemons:
+        assert daemons.address.startswith("tls://")
+        monkeypatch.setattr(cluster, "_SECONDS_TO_FIND", 3.0)
+        for address, is_encrypted in ((daemons.address, False), ("tcp://127.0.0.1:9", True)):
+            refused = pytest.raises(ConfigurationError, match=r"^--cluster must be 'local', or .* that is there \(.+\)")
+            require = dask.config.set({"distributed.comm.require-encryption": is_encrypted})
+            with require, refused as caught, open_cluster(address):
+                pass
+            assert "\n" not in str(caught.value)
+        own = {f"distributed.comm.tls.{field}": str(keys) for field in ("ca-file", "client.cert", "client.key")}
+        encrypted = {"distributed.comm.require-encryption": True, **own}
+        with dask.config.set(encrypted), open_cluster(daemons.address) as pool:
+            shared = [cell.trials for cell in tried(pool=pool)]
+    assert shared == [cell.trials for cell in tried(workers=1)]
