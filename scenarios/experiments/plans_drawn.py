@@ -80,7 +80,7 @@ def _draw(panels: Any, *, plan: Plan, error: str, trust: Mapping[TrustModel, str
     if plan.aim is not None:
         axes.axhline(plan.aim, color=INK, linewidth=1.1, linestyle=":")
     for epsilon in dict.fromkeys(chosen):
-        axes.axvline(epsilon, color=INK, linewidth=1.1, linestyle="-.")
+        axes.axvline(epsilon, color=INK, linewidth=0.9)
     label_lines(axes, {name: (max(value, bottom), color) for name, (value, color) in ends.items()})
     return _marks(plan, trust)
 
@@ -93,7 +93,7 @@ def _marks(plan: Plan, trust: Mapping[TrustModel, str]) -> Marks:
     if plan.aim is not None:
         marks[f"wanted: {100 * plan.aim:.3g} %"] = {"color": INK, "linestyle": ":"}
     chosen = " and ".join(f"{each.offered.epsilon:.3g}" for each in plan.best if each.offered is not None)
-    marks[f"ε = {chosen}"] = {"color": INK, "linestyle": "-."}
+    marks[f"ε = {chosen}"] = {"color": INK, "linewidth": 0.9}
     return marks
 
 
