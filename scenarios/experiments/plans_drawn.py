@@ -88,8 +88,7 @@ def _draw(panels: Any, *, plan: Plan, error: str, trust: Mapping[TrustModel, str
 def _marks(plan: Plan, trust: Mapping[TrustModel, str]) -> Marks:
     marks: dict[str, dict[str, Any]] = {}
     if len(trust) > 1:
-        for model, words in trust.items():
-            marks[words] = {"color": MUTED, "linestyle": _STYLES[model]}
+        marks |= {trust[model]: {"color": MUTED, "linestyle": _STYLES[model]} for model in _STYLES if model in trust}
     if plan.aim is not None:
         marks[f"wanted: {100 * plan.aim:.3g} %"] = {"color": INK, "linestyle": ":"}
     chosen = " and ".join(f"{each.offered.epsilon:.3g}" for each in plan.best if each.offered is not None)
