@@ -239,6 +239,19 @@ NAMED: dict[str, Plan] = {
         faults=Faults(loss=0.02, delay=7.0),
         events=(Partition(process="p1", begin=2.49165655948857, seconds=100.0),),
     ),
+    "who had left a masked session was asked again by a server that was started anew": Plan(
+        seed=799641954,
+        sessions=("dpwevote-masked", "fair-voting-masked"),
+        num_parties=3,
+        deadline=300.0,
+        events=(
+            Crash("server1", run=1, step=12, seconds=100.0),
+            WriteFault("server1", commit=9, is_durable=False),
+            Crash("p0", run=2, step=4, seconds=3.0),
+            Crash("server1", run=0, step=3, seconds=0.0),
+            Crash("p0", run=0, step=1, seconds=3.0),
+        ),
+    ),
     "a report of a party that was let in late made the journal unusable": Plan(
         seed=3138997482,
         sessions=("fair-voting", "dpwevote-laplace"),
