@@ -158,10 +158,12 @@ def test_a_whole_copy_of_a_party_on_another_machine_counts_once(tmp_path: Path) 
             shutil.copy(file, copy)
         elsewhere = ("--journal", copy / own.name, "--witness", tmp_path / "its witness")
         both = [vote.join("ann"), vote.join("ann", *elsewhere)]
+        # The first step waits for cid, so that the other one comes while it is open.
+        assert vote.join("cid", dying=("before", 2)).ending().status == -9
         with concurrent.futures.ThreadPoolExecutor() as threads:
             ended = [threads.submit(each.ending) for each in both]
             concurrent.futures.wait(ended, return_when=concurrent.futures.FIRST_COMPLETED)
-            clients["cid"] = vote.join("cid")  # for whom the session waits until then, so that both are heard
+            clients["cid"] = vote.join("cid")
             endings = [each.result() for each in ended]
         assert sorted(ending.status for ending in endings) == [0, 1], endings
         (refused_one,) = [ending for ending in endings if ending.status]
