@@ -194,8 +194,7 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
             given = kind.complete(parties.complete(scenario.parameters), table := Observed(parties.table))
         protocol = make_protocol(kind, given, scenario.model)
         if scenario.transport == AUTO:
-            needs_agents = record or turnout is not None
-            scenario, many = _on_path(scenario, protocol, num_parties=len(parties.names), needs_agents=needs_agents)
+            scenario, many = _on_path(scenario, protocol, num_parties=len(parties.names), needs_agents=record)
         check_completed(protocol, table)
         with parties.naming_lines():
             protocol.check_columns(parties.table)
