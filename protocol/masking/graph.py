@@ -1,8 +1,9 @@
 """Who masks with whom: all with all, or, of many, each with k neighbors on a circle in a random order.
 
 The complete graph holds against a server that lies. The circle holds against a *semi-honest* server alone, which draws
-no order to its liking: then fewer than `needed` of anybody's neighbors collude, and as many stay, each but with a
-probability that is bounded here for all parties together; nor are k/2 in a row gone, without which the circle is whole.
+no order to its liking, where nobody colludes or leaves for a place on it. Then fewer than `needed` of anybody's
+neighbors collude, and as many stay; nor are k/2 in a row gone, without which the circle is whole. That is so but for
+probabilities that are bounded here, for all parties together.
 
 Source: Bell, Bonawitz, Gascón, Lepoint and Raykova (2020), for sparse graphs (SecAgg+).
 """
@@ -57,7 +58,7 @@ class Circle:
         num_parties: n.
         needed: shares that tell a secret.
         degree: k, even.
-        seed: public, and drawn after the parties are fixed.
+        seed: public, and drawn after the parties, and those who collude, are fixed.
     """
 
     num_parties: int
@@ -127,10 +128,10 @@ def _degree_for(num_parties: int, num_corrupt: int, num_dropped: int) -> tuple[i
     gone = min(num_corrupt + num_dropped, num_parties)
     for degree in range(2, min(num_parties, _MOST_DEGREE + 1), 2):
         in_a_row = Fraction(math.perm(gone, degree // 2), math.perm(num_parties, degree // 2))
-        if num_parties * in_a_row > _INSECURE:
+        if (allowed := _INSECURE / num_parties - in_a_row) < 0:
             continue
-        # The most neighbors that collude, and that leave, but for what is allowed.
-        most = _quantile(num_parties - 1, num_corrupt, degree, _INSECURE / num_parties)
+        # The most neighbors that collude, and that leave, but for what is allowed: of both dangers together.
+        most = _quantile(num_parties - 1, num_corrupt, degree, allowed)
         # Who has left is one of them; who has not holds a share of its own itself.
         leaving = _quantile(num_parties - 1, max(num_dropped - 1, 0), degree, _INCORRECT / num_parties)
         if most + 1 <= degree - leaving:

@@ -132,7 +132,8 @@ class MaskingServer:
             raise self._misused("no step is open")
         self.parties = frozenset(self._said[move])
         if len(self.parties) < self._rules.threshold:
-            raise self._too_few(move, {*range(len(self._rules.names))} - self.parties)
+            missing = {*range(len(self._rules.names))} - self.parties
+            raise self._too_few(move.value, missing, len(self.parties), self._rules.threshold)
         told: dict[int, Told] = {}
         if move is MaskingMove.UNMASK:
             self._sum = self._opened()
@@ -211,7 +212,9 @@ class MaskingServer:
             if place not in rows and not near:
                 continue
             if len(own := shares.get(place, {})) < rules.needed:
-                raise self._too_few(MaskingMove.UNMASK, {*self._said[MaskingMove.SHARES]} - self.parties)
+                holders = {place, *rules.graph.neighbors_of(place)}.intersection(self._said[MaskingMove.SHARES])
+                step = f"{MaskingMove.UNMASK.value} of {rules.names[place]}"
+                raise self._too_few(step, holders - self.parties, len(own), rules.needed)
             try:
                 seed = combine(own, needed=rules.needed)
             except ValueError:
@@ -249,15 +252,10 @@ class MaskingServer:
         reason = f"the shares of a seed of {name!r} are not of one seed: somebody who holds one says another"
         return RemoteProtocolError(reason, role=Side.SERVER.value)
 
-    def _too_few(self, move: MaskingMove, missing: set[int]) -> QuorumError:
+    def _too_few(self, step: str, missing: set[int], received: int, required: int) -> QuorumError:
         self._position.move(MaskingMove.BREAK)
-        rules = self._rules
-        return QuorumError(
-            phase=f"{rules.phase}, {move.value}",
-            received=len(self.parties),
-            required=rules.threshold,
-            missing=[rules.names[place] for place in sorted(missing)],
-        )
+        names = [self._rules.names[place] for place in sorted(missing)]
+        return QuorumError(phase=f"{self._rules.phase}, {step}", received=received, required=required, missing=names)
 
     def _misused(self, reason: str) -> LocalProtocolError:
         return LocalProtocolError(reason, role=Side.SERVER.value, state=self.state.value)

@@ -92,8 +92,8 @@ class MaskedPhase(GuardedShare, Phase):
 
     Privacy:
         Of the sum, against the server and `colluders` parties with it: `GuardedShare`. Parties follow the protocol;
-        the server need not, but where `is_sparse`, which the losses say. It holds as far as encryption, signatures and
-        generator do (`docs/distributed-proofs.md`).
+        the server need not, but where `is_sparse`, which the losses say: there it holds but for 2⁻⁴⁰, too. It holds as
+        far as encryption, signatures and generator do (`docs/distributed-proofs.md`).
     """
 
     def __init__(

@@ -161,8 +161,10 @@ def _trust(scene: Scene, coalition: Coalition) -> str:
     sees = "every report" if coalition.has_server else "its own reports and what is published"
     if coalition.has_server and scene.protocol.trusts_server:
         sees = "every value as it is, since this protocol trusts its server"
-    if scene.protocol.masked_phase is not None:
+    if (masked := scene.protocol.masked_phase) is not None:
         sees = "one noisy sum, takes its own rows and shares of noise off, knows at worst all values but the target's"
+        if masked.is_sparse and coalition.has_server:
+            sees = f"(but for 2⁻⁴⁰ a session, where nobody colludes or leaves for a place on the circle) {sees!s}"
     return (
         f"The coalition is semi-honest: it follows the protocol, sees {sees!s}, and pools it. "
         f"{others:,} of {len(scene.names):,} {scene.protocol.client_role!s}s are honest."

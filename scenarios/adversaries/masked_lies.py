@@ -7,8 +7,8 @@ from typing import ClassVar, Literal, NamedTuple
 import msgspec
 
 from ...agents.adversaries import SERVER, Changer, Deviation, Unmasker
-from ...protocol.errors import require
-from ...protocol.masking import Boxes, MaskingMove, Shares, Survivors
+from ...protocol.errors import refuse, require
+from ...protocol.masking import LEAST_FOR_CIRCLE, Boxes, MaskingMove, Shares, Survivors
 from ...protocol.messages import Report, Request
 from ...protocol.roles import Side
 from ...protocol.views import View
@@ -31,6 +31,12 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
     def check(self, scene: Scene) -> None:
         self.check_server_alone()
         masked_step(scene, MaskingMove.CONFIRM)
+        phase = scene.protocol.masked_phase
+        assert phase is not None  # noqa: S101  it has this step
+        allowed = (
+            f"at most {LEAST_FOR_CIRCLE - 1:,}: where more have to take part, a server that lies is not held against"
+        )
+        refuse(phase.is_sparse, "threshold", phase.threshold, allowed)
         require(self.dropped and SERVER not in self.dropped, "dropped", list(self.dropped), "parties, at least one")
         for field, names in (("dropped", self.dropped), ("misled", self.misled)):
             scene.coalition(names, field=field)

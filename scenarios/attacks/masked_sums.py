@@ -3,7 +3,8 @@
 Whoever reads the sum, with the server or without, has it; members have their rows with their shares of noise. At worst
 they know all other values, too. Then what is left is the target's row under the noise of H honest shares, whose law is
 known, and the posterior is exact. With at most c members it stays within the ledger's loss; more of them leave fewer
-than T − c shares for certain, and the loss that is proven against them is greater.
+than T − c shares for certain, and the loss that is proven against them is greater. On a circle more than c with the
+server are refused: they may hold as many shares of a neighbor's seed as open its row.
 """
 
 import copy
@@ -12,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.mechanisms import share_log_law
 from ...protocol.phases import Inputs, MaskedPhase
 from ...protocol.privacy import NeighboringRelation, PureAccountant
@@ -63,6 +64,7 @@ class MaskedAttack(Attack):
         return self.release_log_likelihoods(seen, targets, candidates)
 
     def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+        self._num_certain(seen.coalition)
         total = np.zeros((len(targets), len(candidates.rows)))
         if not seen.totals or seen.background is None:
             return total
@@ -87,11 +89,20 @@ class MaskedAttack(Attack):
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
         """Return the ledger's loss, or where more than c are members, what is proven of T shares less theirs."""
         few = copy.copy(self._phase)
-        few.honest = max(few.threshold - len(coalition.members), 1)  # the target's own, at least
+        few.honest = self._num_certain(coalition)
         if few.honest >= few.share.planned:
             return self._named.loss(secret, public, targets, coalition)
         events = [few.event_within(few.sensitivity_of(row)) for row in np.unique(public[targets], axis=0).tolist()]
         return max(PureAccountant.epsilon_of(event, NeighboringRelation.REPLACE_ONE) for event in events)
+
+    def _num_certain(self, coalition: Coalition) -> int:
+        """Return how many shares in the sum no member knows; ConfigurationError where nothing is proven of so many."""
+        phase, number = self._phase, len(coalition.members)
+        allowed = (
+            f"at most {phase.colluders:,} with the server: each masks with some alone, and of more nothing is proven"
+        )
+        refuse(phase.is_sparse and coalition.has_server and number > phase.colluders, "members", f"{number:,}", allowed)
+        return max(phase.threshold - number, 1)  # the target's own, at least
 
     def is_exact(self, secret: str, coalition: Coalition, *, votes: int) -> bool:
         return True

@@ -56,6 +56,15 @@ def test_degrees_are_those_of_the_source(number: int, part: str, degree: int) ->
     assert not any(is_met(degree - 2, needed) for needed in range(1, degree - 1))
 
 
+def test_a_row_of_parties_that_are_gone_and_neighbors_that_collude_are_bounded_together() -> None:
+    number, colluders, leavers = 1_001, 100, 5
+    degree, needed = _degree_for(number, colluders, leavers) or (0, 0)
+    in_a_row = math.perm(colluders + leavers, degree // 2) / math.perm(number, degree // 2)
+    assert in_a_row > 0
+    colluding = float(hypergeom.sf(needed - 1, number - 1, colluders, degree))
+    assert number * (in_a_row + colluding) <= 2.0**-40
+
+
 def test_a_circle_is_made_for_its_parties() -> None:
     circle = circle_for(1_001, corrupt=Fraction(1, 10), dropped=Fraction(1, 10), seed=SEED)
     assert (circle.degree, circle.needed) == _degree_for(1_001, 100, 100)

@@ -21,6 +21,7 @@ from psephos.protocol.masking import (
     NeighborKeys,
     Shares,
     Survivors,
+    graph,
 )
 from thoroughness import IS_FULL, draws
 
@@ -83,6 +84,16 @@ def test_a_sum_on_a_circle() -> None:
     rows = [[3 * place] for place in range(number)]
     leaves = {place: STEPS[place % 5] for place in range(0, number, 40)}
     assert dealer.run(rows, leaves=leaves) == total_of_rows(rows, survivors_of(number, leaves))
+
+
+def test_where_a_seed_has_too_few_shares_its_party_and_its_holders_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "LEAST_FOR_CIRCLE", 9)
+    circle = Circle(9, 3, 4, b"public")
+    gone = circle.neighbors_of(0)[:3]
+    dealer = Dealer(9, 5, circle=circle, width=1)
+    with pytest.raises(QuorumError, match=r"'votes, unmask of p0' closed with 2 of the 3 parties") as caught:
+        dealer.run([[1]] * 9, leaves=dict.fromkeys(gone, MaskingMove.UNMASK))
+    assert caught.value.missing == tuple(f"p{place}" for place in gone)
 
 
 def test_masked_values_look_like_nothing() -> None:

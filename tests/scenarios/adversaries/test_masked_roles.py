@@ -6,6 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 from psephos.protocol.errors import ConfigurationError, PsephosError
+from psephos.protocol.masking import graph
+from psephos.protocol.phases import masked_phase
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.adversaries import Happened, Lesson
 from psephos.scenarios.adversaries.masked_push import MaskedPush
@@ -83,6 +85,35 @@ def test_colluders_beyond_c_have_a_greater_bound_and_reach_it() -> None:
     assert moved > 1  # which is charged
     assert moved == pytest.approx(proven, abs=1e-3)
     assert not lesson.refutes_ledger
+
+
+@pytest.fixture
+def on_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the Council each masks with some others, as of more than 1,000."""
+    monkeypatch.setattr(graph, "LEAST_FOR_CIRCLE", 24)
+    monkeypatch.setattr(masked_phase, "LEAST_FOR_CIRCLE", 24)
+
+
+@pytest.mark.usefixtures("on_a_circle")
+def test_on_a_circle_nothing_is_said_of_more_than_c_with_the_server() -> None:
+    few, many = ["Malta", "Cyprus"], ["Malta", "Cyprus", "Latvia"]
+    for members in (["server", *few], many):
+        (lesson,), _, _ = played("votes", {"role": "coalition", "members": members, "target": "France"})
+        moved, proven = odds_of(lesson)
+        assert moved <= proven
+        assert (proven > 1) is (members is many)  # 1 is charged
+        assert ("but for 2⁻⁴⁰" in lesson.trust) is ("server" in members)
+    with pytest.raises(ConfigurationError, match=r"members must be at most 2 with the server: .* of more nothing"):
+        resolved("votes", {"role": "coalition", "members": ["server", *many], "target": "France"})
+
+
+@pytest.mark.usefixtures("on_a_circle")
+def test_on_a_circle_a_server_that_lies_is_no_role_and_wrong_shares_still_open_nothing() -> None:
+    with pytest.raises(ConfigurationError, match="at most 1,000: where more have to take part, a server that lies"):
+        resolved("votes", {"role": "unmasker", "dropped": ["Malta"]})
+    for step in ("unmask", "shares"):
+        _, _, failure = played("votes", {"role": "wrong-shares", "members": ["Malta"], "step": step})
+        assert "came to no end, and nothing was released" in failure
 
 
 @each_session
