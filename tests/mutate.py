@@ -117,6 +117,10 @@ def copy_tree(name: str) -> Path:
     package.mkdir(parents=True)
     for room in ROOMS:
         (package / room).symlink_to(tree / room)
+    (package / "__init__.py").symlink_to(tree / "scenarios" / "front" / "__init__.py")
+    found = run(tree, "python", "-c", "import psephos.protocol; print(psephos.protocol.__file__)").stdout.strip()
+    if not Path(found).is_relative_to(tree):
+        sys.exit(f"tests of the copy would test {found}")
     return tree
 
 
