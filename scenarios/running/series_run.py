@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import functools
 import importlib.metadata
+import itertools
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ from .record import Told
 from .resolution import Local, resolve, with_adversaries
 from .run import Finished, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
-from .session_facts import SessionFacts, about
+from .session_facts import SessionFacts, about, prices_of
 from .statements import certainty_of, model_of
 from .writing import describe_failure
 
@@ -190,10 +191,24 @@ def run_series(
 
 
 def facts_of_votes(resolved: Sequence[Local]) -> SessionFacts:
-    """Return what holds of every vote: it trusts as the one that trusts most, and costs as the dearest one at most."""
-    totals = [total_of(side.protocol.losses) for side in resolved]
-    claimed, proven = (max(of_votes) for of_votes in zip(*((own.claimed, own.proven) for own in totals), strict=True))
-    return msgspec.structs.replace(about(_trusting_most(resolved)), claimed=claimed, proven=proven)
+    """Return what holds of every vote: it trusts as the one that trusts most, and costs as the dearest one at most.
+
+    Of masked votes, T and c are the least of any.
+    """
+    protocols = [side.protocol for side in resolved]
+    losses = [protocol.losses for protocol in protocols]
+    relation = common_relation(itertools.chain(*losses))
+    totals = [total_of(own, relation=relation) for own in losses]
+    masked = [phase for protocol in protocols if (phase := protocol.masked_phase) is not None]
+    return msgspec.structs.replace(
+        about(_trusting_most(resolved)),
+        prices=prices_of(*losses),
+        claimed=max(own.claimed for own in totals),
+        proven=max(own.proven for own in totals),
+        relation=relation.value,
+        threshold=min((phase.threshold for phase in masked), default=0),
+        colluders=min((phase.colluders for phase in masked), default=0),
+    )
 
 
 def _trusting_most(resolved: Sequence[Local]) -> PhasedProtocol[Any, Any]:
