@@ -32,19 +32,17 @@ from ..masking import (
 )
 from ..mechanisms import PolyaShare
 from ..mechanisms.polya import MOST_TIMES
-from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..privacy import SEMI_HONEST, NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .phase import Codec, Phase, Step
 
-__all__ = ["MOST_PARTIES", "SEMI_HONEST", "MaskedPhase", "MaskedSums", "check_sizes", "law_of", "sizes_of"]
+__all__ = ["MOST_PARTIES", "MaskedPhase", "MaskedSums", "check_sizes", "law_of", "sizes_of"]
 
 MOST_PARTIES: Final = 10_000
 """The roster of so many fits into a message."""
 _BYTES_OF_HEADERS: Final = 512
 _BYTES_OF_ONE: Final = 160  # a place, with a box or a share
 _MOST_THRESHOLD: Final = 2**31
-SEMI_HONEST: Final = "semi-honest server only"
-"""What a loss is marked by that holds against no server that lies."""
 _LAW: Final = "shares of discrete Laplace noise on sums"
 
 

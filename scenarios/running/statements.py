@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...protocol.phases import SEMI_HONEST, PhasedProtocol
-from ...protocol.privacy import LedgerEntry, PrivacyLoss, total_of
+from ...protocol.phases import PhasedProtocol
+from ...protocol.privacy import SEMI_HONEST, LedgerEntry, PrivacyLoss, total_of
 from ..presentation.numbers import in_a_row, some
 from ..words import marked, say
 from .session_facts import Prices, SessionFacts, about, prices_of
