@@ -51,7 +51,8 @@ class Held:
     Args:
         vote: which.
         folder: the name of its folder, below the series'.
-        names: who was on its roster.
+        num_there: how many wanted to take part.
+        names: who was on its roster; nobody where it had none.
         refused: who was not, since it would have passed a budget; each with the error.
         paid: what each of the roster lost in it (ε proven, replace-one neighbors).
         repeated: by phase whose reports were those of an earlier vote.
@@ -61,6 +62,7 @@ class Held:
 
     vote: Vote
     folder: str
+    num_there: int
     names: Sequence[str]
     refused: Mapping[str, BudgetExceededError]
     paid: Mapping[str, float]
@@ -283,7 +285,8 @@ def _hold(
     refusals = {name: accounts.refusal(name, [loss for _, loss in own], vote.at) for name, own in prices.items()}
     refused = {name: refusal for name, refusal in refusals.items() if refusal is not None}
     name_of_folder = f"vote-{vote.number:0{len(str(len(series.votes)))}}"
-    outcome = functools.partial(Held, vote=vote, folder=name_of_folder, refused=refused, repeated=repeated)
+    known: dict[str, Any] = {"folder": name_of_folder, "num_there": len(side.names), "refused": refused}
+    outcome = functools.partial(Held, vote=vote, repeated=repeated, **known)
     if refused:
         try:
             side = _without(side, vote, refused)
@@ -404,7 +407,7 @@ def _result_of_vote(held: Held) -> dict[str, Any]:
         result["at"] = held.vote.at.isoformat()
     result["num_parties"] = len(held.names)
     if held.refused:
-        result["refused"] = list(held.refused)
+        result |= {"num_there": held.num_there, "refused": list(held.refused)}
     if held.finished is not None:
         result["outcome"] = held.finished.result["outcome"]
     else:
@@ -427,6 +430,7 @@ def _privacy_of(series: Series, accounts: Accounts) -> dict[str, Any]:
             "proven": worst.proven,
             "relation": worst.relation.value,
             "certainty": certainty_of(replaced),
+            "against": total_of(accounts.entries, relation=relation).against,
         }
     }
     if allowance.budget is not None:

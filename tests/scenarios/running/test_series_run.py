@@ -1,5 +1,6 @@
 """Series that are run: the same bits on every path, one ledger a person, and votes that go on without somebody."""
 
+import io
 import json
 import math
 import re
@@ -17,8 +18,9 @@ from psephos.scenarios.presentation import briefs_of
 from psephos.scenarios.running.folder import add_ledgers
 from psephos.scenarios.running.series import load_series
 from psephos.scenarios.running.series_run import FinishedSeries, facts_of_votes, resolve_series, run_series
-from psephos.scenarios.running.series_shown import draw_series
+from psephos.scenarios.running.series_shown import draw_series, show_votes
 from psephos.scenarios.running.statements import trust_of
+from rich.console import Console
 from series_plans import BUDGET, HEAD, PERIOD, PLAN
 
 PATHS = ("array", "memory", "tcp")
@@ -81,7 +83,8 @@ def test_the_ledger_has_each_person_over_all_votes(tmp_path: Path, path: str) ->
     assert {entry.session for entry in entries if entry.person == "Gauss"} == {
         f"{SHIPPED}, vote {k}" for k in (2, 3, 4)
     }
-    assert finished.result["privacy"]["person"]["proven"] == 9
+    person = finished.result["privacy"]["person"]
+    assert (person["proven"], person["against"]) == (9, "everyone else, even if all of them collude")
     assert finished.result["privacy"]["budget"] == {"epsilon": 6, "delta": 0, "period_seconds": 604_800, "in_all": 9}
 
 
@@ -108,6 +111,10 @@ def test_a_vote_whose_quorum_the_others_miss_is_not_held_and_the_next_one_is(
     assert not third.paid
     assert not (tmp_path / "out" / "vote-3").exists()
     assert "failure" in finished.result["votes"][2]
+    assert finished.result["votes"][2]["num_there"] == 7  # of whom three had no budget
+    shown = io.StringIO()
+    show_votes(Console(file=shown, width=120), load_series(SHIPPED, []), [third])
+    assert "0 of 7" in shown.getvalue()
     assert fourth.finished is not None
 
 
