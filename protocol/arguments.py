@@ -64,9 +64,9 @@ def check_aligned(**columns: Sized) -> None:
         require(is_aligned, name, f"{len(column)} entries", f"{len(entries)} entries, as {first} has")
 
 
-def is_name(name: str) -> bool:
+def is_name(name: object) -> bool:
     """Return whether a name is one of `NAMES`."""
-    return 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
+    return isinstance(name, str) and 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
 
 
 def check_names(field: str, names: Sequence[str], *, without: str = "") -> None:

@@ -20,6 +20,7 @@ from typing import Any, Final
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
+from psephos.protocol.privacy import SEMI_HONEST, TrustModel
 from psephos.scenarios.presentation.terminal import title_of
 
 __all__ = ["FOLDER", "LANGUAGES", "compiled", "messages", "read", "written"]
@@ -76,6 +77,11 @@ _NO_BUDGET: Final = (
     "the privacy budget holds epsilon = {remaining:g}, requested {requested:g} (unit: {unit!s}, {relation!s} "
     "neighbors); nothing was drawn"
 )
+_AGAINST: Final = (
+    TrustModel.CENTRAL.against,
+    TrustModel.DISTRIBUTED.against,
+    f"{TrustModel.CENTRAL.against}, with as many parties as the session states",
+)
 _REFUSED: Final = (
     *("{field} must be {allowed}", "{field} must be {allowed}, got {value}", " (did you mean {word}?)"),
     *("one of {values} (did you mean {word}?)", "a column of {name}: {shown} (did you mean {word}?)"),
@@ -128,7 +134,11 @@ WORDS: Final = (
         *("When", "Outcome", "In all", "Left", "Reports", "simulation", "deployment", "up", "down", "Phase"),
         *("known by their certificates", "known by their names alone", " for replace-one neighbors"),
         *("who comes is written nowhere", "who comes and goes is in {events}", "yes or no", "one of {values}"),
-        *("everyone else, even if all of them collude", "whoever sees the releases, and no view of a trusted server"),
+        *(
+            "everyone else, even if all of them collude",
+            *_AGAINST,
+            *(f"{whom} ({SEMI_HONEST})" for whom in _AGAINST[1:]),
+        ),
         *("all of {names}, the best first, with {sign} between them", "the voter's group, one of {groups}"),
         *("the voter's ε, one of {levels}", "the voter's, one of {societies}", "{labels}; or nothing, to skip it"),
         *(

@@ -12,8 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
-from psephos.protocol import PhasedProtocol
+from psephos.protocol import ConfigurationError, PhasedProtocol
 from psephos.scenarios import simulate
 from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
 from test_documents import Protocol, blocks_of, files_of, put_on_path, run_page
@@ -165,6 +166,8 @@ def test_the_private_mean_ends_alike_on_every_path(tmp_path: Path, monkeypatch: 
     outcomes = [simulate(mean, few, seed=11, transport=path) for path in ("memory", "tcp", "array")]
     assert outcomes[0] == outcomes[1] == outcomes[2]
     assert outcomes[0] != simulate(mean, few, seed=12)
+    with pytest.raises(ConfigurationError, match=r"`float` > 0.* `\$\.epsilon`"):
+        type(mean)(msgspec.structs.replace(mean.parameters, epsilon=0.0))
     check_protocol(
         cast("PhasedProtocol[Any, Any]", names["masked"]),
         cast("dict[str, tuple[float, ...]]", names["few"]),

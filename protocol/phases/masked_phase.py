@@ -32,19 +32,19 @@ from ..masking import (
 )
 from ..mechanisms import PolyaShare
 from ..mechanisms.polya import MOST_TIMES
-from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..privacy import SEMI_HONEST, NeighboringRelation, PrivacyLoss, SelfComposed, TrustModel
 from ..tally import Tally
-from .phase import Codec, Phase, Step
+from .phase import Codec, Phase, Step, parts_of
 
-__all__ = ["MOST_PARTIES", "SEMI_HONEST", "MaskedPhase", "MaskedSums", "check_sizes", "law_of", "sizes_of"]
+__all__ = ["MOST_PARTIES", "MaskedPhase", "MaskedSums", "check_sizes", "law_of", "sizes_of"]
 
 MOST_PARTIES: Final = 10_000
 """The roster of so many fits into a message."""
 _BYTES_OF_HEADERS: Final = 512
 _BYTES_OF_ONE: Final = 160  # a place, with a box or a share
 _MOST_THRESHOLD: Final = 2**31
-SEMI_HONEST: Final = "semi-honest server only"
-"""What a loss is marked by that holds against no server that lies."""
+_BEYOND_INT64: Final = 2**63
+_RANGES: Final = "pairs of 64-bit integers in a list, the least and the greatest value of each number, and one at least"
 _LAW: Final = "shares of discrete Laplace noise on sums"
 
 
@@ -112,8 +112,9 @@ class MaskedPhase(GuardedShare, Phase):
         require(share.planned == threshold - colluders, "planned", share.planned, allowed)
         self.share, self.honest = share, share.planned
         self.threshold, self.colluders = threshold, colluders
-        losses = [msgspec.structs.replace(loss, mechanism=law_of(loss.mechanism, threshold)) for loss in losses]
         super().__init__(name, columns=columns, mechanism=share, losses=losses, num_parts=num_parts)
+        marked = (msgspec.structs.replace(own, mechanism=law_of(own.mechanism, threshold)) for own in self.losses)
+        self.losses = tuple(marked)
 
     @property
     def is_sparse(self) -> bool:
@@ -192,7 +193,7 @@ class MaskedSums(MaskedPhase):
         first: the first of the columns that are added up.
         sensitivity: the l1 distance of a person's rows at most; by default the ranges' widths together.
         num_parts: see `Phase`: `sensitivity` and `epsilon` are then of one part.
-        losses: by default what the share of noise costs, of `unit`.
+        losses: by default what the share of noise costs, of `unit`: of all parts together.
 
     Raises:
         ConfigurationError: as `MaskedPhase`, or noise is too small or too large.
@@ -216,21 +217,23 @@ class MaskedSums(MaskedPhase):
         check_sizes(threshold, colluders)
         epsilon = number_of(epsilon, "epsilon")
         require(0 < epsilon < math.inf, "epsilon", epsilon, "positive and finite")
-        self._ranges = tuple(map(_range_of, ranges))
+        self._ranges, num_parts = _ranges_of(ranges), parts_of(num_parts)
         first = integer_of(first, "first")
         require(first >= 0, "first", first, "the number of a column, from 0")
         widths = sum(greatest - least for least, greatest in self._ranges)
         moved = widths if sensitivity is None else integer_of(sensitivity, "sensitivity")
-        require(moved >= 1, "ranges" if sensitivity is None else "sensitivity", moved, "at least 1 from row to row")
+        require(widths >= 1, "ranges", ranges, "of two values at least for some number")
+        require(1 <= moved < _BEYOND_INT64, "sensitivity", moved, "at least 1 from row to row, and below 2**63")
         bound = max(abs(end) for ends in self._ranges for end in ends)
         share = PolyaShare(moved / epsilon, moved, max(bound, 1), threshold - colluders)
+        event = share.event_of_sum(len(self._ranges), honest=share.planned)
         loss = PrivacyLoss(
             mechanism=_LAW,
-            event=share.event_of_sum(len(self._ranges), honest=share.planned),
+            event=event if num_parts == 1 else SelfComposed(event, num_parts),
             unit=unit,
             relation=NeighboringRelation.REPLACE_ONE,
             model=TrustModel.DISTRIBUTED,
-            claimed=share.privacy(len(self._ranges), honest=share.planned),
+            claimed=num_parts * share.privacy(len(self._ranges), honest=share.planned),
         )
         super().__init__(
             name,
@@ -252,13 +255,19 @@ class MaskedSums(MaskedPhase):
                 raise ValueError(f"number {place} of phase {self.name!r} takes values in [{least}, {greatest}]")
 
 
+def _ranges_of(ranges: Any) -> tuple[tuple[int, int], ...]:
+    """Return the least and the greatest value of each number; ConfigurationError where there is none."""
+    pairs = ranges.tolist() if isinstance(ranges, np.ndarray) else ranges
+    require(isinstance(pairs, tuple | list) and pairs, "ranges", ranges, _RANGES)
+    return tuple(map(_range_of, pairs))
+
+
 def _range_of(ends: Any) -> tuple[int, int]:
     """Return a number's least and greatest value; ConfigurationError for what are none."""
-    allowed = "pairs of integers, the least and the greatest value of each number"
     is_pair = isinstance(ends, tuple | list | np.ndarray) and len(cast("Any", ends)) == 2  # noqa: PLR2004  two ends
-    require(is_pair, "ranges", cast("Any", ends), allowed)
+    require(is_pair, "ranges", cast("Any", ends), _RANGES)
     least, greatest = (integer_of(end, "ranges") for end in cast("Any", ends))
-    require(least <= greatest, "ranges", (least, greatest), allowed)
+    require(-_BEYOND_INT64 <= least <= greatest < _BEYOND_INT64, "ranges", (least, greatest), _RANGES)
     return least, greatest
 
 

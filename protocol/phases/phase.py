@@ -9,10 +9,11 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, Protocol, TypeAlias, get_type_hints
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, cast, get_type_hints
 
 import msgspec
 
+from ..arguments import NAMES, integer_of, is_name
 from ..arrays import IntArray
 from ..errors import require
 from ..guard import Guarded
@@ -24,7 +25,7 @@ from ..messages import MAX_MESSAGE_BYTES, PayloadDecoder
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 
-__all__ = ["MAX_VALUES_IN_REPORT", "Codec", "Draw", "MechanismGroups", "Phase", "Step"]
+__all__ = ["MAX_VALUES_IN_REPORT", "Codec", "Draw", "MechanismGroups", "Phase", "Step", "parts_of"]
 
 Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
 """Applies a mechanism to a row, with randomness of its owner's."""
@@ -34,6 +35,8 @@ MechanismGroups: TypeAlias = Sequence[tuple[RowMechanism, IntArray | slice]]
 
 # An integer takes up to nine bytes, and the message around them a few.
 MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
+_MOST_PARTS: Final = 2**31
+_NAMED: Final = f"text {NAMES.removeprefix('names ')}"
 
 
 class Codec(Protocol):
@@ -74,6 +77,13 @@ class Step:
     is_charged: bool = True
 
 
+def parts_of(num_parts: Any) -> int:
+    """Return of how many parts a person's values are made; ConfigurationError for none, of which none is charged."""
+    num_parts = integer_of(num_parts, "num_parts")
+    require(1 <= num_parts < _MOST_PARTS, "num_parts", num_parts, f"at least 1 and less than {_MOST_PARTS:,}")
+    return num_parts
+
+
 class Phase(Guarded):
     """One phase of a protocol, for clients and server alike.
 
@@ -112,9 +122,17 @@ class Phase(Guarded):
         num_parts: int = 1,
         kept: Scope | None = None,
     ) -> None:
-        are_columns = len(columns) and columns.step == 1
+        require(is_name(name), "name", name, _NAMED)
+        given: Any = losses
+        are_losses = isinstance(given, list | tuple) and all(
+            isinstance(loss, PrivacyLoss) for loss in cast("Any", given)
+        )
+        require(are_losses, "losses", given, "privacy losses, in a list")
+        for loss in losses:
+            require(is_name(loss.unit), "unit", loss.unit, _NAMED)
+        are_columns = isinstance(cast("Any", columns), range) and len(columns) and columns.step == 1
         require(are_columns, "columns", columns, "at least one column, and columns next to each other")
-        require(num_parts >= 1, "num_parts", num_parts, "at least 1")  # of none nothing would be charged
+        num_parts = parts_of(num_parts)
         slots = mechanism.slots_of(1)
         require(slots >= 1, "slots", slots, "at least 1")
         self.num_values = len(columns)

@@ -26,10 +26,11 @@ from .ledger import (
     compose_parallel,
     local_loss,
 )
-from .relations import NeighboringRelation, TrustModel
+from .relations import SEMI_HONEST, NeighboringRelation, TrustModel
 from .shared_noise import shared_laplace_loss
 
 __all__ = [
+    "SEMI_HONEST",
     "Accountant",
     "ApproximateAccountant",
     "Budget",

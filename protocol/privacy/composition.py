@@ -16,13 +16,18 @@ from typing import NamedTuple, Protocol
 
 from ..errors import PrivacyError
 from .events import Composed, DiscreteLaplaceNoise, NonPrivate, NoRelease, PrivacyEvent, PureMechanism, SelfComposed
-from .relations import NeighboringRelation, TrustModel
+from .relations import SEMI_HONEST, NeighboringRelation, TrustModel
 
 __all__ = ["Stated", "Total", "common_relation", "count_of", "event_under", "total_of"]
 
 
 class Stated(Protocol):
     """A loss that says what it means: `PrivacyLoss` or `LedgerEntry`."""
+
+    @property
+    def mechanism(self) -> str:
+        """What draws."""
+        ...
 
     @property
     def relation(self) -> NeighboringRelation:
@@ -54,6 +59,7 @@ class Total(NamedTuple):
         proven: ε that is proven, in nats.
         is_converted: whether some loss was stated under another relation, and counts twice.
         model: the weakest of all losses.
+        against: whom it is bounded against, as a phrase: what all losses need together.
     """
 
     relation: NeighboringRelation
@@ -61,11 +67,7 @@ class Total(NamedTuple):
     proven: float
     is_converted: bool
     model: TrustModel
-
-    @property
-    def against(self) -> str:
-        """Whom the total is bounded against, as a phrase."""
-        return self.model.against
+    against: str
 
 
 def count_of(stated: NeighboringRelation, *, relation: NeighboringRelation) -> int:
@@ -126,10 +128,15 @@ def total_of(losses: Iterable[Stated], *, relation: NeighboringRelation | None =
     relation = relation or common_relation(parts)
     counts = [count_of(loss.relation, relation=relation) for loss in parts]
     counted = list(zip(counts, parts, strict=True))
+    model = TrustModel.weakest_of(loss.model for loss in parts)
+    masked = {loss.mechanism for loss in parts if loss.model.is_masked}
+    others = ", with as many parties as the session states" if masked and not model.is_masked else ""
+    mark = f" ({SEMI_HONEST})" if any(mechanism.endswith(SEMI_HONEST) for mechanism in masked) else ""
     return Total(
         relation,
         claimed=math.fsum(count * loss.claimed for count, loss in counted),
         proven=math.fsum(count * loss.proven for count, loss in counted),
         is_converted=any(count > 1 for count in counts),
-        model=TrustModel.weakest_of(loss.model for loss in parts),
+        model=model,
+        against=f"{model.against}{others}{mark}",
     )

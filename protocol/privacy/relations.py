@@ -8,7 +8,10 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["NeighboringRelation", "TrustModel"]
+__all__ = ["SEMI_HONEST", "NeighboringRelation", "TrustModel"]
+
+SEMI_HONEST: Final = "semi-honest server only"
+"""What a loss's mechanism is marked by, at its end, where the loss holds against no server that lies."""
 
 
 class NeighboringRelation(enum.Enum):

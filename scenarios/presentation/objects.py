@@ -14,7 +14,7 @@ from ...protocol.errors import printable
 from ...protocol.estimators import Estimates
 from ...protocol.mechanisms import FiniteMechanism
 from ...protocol.phases import Truth
-from ...protocol.privacy import Ledger, LedgerEntry, NeighboringRelation, PureAccountant
+from ...protocol.privacy import SEMI_HONEST, Ledger, LedgerEntry, NeighboringRelation, PureAccountant
 from ...protocol.views import View, describe
 from ..adversaries.role import Lesson
 from ..tables import Rows, Table
@@ -34,6 +34,7 @@ __all__ = [
     "frame_of_views",
     "html_of",
     "html_of_outcome",
+    "mark_of",
     "paragraph",
     "table_of",
     "text_of",
@@ -50,7 +51,7 @@ def text_of(value: object) -> str:
     match value:
         case Ledger():
             left = "" if value.remaining == float("inf") else f"; the budget leaves {value.remaining:g}"
-            relation = f"{value.relation.value} neighbors"
+            relation = f"{value.relation.value} neighbors{mark_of(value.entries)}"
             told = f"{_losses(value.entries)}, ε = {value.spent:g} in all (proven, {relation}){left}"
             return printable(f"{value.person}: {told}")
         case Estimates():
@@ -253,6 +254,11 @@ def table_of(frame: "pd.DataFrame", *, has_index: bool = False, num_rows: int = 
     written: str = shown.to_html(index=has_index, border=0, float_format="{:.4g}".format, na_rep="", escape=True)
     more = max(len(frame), num_rows) - len(shown)
     return written + (paragraph(f"… and {some(more, 'more row')}: to_frame() returns all.") if more else "")
+
+
+def mark_of(entries: Iterable[LedgerEntry]) -> str:
+    """Return what has to be said of losses beside their model: that some hold against no server that lies."""
+    return f", {SEMI_HONEST}" if any(entry.mechanism.endswith(SEMI_HONEST) for entry in entries) else ""
 
 
 def _losses(entries: Sequence[LedgerEntry]) -> str:

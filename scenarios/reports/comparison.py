@@ -15,6 +15,7 @@ from rich.text import Text as Line
 from ...protocol.errors import ConfigurationError, refuse
 from ..presentation.terminal import show_note, show_table
 from ..running.reader import RunLeft, read_run
+from ..running.report import against_whom
 from ..running.statements import rounded_up
 from ..tables import Cell, Entry, Table
 from .blocks import estimates_in
@@ -37,6 +38,7 @@ class Compared:
     names: Sequence[str]  # what each is called here
     runs: Sequence[RunLeft]  # what each left
     prices: Table  # what one party pays at most, a column for each
+    trust: Sequence[str]  # against whom, a line for each
     estimates: Table  # what each estimates of what
     # Exact numbers by name that all runs share for all that they estimate, which `estimates` leaves out.
     shared: Mapping[str, str]
@@ -57,6 +59,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
         names=names,
         runs=runs,
         prices=Table(caption="Privacy loss per person", name="prices", columns=["At most", *names], rows=_prices(runs)),
+        trust=_trust(names, runs),
         estimates=Table(
             caption="Estimates side by side",
             name="estimates",
@@ -146,6 +149,16 @@ def _prices(runs: Sequence[RunLeft]) -> list[list[Entry]]:
     ]
 
 
+def _trust(names: Sequence[str], runs: Sequence[RunLeft]) -> list[str]:
+    """Return of each run against whom its losses are bounded, as far as it says that."""
+    said = {name: run.about.phases for name, run in zip(names, runs, strict=True) if run.about is not None}
+    losses = {name: [loss for phase in phases for loss in phase.losses] for name, phases in said.items()}
+    return [
+        f"{name}: {'; '.join(dict.fromkeys(against_whom(loss.mechanism, loss.model) for loss in own))}"
+        for name, own in losses.items()
+    ]
+
+
 def show_comparison(console: Console, compared: Compared) -> None:
     """Print runs side by side."""
     for name, run in zip(compared.names, compared.runs, strict=True):
@@ -154,6 +167,8 @@ def show_comparison(console: Console, compared: Compared) -> None:
         console.print(Line(" ".join(verdict_in(run)[0])))
     console.print()
     show_table(console, compared.prices)
+    for line in compared.trust:
+        show_note(console, line)
     console.print()
     show_table(console, compared.estimates)
     show_note(console, "± is one standard error of the randomization")
@@ -175,7 +190,7 @@ def page_of_comparison(compared: Compared) -> Page:
     """Return the page of runs side by side."""
     names = list(compared.names)
     sections = [
-        Section(title="What it cost", blocks=[compared.prices]),
+        Section(title="What it cost", blocks=[compared.prices, *(Text(line, "quiet") for line in compared.trust)]),
         Section(
             title="What came of each",
             blocks=[

@@ -121,7 +121,7 @@ def _turnout(left: RunLeft, vote: Mapping[str, Any]) -> dict[str, str]:
     hides = left.about is not None and left.about.hides_participation
     if isinstance(num, int) and not (left.is_deployment and hides):
         roles = ("party", "parties") if left.about is None else (left.about.client_role,)
-        number = some(num + refused, *roles)
+        number = some(vote.get("num_there", num + refused), *roles)
         facts["Who took part"] = say("{came:,} of {number}", came=num, number=number) if refused else number
     return facts
 

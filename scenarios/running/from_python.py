@@ -29,6 +29,7 @@ from ..presentation.objects import (
     frame_of_rows,
     frame_of_views,
     html_of_outcome,
+    mark_of,
     paragraph,
     table_of,
     text_of,
@@ -273,7 +274,7 @@ def _say_losses(entries: Sequence[LedgerEntry]) -> str:
     units = list(dict.fromkeys(entry.unit for entry in entries))
     at_most = "lost" if num_persons == 1 else "lost at most"
     told = f"unit{'s' * (len(units) > 1)}: {in_a_row(units)}"
-    bound = f"proven for {most.relation.value} neighbors in the {models} model"
+    bound = f"proven for {most.relation.value} neighbors in the {models} model{mark_of(entries)}"
     return (
         f"{some(num_persons, 'person')} {at_most} ε = {most.proven:g}{' each' * (num_persons > 1)}: {bound} ({told})."
     )

@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.effects import Closed
-from ...protocol.phases import SEMI_HONEST, PhasedProtocol
+from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import (
+    SEMI_HONEST,
     LedgerEntry,
     NeighboringRelation,
     PartLoss,
@@ -233,7 +234,7 @@ def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | L
         replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE)
         told = f"in all for {replaced.relation.value!s} neighbors: ε proven = {replaced.proven:g}, {twice!s}"
         show_note(console, told)
-    if len({loss.model for loss in losses}) > 1:
+    if len({against_whom(loss.mechanism, loss.model.value) for loss in losses}) > 1:
         show_note(console, f"in all against {total.against!s}")
 
 

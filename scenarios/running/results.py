@@ -69,6 +69,7 @@ def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
             "proven": total.proven,
             "relation": total.relation.value,
             "certainty": certainty_of(replaced.proven),
+            "against": total.against,
         },
         "relation": sorted({loss.relation.value for loss in protocol.losses}),
         "model": sorted({loss.model.value for loss in protocol.losses}),

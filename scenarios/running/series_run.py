@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import functools
 import importlib.metadata
+import itertools
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ from .record import Told
 from .resolution import Local, resolve, with_adversaries
 from .run import Finished, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
-from .session_facts import SessionFacts, about
+from .session_facts import SessionFacts, about, prices_of
 from .statements import certainty_of, model_of
 from .writing import describe_failure
 
@@ -50,7 +51,8 @@ class Held:
     Args:
         vote: which.
         folder: the name of its folder, below the series'.
-        names: who was on its roster.
+        num_there: how many wanted to take part.
+        names: who was on its roster; nobody where it had none.
         refused: who was not, since it would have passed a budget; each with the error.
         paid: what each of the roster lost in it (ε proven, replace-one neighbors).
         repeated: by phase whose reports were those of an earlier vote.
@@ -60,6 +62,7 @@ class Held:
 
     vote: Vote
     folder: str
+    num_there: int
     names: Sequence[str]
     refused: Mapping[str, BudgetExceededError]
     paid: Mapping[str, float]
@@ -190,10 +193,24 @@ def run_series(
 
 
 def facts_of_votes(resolved: Sequence[Local]) -> SessionFacts:
-    """Return what holds of every vote: it trusts as the one that trusts most, and costs as the dearest one at most."""
-    totals = [total_of(side.protocol.losses) for side in resolved]
-    claimed, proven = (max(of_votes) for of_votes in zip(*((own.claimed, own.proven) for own in totals), strict=True))
-    return msgspec.structs.replace(about(_trusting_most(resolved)), claimed=claimed, proven=proven)
+    """Return what holds of every vote: it trusts as the one that trusts most, and costs as the dearest one at most.
+
+    Of masked votes, T and c are the least of any.
+    """
+    protocols = [side.protocol for side in resolved]
+    losses = [protocol.losses for protocol in protocols]
+    relation = common_relation(itertools.chain(*losses))
+    totals = [total_of(own, relation=relation) for own in losses]
+    masked = [phase for protocol in protocols if (phase := protocol.masked_phase) is not None]
+    return msgspec.structs.replace(
+        about(_trusting_most(resolved)),
+        prices=prices_of(*losses),
+        claimed=max(own.claimed for own in totals),
+        proven=max(own.proven for own in totals),
+        relation=relation.value,
+        threshold=min((phase.threshold for phase in masked), default=0),
+        colluders=min((phase.colluders for phase in masked), default=0),
+    )
 
 
 def _trusting_most(resolved: Sequence[Local]) -> PhasedProtocol[Any, Any]:
@@ -268,7 +285,8 @@ def _hold(
     refusals = {name: accounts.refusal(name, [loss for _, loss in own], vote.at) for name, own in prices.items()}
     refused = {name: refusal for name, refusal in refusals.items() if refusal is not None}
     name_of_folder = f"vote-{vote.number:0{len(str(len(series.votes)))}}"
-    outcome = functools.partial(Held, vote=vote, folder=name_of_folder, refused=refused, repeated=repeated)
+    known: dict[str, Any] = {"folder": name_of_folder, "num_there": len(side.names), "refused": refused}
+    outcome = functools.partial(Held, vote=vote, repeated=repeated, **known)
     if refused:
         try:
             side = _without(side, vote, refused)
@@ -389,7 +407,7 @@ def _result_of_vote(held: Held) -> dict[str, Any]:
         result["at"] = held.vote.at.isoformat()
     result["num_parties"] = len(held.names)
     if held.refused:
-        result["refused"] = list(held.refused)
+        result |= {"num_there": held.num_there, "refused": list(held.refused)}
     if held.finished is not None:
         result["outcome"] = held.finished.result["outcome"]
     else:
@@ -412,6 +430,7 @@ def _privacy_of(series: Series, accounts: Accounts) -> dict[str, Any]:
             "proven": worst.proven,
             "relation": worst.relation.value,
             "certainty": certainty_of(replaced),
+            "against": total_of(accounts.entries, relation=relation).against,
         }
     }
     if allowance.budget is not None:

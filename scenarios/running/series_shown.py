@@ -238,8 +238,7 @@ def _outcome_of(held: Held, *, is_titled: bool = False) -> Text:
 
 def _turnout(held: Held) -> str:
     number = len(held.names)
-    there = number + len(held.refused)
-    return say("{low:,} of {number:,}", low=number, number=there) if held.refused else f"{number:,}"
+    return say("{low:,} of {number:,}", low=number, number=held.num_there) if held.refused else f"{number:,}"
 
 
 def _refusals(series: Series, held: Sequence[Held]) -> Iterator[str]:

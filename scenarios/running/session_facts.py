@@ -95,14 +95,14 @@ def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
     )
 
 
-def prices_of(losses: Sequence[PrivacyLoss | LedgerEntry]) -> Prices:
-    """Return what one person's losses come to."""
-    own = total_of(losses)
-    is_hidden = own.relation is NeighboringRelation.ADD_OR_REMOVE_ONE
+def prices_of(*sessions: Sequence[PrivacyLoss | LedgerEntry]) -> Prices:
+    """Return what one person's losses come to; of several sessions, at most in any of them."""
+    replaced = (total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven for losses in sessions)
+    hidden = (own for own in map(total_of, sessions) if own.relation is NeighboringRelation.ADD_OR_REMOVE_ONE)
     return Prices(
-        replaced=_bounded(total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven),
-        participation=_bounded(own.proven) if is_hidden else 0.0,
-        finest=tuple((_bounded(price), tuple(units)) for price, units in _by_price(losses)),
+        replaced=_bounded(max(replaced)),
+        participation=_bounded(max((own.proven for own in hidden), default=0.0)),
+        finest=tuple((_bounded(price), tuple(units)) for price, units in _by_price(itertools.chain(*sessions))),
     )
 
 

@@ -11,9 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...protocol.masking import LEAST_FOR_CIRCLE
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import LedgerEntry, PrivacyLoss, total_of
+from ...protocol.privacy import SEMI_HONEST, LedgerEntry, PrivacyLoss, total_of
 from ..presentation.numbers import in_a_row, some
 from ..words import marked, say
 from .session_facts import Prices, SessionFacts, about, prices_of
@@ -101,24 +100,27 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
         return [facts.trust]
     server = say(facts.server_role.replace("-", " "))
     central = [phase.name for phase in facts.phases if phase.is_central]
-    if facts.threshold:
+    number = facts.colluders
+    if facts.threshold and not central:
         told = (
             "Nobody is trusted with private values: they leave under masks, and the {server} learns a noisy sum alone."
         )
-        if facts.threshold >= LEAST_FOR_CIRCLE:
+        if any(loss.mechanism.endswith(SEMI_HONEST) for phase in facts.phases for loss in phase.losses):
             told = (
                 "Nobody is trusted with private values: they leave under masks, and the {server} learns a noisy sum "
                 "alone if it follows the protocol (semi-honest server only)."
             )
         ends = "Fewer than {number} who take part to the end release nothing."
         said = [say(told, server=server), say(ends, number=facts.threshold)]
-        who = say("The {server} with up to {number} others learns", server=server, number=facts.colluders)
+        who = say("The {server} with up to {number} others learns", server=server, number=number)
     elif not central:
         said = [say("Nobody is trusted with private values: everyone randomizes their own before they leave.")]
         who = say("Everyone else together, the {server} included, learns", server=server)
     elif len(central) == len(facts.phases):
         said = [say("The {server} is trusted: it sees everyone's values, and adds the noise.", server=server)]
         who = say("Whoever sees what it releases, whatever all others tell, learns")
+        if facts.threshold:  # of a series in which other votes are masked
+            who = say("Whoever sees what it releases, with up to {number} others, learns", number=number)
     else:
         shown = in_a_row(map(say, central))
         told = "The {server} is trusted with what it sees in {phases}, and adds noise there."

@@ -720,7 +720,16 @@ NO_CALLS: Final[Mapping[str, str]] = {
         "abstract; its methods are called of those that inherit",
     ),
     **dict.fromkeys(
-        ("NeighboringRelation", "TrustModel", "NoRelease", "NonPrivate", "Composed", "OnArrays", "Verdict"),
+        (
+            "NeighboringRelation",
+            "TrustModel",
+            "SEMI_HONEST",
+            "NoRelease",
+            "NonPrivate",
+            "Composed",
+            "OnArrays",
+            "Verdict",
+        ),
         "has no numbers",
     ),
     **dict.fromkeys(

@@ -153,7 +153,7 @@ def test_a_phase_of_no_parts_is_refused(num_parts: int) -> None:
         def __init__(self) -> None:
             Phase.__init__(self, "free", columns=range(1), mechanism=FOUR_CHOICES, losses=[FREE], num_parts=num_parts)
 
-    with pytest.raises(ConfigurationError, match=f"num_parts must be at least 1, got {num_parts}"):
+    with pytest.raises(ConfigurationError, match=f"num_parts must be at least 1 and less than .*, got {num_parts}"):
         Free()
 
 
@@ -187,6 +187,15 @@ def test_masked_sums_take_numbers_alone(field: str, value: Any) -> None:
         ("ranges", ["ab"]),
         ("ranges", [(3, 3)]),
         ("ranges", []),
+        ("ranges", None),
+        ("ranges", 5),
+        ("ranges", [(0, 10**400)]),
+        ("sensitivity", 10**400),
+        ("num_parts", "x"),
+        ("num_parts", 10**400),
+        ("losses", 5),
+        ("unit", None),
+        ("unit", ""),
         ("sensitivity", 0),
         ("sensitivity", "6"),
         ("first", -1),
@@ -194,9 +203,24 @@ def test_masked_sums_take_numbers_alone(field: str, value: Any) -> None:
     ],
 )
 def test_masked_sums_of_no_ranges_are_refused(field: str, value: Any) -> None:
-    given: dict[str, Any] = {"ranges": [(0, 1)], field: value}
+    given: dict[str, Any] = {"ranges": [(0, 1)], "unit": "answer", field: value}
     with pytest.raises(ConfigurationError, match=f"^{field} must be"):
-        MaskedSums("sums", epsilon=1.0, threshold=2, colluders=0, unit="answer", **given)
+        MaskedSums("sums", epsilon=1.0, threshold=2, colluders=0, **given)
+
+
+def test_masked_sums_of_several_parts_state_the_loss_of_all() -> None:
+    sums = MaskedSums("sums", ranges=[(0, 1)], epsilon=0.5, threshold=2, colluders=0, unit="voter", num_parts=3)
+    assert [(loss.claimed, loss.proven) for loss in sums.losses] == [(pytest.approx(1.5), pytest.approx(1.5))]
+
+
+@pytest.mark.parametrize("name", [None, 5, "", "a\nb", " a"])
+def test_a_phase_has_a_name(name: Any) -> None:
+    class Named(Sums):
+        def __init__(self) -> None:
+            Phase.__init__(self, name, columns=range(1), mechanism=FOUR_CHOICES, losses=[LOSS])
+
+    with pytest.raises(ConfigurationError, match=r"^name must be text of 1 to 256 printable characters"):
+        Named()
 
 
 def test_small_integers_of_ranges_do_not_wrap_around() -> None:

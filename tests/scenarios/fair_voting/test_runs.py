@@ -356,6 +356,7 @@ def test_without_a_random_winner_nothing_bounds_the_loss(psephos: Psephos) -> No
         "proven": None,
         "relation": "replace-one",
         "certainty": 1.0,
+        "against": "whoever sees the releases, and no view of a trusted server",
     }
     assert all(math.isinf(entry.proven) for entry in read_ledger(Path("out")))
     told = psephos("ledger", "out")

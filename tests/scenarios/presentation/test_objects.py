@@ -107,6 +107,10 @@ def test_a_ledger_reads_well_and_has_a_frame() -> None:
     assert str(ledger) == "ann: 2 losses, ε = 1 in all (proven, replace-one neighbors); the budget leaves 3"
     assert repr(ledger) == "Ledger('ann', spent=1.0, remaining=3.0, relation='replace-one', entries=<2 LedgerEntry>)"
     assert repr(Ledger("bob")) == "Ledger('bob', spent=0.0, remaining=inf, relation='replace-one', entries=none)"
+    circle = msgspec.structs.replace(LOSS, mechanism="shares, semi-honest server only")
+    ledger_of_circle = Ledger("eve")
+    ledger_of_circle.charge(circle, session="poll", phase="votes")
+    assert str(ledger_of_circle).endswith("in all (proven, replace-one neighbors, semi-honest server only)")
     frame = ledger.to_frame()
     assert frame[["phase", "unit", "model", "proven"]].to_numpy().tolist() == [
         ["first", "answer", "local", 0.5],

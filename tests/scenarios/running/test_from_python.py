@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
+from bad_input import Psephos
 from psephos.protocol import ConfigurationError, QuorumError, View
 from psephos.protocol.dpwevote import Outcome
 from psephos.scenarios import RunFolder, RunResult, load, load_scenario, read_ledger, resolve, run, run_in_folder
@@ -48,19 +49,19 @@ def test_every_part_has_a_frame() -> None:
 
 def test_it_is_the_run_of_the_command_line(tmp_path: Path) -> None:
     finished = run_in_folder(resolve(load_scenario("consortium", ["partners.count=20"])), RunFolder(tmp_path))
-    left = run(load("consortium", {"partners.count": 20}))
+    left = run(load("consortium", {"count": 20}))
     assert msgspec.json.encode(left.outcome) == msgspec.json.encode(finished.record.outcome)
     assert list(left.ledger) == read_ledger(tmp_path)
 
 
 @pytest.mark.parametrize("transport", ["array", "memory"])
 def test_the_transport_changes_nothing_of_the_outcome(transport: str) -> None:
-    scenario = load("consortium", {"partners.count": 20})
+    scenario = load("consortium", {"count": 20})
     assert run(scenario, transport=transport, seed=3).outcome == run(scenario, seed=np.int64(3)).outcome
 
 
 def test_another_seed_draws_other_noise() -> None:
-    scenario = load("consortium", {"partners.count": 20})
+    scenario = load("consortium", {"count": 20})
     assert run(scenario, transport="array", seed=3).outcome != run(scenario, transport="array", seed=4).outcome
 
 
@@ -109,6 +110,18 @@ def test_a_text_says_what_came_of_it_and_what_was_lost() -> None:
     )
     assert str(left.findings) == "There was no adversary."
     assert "private" in str(left.views)
+
+
+def test_a_loss_that_holds_against_a_semi_honest_server_alone_says_so_in_every_form(
+    tmp_path: Path, psephos: Psephos
+) -> None:
+    left = run(load("consortium-masked", {"count": 1_100, "threshold": 1_001, "colluders": 0}), out=tmp_path / "m")
+    run(load("consortium", {"count": 20}), out=tmp_path / "l")
+    assert "in the distributed model, semi-honest server only (" in str(left.ledger)
+    written = json.loads((tmp_path / "m" / "result.json").read_bytes())
+    assert written["privacy"]["person"]["against"].endswith(" as the session states (semi-honest server only)")
+    told = psephos("compare", tmp_path / "m", tmp_path / "l")
+    assert "against a server that follows the protocol" in " ".join(told.out.split())
 
 
 def test_one_exact_line_shows_neither_seed_nor_values() -> None:

@@ -276,6 +276,29 @@ def test_a_total_of_both_models_says_against_whom() -> None:
     assert "in all against" not in page.text
 
 
+@pytest.mark.parametrize(
+    ("model", "mechanism", "said"),
+    [
+        (TrustModel.DISTRIBUTED, "shares", f"{TrustModel.DISTRIBUTED.against} (semi-honest server only)"),
+        (TrustModel.CENTRAL, "noise", ", with as many parties as the session states (semi-honest server only)"),
+    ],
+)
+def test_a_total_is_bounded_as_all_of_its_parts_need(model: TrustModel, mechanism: str, said: str) -> None:
+    circle = PrivacyLoss(
+        mechanism="shares, semi-honest server only",
+        event=PureMechanism(1.0),
+        unit="vote",
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.DISTRIBUTED,
+        claimed=1.0,
+    )
+    other = msgspec.structs.replace(circle, model=model, mechanism=mechanism)
+    ledger = [LedgerEntry.of(loss, person="ann", session="s", phase="p") for loss in (other, circle)]
+    page = page_of(show_ledger, ledger, party=None, delta=None)
+    told = " ".join(page.text.split())
+    assert f"in all against {said}" in told.replace(TrustModel.CENTRAL.against, "")
+
+
 def test_scenarios_are_listed_with_what_they_decide() -> None:
     rows = [("council", "dpwevote", "A vote", "weights"), ("survey", "mean", "Salaries", "")]
     page = page_of(show_scenarios, rows, origins={"weights": "3 kB, from there"}, variable="FOLDER_OF_DATA")

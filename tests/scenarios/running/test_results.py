@@ -10,7 +10,7 @@ from psephos.protocol.dpwevote import Parameters as VoteParameters
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import Parameters as VotingParameters
 from psephos.protocol.phases import Inputs
-from psephos.protocol.privacy import NeighboringRelation
+from psephos.protocol.privacy import NeighboringRelation, TrustModel
 from psephos.protocol.roles import SessionKind
 from psephos.protocol.server_machine import SessionResult
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
@@ -34,6 +34,7 @@ def test_a_vote_has_no_part_of_a_unit_to_price() -> None:
             "proven": 1.5,
             "relation": "replace-one",
             "certainty": pytest.approx(0.8176, abs=1e-4),
+            "against": TrustModel.LOCAL.against,
         },
         "relation": ["replace-one"],
         "model": ["local"],
@@ -56,6 +57,7 @@ def test_truth_discovery_publishes_what_one_answer_loses_beside_all_and_only_tot
         "proven": loss.proven,
         "relation": "replace-one",
         "certainty": pytest.approx(math.exp(loss.proven) / (1 + math.exp(loss.proven))),
+        "against": TrustModel.LOCAL.against,
     }
     (part,) = result["privacy"]["part"]
     assert part == {

@@ -54,6 +54,7 @@ def test_result_json_says_what_was_decided_and_what_it_cost(tmp_path: Path) -> N
             "proven": 9.0,
             "relation": "replace-one",
             "certainty": pytest.approx(0.99988, abs=1e-5),
+            "against": "everyone else, even if all of them collude",
         },
         "relation": ["replace-one"],
         "model": ["local"],

@@ -1,5 +1,6 @@
 """Series that are run: the same bits on every path, one ledger a person, and votes that go on without somebody."""
 
+import io
 import json
 import math
 import re
@@ -16,8 +17,10 @@ from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, ru
 from psephos.scenarios.presentation import briefs_of
 from psephos.scenarios.running.folder import add_ledgers
 from psephos.scenarios.running.series import load_series
-from psephos.scenarios.running.series_run import FinishedSeries, resolve_series, run_series
-from psephos.scenarios.running.series_shown import draw_series
+from psephos.scenarios.running.series_run import FinishedSeries, facts_of_votes, resolve_series, run_series
+from psephos.scenarios.running.series_shown import draw_series, show_votes
+from psephos.scenarios.running.statements import trust_of
+from rich.console import Console
 from series_plans import BUDGET, HEAD, PERIOD, PLAN
 
 PATHS = ("array", "memory", "tcp")
@@ -80,7 +83,8 @@ def test_the_ledger_has_each_person_over_all_votes(tmp_path: Path, path: str) ->
     assert {entry.session for entry in entries if entry.person == "Gauss"} == {
         f"{SHIPPED}, vote {k}" for k in (2, 3, 4)
     }
-    assert finished.result["privacy"]["person"]["proven"] == 9
+    person = finished.result["privacy"]["person"]
+    assert (person["proven"], person["against"]) == (9, "everyone else, even if all of them collude")
     assert finished.result["privacy"]["budget"] == {"epsilon": 6, "delta": 0, "period_seconds": 604_800, "in_all": 9}
 
 
@@ -107,6 +111,10 @@ def test_a_vote_whose_quorum_the_others_miss_is_not_held_and_the_next_one_is(
     assert not third.paid
     assert not (tmp_path / "out" / "vote-3").exists()
     assert "failure" in finished.result["votes"][2]
+    assert finished.result["votes"][2]["num_there"] == 7  # of whom three had no budget
+    shown = io.StringIO()
+    show_votes(Console(file=shown, width=120), load_series(SHIPPED, []), [third])
+    assert "0 of 7" in shown.getvalue()
     assert fourth.finished is not None
 
 
@@ -150,6 +158,29 @@ def test_a_series_is_said_to_trust_as_its_vote_that_trusts_most(psephos: Psephos
     assert "In one vote, and in others less: The cloud server is trusted" in said
     assert "learns no more of one person than ε = 2 in all allows" in said
     assert "Nobody is trusted" not in said
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (
+            "threshold = 27, colluders = 10",
+            "Fewer than 16 who take part to the end release nothing. The cloud server with up to 0 others learns",
+        ),
+        ('variant = "central"', "Whoever sees what it releases, with up to 0 others, learns"),
+    ],
+)
+def test_of_a_series_is_said_what_holds_in_each_of_its_masked_votes(write: Write, first: str, said: str) -> None:
+    """With ten colluders the second vote's loss is 3.8 and more: that is true of the first one alone."""
+    second = 'variant = "masked", threshold = 16, colluders = 0, epsilon = 2'
+    votes = "".join(f"[[votes]]\nparameters = {{ {how} }}\n" for how in (first, second))
+    head = 'protocol = "dpwevote"\n[parameters]\nweights = [1, 2]\ncandidates = ["a"]\nepsilon = 1\n'
+    masked = 'variant = "masked"\n' * first.startswith("threshold")
+    plan = "[partners]\ncount = 30\nweight_shares = [0.5, 0.5]\nyes_shares = [0.5]\n"
+    facts = facts_of_votes(resolve_series(load_series(str(write("two.toml", f"{head}{masked}{plan}{votes}")), [])))
+    assert f"{said} no more of one person than ε = 2 in all allows" in " ".join(trust_of(facts))
+    assert facts.prices is not None
+    assert facts.prices.replaced == 2
 
 
 def test_a_budget_over_all_votes_is_spent_once(tmp_path: Path, write: Write) -> None:
