@@ -257,9 +257,9 @@ class MaskedSums(MaskedPhase):
 
 def _ranges_of(ranges: Any) -> tuple[tuple[int, int], ...]:
     """Return the least and the greatest value of each number; ConfigurationError where there is none."""
-    pairs = ranges.tolist() if isinstance(ranges, np.ndarray) else ranges
-    require(isinstance(pairs, tuple | list) and pairs, "ranges", ranges, _RANGES)
-    return tuple(map(_range_of, pairs))
+    pairs = cast("Any", ranges).tolist() if isinstance(ranges, np.ndarray) else ranges
+    require(isinstance(pairs, tuple | list) and len(cast("Any", pairs)), "ranges", cast("Any", ranges), _RANGES)
+    return tuple(map(_range_of, cast("Any", pairs)))
 
 
 def _range_of(ends: Any) -> tuple[int, int]:

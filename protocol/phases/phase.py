@@ -127,7 +127,7 @@ class Phase(Guarded):
         are_losses = isinstance(given, list | tuple) and all(
             isinstance(loss, PrivacyLoss) for loss in cast("Any", given)
         )
-        require(are_losses, "losses", given, "privacy losses, in a list")
+        require(are_losses, "losses", cast("Any", given), "privacy losses, in a list")
         for loss in losses:
             require(is_name(loss.unit), "unit", loss.unit, _NAMED)
         are_columns = isinstance(cast("Any", columns), range) and len(columns) and columns.step == 1
