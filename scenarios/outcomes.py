@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 import msgspec
 
 from ..protocol.estimators import Estimate
+from .tables import six_digits
 
 __all__ = ["Field", "Line", "Lines", "estimates_in", "number_of", "plain", "tables_of", "truth_of"]
 
@@ -118,7 +119,7 @@ def plain(field: Field) -> str:
     if isinstance(field, bool):
         return "yes" if field else "no"
     if isinstance(field, float):
-        return f"{field:,.6g}" if math.isfinite(field) else str(field)
+        return six_digits(field) if math.isfinite(field) else str(field)
     if isinstance(field, int):
         return f"{field:,}"
     if isinstance(field, Collection) and not isinstance(field, str | bytes | Mapping):

@@ -16,13 +16,22 @@ from .reading.cells import inert_cell
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["Cell", "Entry", "Rows", "Table", "Tone", "cell_of", "csv_of", "listed", "markdown_of"]
+__all__ = ["Cell", "Entry", "Rows", "Table", "Tone", "cell_of", "csv_of", "listed", "markdown_of", "six_digits"]
 
 RowT = TypeVar("RowT")
 Tone: TypeAlias = Literal["", "good", "poor", "warning", "quiet", "strong", "open"]
 """How good something is, or how much it stands out; each renderer has its colors."""
 Rows: TypeAlias = list[dict[str, object]]
 """A table for programs: numbers with all digits, by the names of their columns."""
+
+
+_LARGE = 999_999.5, 1e15
+
+
+def six_digits(value: float, *, signed: bool = False) -> str:
+    """Return a number with six digits at most, or with all before its point: half a billion of votes is no 5e+08."""
+    form = ",.0f" if _LARGE[0] <= abs(value) < _LARGE[1] else ",.6g"
+    return f"{value:{'+' if signed else ''}{form}}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +61,7 @@ class Cell:
             return cls("yes" if value else "no")
         if isinstance(value, int):
             return cls(f"{value:,}", value)
-        return cls(f"{value:,.6g}", value) if isinstance(value, float) else cls(str(value))
+        return cls(six_digits(value), value) if isinstance(value, float) else cls(str(value))
 
     @property
     def written(self) -> str | float:

@@ -15,7 +15,7 @@ from ..presentation.numbers import in_a_row, some
 from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import estimate_text, percent, show_note, show_table, styled
-from ..tables import Cell, Entry, Rows, Table, listed
+from ..tables import Cell, Entry, Rows, Table, listed, six_digits
 from ..verdicts import cell_of_decision, decision_of
 from ..words import marked, say, say_again, say_number
 
@@ -38,7 +38,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
             *[percent(candidate.error_probability)] * (not known.is_brief),
         ]
         if truth is not None:
-            cells += [f"{truth[candidate.name] - truth['quota']:+,.6g}"]
+            cells += [six_digits(truth[candidate.name] - truth["quota"], signed=True)]
         rows.append(cells)
     # The margin is what the verdict rests on, and it says most of what support and quota say.
     drop = (say("True margin"), say("Quota"), say("Support"), P_WRONG)
@@ -56,7 +56,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         note = f"{own.name}: the printed margin is off by {own.bias:+,.1f}, as far as the reports tell"
         show_note(console, note, style="yellow")
     if outcome.weight_bias_bound:
-        bound = f"{outcome.weight_bias_bound:,.6g}"
+        bound = six_digits(outcome.weight_bias_bound)
         note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
         show_note(console, note, style="yellow")
     note = say("± is one standard error of the randomization.")

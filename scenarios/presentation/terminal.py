@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
-from ..tables import Cell, Entry, Table, Tone
+from ..tables import Cell, Entry, Table, Tone, six_digits
 from ..words import say, say_again, say_number
 from .numbers import in_a_row
 
@@ -206,7 +206,7 @@ def estimate_text(estimate: Estimate, *, signed: bool = False) -> Text:
     # As many decimals as the larger of value and error deserves: a tenth of a vote in a thousand says nothing.
     decimals = 0 if max(abs(estimate.value), estimate.standard_error) >= _LARGE else 1
     if not estimate.standard_error:
-        return Text(f"{estimate.value:,.6g}")
+        return Text(six_digits(estimate.value))
     value = f"{estimate.value:{'+' if signed else ''},.{decimals}f}"
     return Text(f"{value} ± {estimate.standard_error:,.{decimals}f}")
 

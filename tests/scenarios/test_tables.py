@@ -5,7 +5,7 @@ import io
 import msgspec
 import pytest
 from psephos.scenarios.presentation.terminal import show_sheet
-from psephos.scenarios.tables import Cell, Table, csv_of, listed, markdown_of
+from psephos.scenarios.tables import Cell, Table, csv_of, listed, markdown_of, six_digits
 from psephos.scenarios.verdicts import AuditVerdict, Judgement, cell_of_decision
 from rich.console import Console
 
@@ -81,3 +81,20 @@ def test_a_verdict_is_its_words_in_a_file_and_brings_its_tone() -> None:
 def test_what_a_vote_decides_has_a_tone_and_nothing_else_has_one() -> None:
     said = ("passes", "fails", "undecided, leaning no", "too close to tell", "refuted", None)
     assert [cell_of_decision(words).tone for words in said] == ["good", "poor", "warning", "warning", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0.1234567, "0.123457"),
+        (999_999.4, "999,999"),
+        (999_999.6, "1,000,000"),
+        (5e8, "500,000,000"),
+        (-1_234_567.5, "-1,234,568"),
+        (1e15, "1e+15"),
+        (1e-9, "1e-09"),
+    ],
+)
+def test_a_number_has_six_digits_or_all_before_its_point(value: float, written: str) -> None:
+    assert six_digits(value) == Cell.of(value).words == written
+    assert six_digits(abs(value), signed=True) == f"+{written.lstrip('-')}"
