@@ -30,6 +30,13 @@ def test_numbers_that_decide_are_those_of_the_binomial_law(number: int, probabil
     assert binomial_bounds(number, probability, level) == expected
 
 
+@pytest.mark.parametrize(("number", "probability"), [(0, 0.5), (9, -0.1), (9, 1.1), (9, 2.0)])
+def test_numbers_that_decide_are_of_trials_with_a_probability(number: int, probability: float) -> None:
+    assert [binomial_bounds(9, certain, 0.05) for certain in (0.0, 1.0)] == [(-1, 1), (8, 10)]
+    with pytest.raises(ConfigurationError, match=r"number must be at least 1|probability must be in \[0, 1\]"):
+        binomial_bounds(number, probability, 0.05)
+
+
 def test_numbers_that_decide_among_a_million() -> None:
     """½ ± 1.645·500, by the normal law."""
     few, many = binomial_bounds(1_000_000, 0.5, 0.05)
