@@ -25,7 +25,7 @@ Rows: TypeAlias = list[dict[str, object]]
 """A table for programs: numbers with all digits, by the names of their columns."""
 
 
-_LARGE = 999_999.5, 1e15
+_LARGE = 999_999.5, 1e15  # what six digits round to a million, and where numbers have no digits for all votes
 
 
 def six_digits(value: float, *, signed: bool = False) -> str:

@@ -26,7 +26,7 @@ from .ledger import (
     compose_parallel,
     local_loss,
 )
-from .relations import SEMI_HONEST, NeighboringRelation, TrustModel
+from .relations import SEMI_HONEST, NeighboringRelation, TrustModel, is_semi_honest
 from .shared_noise import shared_laplace_loss
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "approximate_epsilon",
     "common_relation",
     "compose_parallel",
+    "is_semi_honest",
     "local_loss",
     "shared_laplace_loss",
     "total_of",

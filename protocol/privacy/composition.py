@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 from ..errors import PrivacyError
 from .events import Composed, DiscreteLaplaceNoise, NonPrivate, NoRelease, PrivacyEvent, PureMechanism, SelfComposed
-from .relations import SEMI_HONEST, NeighboringRelation, TrustModel
+from .relations import SEMI_HONEST, NeighboringRelation, TrustModel, is_semi_honest
 
 __all__ = ["Stated", "Total", "common_relation", "count_of", "event_under", "total_of"]
 
@@ -131,7 +131,7 @@ def total_of(losses: Iterable[Stated], *, relation: NeighboringRelation | None =
     model = TrustModel.weakest_of(loss.model for loss in parts)
     masked = {loss.mechanism for loss in parts if loss.model.is_masked}
     others = ", with as many parties as the session states" if masked and not model.is_masked else ""
-    mark = f" ({SEMI_HONEST})" if any(mechanism.endswith(SEMI_HONEST) for mechanism in masked) else ""
+    mark = f" ({SEMI_HONEST})" if any(map(is_semi_honest, masked)) else ""
     return Total(
         relation,
         claimed=math.fsum(count * loss.claimed for count, loss in counted),

@@ -8,10 +8,15 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["SEMI_HONEST", "NeighboringRelation", "TrustModel"]
+__all__ = ["SEMI_HONEST", "NeighboringRelation", "TrustModel", "is_semi_honest"]
 
 SEMI_HONEST: Final = "semi-honest server only"
 """What a loss's mechanism is marked by, at its end, where the loss holds against no server that lies."""
+
+
+def is_semi_honest(mechanism: str) -> bool:
+    """Return whether a loss by a mechanism that is called so holds against no server that lies."""
+    return mechanism.endswith(SEMI_HONEST)
 
 
 class NeighboringRelation(enum.Enum):

@@ -14,7 +14,7 @@ from ...protocol.errors import printable
 from ...protocol.estimators import Estimates
 from ...protocol.mechanisms import FiniteMechanism
 from ...protocol.phases import Truth
-from ...protocol.privacy import SEMI_HONEST, Ledger, LedgerEntry, NeighboringRelation, PureAccountant
+from ...protocol.privacy import SEMI_HONEST, Ledger, LedgerEntry, NeighboringRelation, PureAccountant, is_semi_honest
 from ...protocol.views import View, describe
 from ..adversaries.role import Lesson
 from ..tables import Rows, Table
@@ -258,7 +258,7 @@ def table_of(frame: "pd.DataFrame", *, has_index: bool = False, num_rows: int = 
 
 def mark_of(entries: Iterable[LedgerEntry]) -> str:
     """Return what has to be said of losses beside their model: that some hold against no server that lies."""
-    return f", {SEMI_HONEST}" if any(entry.mechanism.endswith(SEMI_HONEST) for entry in entries) else ""
+    return f", {SEMI_HONEST}" if any(is_semi_honest(entry.mechanism) for entry in entries) else ""
 
 
 def _losses(entries: Sequence[LedgerEntry]) -> str:

@@ -199,16 +199,8 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
     """Yield the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
     kinds: dict[tuple[str, ...], list[LedgerEntry]] = {}
     for entry in entries:
-        words = map(
-            say,
-            (
-                entry.phase,
-                entry.mechanism,
-                entry.unit,
-                entry.relation.value,
-                against_whom(entry.mechanism, entry.model.value),
-            ),
-        )
+        against = against_whom(entry.mechanism, entry.model.value)
+        words = map(say, (entry.phase, entry.mechanism, entry.unit, entry.relation.value, against))
         kind = tuple(words)
         kinds.setdefault(kind, []).append(entry)
     hides = left.kind == "party" or left.about is None or left.about.hides_participation

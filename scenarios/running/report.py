@@ -18,6 +18,7 @@ from ...protocol.privacy import (
     Total,
     approximate_epsilon,
     common_relation,
+    is_semi_honest,
     total_of,
 )
 from ...protocol.rules import JOIN
@@ -52,7 +53,7 @@ _MODELS: Final = {
 
 def against_whom(mechanism: str, model: str) -> str:
     """Return the model of trust of a loss, which names its mechanism and its model, and against whom it is bounded."""
-    return _MODELS[SEMI_HONEST if mechanism.endswith(SEMI_HONEST) else model]
+    return _MODELS[SEMI_HONEST if is_semi_honest(mechanism) else model]
 
 
 def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:

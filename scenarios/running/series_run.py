@@ -285,8 +285,9 @@ def _hold(
     refusals = {name: accounts.refusal(name, [loss for _, loss in own], vote.at) for name, own in prices.items()}
     refused = {name: refusal for name, refusal in refusals.items() if refusal is not None}
     name_of_folder = f"vote-{vote.number:0{len(str(len(series.votes)))}}"
-    known: dict[str, Any] = {"folder": name_of_folder, "num_there": len(side.names), "refused": refused}
-    outcome = functools.partial(Held, vote=vote, repeated=repeated, **known)
+    outcome = functools.partial(
+        Held, vote=vote, folder=name_of_folder, num_there=len(side.names), refused=refused, repeated=repeated
+    )
     if refused:
         try:
             side = _without(side, vote, refused)

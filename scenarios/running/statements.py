@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import SEMI_HONEST, LedgerEntry, PrivacyLoss, total_of
+from ...protocol.privacy import LedgerEntry, PrivacyLoss, is_semi_honest, total_of
 from ..presentation.numbers import in_a_row, some
 from ..words import marked, say
 from .session_facts import Prices, SessionFacts, about, prices_of
@@ -105,7 +105,7 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
         told = (
             "Nobody is trusted with private values: they leave under masks, and the {server} learns a noisy sum alone."
         )
-        if any(loss.mechanism.endswith(SEMI_HONEST) for phase in facts.phases for loss in phase.losses):
+        if any(is_semi_honest(loss.mechanism) for phase in facts.phases for loss in phase.losses):
             told = (
                 "Nobody is trusted with private values: they leave under masks, and the {server} learns a noisy sum "
                 "alone if it follows the protocol (semi-honest server only)."

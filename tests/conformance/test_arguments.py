@@ -724,6 +724,7 @@ NO_CALLS: Final[Mapping[str, str]] = {
             "NeighboringRelation",
             "TrustModel",
             "SEMI_HONEST",
+            "is_semi_honest",
             "NoRelease",
             "NonPrivate",
             "Composed",
