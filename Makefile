@@ -6,7 +6,7 @@ ROOMS := protocol transports agents scenarios
 # The installation links to every file, so a new or a removed one makes it stale; a changed one does not.
 FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o -name '*.css' -o -name '*.js' -o -name '*.mo' -o -name 'py.typed' | sort)
 
-.PHONY: demo test quick verify check style types bench bench-survey docs papers exchange mutate simulate \
+.PHONY: demo test quick verify check style types strict bench bench-survey docs papers exchange mutate simulate \
 	constraints vulnerabilities clean FORCE
 
 demo: .venv/installed
@@ -29,7 +29,7 @@ quick: .venv/installed
 # no seed, so that they are to give no false alarm in a million runs. Half an hour to an hour on two cores.
 verify: export PYTHONDONTWRITEBYTECODE =
 verify: export PSEPHOS_TESTS = full
-verify: check
+verify: check strict
 	@$(BIN)/pip install --quiet --group notebooks --group docs --group hosting
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
@@ -45,9 +45,12 @@ style: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-# Node would collect what is young at each 16 MiB.
-types: export NODE_OPTIONS = --max-semi-space-size=64
 types: .venv/installed
+	$(BIN)/pyrefly check --output-format=min-text
+
+# A second opinion on all types, stricter, which takes minutes. Node would collect what is young at each 16 MiB.
+strict: export NODE_OPTIONS = --max-semi-space-size=64
+strict: .venv/installed
 	$(BIN)/basedpyright
 
 # Rivals have an environment of their own; one that cannot be installed has a row that says so.

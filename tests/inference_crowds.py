@@ -1,5 +1,7 @@
 """Small crowds for tests of truth inference: by hand, drawn by hypothesis, and as plain claims again."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
 from psephos.protocol.estimators.truth_inference import Answers
@@ -20,7 +22,7 @@ def crowd(claims: Claims, *, tasks: int, workers: int, sizes: int | list[int] = 
     )
 
 
-def table(rows: list[tuple[int, ...]]) -> Answers:
+def table(rows: Sequence[tuple[int, ...]]) -> Answers:
     """Return answers of workers (rows) to binary tasks (columns)."""
     claims = [(task, worker, label) for worker, row in enumerate(rows) for task, label in enumerate(row)]
     return crowd(claims, tasks=len(rows[0]), workers=len(rows))

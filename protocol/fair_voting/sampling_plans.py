@@ -14,6 +14,7 @@ and never privacy. Draws come from a public key, and averages are of integers, s
 import dataclasses
 import functools
 import math
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -127,7 +128,8 @@ def _best_of_all(search: "_Search", worth: "_Worth", epsilon: float, most: int) 
     square = best[1] * best[1]
     for near in (math.isqrt(square // 2), math.isqrt(2 * square)):
         least = search.least_steps(near, epsilon) if 1 <= near <= most else None
-        if least is not None and (own := worth.of(least, near)) > most_worth:
+        own = most_worth if least is None else worth.of(least, near)
+        if least is not None and own > most_worth:
             best, most_worth = (least, near), own
     return best
 
@@ -216,7 +218,7 @@ class _Worth:
         estimates = self._shares + self._noise / math.sqrt(number)
         if self._scale == "printed":
             estimates = estimates * (2 * number / self._num_alternatives) / self._sizes[:, None]
-            utilities, objective = estimates, dataclasses.replace(self._objective, least_utility=0)
+            utilities, objective = estimates, dataclasses.replace(self._objective, least_utility=Fraction(0))
         else:
             utilities, objective = estimates * self._range + self._least, self._objective
         winners = merits_of(utilities, objective, self._sizes).argmax(axis=1)

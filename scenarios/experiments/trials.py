@@ -20,7 +20,7 @@ import itertools
 import math
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -298,7 +298,7 @@ def _answers(
     cells: Sequence[Cell], benches: "Sequence[_Bench]", shares: Sequence[list[_Range]], pool: Pool | None
 ) -> Iterator[tuple[_Range, Iterable[Trial]]]:
     """Yield the trials of all shares, as they come."""
-    come: Iterator[tuple[int, bytes | None]] = ((number, None) for number in range(len(shares)))
+    come: Generator[tuple[int, bytes | None]] = ((number, None) for number in range(len(shares)))
     if pool is not None:
         tasks = (
             msgspec.msgpack.encode(_Task([_Part.of(cells[at], benches[at], *ends) for at, *ends in each]))

@@ -197,7 +197,7 @@ def show_decision(
     if societies:
         console.print(Text(_alike(societies), style="bold"))
     console.print()
-    chances = {"first": decision.probability, "second": None}
+    chances = dict.fromkeys(_SIDES, decision.probability)
     if decision.probability is not None:
         chances["second"] = 1 - decision.probability
     rows: list[Sequence[Entry]] = []

@@ -214,13 +214,11 @@ class TableFiles:
         found = dict[Any, int]()
         for batch in self.batches([name]):
             entries = batch.table[name]
-            is_coded = isinstance(entries, CodedColumn)
-            codes, first, numbers = np.unique(
-                entries.codes if is_coded else np.asarray(entries), return_index=True, return_counts=True
-            )
+            names, listed = (entries.names, entries.codes) if isinstance(entries, CodedColumn) else (None, entries)
+            codes, first, numbers = np.unique(np.asarray(listed), return_index=True, return_counts=True)
             distinct: list[Any] = codes.tolist()
             for place in np.argsort(first).tolist():
-                entry = entries.names[distinct[place]] if is_coded else distinct[place]
+                entry = names[distinct[place]] if names is not None else distinct[place]
                 found[entry] = found.get(entry, 0) + int(numbers[place])
             most = f"at most {_MOST_DISTINCT:,} different entries"
             refuse(len(found) > _MOST_DISTINCT, f"{name} ({batch.source})", "more", most)

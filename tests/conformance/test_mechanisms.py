@@ -496,7 +496,7 @@ def test_the_battery_would_notice_spherical_noise_of_another_law(dimension: int)
     assert lattice_tail(SOURCES[0], mechanism, lattice_law(dimension, 1.1 * SPHERICAL_SCALE)) < SPHERICAL_THRESHOLD
     if dimension == 2:
         one = lattice_law(1, SPHERICAL_SCALE * math.sqrt(1.5))
-        product = {(x, y): one[x,] * one[y,] for (x,) in one for (y,) in one}
+        product: dict[tuple[int, ...], float] = {(x, y): one[x,] * one[y,] for (x,) in one for (y,) in one}
         assert lattice_tail(SOURCES[0], mechanism, product) < SPHERICAL_THRESHOLD
 
 

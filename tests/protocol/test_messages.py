@@ -335,9 +335,11 @@ def test_what_can_be_changed_is_each_ones_own(kind: type, told: dict[str, object
 class Raced(PayloadDecoder[Fixed]):
     """Another thread decodes something else whenever this one looks."""
 
+    _looks = 0
+
     @property
     def _last(self) -> tuple[msgspec.Raw, Fixed]:
-        self._looks = getattr(self, "_looks", 0) + 1
+        self._looks += 1
         return raw({"numbers": [self._looks]}), Fixed((self._looks,))
 
     @_last.setter

@@ -225,14 +225,14 @@ def test_no_pair_of_neighbors_of_small_groups_loses_more_than_is_proven(scores: 
         laws: dict[tuple[int, ...], list[float]] = {}
         greatest = 0.0
         other_sums = {
-            tuple(map(sum, zip(*own, strict=True)))
+            tuple(sum(each) for each in zip(*own, strict=True))
             for own in itertools.combinations_with_replacement(rankings, other_size)
         }
         for others in other_sums:
             for kept in rankings:
                 both: list[list[float]] = []
                 for replaced in rankings:
-                    values = tuple(one + two for one, two in zip(kept, replaced, strict=True)) + others
+                    values = (*(one + two for one, two in zip(kept, replaced, strict=True)), *others)
                     if values not in laws:
                         laws[values] = winner_law(choice, values).tolist()
                     both.append(laws[values])

@@ -161,6 +161,6 @@ def test_another_number_of_coefficients_is_refused(width: int) -> None:
 @pytest.mark.parametrize("value", [0, -1, math.nan])
 def test_numbers_that_are_not_positive_are_refused(field: str, value: float) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        dataclasses.replace(objective(), **{field: value})
+        dataclasses.replace(objective(), **{field: value})  # pyrefly: ignore[bad-argument-type]  any of its numbers
     assert caught.value.field == field
     assert caught.value.value is value

@@ -55,12 +55,12 @@ def test_a_small_probability_has_a_bound(probability: float, text: str) -> None:
 
 def test_a_console_takes_out_what_a_terminal_would_obey() -> None:
     console = make_console()
-    console.file = io.StringIO()
+    console.file = file = io.StringIO()
     console.print("vote\x1b[2J \x9b1m\u202eturned", Text("styled\x1b]0;title\x07\nsecond line"))
     table = Drawn("\x1b[31mheader")
     table.add_row("cell\x1b[1m")
     console.print(table)
-    shown = console.file.getvalue()
+    shown = file.getvalue()
     assert "\x1b" not in shown
     assert shown.replace("\n", "").isprintable()
     assert "vote�[2J �1m�turned" in shown
@@ -148,17 +148,17 @@ def test_a_cell_has_the_color_of_its_tone_whatever_its_words_are(monkeypatch: py
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     console = make_console()
-    console.file = io.StringIO()
+    console.file = shown = io.StringIO()
     rows = [("a", Cell("fails", tone="good")), ("b", "passes")]
     show_table(console, Table(columns=("Name", "Said"), rows=rows, labels=2))
-    assert "\x1b[1;32mfails" in console.file.getvalue()
-    assert "mpasses" not in console.file.getvalue()
+    assert "\x1b[1;32mfails" in shown.getvalue()
+    assert "mpasses" not in shown.getvalue()
 
 
 def test_a_console_on_a_terminal_keeps_colors_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     console = make_console()
-    console.file = io.StringIO()
+    console.file = shown = io.StringIO()
     console.print(Text("bold\x1b[2J", style="bold"))
-    assert console.file.getvalue() == "\x1b[1mbold�[2J\x1b[0m\n"
+    assert shown.getvalue() == "\x1b[1mbold�[2J\x1b[0m\n"

@@ -33,6 +33,11 @@ def hold(source: object, folder: Path, *settings: str) -> FinishedSeries:
     return run_series(series, resolve_series(series), RunFolder(folder), pictures=False)
 
 
+def left_by(source: object, folder: Path, *settings: str) -> Path:
+    hold(source, folder, *settings)
+    return folder
+
+
 def paid_by(entries: Sequence[LedgerEntry]) -> dict[str, float]:
     names = dict.fromkeys(entry.person for entry in entries)
     return {name: total_of([entry for entry in entries if entry.person == name]).proven for name in names}
@@ -45,7 +50,7 @@ def written(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_series_leaves_the_same_files_on_every_path(tmp_path: Path) -> None:
-    found = [written(hold(SHIPPED, tmp_path / path, f"transport={path}") and tmp_path / path) for path in PATHS]
+    found = [written(left_by(SHIPPED, tmp_path / path, f"transport={path}")) for path in PATHS]
     assert len(found[0]) == 4 * 2 + 3
     assert found[0] == found[1] == found[2]
 
@@ -323,7 +328,7 @@ def test_votes_of_one_game_draw_and_charge_each_weight_once_on_every_path(tmp_pa
     path = write(
         "plan.toml", GAME + PLAN.replace("parameters = {epsilon = 2.0}\n", "").replace("weight = {ann = 2}\n", "")
     )
-    found = [written(hold(path, tmp_path / each, f"transport={each}") and tmp_path / each) for each in PATHS]
+    found = [written(left_by(path, tmp_path / each, f"transport={each}")) for each in PATHS]
     assert found[0] == found[1] == found[2]
     paid = [each.paid for each in hold(path, tmp_path / "again").held]
     assert paid == [{"ann": 3, "bob": 3, "eve": 3}, {"ann": 1, "bob": 1, "zoe": 3}, {"ann": 1, "eve": 1, "zoe": 1}]

@@ -1,7 +1,7 @@
 """Weight functions of equation (3): those by name, one of a caller's own, and what is refused."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ NO_WEIGHTS: list[tuple[Callable[[float], float], str]] = [
 ]
 
 
-def crowd(rows: list[tuple[int, ...]]) -> Answers:
+def crowd(rows: Sequence[tuple[int, ...]]) -> Answers:
     """Answers of workers (rows) to binary tasks (columns)."""
     tasks, workers = len(rows[0]), len(rows)
     return Answers(
