@@ -219,7 +219,7 @@ class MaskedSums(MaskedPhase):
         require(0 < epsilon < math.inf, "epsilon", epsilon, "positive and finite")
         self._ranges, num_parts = _ranges_of(ranges), parts_of(num_parts)
         first = integer_of(first, "first")
-        require(first >= 0, "first", first, "the number of a column, from 0")
+        require(0 <= first < _BEYOND_INT64, "first", first, "the number of a column, from 0, below 2**63")
         widths = sum(greatest - least for least, greatest in self._ranges)
         moved = widths if sensitivity is None else integer_of(sensitivity, "sensitivity")
         require(widths >= 1, "ranges", ranges, "of two values at least for some number")

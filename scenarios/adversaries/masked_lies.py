@@ -96,7 +96,7 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
             trust="Members deviate in their shares. They learn nothing by it; one of them can end a session.",
             sentences=(
                 *_ending(happened),
-                f"{len(left)} honest parties left. Who said a wrong share is not found out.",
+                f"Honest parties that left: {len(left)}. Who said a wrong share is not found out.",
                 *(f"The first said: {reason}." for reason in [*left.values()][:1]),
             ),
             rows=rows[:_MOST_TOLD],

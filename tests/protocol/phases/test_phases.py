@@ -199,6 +199,7 @@ def test_masked_sums_take_numbers_alone(field: str, value: Any) -> None:
         ("sensitivity", 0),
         ("sensitivity", "6"),
         ("first", -1),
+        ("first", 2**63),
         ("first", 1.5),
     ],
 )
