@@ -12,6 +12,7 @@ from ..estimators.truth_inference import (
     crh,
     dawid_skene,
     majority_vote,
+    minimax_entropy,
     noise_aware_dawid_skene,
     noise_aware_one_coin,
     one_coin,
@@ -35,6 +36,7 @@ EstimatorName: TypeAlias = Literal[
     "truth_finder",
     "two_estimates",
     "three_estimates",
+    "minimax_entropy",
     "noise_aware",
     "noise_aware_dawid_skene",
     "noise_aware_crh",
@@ -100,6 +102,7 @@ ESTIMATORS: Final[Mapping[EstimatorName, Estimator]] = {
     "truth_finder": Estimator(find=truth_finder, is_baseline=True),
     "two_estimates": Estimator(find=two_estimates, is_baseline=True),
     "three_estimates": Estimator(find=three_estimates, takes=_CLAMPED, is_baseline=True),
+    "minimax_entropy": Estimator(find=minimax_entropy, credit=Credit(0.4, 0.72, 1.0), is_baseline=True),
     "noise_aware": Estimator(find=noise_aware_one_coin, credit=Credit(0.2, 0.74, 0.95), knows_noise=True, takes=_BY_EM),
     "noise_aware_dawid_skene": Estimator(
         find=noise_aware_dawid_skene, credit=Credit(0.3, 0.82, 1.0), knows_noise=True, takes=_BY_EM

@@ -29,6 +29,7 @@ WEIGHTED: Final = frozenset(name for name, each in ESTIMATORS.items() if "weight
 MAX_NAME_LENGTH: Final = 256
 MAX_ROUNDS: Final = 10_000
 MAX_LABELS: Final = 1_000
+MAX_CONFUSIONS: Final = 1 << 26  # numbers of tasks' confusions, s² each: half a gigabyte
 MAX_MASKED: Final = 1 << 14  # numbers of a masked row
 DEFAULT_EPSILON: Final = 1.0
 
@@ -101,6 +102,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             allowed = f"in [1, {len(self.tasks)}], the number of tasks"
             raise ConfigurationError(field="max_answers", value=self.max_answers, allowed=allowed)
         refuse(self.max_iterations < 1, "max_iterations", self.max_iterations, "at least 1")
+        most = MAX_CONFUSIONS // max(self.sizes) ** 2
+        is_too_large = self.estimator == "minimax_entropy" and len(self.tasks) > most
+        refuse(
+            is_too_large, "tasks", len(self.tasks), f"at most {most} with estimator 'minimax_entropy' and these labels"
+        )
         if not isinstance(self.rounds, msgspec.UnsetType):
             if self.estimator not in ROUNDED:
                 allowed = f"left out, except with the estimators {', '.join(sorted(ROUNDED))}"

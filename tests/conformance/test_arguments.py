@@ -578,6 +578,14 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "three_estimates": [
         infers("three_estimates", start=Real(0.125), rescaled=Real(0.5), clamp=Real(0.125), max_iterations=Whole(5))
     ],
+    "minimax_entropy": [
+        infers(
+            "minimax_entropy",
+            penalty=Real(0.5),
+            max_iterations=Whole(5),
+            tolerance=Real(0.125, may_be_infinite=True),
+        )
+    ],
     "crh": [infers("crh", noise=True, clamp=Real(0.125), max_iterations=Whole(5))],
     "one_coin": [
         infers(

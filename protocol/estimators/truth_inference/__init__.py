@@ -9,6 +9,7 @@ from .crh import LossScale, crh
 from .debiased import DebiasedCounts, debiased_majority
 from .expectation import ClassPrior
 from .inference import MISSING, Inference, Ties
+from .minimax import minimax_entropy
 from .noise import KnownNoise
 from .noise_aware import noise_aware_dawid_skene, noise_aware_one_coin
 from .supports import SupportLimits, estimate_support, support_limits
@@ -37,6 +38,7 @@ __all__ = [
     "debiased_majority",
     "estimate_support",
     "majority_vote",
+    "minimax_entropy",
     "noise_aware_dawid_skene",
     "noise_aware_one_coin",
     "one_coin",

@@ -82,6 +82,15 @@ REFUSALS: list[tuple[str, str, dict[str, Any]]] = [
     ("hyper.moments", "at least 2, one for each", {"hyper": Moments((0.3,)), "mechanism": "two_layer"}),
     ("weight_function", "left out, except with truth_discovery", {"weight_function": "linear"}),
     ("normalization", "left out, except with truth_discovery", {"normalization": "all", "estimator": "crh"}),
+    (
+        "tasks",
+        "at most 67 with estimator 'minimax_entropy'",  # 1,000,000 confusions each
+        {
+            "tasks": [f"t{number}" for number in range(68)],
+            "answer_sets": [[f"a{number}" for number in range(1000)]],
+            "estimator": "minimax_entropy",
+        },
+    ),
     ("weight_function", "names of 1 to", {"weight_function": "", "estimator": "truth_discovery"}),
     ("hyper", "left out: only the two-layer", {"hyper": Uniform(0.0, 0.6), "mechanism": "auto"}),
 ]

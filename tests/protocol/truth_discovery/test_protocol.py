@@ -19,6 +19,7 @@ from psephos.protocol.estimators.truth_inference import (
     dawid_skene,
     debiased_majority,
     majority_vote,
+    minimax_entropy,
     noise_aware_dawid_skene,
     noise_aware_one_coin,
     one_coin,
@@ -51,6 +52,7 @@ ESTIMATORS = [
     "truth_finder",
     "two_estimates",
     "three_estimates",
+    "minimax_entropy",
     "noise_aware",
     "noise_aware_dawid_skene",
     "cautious",
@@ -375,6 +377,8 @@ def direct(name: str, answers: Answers, protocol: TruthDiscovery, *, clean: bool
             return two_estimates(answers, **rounds)
         case "three_estimates":
             return three_estimates(answers, clamp=0.02, **rounds)
+        case "minimax_entropy":
+            return minimax_entropy(answers, **rounds)
         case "noise_aware":
             return noise_aware_one_coin(answers, known, **rounds)
         case "noise_aware_dawid_skene":

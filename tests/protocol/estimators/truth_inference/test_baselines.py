@@ -16,6 +16,7 @@ from psephos.protocol.estimators.truth_inference import (
     Inference,
     catd,
     majority_vote,
+    minimax_entropy,
     one_coin,
     three_estimates,
     truth_finder,
@@ -29,8 +30,9 @@ ALL: dict[str, Callable[..., Inference]] = {
     "truth_finder": truth_finder,
     "two_estimates": two_estimates,
     "three_estimates": three_estimates,
+    "minimax_entropy": minimax_entropy,
 }
-SHARES = [name for name in ALL if name != "accu"]
+SHARES = [name for name in ALL if name not in {"accu", "minimax_entropy"}]
 
 
 def test_catd_by_hand() -> None:
@@ -258,6 +260,8 @@ REFUSED = [
     *(("catd", {"alpha": alpha}, "alpha") for alpha in (0.0, 1.0, math.nan)),
     *((name, {"clamp": clamp}, "clamp") for name in ("catd", "three_estimates") for clamp in (0.0, 0.5, math.nan)),
     *((name, {"start": start}, "start") for name in SHARES[1:] for start in (0.0, 1.0)),
+    *(("minimax_entropy", {"penalty": penalty}, "penalty") for penalty in (0.0, 1e7, math.nan)),
+    ("minimax_entropy", {"tolerance": -1.0}, "tolerance"),
     ("truth_finder", {"dampening": 0.0}, "dampening"),
     ("truth_finder", {"influence": 1.5}, "influence"),
     ("truth_finder", {"implication": -2.0}, "implication"),

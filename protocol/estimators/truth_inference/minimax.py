@@ -1,0 +1,163 @@
+"""Minimax conditional entropy: whoever answers may mistake each label for each other one, and so may each task.
+
+The answers' law P is the one of the greatest entropy that has, about, each worker's and each task's counts of answers k
+to truths c; the truths are those that make this entropy least. Its dual is a penalized likelihood, of which `Inference`
+has the value of each round: P(k | c) ∝ exp(σ[c, k] of the worker + τ[c, k] of the task), less α·Σσ²/2 and β·Στ²/2.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from ...arguments import exact_arguments
+from ...arrays import FloatArray, IntArray
+from .answers import Answers
+from .elementwise import exp_in_place, log, log_odds, snap_probabilities, snap_weights
+from .inference import Inference, Ties, check_rounds, check_ties
+from .vote_table import VoteTable
+
+__all__ = ["minimax_entropy"]
+
+_LEAST_QUALITY: Final = 1e-10
+_NEAR: Final = 2.0**-10
+"""Probabilities that are no further below the greatest one are alike."""
+_MOST_PENALTY: Final = 1e6
+"""With more the parameters are 0, to the digits of probabilities."""
+
+
+@exact_arguments
+def minimax_entropy(
+    answers: Answers,
+    *,
+    penalty: float = 0.25,
+    max_iterations: int = 50,
+    tolerance: float = 1e-5,
+    ties: Ties = "first",
+) -> Inference:
+    """Return the most probable truths where workers and tasks have confusions, by minimax conditional entropy.
+
+    It starts from the shares of votes. A round takes one step of σ, one of τ, and then the truths' probabilities, and
+    never lowers the penalized likelihood: a step goes to the maximum of a bound whose curvature is half the number of
+    answers, since a log-sum-exp has no more.
+
+    Labels that are all alike, with probabilities of 1/s, may explain few answers best: the value has the entropy of
+    truths, too. Where probabilities are alike, within 2⁻¹⁰, more votes decide.
+
+    A round is three passes over n answers with s² exponentials each, and needs memory for a few times n·s numbers.
+
+    Args:
+        answers: any number, none included: then every truth is missing.
+        penalty: γ, in (0, 10⁶]: α = γ·s² of answer sets of s labels, and β = α·(tasks/workers) of those with answers.
+        max_iterations: rounds at most, at least 1.
+        tolerance: it ends when the penalized likelihood rises by less, in nats per answer; at least 0.
+        ties: see `majority_vote`; of labels with as many votes whose probabilities are alike.
+
+    Returns:
+        A quality is the expected share of right answers, a weight its log-odds.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    Source:
+        Zhou, Platt, Basu and Mao, Learning from the Wisdom of Crowds by Minimax Entropy, NeurIPS 2012; Zhou, Liu, Platt
+        and Meek, Aggregating Ordinal Labels from Crowds by Minimax Conditional Entropy, ICML 2014: the multiclass model
+        with squared penalties; α, β and γ as in the authors' program for it. The steps of σ and τ are ours.
+    """
+    check_ties(ties)
+    check_rounds(max_iterations, tolerance)
+    if not 0 < penalty <= _MOST_PENALTY:
+        raise ValueError(f"penalty must be in (0, {_MOST_PENALTY:g}], got {penalty}")
+    table = VoteTable(answers)
+    confusions = _Confusions(answers, table, penalty)
+    probabilities, values, has_converged = table.vote_shares, list[float](), False
+    while not has_converged and len(values) < max_iterations:
+        for side in confusions.sides:
+            confusions.fit(side, probabilities)
+        probabilities, evidence = table.normalize(confusions.log_likelihoods())
+        values.append((evidence - confusions.penalty) / max(len(answers), 1))
+        has_converged = len(values) > 1 and values[-1] - values[-2] < tolerance
+    are_alike = probabilities >= probabilities.max(axis=0) - _NEAR
+    truths = table.choose(np.where(are_alike, table.vote_shares, -1.0), ties=ties)
+    rows = table.by_task(probabilities)
+    chosen = np.take_along_axis(rows, np.maximum(truths, 0)[:, None], axis=1)[:, 0]
+    numbers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
+    qualities = table.agree(probabilities).sum(axis=1) / numbers
+    return Inference(
+        truths=truths,
+        confidences=np.where(truths < 0, rows.max(axis=1), chosen),
+        probabilities=rows,
+        qualities=table.hide_silent(qualities),
+        weights=table.hide_silent(log_odds(np.clip(qualities, _LEAST_QUALITY, 1 - _LEAST_QUALITY))),
+        num_iterations=len(values),
+        has_converged=has_converged,
+        log_likelihoods=tuple(values),
+    )
+
+
+class _Side:
+    """The parameters of all workers, or of all tasks: shape (truths, answers, places).
+
+    Args:
+        places: whose an answer is, shape (n,).
+        penalties: α of each worker's answers to tasks of one size, or β of each task.
+        size: s of the largest answer set.
+    """
+
+    def __init__(self, places: IntArray, penalties: FloatArray, size: int) -> None:
+        self.places, self.penalties = places, penalties
+        self.parameters: FloatArray = np.zeros((size, size, len(penalties)))
+
+    def sum(self, numbers: FloatArray) -> FloatArray:
+        """Return sums over each place's answers, of multiples of 2⁻³⁰ or 2⁻³²: exact in any order."""
+        return np.asarray(np.bincount(self.places, numbers, minlength=len(self.penalties)), dtype=np.float64)
+
+    @property
+    def penalty(self) -> float:
+        return float(snap_probabilities(self.penalties * (self.parameters**2).sum(axis=(0, 1)) / 2).sum())
+
+
+class _Confusions:
+    """The law of answers by the parameters of both sides."""
+
+    def __init__(self, answers: Answers, table: VoteTable, penalty: float) -> None:
+        self._table, self._labels = table, answers.labels
+        alphas = penalty * table.sizes.astype(np.float64) ** 2
+        betas = alphas * max(int(table.is_answered.sum()), 1) / max(int((~table.is_silent).sum()), 1)
+        kinds = table.kinds_of_tasks[answers.tasks]
+        workers, size = answers.workers * table.num_kinds + kinds, table.num_labels
+        self._is_absent = np.arange(size)[:, None] >= table.sizes[kinds]
+        self._tasks = _Side(answers.tasks, betas[table.kinds_of_tasks], size)
+        self.sides = (_Side(workers, np.tile(alphas, table.num_workers), size), self._tasks)
+
+    @property
+    def penalty(self) -> float:
+        return self.sides[0].penalty + self.sides[1].penalty
+
+    def fit(self, side: _Side, probabilities: FloatArray) -> None:
+        """Raise the penalized likelihood by one side's parameters, given the probabilities of truths."""
+        for truth, own in enumerate(side.parameters):
+            expected = snap_probabilities(probabilities[truth][self._tasks.places])
+            _, likelihoods, totals = self._law(truth)
+            curvatures = side.sum(expected) / 2 + side.penalties
+            for label, likelihood in enumerate(likelihoods):
+                surprise = expected * ((self._labels == label) - likelihood / totals)
+                own[label] += (side.sum(snap_probabilities(surprise)) - side.penalties * own[label]) / curvatures
+
+    def log_likelihoods(self) -> FloatArray:
+        """Return the log-likelihood of each truth, shape (labels, tasks); -inf for what a task does not have."""
+        scores = np.empty((self._table.num_labels, self._table.num_tasks))
+        for truth, row in enumerate(scores):
+            logits, _, totals = self._law(truth)
+            row[:] = self._tasks.sum(snap_weights(np.take_along_axis(logits, self._labels[None], 0)[0] - log(totals)))
+        return self._table.fill_absent(scores, -np.inf)
+
+    def _law(self, truth: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return log P of each answer, given a truth, but for a constant, and P, and its sum: shape (labels, n)."""
+        workers, tasks = (side.parameters[truth][:, side.places] for side in self.sides)
+        logits = np.where(self._is_absent, -np.inf, workers + tasks)
+        logits -= logits.max(axis=0)
+        likelihoods = exp_in_place(logits.copy())
+        totals = likelihoods[0].copy()
+        for row in likelihoods[1:]:
+            totals += row
+        return logits, likelihoods, totals
