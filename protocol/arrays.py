@@ -40,10 +40,13 @@ def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
     """Return the distinct rows of a table, shape (n, columns), in ascending order, and how many there are of each."""
     if not rows.size:  # all rows without columns are the same
         return rows[:1], np.full(len(rows[:1]), len(rows), dtype=np.int64)
-    sizes = rows.max(axis=0) + 1
-    if rows.min() < 0 or np.prod(sizes.astype(np.float64)) > _MOST_COUNTED:
+    columns = np.ascontiguousarray(rows.T)  # along which a maximum is many times as fast as over narrow rows
+    sizes = columns.max(axis=1) + 1
+    if np.array_equal(least := columns.min(axis=1), sizes - 1):
+        return rows[:1], np.array([len(rows)])
+    if least.min() < 0 or np.prod(sizes.astype(np.float64)) > _MOST_COUNTED:
         return np.unique(rows, axis=0, return_counts=True)
-    counts = np.bincount(np.ravel_multi_index(tuple(rows.T), tuple(sizes.tolist())))
+    counts = np.bincount(np.ravel_multi_index(tuple(columns), tuple(sizes.tolist())))
     found = np.flatnonzero(counts)
     return np.stack(np.unravel_index(found, tuple(sizes.tolist())), axis=1), counts[found]
 

@@ -79,6 +79,9 @@ class OpinionsPhase(Phase):
         self._public_weights = parameters.public_weights
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        if self._num_groups == 1:  # whose opinions are counted several times as fast
+            yes = np.count_nonzero(reports, axis=0)
+            return Tally(len(reports), np.stack([len(reports) - yes, yes], axis=1)[:, None])
         groups = public[:, 0] if self._public_weights else earlier[-1][:, 0]
         cells = 2 * groups
         counts = [

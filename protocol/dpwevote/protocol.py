@@ -1,6 +1,5 @@
 """DPWeVote as a list of phases: randomized weights, randomized opinions, release."""
 
-import dataclasses
 import functools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -111,7 +110,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         require(is_table, "table", "columns of different length", "columns of one length")
         rows = self._variant.encode(Holdings(places, np.stack(opinions, axis=1)))
         levels = self._own_levels.encode(table, num_parties=len(places))
-        return dataclasses.replace(rows, public=np.hstack([rows.public, levels]))
+        return Inputs(rows.private, np.hstack([rows.public, levels])) if levels.shape[1] else rows
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the public rows: of public weights, or of levels of ε. See `PhasedProtocol.encode_public`."""
@@ -262,11 +261,16 @@ def _places(
     entries: Entries, allowed: Sequence[float], *, field: str, words: Mapping[str, float] = _NO_WORDS
 ) -> IntArray:
     """Return the place in `allowed` of each entry: a number, its text, or a word; ConfigurationError for any other."""
-    choices = np.array(allowed)
     numbers = _numbers(entries, words)
     refuse(numbers.ndim != 1, field, f"shape {numbers.shape}", "one entry for each party")
-    places = np.minimum(np.searchsorted(choices, numbers), len(choices) - 1)
-    wrong = np.flatnonzero(choices[places] != numbers)
+    choices = np.array(allowed)
+    if len(choices) <= 2:  # noqa: PLR2004  yes and no, or one weight: a tenth of a search
+        is_last = numbers == choices[-1]
+        wrong = np.flatnonzero(~(is_last | (numbers == choices[0])))
+        places: IntArray = is_last * np.int64(len(choices) - 1)
+    else:
+        places = np.minimum(np.searchsorted(choices, numbers), len(choices) - 1)
+        wrong = np.flatnonzero(choices[places] != numbers)
     if wrong.size:
         first = int(wrong[0])
         shown = ", ".join(f"{choice:g}" for choice in allowed[:12])
@@ -274,7 +278,7 @@ def _places(
         described = OPINION_WORDS if words else f"one of {shown}{more}"
         value = entries[first].item() if isinstance(entries[first], np.generic) else entries[first]
         raise ConfigurationError(field=f"{field} in row {first + 1}", value=value, allowed=described)
-    return places.astype(np.int64)
+    return places
 
 
 def _numbers(entries: Entries, words: Mapping[str, float] = _NO_WORDS) -> FloatArray:

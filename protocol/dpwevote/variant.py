@@ -468,12 +468,11 @@ class TwoReports(Variant):
         yield self.make_opinions_phase("opinions", columns=opinions)
 
     def encode(self, holdings: Holdings) -> Inputs:
-        places = holdings.places[:, None]
         opinions = holdings.opinions * self.greatest_opinion
         if self._parameters.public_weights:
-            groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
-            return Inputs(opinions, np.hstack([groups, places]))
-        table = np.hstack([self.encode_weights(holdings.places)[:, None], opinions, places])
+            groups = np.array(self._parameters.group_of_weight, dtype=np.int64).take(holdings.places)
+            return Inputs(opinions, np.stack([groups, holdings.places]).T)
+        table = np.column_stack([self.encode_weights(holdings.places), opinions, holdings.places])
         return Inputs(table, np.empty((len(table), 0), dtype=np.int64))
 
     def decode(self, inputs: Inputs) -> Holdings:

@@ -122,6 +122,8 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Keep a value where its uniform is below p, else tell the lie that the place in [p, 1) names."""
         check_batch(self, values, uniforms)
+        if self.num_choices == 2:  # noqa: PLR2004  whose only lie is the other one
+            return values ^ (uniforms[:, 0] >= self.keep_probability)
         place = uniforms[:, 0] - self.keep_probability
         lies = (place / self.lie_probability).astype(np.int64)
         np.minimum(lies, self.num_choices - 2, out=lies)

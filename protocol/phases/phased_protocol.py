@@ -204,12 +204,12 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         Raises:
             ConfigurationError: a phase states less than it draws for one of them.
         """
-        table = public.shape, public.tobytes()
+        table = (public.shape, public.tobytes()) if len(public) <= _MOST_ROWS_HELD else None
         if not len(public) or table in self._tables_held:
             return
         for number, phase in enumerate(self.phases):
             phase.check_loss_groups(public, earlier=self.phases[:number])
-        if len(public) <= _MOST_ROWS_HELD and len(self._tables_held) < _MOST_TABLES_HELD:
+        if table is not None and len(self._tables_held) < _MOST_TABLES_HELD:
             self._tables_held.add(table)
 
     @functools.cached_property

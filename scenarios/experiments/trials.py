@@ -276,20 +276,26 @@ def _ends(first: int, trials: int, wanted: Wanted | None, *, of_draw: int) -> li
 def _shares(
     missing: Sequence[_Range], seconds: Sequence[float], pool: Pool | None, work: float
 ) -> Iterator[list[_Range]]:
-    """Yield missing trials in shares of as many seconds as pay; without a pool each is of one cell."""
-    least = _SECONDS_OF_STEP
-    if pool is not None:
-        least = max(pool.least_seconds, min(work / pool.num_workers, _MOST_SECONDS))
-    share, room = list[_Range](), least
+    """Yield missing trials in shares of as many seconds as pay; without a pool each is of one cell.
+
+    A pool's become smaller towards the end, so that all its workers end at about the same time.
+    """
+
+    def seconds_of_share() -> float:
+        halves = 0.0 if pool is None else min(work / (2 * pool.num_workers), _MOST_SECONDS)
+        return max(_SECONDS_OF_STEP if pool is None else pool.least_seconds, halves)
+
+    share, room = list[_Range](), seconds_of_share()
     for place, start, stop in missing:
         while start < stop:
             number = max(1, min(stop - start, math.ceil(room / max(seconds[place], _LEAST_SECONDS))))
             share.append((place, start, start + number))
             start += number  # noqa: PLW2901  the rest of it
             room -= number * seconds[place]
+            work -= number * seconds[place]
             if room <= 0 or pool is None:
                 yield share
-                share, room = [], least
+                share, room = [], seconds_of_share()
     if share:
         yield share
 

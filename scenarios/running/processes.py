@@ -7,6 +7,7 @@ module's `work`, made by `working`; on a cluster it is the same one (`cluster`).
 import contextlib
 import itertools
 import os
+import selectors
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ __all__ = [
     "Pool",
     "Processes",
     "TaskError",
+    "Worker",
     "named_answers",
     "num_cores",
     "open_worker",
@@ -31,9 +33,15 @@ __all__ = [
 AnswerT = TypeVar("AnswerT")
 TaskT = TypeVar("TaskT", bound=msgspec.Struct)
 
-_ANSWER: Final = (
-    "out, sys.stdout = sys.stdout.buffer, sys.stderr; out.write(work(sys.stdin.buffer.read())); out.flush()"
-)
+_SIZE: Final = 8  # bytes ahead of a task and of an answer, which say how many it has
+_LOOP: Final = f"""import sys
+from {{}} import work
+given, out, sys.stdout = sys.stdin.buffer, sys.stdout.buffer, sys.stderr
+while size := given.read({_SIZE}):
+    answer = work(given.read(int.from_bytes(size)))
+    out.write(len(answer).to_bytes({_SIZE}) + answer)
+    out.flush()
+"""
 """What a protocol prints is no part of an answer."""
 _LEAST_SHARE: Final = 5  # fewer repetitions are not worth a process: it makes what repetitions have in common once more
 
@@ -61,7 +69,7 @@ class Pool(Protocol):
 
 
 class Processes:
-    """So many processes of this machine, new ones for each so many tasks."""
+    """So many processes of this machine at most, each of which takes task after task."""
 
     least_seconds = 0.25
 
@@ -69,13 +77,26 @@ class Processes:
         self.num_workers = num_workers
 
     def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
-        """Return answers of so many processes at a time. See `Pool.answers`."""
-        rest, numbers = iter(tasks), itertools.count()
-        while some := list(itertools.islice(rest, self.num_workers)):
-            with contextlib.ExitStack() as stack:
-                for process in [stack.enter_context(open_worker(module, task)) for task in some]:
-                    answer, _ = process.communicate()
-                    yield next(numbers), None if process.returncode else answer
+        """Yield answers as they come, and give whoever has answered the next task before. See `Pool.answers`."""
+        rest = enumerate(tasks)
+        with contextlib.ExitStack() as stack, selectors.DefaultSelector() as busy:
+
+            def hand(worker: Worker | None = None) -> None:
+                if (following := next(rest, None)) is not None:
+                    number, task = following
+                    worker = worker or stack.enter_context(open_worker(module))
+                    worker.send(task)
+                    busy.register(worker.answers, selectors.EVENT_READ, (number, worker))
+
+            for _ in range(self.num_workers):
+                hand()
+            while busy.get_map():
+                for key, _ in busy.select():
+                    number, worker = key.data
+                    busy.unregister(key.fileobj)
+                    answer = worker.receive()
+                    hand(None if answer is None else worker)
+                    yield number, answer
 
 
 def named_answers(
@@ -93,21 +114,35 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@contextlib.contextmanager
-def open_worker(module: str, task: bytes) -> Generator[subprocess.Popen[bytes]]:
-    """Start a process that calls `work` of a module, with the task on its standard input; end it on leaving.
+class Worker:
+    """Another process that answers a task at a time; whoever sends one receives its answer before the next."""
 
-    Its answer is what the process's `communicate` returns.
-    """
-    command = [sys.executable, "-c", f"import sys; from {module} import work; {_ANSWER}"]
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None  # noqa: S101  pipes were asked for
+        assert process.stdout is not None  # noqa: S101
+        self.process, self._tasks, self.answers = process, process.stdin, process.stdout
+
+    def send(self, task: bytes) -> None:
+        """Give it a task; where it has died, `receive` tells."""
+        with contextlib.suppress(BrokenPipeError):
+            self._tasks.write(len(task).to_bytes(_SIZE) + task)
+            self._tasks.flush()
+
+    def receive(self) -> bytes | None:
+        """Return its answer once that is there; None where it failed."""
+        size = self.answers.read(_SIZE)
+        answer = self.answers.read(int.from_bytes(size))
+        return answer if len(size) == _SIZE and len(answer) == int.from_bytes(size) else None
+
+
+@contextlib.contextmanager
+def open_worker(module: str) -> Generator[Worker]:
+    """Start a process that answers tasks by `work` of a module; end it on leaving."""
+    command = [sys.executable, "-c", _LOOP.format(module)]
     # In a group of its own: what a keyboard sends goes to this process alone, which ends the other one.
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)  # noqa: S603  a module of ours
     try:
-        assert process.stdin is not None  # noqa: S101  a pipe was asked for
-        process.stdin.write(task)
-        process.stdin.close()
-        process.stdin = None  # else `communicate` would flush it
-        yield process
+        yield Worker(process)
     finally:
         try:
             process.kill()
@@ -116,7 +151,8 @@ def open_worker(module: str, task: bytes) -> Generator[subprocess.Popen[bytes]]:
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
-                    pipe.close()
+                    with contextlib.suppress(BrokenPipeError):  # of a task that it did not live to read
+                        pipe.close()
 
 
 @contextlib.contextmanager
@@ -129,9 +165,11 @@ def open_workers(
         The answers in the tasks' order, each waited for when it is asked for; None of a process that failed.
     """
     with contextlib.ExitStack() as stack:
-        processes = [stack.enter_context(open_worker(module, msgspec.msgpack.encode(task))) for task in tasks]
-        said = ((process.communicate()[0], process) for process in processes)
-        yield (None if process.returncode else msgspec.msgpack.decode(words, type=answer) for words, process in said)
+        workers = [stack.enter_context(open_worker(module)) for _ in tasks]
+        for worker, task in zip(workers, tasks, strict=True):
+            worker.send(msgspec.msgpack.encode(task))
+        said = (worker.receive() for worker in workers)
+        yield (None if words is None else msgspec.msgpack.decode(words, type=answer) for words in said)
 
 
 def working(task: type[TaskT], answer: Callable[[TaskT], Any]) -> Callable[[bytes], bytes]:
