@@ -181,6 +181,7 @@ def _groups(reproduction: Reproduction, panels: Any, *, number: int) -> None:
 
 def _figure_7(reproduction: Reproduction, panels: Any) -> None:
     found = reproduction.of_figure(7)
+    found = where(found, panel=found[0].panel)
     epsilons = sorted({point.epsilon for point in found if point.epsilon is not None})
     for axes, epsilon in zip(panels.flat, epsilons, strict=True):
         clean(axes, title=f"ε = {epsilon:g}, N = {found[0].voters}, n = {found[0].records}", x="B", y="accuracy")

@@ -39,6 +39,7 @@ SMALL = Sizes(
     crowd_objectives=5,
     dimensions=(2, 3, 4),
     times=2,
+    often=3,
 )
 TABLE_NAMES = (
     *(f"figure-{number}" for number in range(1, 11)),
@@ -111,9 +112,10 @@ def test_every_figure_has_its_points(reproduction: Reproduction) -> None:
 
 
 def test_a_point_without_noise_keeps_all_of_the_accuracy_without_privacy(reproduction: Reproduction) -> None:
-    (point,) = [p for p in reproduction.of_figure(7) if p.epsilon is None and p.bound == 2]
-    assert point.ratio == Measurement(1.0, 0.0)
-    assert point.epsilon_voter is None
+    points = [p for p in reproduction.of_figure(7) if p.epsilon is None and p.bound == 2]
+    assert [(p.voters, p.ratio, p.epsilon_voter) for p in points] == [
+        (voters, Measurement(1.0, 0.0), None) for voters in (2, 3)
+    ]
     (row,) = [
         r for r in reproduction.variants if (r.method, r.setting, r.epsilon) == ("algorithm-1", "synthetic", None)
     ]
@@ -191,6 +193,40 @@ def test_a_claim_on_a_figure_holds_where_its_effect_is_no_chance(
     other = msgspec.structs.replace(reproduction, effects=tuple(map(changed, reproduction.effects)))
     found = claim(findings_on_paper(other), "Algorithm 1: more voters give a better accuracy. Figure 1")
     assert found.judgement is verdict
+
+
+@pytest.mark.parametrize(
+    ("best", "verdict"),
+    [
+        ({"N = 2": 2, "N = 3": 3}, Judgement.HOLDS),
+        ({"N = 2": 0.5, "N = 3": 10}, Judgement.REFUTED),
+        ({"N = 2": 2, "N = 3": 0.5}, Judgement.IN_PART),
+        ({"N = 2": 2, "N = 3": 0}, Judgement.OPEN),
+    ],
+)
+def test_a_bound_around_2_or_3_is_best_where_it_beats_the_others_repetition_by_repetition(
+    reproduction: Reproduction, best: dict[str, float], verdict: Judgement
+) -> None:
+    """One bound is ahead of the others by ten errors of a difference, or none is: 0."""
+
+    def changed(row: EffectRow) -> EffectRow:
+        if row.figure != 7:
+            return row
+        one, other = map(float, row.what.partition(": ")[2].split(" against "))
+        lead = (one == best[row.panel]) - (other == best[row.panel])
+        return msgspec.structs.replace(row, difference=Measurement(lead, 0.1), least=10.0 * lead, most=10.0 * lead)
+
+    rows = tuple(map(changed, reproduction.effects))
+    other = msgspec.structs.replace(reproduction, trials=1_000, effects=rows)
+    words = "best with a bound B"
+    found = [finding.judgement for finding in findings_on_paper(other) if words in finding.claim]
+    assert found == [verdict] * 2
+
+
+def test_cells_of_unlike_many_repetitions_are_compared_in_those_that_both_have(reproduction: Reproduction) -> None:
+    effects = {(row.panel, row.what): row.trials for row in reproduction.effects if row.figure == 6}
+    assert effects["b", "voters"] == 10 * SMALL.often
+    assert effects["c", "voters"] == effects["", "(b) against (c)"] == 10 * SMALL.times
 
 
 def test_section_5_3_holds_only_where_every_ratio_is_above(reproduction: Reproduction) -> None:
