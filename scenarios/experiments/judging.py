@@ -36,7 +36,7 @@ __all__ = [
 RISK: Final = 0.01
 """That any claim at all is judged wrongly, in either direction."""
 MOST_CLAIMS: Final = 200
-"""So many claims share the risk, at most."""
+"""So many claims share the risk, at most; one that was judged again, of more trials, counts twice."""
 
 _LIMIT: Final = 100  # trials from which on squares of deviations have nearly the law of a normal number's
 
