@@ -77,9 +77,7 @@ def _against_the_paper(rows: Sequence[VariantRow], source: str, trials: int) -> 
         for row in rows
         if row.epsilon is not None and row.lead is not None and row.lead_in_errors is not None
     ]
-    words = ", ".join(
-        f"{100 * lead:+.1f} at {epsilon:g} ({errors:+.0f} standard errors)" for epsilon, lead, errors in noisy
-    )
+    words = ", ".join(f"{100 * lead:+.1f} at {epsilon:g} ({errors:+.0f})" for epsilon, lead, errors in noisy)
     extra = "".join(
         f" Without noise it has {share(clean.accuracy)}, {100 * clean.ratio.value:.1f} % of the mean of fits."
         for clean in where(rows, epsilon=None)
@@ -91,7 +89,7 @@ def _against_the_paper(rows: Sequence[VariantRow], source: str, trials: int) -> 
         judgement=ahead_somewhere(
             (row.lead for row in rows if row.epsilon is not None and row.lead is not None), trials=trials
         ),
-        numbers=f"Points of accuracy, by ε: {words}.{extra}",
+        numbers=f"Points of accuracy, by ε, and in standard errors: {words}.{extra}",
     )
 
 

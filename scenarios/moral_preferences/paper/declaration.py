@@ -55,7 +55,7 @@ EXPERIMENTS: Final = Experiments(
     f"point ({SIZES.times} times as many in Figures 6 and 9, {SIZES.often} in 6(b); seed {{run.seed}}), each with "
     "voters and noise of its own, and what the paper does not show: what the same ε buys with other mechanisms, "
     "weights and projections. Every number and every verdict here comes from that run; ± is one standard error. The "
-    "paper's figures are pictures without numbers, so that its sentences on them are what is checked. Accuracy is the "
+    "paper's figures are pictures without numbers: its sentences on them are checked. Accuracy is the "
     "share of pairs of alternatives on which the released preferences decide as the mean of the voters' true ones "
     "(reading M1): 1 − angle/π for Section 5.1's voters, exactly, and counted on held-out dilemmas for the others.",
     cells="{run.trials:,} repetitions of each cell, or more",
