@@ -15,7 +15,15 @@ from psephos.scenarios.moral_preferences.paper.additions import own_findings
 from psephos.scenarios.moral_preferences.paper.claims import findings_on_paper
 from psephos.scenarios.moral_preferences.paper.methods import METHODS
 from psephos.scenarios.moral_preferences.paper.pictures import pictures_of
-from psephos.scenarios.moral_preferences.paper.plan import REFERENCES, Sizes
+from psephos.scenarios.moral_preferences.paper.plan import (
+    REFERENCES,
+    Sizes,
+    baseline_cells,
+    curve_places,
+    projection_cells,
+    variant_cells,
+    weight_cells,
+)
 from psephos.scenarios.moral_preferences.paper.published import AXIS, EPSILONS
 from psephos.scenarios.moral_preferences.paper.reproduction import parts
 from psephos.scenarios.moral_preferences.paper.rows import CurvePoint, EffectRow, Reproduction, VariantRow
@@ -94,6 +102,13 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(reprodu
     assert names == {*(f"{name}.csv" for name in TABLE_NAMES), "reproduction.json", "summary.md"}
     assert (path / "summary.md").read_text(encoding="utf-8") == page_of(PAPER, found)
     assert lines[0].startswith("synthetic societies, 2 records of 3 features: ")
+
+
+def test_it_tells_as_many_beginnings_as_it_says() -> None:
+    """One of each setting, and the pictures."""
+    plans = (variant_cells, weight_cells, projection_cells, baseline_cells)
+    cells = [*(place.cell for place in curve_places()), *(cell for plan in plans for cell in plan())]
+    assert declaration.EXPERIMENTS.steps == len({cell.setting for cell in cells}) + 1
 
 
 def test_every_figure_has_its_points(reproduction: Reproduction) -> None:
