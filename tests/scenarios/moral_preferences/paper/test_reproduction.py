@@ -289,6 +289,7 @@ def test_all_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> N
     text = (tmp_path / "figure-10.svg").read_text(encoding="utf-8")
     for shown in ("Algorithm 3", "Section 5.3", "10 repetitions a point", "stand-in"):
         assert shown in text
+    assert "20 or 30 repetitions a point" in (tmp_path / "figure-6.svg").read_text(encoding="utf-8")
 
 
 def test_the_terminal_shows_every_table_in_full(reproduction: Reproduction) -> None:
