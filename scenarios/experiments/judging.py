@@ -2,7 +2,9 @@
 
 With a probability of at least 1 − `RISK`, over all claims of all papers together, none is said to hold that does not,
 and none not to hold that does: each claim has its part of that risk, and each comparison within a claim its part of
-the claim's. Means of trials have Student's law. What the intervals leave open "cannot be told"; more trials tell it.
+the claim's. That all of some numbers are so is said where each is by an interval of its own: were it wrong, one of
+them would have to err (Berger 1982). Means of trials have Student's law. What the intervals leave open "cannot be
+told"; more trials tell it. What two cells made of the same draws is compared trial by trial.
 """
 
 import math
@@ -13,7 +15,7 @@ from scipy.special import chdtri, stdtrit
 
 from ...protocol.elementary import square
 from ..verdicts import Judgement
-from .measurements import Measurement, mean_square
+from .measurements import Measurement, apart, mean_square
 
 __all__ = [
     "MOST_CLAIMS",
@@ -34,7 +36,7 @@ __all__ = [
 RISK: Final = 0.01
 """That any claim at all is judged wrongly, in either direction."""
 MOST_CLAIMS: Final = 200
-"""So many claims share the risk, at most."""
+"""So many claims share the risk, at most; one that was judged again, of more trials, counts twice."""
 
 _LIMIT: Final = 100  # trials from which on squares of deviations have nearly the law of a normal number's
 
@@ -90,12 +92,10 @@ def all_above(differences: Iterable[Measurement], *, trials: int) -> Judgement:
     It holds where each interval is above 0. Where one is below, it does not, or in part: where another is above.
     """
     given = list(differences)
-    errors = errors_of(len(given), trials)
-    above = sum(each.value > errors * each.standard_error for each in given)
-    below = sum(each.value < -errors * each.standard_error for each in given)
+    above, below = apart(given, errors_of(len(given), trials))
     if below:
         return Judgement.IN_PART if above else Judgement.REFUTED
-    return Judgement.HOLDS if above == len(given) else Judgement.OPEN
+    return Judgement.HOLDS if apart(given, errors_of(1, trials))[0] == len(given) else Judgement.OPEN
 
 
 def ahead_somewhere(differences: Iterable[Measurement], *, trials: int) -> Judgement:
@@ -105,11 +105,8 @@ def ahead_somewhere(differences: Iterable[Measurement], *, trials: int) -> Judge
     """
     given = list(differences)
     judgement = all_above(given, trials=trials)
-    errors = errors_of(len(given), trials)
-    is_open = judgement is Judgement.OPEN
-    return (
-        Judgement.HOLDS if is_open and any(each.value > errors * each.standard_error for each in given) else judgement
-    )
+    above, _ = apart(given, errors_of(len(given), trials))
+    return Judgement.HOLDS if above and judgement is Judgement.OPEN else judgement
 
 
 def on_average(mean: Measurement, least: float, number: int, *, trials: int) -> Judgement:
@@ -123,12 +120,9 @@ def on_average(mean: Measurement, least: float, number: int, *, trials: int) -> 
         number: of them.
         trials: of each.
     """
-    errors = errors_of(1 + number, trials)
-    if mean.value < -errors * mean.standard_error:
-        return Judgement.REFUTED
-    if mean.value <= errors * mean.standard_error:
-        return Judgement.OPEN
-    return Judgement.IN_PART if least < -errors else Judgement.HOLDS
+    judgement = all_above([mean], trials=trials)
+    is_contradicted = judgement is Judgement.HOLDS and least < -errors_of(number, trials)
+    return Judgement.IN_PART if is_contradicted else judgement
 
 
 def between(numbers: Iterable[Measurement], low: float, high: float, *, trials: int) -> Judgement:
@@ -137,11 +131,16 @@ def between(numbers: Iterable[Measurement], low: float, high: float, *, trials: 
     It holds where each interval is; it does not where one interval is outside.
     """
     given = list(numbers)
-    errors = errors_of(len(given), trials)
-    ends = [(each.value - errors * each.standard_error, each.value + errors * each.standard_error) for each in given]
-    if any(last < low or first > high for first, last in ends):
+
+    def ends(errors: float) -> list[tuple[float, float]]:
+        return [
+            (each.value - errors * each.standard_error, each.value + errors * each.standard_error) for each in given
+        ]
+
+    if any(last < low or first > high for first, last in ends(errors_of(len(given), trials))):
         return Judgement.REFUTED
-    return Judgement.HOLDS if all(low <= first and last <= high for first, last in ends) else Judgement.OPEN
+    is_inside = all(low <= first and last <= high for first, last in ends(errors_of(1, trials)))
+    return Judgement.HOLDS if is_inside else Judgement.OPEN
 
 
 def agree(deviations: Sequence[float], mean: Measurement, margin: float, *, trials: int) -> Judgement:

@@ -17,7 +17,7 @@ PAPER: Final = Paper(
     trade-off of fairness, welfare and privacy is of published profiles; it is left out without data sets.
     """,
     experiments=f"{__name__}.declaration:EXPERIMENTS",
-    trials=1_000,
+    trials=5_000,
     about_trials="How many elections for each cell; the paper has 1,000.",
     least_trials=10,
     most_trials=20_000,

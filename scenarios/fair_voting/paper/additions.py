@@ -11,9 +11,10 @@ from ...experiments.judging import (
     between,
     difference,
     difference_of_shares,
+    errors_of,
     judged,
 )
-from ...experiments.measurements import Measurement
+from ...experiments.measurements import Measurement, apart
 from ...experiments.sheets import where
 from .cells import DELTA, GAMMA, OBJECTIVES
 from .claims import distance, in_turn, percent
@@ -156,18 +157,21 @@ def _centered(reproduction: Reproduction) -> Finding:
 
 
 def _by_quality(reproduction: Reproduction, objective: str) -> Finding:
-    parts: list[str] = []
-    leads: list[Measurement] = []
+    told: dict[str, Measurement] = {}
     for setting in SETTINGS:
         pairs = _pairs(reproduction, setting, "permute_and_flip", "laplace", objective)
-        leads += _leads(pairs, reproduction.trials)
-        parts.append(f"{setting.name}: {in_turn(pairs, _right)}")
+        for pair, lead in zip(pairs, _leads(pairs, reproduction.trials), strict=True):
+            told[f"{setting.name}: {in_turn([pair], _right)}"] = lead
+    errors = errors_of(len(told), reproduction.trials)
+    better, worse = apart(told.values(), errors)
+    back = "; ".join(words for words, lead in told.items() if apart([lead], errors)[1])
     return Finding(
         claim="Permute-and-flip, which releases the winner alone, is right more often than Algorithm 1 at some proven "
         f"losses, and at none less often: {objective}.",
         source=f"{_SMALL[0]:,} and {_SMALL[1]:,} voters; McKenna and Sheldon (2020)",
-        judgement=ahead_somewhere(leads, trials=reproduction.trials),
-        numbers=f"Right: the winner is one without privacy. {'; '.join(parts)}.",
+        judgement=ahead_somewhere(told.values(), trials=reproduction.trials),
+        numbers=f"Right: the winner is one without privacy. It is ahead at {better} of {len(told)} losses by more than "
+        f"{errors:.1f} standard errors, and behind at {worse}{f' ({back})' if back else ''}.",
     )
 
 

@@ -36,6 +36,7 @@ __all__ = ["distance", "findings_on_fair_voting", "findings_on_paper", "in_turn"
 
 _ALIKE = 0.005
 """What two decimals do not tell apart."""
+_FITTED: Final = " But a society that is fitted to the table refutes nothing."
 _AUDIT: Final = "psephos audit fair-voting"
 _REPRODUCE: Final = "psephos reproduce fair-voting"
 _ALTERNATIVES: Final = ("a", "b", "c", "d")
@@ -80,8 +81,7 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
 def _not_available(reproduction: Reproduction) -> Finding:
     rows = where(reproduction.table_1, society=FITTED.name, mechanism="sampling", is_available=False)
     words = "; ".join(
-        f"W = {row.published_welfare:.2f} for {row.size_1:,} and {row.size_2:,} voters, ours {row.welfare.value:.2f} ± "
-        f"{row.welfare.standard_error:.2f}"
+        f"W = {row.published_welfare:.2f} for {row.size_1:,} and {row.size_2:,} voters, ours {row.welfare:.3f}"
         for row in rows
     )
     return Finding(
@@ -97,11 +97,9 @@ def _laplace_rows(reproduction: Reproduction) -> Finding:
     alike: dict[str, Judgement] = {}
     for setting in SETTINGS:
         rows = where(reproduction.table_1, society=setting.name, mechanism="laplace")
-        by_size = [where(rows, sizes=sizes) for sizes in SIZES]
         apart = [
             difference(one, other)
-            for own in by_size
-            for values in ([row.disparity for row in own], [row.welfare for row in own])
+            for values in ([row.disparity for row in rows], [row.welfare for row in rows])
             for one, other in itertools.combinations(values, 2)
         ]
         alike[setting.name] = between(apart, -_ALIKE, _ALIKE, trials=reproduction.trials)
@@ -141,7 +139,7 @@ def _sampling_rows(reproduction: Reproduction) -> Finding:
         # A society that is fitted to the table cannot refute it.
         judgement=Judgement.OPEN if far[FITTED.name] else Judgement.HOLDS,
         on_stand_in=True,
-        numbers=f"{'; '.join(parts)}.",
+        numbers=f"{'; '.join(parts)}.{_FITTED * bool(far[FITTED.name])}",
     )
 
 
@@ -168,7 +166,7 @@ def _line_17(reproduction: Reproduction) -> Finding:
         judgement=Judgement.HOLDS if all(scale == "printed" for _, scale in nearest.values()) else Judgement.OPEN,
         on_stand_in=True,
         numbers=f"The root of the mean squared difference from the published column is, {'; '.join(parts)}. S_k/n_k "
-        "compares counts of as many voters after dividing them by different sizes.",
+        f"compares counts of as many voters after dividing them by different sizes.{_FITTED}",
     )
 
 
@@ -198,7 +196,8 @@ def _thousand_elections(reproduction: Reproduction) -> Finding:
         on_stand_in=True,
         numbers="Algorithm 2 has the same n_s for all sizes, and in large groups the same law, so that a column's rows "
         f"differ by chance alone: {worst[1]}, {abs(worst[0]):.1f} standard errors apart if elections scatter as "
-        "ours. A profile that is drawn once for each size, and not for each election, would explain it.",
+        "ours. A profile that is drawn once for each size, and not for each election, would explain it. But that "
+        '"independently" is our word.',
     )
 
 

@@ -77,9 +77,7 @@ def _against_the_paper(rows: Sequence[VariantRow], source: str, trials: int) -> 
         for row in rows
         if row.epsilon is not None and row.lead is not None and row.lead_in_errors is not None
     ]
-    words = ", ".join(
-        f"{100 * lead:+.1f} at {epsilon:g} ({errors:+.0f} standard errors)" for epsilon, lead, errors in noisy
-    )
+    words = ", ".join(f"{100 * lead:+.1f} at {epsilon:g} ({errors:+.0f})" for epsilon, lead, errors in noisy)
     extra = "".join(
         f" Without noise it has {share(clean.accuracy)}, {100 * clean.ratio.value:.1f} % of the mean of fits."
         for clean in where(rows, epsilon=None)
@@ -91,7 +89,7 @@ def _against_the_paper(rows: Sequence[VariantRow], source: str, trials: int) -> 
         judgement=ahead_somewhere(
             (row.lead for row in rows if row.epsilon is not None and row.lead is not None), trials=trials
         ),
-        numbers=f"Points of accuracy, by ε: {words}.{extra}",
+        numbers=f"Points of accuracy, by ε, and in standard errors: {words}.{extra}",
     )
 
 
@@ -100,7 +98,6 @@ def _lower(title: str) -> str:
 
 
 def _whitening(reproduction: Reproduction) -> Finding:
-    parts: list[str] = []
     gains: list[Measurement] = []
     for plain, whitened in (
         ("direction", "whitened"),
@@ -109,20 +106,19 @@ def _whitening(reproduction: Reproduction) -> Finding:
         ("central-voter-direction", "central-voter-whitened"),
     ):
         rows, others = (where(reproduction.variants, setting=MACHINE_LIKE, method=each) for each in (plain, whitened))
-        differences = [
-            (row.epsilon, difference(turned.accuracy, row.accuracy)) for row, turned in zip(rows, others, strict=True)
+        gains += [
+            difference(turned.accuracy, row.accuracy)
+            for row, turned in zip(rows, others, strict=True)
+            if row.epsilon is not None
         ]
-        gains += [gain for epsilon, gain in differences if epsilon is not None]
-        words = ", ".join(
-            f"{100 * gain.value:+.1f} {'without noise' if epsilon is None else f'at {epsilon:g}'}"
-            for epsilon, gain in differences
-        )
-        parts.append(f"{rows[0].paradigm}: {words}")
+    errors = errors_of(len(gains), reproduction.trials)
+    better, worse = apart(gains, errors)
     return Finding(
         claim=f"Whitening by the public covariance helps the direction release at every ε, on {_KINDS[MACHINE_LIKE]}.",
         source="reading M8",
         judgement=all_above(gains, trials=reproduction.trials),
-        numbers=f"Points of accuracy, by ε: {'; '.join(parts)}. Whitening turns the sum to where β points, and makes "
+        numbers=f"It helps in {better} of {len(gains)} cases and hurts in {worse}, by more than {errors:.1f} standard "
+        "errors. Whitening turns the sum to where β points, and makes "
         "noise larger along features that vary little: it pays where the noise is small.",
     )
 

@@ -27,7 +27,7 @@ _READINGS: Final = (
 EXPERIMENTS: Final = Experiments(
     found=Reproduction,
     parts=parts,
-    steps=8,
+    steps=11,
     on_paper=findings_on_paper,
     additions=own_findings,
     sheets=sheets_of,
@@ -52,12 +52,12 @@ EXPERIMENTS: Final = Experiments(
     },
     title="The moral preferences paper, run again",
     introduction="`psephos reproduce moral-preferences` runs Figures 1 to 10 again, {run.trials:,} repetitions of each "
-    f"point ({SIZES.times} times as many in Figures 6 and 9; seed {{run.seed}}), each with voters and noise of its "
-    "own, and what the paper does not show: what the same ε buys with other mechanisms, weights and projections. "
-    "Every number and every verdict here comes from that run; ± is one standard error. The paper's figures are "
-    "pictures without numbers, so that its sentences on them are what is checked. Accuracy is the share of pairs of "
-    "alternatives on which the released preferences decide as the mean of the voters' true ones (reading M1): "
-    "1 − angle/π for Section 5.1's voters, exactly, and counted on held-out dilemmas for the others.",
+    f"point ({SIZES.times} times as many in Figures 6 and 9, {SIZES.often} in 6(b); seed {{run.seed}}), each with "
+    "voters and noise of its own, and what the paper does not show: what the same ε buys with other mechanisms, "
+    "weights and projections. Every number and every verdict here comes from that run; ± is one standard error. The "
+    "paper's figures are pictures without numbers: its sentences on them are checked. Accuracy is the "
+    "share of pairs of alternatives on which the released preferences decide as the mean of the voters' true ones "
+    "(reading M1): 1 − angle/π for Section 5.1's voters, exactly, and counted on held-out dilemmas for the others.",
     cells="{run.trials:,} repetitions of each cell, or more",
     remarks=(_STAND_INS, _READINGS),
 )

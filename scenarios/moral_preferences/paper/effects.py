@@ -15,6 +15,7 @@ from ...experiments.measurements import Measurement, deviation, mean_of
 from ...experiments.sheets import where
 from .methods import ALGORITHMS
 from .plan import Place
+from .published import EPSILON_OF_BOUNDS, NAMED_BOUNDS
 from .rows import EffectRow
 from .trials import Cell, Trials
 
@@ -55,6 +56,15 @@ def effects_of(places: Sequence[Place], found: _Found) -> Iterator[EffectRow]:
         if (one.at, one.cell.voters) == (other.at, other.cell.voters)
     ]
     yield from _effect(found, 6, "", "(b) against (c)", higher)
+    bounds = [place for place in of(7) if place.cell.epsilon == EPSILON_OF_BOUNDS]
+    for one, other in itertools.product(bounds, bounds):
+        at, method = one.at, one.cell.method
+        if (
+            at in NAMED_BOUNDS
+            and other.at not in NAMED_BOUNDS
+            and (other.panel, other.cell.method) == (one.panel, method)
+        ):
+            yield from _effect(found, 7, one.panel, f"{method}: {at:g} against {other.at:g}", [(one, other)])
     for panel, method in zip("abc", ALGORITHMS, strict=True):
         members = of(8, panel, method)
         yield from _rise(found, 8, panel, members)
@@ -124,4 +134,5 @@ def _effect(
 
 def _difference(found: _Found, pair: tuple[Place, Place]) -> FloatArray:
     first, second = (found[place.cell].accuracies for place in pair)
-    return np.subtract(first, second)
+    both = min(len(first), len(second))
+    return np.subtract(first[:both], second[:both])

@@ -47,7 +47,9 @@ _Named = tuple[str, str, Sequence[CurvePoint], dict[str, Any]]
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
-    trials = {f"figure-{row.figure}": row.trials for row in reproduction.effects}
+    trials: dict[str, set[int]] = {}
+    for row in reproduction.effects:
+        trials.setdefault(f"figure-{row.figure}", set()).add(row.trials)
     two, three = (10.0, 4.2), (13.0, 4.2)
     over = {number: functools.partial(_over_epsilon, number=number) for number in (1, 2, 3, 4, 5, 8)}
     again = f"again, on {reproduction.own or 'a stand-in'}"
@@ -58,7 +60,8 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
             size=size,
             panels=panels,
             title=title,
-            setting=f"{trials.get(name, reproduction.trials):,} repetitions a point · {WHISKERS}",
+            setting=f"{' or '.join(f'{number:,}' for number in sorted(trials.get(name, {reproduction.trials})))} "
+            f"repetitions a point · {WHISKERS}",
         )
         for name, title, size, panels, draw in (
             *(
@@ -181,6 +184,7 @@ def _groups(reproduction: Reproduction, panels: Any, *, number: int) -> None:
 
 def _figure_7(reproduction: Reproduction, panels: Any) -> None:
     found = reproduction.of_figure(7)
+    found = where(found, panel=found[0].panel)
     epsilons = sorted({point.epsilon for point in found if point.epsilon is not None})
     for axes, epsilon in zip(panels.flat, epsilons, strict=True):
         clean(axes, title=f"ε = {epsilon:g}, N = {found[0].voters}, n = {found[0].records}", x="B", y="accuracy")

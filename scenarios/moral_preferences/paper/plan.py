@@ -1,9 +1,10 @@
 """What is measured: the figures' points and the comparisons, as cells.
 
 Lost in the paper's text are the values of n in Figures 1 to 3 (50 and 100 here, reading M11), the numbers of voters in
-Figures 6, 8 and 9 but for the greatest, and those in Figures 5 and 7 but for (50, 50).
+Figures 6, 8 and 9 but for the greatest, and those in Figure 5 but for (50, 50); Figure 7 gives none.
 """
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Final
@@ -58,6 +59,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     dimensions: tuple[int, ...] = DIMENSIONS  # d in Figure 5, ascending
     # as many repetitions of the figures of groups, whose effects are of a point or two
     times: int = 16
+    often: int = 32  # likewise of Figure 6(b), whose effect is the least
 
     @property
     def compared(self) -> dict[str, tuple[Setting, int]]:
@@ -86,7 +88,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Where a cell stands in the figures."""
 
     figure: int  # the figure's number
-    panel: str = ""  # its letter, or empty
+    panel: str = ""  # its letter, N in Figure 7, or empty
     varied: str = "epsilon"  # what the horizontal axis has
     at: float  # the place there
     cell: Cell  # the cell
@@ -112,11 +114,11 @@ def curve_places(sizes: Sizes = PAPER) -> Iterator[Place]:
                 5, panel, msgspec.structs.replace(sizes.short, features=features), sizes.few, method, AXIS
             )
     yield from _figures_of_groups(sizes)
-    for method, clean in (("algorithm-1", (math.inf,)), ("algorithm-2", ())):
-        for bound in BOUNDS:
-            for epsilon in (EPSILON_OF_BOUNDS, 1.0, *clean):
-                cell = Cell(setting=sizes.short, voters=sizes.few, method=method, epsilon=epsilon, bound=bound)
-                yield Place(figure=7, varied="bound", at=bound, cell=cell)
+    for voters, method in itertools.product((sizes.few, sizes.many), ALGORITHMS[:2]):
+        clean = (math.inf,) if method == "algorithm-1" else ()
+        for bound, epsilon in itertools.product(BOUNDS, (EPSILON_OF_BOUNDS, 1.0, *clean)):
+            cell = Cell(setting=sizes.short, voters=voters, method=method, epsilon=epsilon, bound=bound)
+            yield Place(figure=7, panel=f"N = {voters}", varied="bound", at=bound, cell=cell)
     for panel, method in zip("abc", ALGORITHMS, strict=True):
         for voters in (sizes.few, sizes.many, sizes.most):
             yield from _over_epsilon(8, panel, sizes.machine, voters, method, EPSILONS)
@@ -152,7 +154,8 @@ def _figures_of_groups(sizes: Sizes) -> Iterator[Place]:
                 ]
                 panels = {"conservative": shares, **panels}
             for panel, (varied, points) in zip("abc", panels.items(), strict=False):
-                often = msgspec.structs.replace(setting, times=sizes.times)
+                is_least = (figure, panel) == (6, "b")
+                often = msgspec.structs.replace(setting, times=sizes.often if is_least else sizes.times)
                 for voters in (sizes.few, sizes.many):
                     for at, groups in points:
                         cell = Cell(setting=often, voters=voters, method=method, groups=groups)

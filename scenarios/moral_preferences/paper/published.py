@@ -17,6 +17,7 @@ __all__ = [
     "EPSILONS_MODERATE",
     "EPSILON_OF_BOUNDS",
     "HIGH_RATIO",
+    "NAMED_BOUNDS",
     "RATIO",
     "SHARES_CONSERVATIVE",
     "SHARE_MODERATE",
@@ -39,7 +40,9 @@ EPSILONS_CONSERVATIVE: Final = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 EPSILONS_MODERATE: Final = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 """Figures 6(c) and 9(b): ε_M, with ε_C = .01. The paper has also .25, .35 and .45, as it seems."""
 BOUNDS: Final = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 10.0)
-"""Figure 7: B; the paper's text names 2 and 3."""
+"""Figure 7: B,"""
+NAMED_BOUNDS: Final = (2.0, 3.0)
+"""of which the paper's text names these."""
 EPSILON_OF_BOUNDS: Final = 0.1
 """Figure 7."""
 BASELINES: Final[Mapping[str, float]] = {"synthetic": 0.924, "machine-like": 0.982}

@@ -24,7 +24,7 @@ class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     """One point of a figure."""
 
     figure: int  # its number
-    panel: str  # its letter, or empty
+    panel: str  # its letter, N in Figure 7, or empty
     setting: str  # "synthetic", "machine-like" or "own"
     method: str  # how; an algorithm of the paper, or that with the weighted mean
     voters: int  # N
@@ -46,10 +46,10 @@ class EffectRow(msgspec.Struct, frozen=True, kw_only=True):
     """What one thing changes with all else equal."""
 
     figure: int  # the figure's number
-    panel: str  # its letter; empty for all
+    panel: str  # its letter, or N in Figure 7; empty for all
     what: str  # more of it, or the first instead of the second
     number: int  # of pairs of points
-    trials: int  # repetitions of each point
+    trials: int  # repetitions of each point, the fewer where they differ
     # of the accuracies, repetition by repetition: the mean over pairs, or, where the axis itself is what changes,
     # from its one end to the other
     difference: Measurement

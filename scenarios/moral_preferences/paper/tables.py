@@ -37,7 +37,7 @@ _TITLES: Final = {
     4: "Figure 4, all three, n = 50",
     5: "Figure 5, features d, N = 50, n = 50",
     6: "Figure 6, Algorithm 3 with personalized ε, n = 50",
-    7: "Figure 7, the bound B, N = 50, n = 50",
+    7: "Figure 7, the bound B, n = 50",
     8: "Figure 8, Moral Machine",
     9: "Figure 9, Algorithm 3 with personalized ε, Moral Machine",
     10: "Figure 10, the share that is kept of the accuracy without privacy",

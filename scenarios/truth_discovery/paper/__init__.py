@@ -17,7 +17,7 @@ PAPER: Final = Paper(
     and other parts are then left out.
     """,
     experiments=f"{__name__}.declaration:EXPERIMENTS",
-    trials=1_000,
+    trials=3_000,
     about_trials="How many trials for each cell; the paper has 100.",
     least_trials=10,
     most_trials=100_000,

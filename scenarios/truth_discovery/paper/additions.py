@@ -36,15 +36,15 @@ def _worse_start(reproduction: Reproduction) -> Finding:
         where(reproduction.table_3, estimator=estimator, mechanism="one_layer")
         for estimator in ("truth_discovery", "majority")
     )
-    fewer = [difference(theirs.error_rate, ours.error_rate) for ours, theirs in zip(td, mv, strict=True)]
+    leads = [ours.lead for ours in td if ours.lead is not None]
     smaller = sum(ours.change.value < theirs.change.value for ours, theirs in zip(td, mv, strict=True))
     starts = [100 * (cells[0].error_rate.value - cells[0].change.value) for cells in (td, mv)]
     return Finding(
         claim="With one layer truth discovery's smaller changes mean fewer errors than majority voting's.",
         source="Table 3, as it may be read; reading T1",
-        judgement=all_above(fewer, trials=reproduction.trials),
+        judgement=all_above(leads, trials=reproduction.trials),
         numbers=f"Its change is smaller in {smaller} of {len(td)} rows, but it starts from {starts[0]:.1f} % errors "
-        f"where the majority has {starts[1]:.1f} %: it has fewer errors in {sum(each.value > 0 for each in fewer)}.",
+        f"where the majority has {starts[1]:.1f} %: it has fewer errors in {sum(lead.value > 0 for lead in leads)}.",
     )
 
 
@@ -95,7 +95,7 @@ def _estimator(reproduction: Reproduction, mechanism: str) -> Finding:
     rows = where(reproduction.comparisons, unit="claimed", mechanism=mechanism, estimator="auto")
     leads = [(row, row.lead) for row in rows if row.lead is not None]
     trials = reproduction.comparison_trials
-    errors = errors_of(1 + len(leads), trials)
+    errors = errors_of(len(leads), trials)
     ahead, _ = apart((lead for _, lead in leads), errors)
     back = [f"{row.crowd} at ε = {row.price:g}" for row, lead in leads if apart([lead], errors)[1]]
     listed, mean = ", ".join(back), average(lead for _, lead in leads)
@@ -135,7 +135,7 @@ def _auto_mechanism(reproduction: Reproduction) -> Finding:
 
 
 def _auto(choices: Sequence[ChoiceRow], words: str, trials: int) -> Finding:
-    errors = errors_of(1 + len(choices), trials)
+    errors = errors_of(len(choices), trials)
     ahead, back = apart((choice.auto_lead for choice in choices), errors)
     listed = ", ".join(
         f"{choice.crowd} at {choice.price:g}" for choice in choices if apart([choice.auto_lead], errors)[1]

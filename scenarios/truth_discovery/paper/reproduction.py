@@ -7,7 +7,8 @@ stand-in, and what is computed.
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from .published import EPSILONS, METHODS, RUNS, TABLES
 from .rows import (
     ChoiceRow,
     ComparisonRow,
+    FallRow,
     PublishedCell,
     WeightRow,
     comparison_trials,
@@ -76,7 +78,9 @@ def parts(asked: Asked) -> Iterator[Part]:
             of_paper[crowd] = layouts[crowd]
             yield Part(f"Table {number}: {len(EPSILONS) * len(METHODS)} cells")
             yield Part(rows={f"table_{number}": published_table(cells, crowd, trials=asked.trials)})
-    yield Part("weights", {"weights": _weights(of_paper, seed=asked.seed)})
+    yield Part("weights")
+    for crowd, layout in of_paper.items():
+        yield Part(rows=_weights(crowd, layout, asked))
     for crowd in layouts:
         yield Part(f"every estimator on both mechanisms: {crowd}")
         for unit, prices in _PRICES.items():
@@ -91,13 +95,13 @@ def parts_on_own_data(asked: Asked) -> Iterator[Part]:
     """Run Table 3 and Figures 2 and 4 on somebody's own crowd; without a known truth, its weights alone."""
     paths = {name: Path(path) for name, path in asked.own.items()}
     layout = Layout.of(read_crowd(paths["answers"], truth=paths.get("truth")))
-    layouts = {paths["answers"].name: layout}
+    name = paths["answers"].name
     if layout.is_gold.any():
-        yield Part(rows={"crowds": (crowd_row(name, own) for name, own in layouts.items())})
+        yield Part(rows={"crowds": [crowd_row(name, layout)]})
         yield Part("Table 3 and Figure 4")
-        cells = Cells(layouts, seed=asked.seed)
-        yield Part(rows={"table_3": published_table(cells, *layouts, trials=asked.trials)})
-    yield Part("weights", {"weights": _weights(layouts, seed=asked.seed)})
+        cells = Cells({name: layout}, seed=asked.seed)
+        yield Part(rows={"table_3": published_table(cells, name, trials=asked.trials)})
+    yield Part("weights", _weights(name, layout, asked))
 
 
 def published_table(cells: Cells, crowd: str, *, trials: int) -> tuple[PublishedCell, ...]:
@@ -114,7 +118,8 @@ def published_table(cells: Cells, crowd: str, *, trials: int) -> tuple[Published
         for (name, (estimator, mechanism)), value in zip(METHODS.items(), known, strict=True):
             if mechanism != of_mechanism:
                 continue
-            found = mean_of(accuracies[estimator])
+            own = accuracies[estimator]
+            found = mean_of(own)
             change = Measurement(clean[estimator] - found.value, found.standard_error)
             published = None if value is None else as_published(value, found, trials=trials, runs=RUNS)
             rows.append(
@@ -127,6 +132,7 @@ def published_table(cells: Cells, crowd: str, *, trials: int) -> tuple[Published
                     flip_probability=noise.flip_probabilities[0],
                     change=change,
                     error_rate=Measurement(1 - found.value, found.standard_error),
+                    lead=None if estimator == "majority" else mean_of(own - accuracies["majority"]),
                     published=published,
                     difference=None if published is None else deviation(change, published),
                     epsilon_answer=of_answer,
@@ -143,40 +149,54 @@ def _losses(noise: Noise, layout: Layout) -> tuple[float, float]:
     return loss.finest.proven, loss.proven
 
 
-def _weights(layouts: Mapping[str, Layout], *, seed: int) -> Iterator[WeightRow]:
-    """Yield the weights of all workers of some crowds in one trial of the two-layer mechanism."""
-    for crowd, layout in layouts.items():
-        answers = layout.crowd.answers
-        noise = noise_at(layout, "two_layer", unit="claimed", price=_WEIGHT_EPSILON)
-        assert noise.hyper is not None  # noqa: S101  of two layers
-        source = SimulatedNoise(seed, session=session_of(crowd, noise))
-        slots = noise.mechanism.slots_of(layout.parameters.max_answers)
-        uniforms = source.uniforms(
-            protocol=TruthDiscovery.name, phase="answers", start=0, stop=answers.num_workers, slots=slots
+def _weights(crowd: str, layout: Layout, asked: Asked) -> dict[str, Iterable[Any]]:
+    """Return the weights of a crowd's workers in one trial of two layers, and how they fall in all trials."""
+    answers = layout.crowd.answers
+    noise = noise_at(layout, "two_layer", unit="claimed", price=_WEIGHT_EPSILON)
+    hyper = noise.hyper
+    assert hyper is not None  # noqa: S101  of two layers
+    source = SimulatedNoise(asked.seed, session=session_of(crowd, noise))
+    slots = noise.mechanism.slots_of(layout.parameters.max_answers)
+    counts = np.bincount(answers.workers, minlength=answers.num_workers)
+    present = np.flatnonzero(counts)
+    clean = truth_discovery(answers).weights
+
+    def draw(trial: int) -> tuple[FloatArray, FloatArray]:
+        """Return the workers' flip probabilities, and their weights from the reports."""
+        start, stop = (each * answers.num_workers for each in (trial, trial + 1))
+        uniforms = source.uniforms(protocol=TruthDiscovery.name, phase="answers", start=start, stop=stop, slots=slots)
+        (labels,) = draw_labels(layout, noise, source, start=trial, stop=trial + 1)
+        weights = truth_discovery(dataclasses.replace(answers, labels=labels)).weights
+        return hyper.draw(uniforms[:, : hyper.slots]), weights
+
+    trials = map(draw, range(asked.trials))
+    each = [_correlation(flips[present], (clean - weights)[present]) for flips, weights in trials]
+    flips, reported = draw(0)
+    errors = shares_wrong(answers, layout.crowd.truth, layout.is_gold)
+    drawn = set(np.argsort(-counts, kind="stable")[:_NUM_WEIGHTS].tolist())
+    rows = (
+        WeightRow(
+            crowd=crowd,
+            worker=worker,
+            name=layout.crowd.workers[worker],
+            num_answers=int(counts[worker]),
+            epsilon=_WEIGHT_EPSILON,
+            flip_probability=float(flips[worker]),
+            clean=float(clean[worker]),
+            reported=float(reported[worker]),
+            error=errors[worker],
+            importance=importance(errors[worker]),
+            is_drawn=worker in drawn,
         )
-        flips = noise.hyper.draw(uniforms[:, : noise.hyper.slots])
-        (labels,) = draw_labels(layout, noise, source, start=0, stop=1)
-        clean, reported = (
-            truth_discovery(dataclasses.replace(answers, labels=each)).weights.tolist()
-            for each in (answers.labels, labels)
-        )
-        counts = np.bincount(answers.workers, minlength=answers.num_workers)
-        errors = shares_wrong(answers, layout.crowd.truth, layout.is_gold)
-        drawn = set(np.argsort(-counts, kind="stable")[:_NUM_WEIGHTS].tolist())
-        for worker in np.flatnonzero(counts).tolist():
-            yield WeightRow(
-                crowd=crowd,
-                worker=worker,
-                name=layout.crowd.workers[worker],
-                num_answers=int(counts[worker]),
-                epsilon=_WEIGHT_EPSILON,
-                flip_probability=float(flips[worker]),
-                clean=clean[worker],
-                reported=reported[worker],
-                error=errors[worker],
-                importance=importance(errors[worker]),
-                is_drawn=worker in drawn,
-            )
+        for worker in present.tolist()
+    )
+    return {"weights": rows, "falls": [FallRow(crowd=crowd, epsilon=_WEIGHT_EPSILON, correlation=mean_of(each))]}
+
+
+def _correlation(one: FloatArray, other: FloatArray) -> float:
+    if min(map(np.ptp, (one, other)), default=0.0) == 0:
+        return 0.0
+    return statistics.correlation(one.tolist(), other.tolist())
 
 
 def _densities() -> Iterator[Mapping[str, Any]]:

@@ -13,13 +13,14 @@ __all__ = [
     "ChoiceRow",
     "ComparisonRow",
     "CrowdRow",
+    "FallRow",
     "PublishedCell",
     "Reproduction",
     "WeightRow",
     "comparison_trials",
 ]
 
-_PART_COMPARED: Final = 40
+_PART_COMPARED: Final = 120
 
 
 class CrowdRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +53,7 @@ class PublishedCell(msgspec.Struct, frozen=True, kw_only=True):
     flip_probability: float  # p^f, or the mean of what workers draw
     change: Measurement  # the error rate of perturbed answers less that of clean ones, the mean over trials
     error_rate: Measurement  # of perturbed answers
+    lead: Measurement | None  # over the majority's accuracy on the same reports, trial by trial; None for itself
     # the change, with the standard error that 100 trials of our own spread have; None on own data
     published: Measurement | None
     difference: float | None  # our change less the published, in joint standard errors; likewise
@@ -74,6 +76,15 @@ class WeightRow(msgspec.Struct, frozen=True, kw_only=True):
     # Im(u) = 1/G(p_u), by the bound (7) as printed (reading T8); None beside no error rate, or one of 0 or 1: infinite
     importance: float | None
     is_drawn: bool  # whether the picture shows it
+
+
+class FallRow(msgspec.Struct, frozen=True, kw_only=True):
+    """How far workers' weights fall as the flip probability does that they drew (Figure 2)."""
+
+    crowd: str  # the data set
+    epsilon: float  # ε, as claimed
+    # of flip probabilities and falls, over workers, in each trial; 0 where all are the same
+    correlation: Measurement
 
 
 class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +136,7 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     table_3: tuple[PublishedCell, ...]  # the same of Duchenne smiles
     densities: tuple[Mapping[str, Any], ...]  # Figure 1: the density of Δ
     weights: tuple[WeightRow, ...]  # Figure 2: before and after the perturbation
+    falls: tuple[FallRow, ...]  # the same in all trials
     comparisons: tuple[
         ComparisonRow, ...
     ]  # every estimator on both mechanisms, at equal claimed ε and at equal proven loss (T4)

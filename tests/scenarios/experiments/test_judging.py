@@ -54,6 +54,17 @@ def test_all_are_above_or_some_are(numbers: tuple[float, ...], verdict: Judgemen
     assert ahead_somewhere(map(at, numbers), trials=1_000) is somewhere
 
 
+def test_all_hold_where_each_is_so_by_an_interval_of_its_own() -> None:
+    """4.3 standard errors are enough for each of nine; they refute none, since nine might err."""
+    few, many = at(0.043), [at(0.043)] * 9
+    assert errors_of(1, 1_000) < 4.3 < errors_of(9, 1_000)
+    assert all_above(many, trials=1_000) is HOLDS
+    assert all_above([at(-0.043), *many[1:]], trials=1_000) is OPEN
+    assert between(many, 0.0, 0.1, trials=1_000) is HOLDS
+    assert between([at(-0.043), *many[1:]], 0.0, 0.1, trials=1_000) is OPEN
+    assert on_average(few, -4.3, 9, trials=1_000) is HOLDS
+
+
 def test_a_mean_decides_where_none_of_its_parts_says_the_contrary() -> None:
     assert on_average(at(0.1), -3.0, 9, trials=1_000) is HOLDS
     assert on_average(at(0.1), -6.0, 9, trials=1_000) is IN_PART
@@ -139,6 +150,29 @@ def test_a_verdict_is_wrong_no_more_often_than_it_says(
     verdicts = [all_above([draw(generator, trials)], trials=trials) for _ in range(4_000)]
     wrong = sum(verdict is not OPEN for verdict in verdicts) / len(verdicts)
     assert wrong <= most + 4 * math.sqrt(most / len(verdicts))
+
+
+def paired(generator: np.random.Generator, trials: int) -> Measurement:
+    """Two cells of the same draws, each with a little of its own: their difference, trial by trial."""
+    shared = generator.exponential(size=trials)
+    return mean_of(np.subtract(*(shared + 0.1 * generator.normal(size=trials) for _ in range(2))))
+
+
+@pytest.mark.parametrize("lead", [0.0, 1.0], ids=["all are even", "one is even and eight are ahead"])
+def test_a_verdict_on_several_is_wrong_no_more_often(lead: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs of the same draws; at a risk of 5 % a claim. False alarms: 4 standard errors of 4,000 verdicts."""
+    monkeypatch.setattr(judging, "RISK", 0.05 * MOST_CLAIMS)
+    generator = np.random.default_rng(2)
+
+    def judge() -> Judgement:
+        found = [paired(generator, 20) for _ in range(9)]
+        others = [Measurement(each.value + lead, each.standard_error) for each in found[1:]]
+        return all_above([found[0], *others], trials=20)
+
+    wrong = sum(judge() is not OPEN for _ in range(4_000)) / 4_000
+    assert wrong <= 0.05 + 4 * math.sqrt(0.05 / 4_000)
+    # Each cell's error alone would be ten times as large, and tell nothing of a lead of a tenth.
+    assert paired(generator, 1_000).standard_error < 0.01
 
 
 def test_no_more_claims_are_judged_than_share_the_risk() -> None:

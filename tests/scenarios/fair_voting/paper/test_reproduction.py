@@ -10,7 +10,7 @@ import pytest
 from psephos.protocol.fair_voting import FairVoting, Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import SampledChoice, SampleScale
 from psephos.protocol.fair_voting.reports import possible_reports
-from psephos.scenarios.experiments import page_of, reproduce, show_reproduction
+from psephos.scenarios.experiments import Measurement, page_of, reproduce, show_reproduction
 from psephos.scenarios.fair_voting.audit.winner_laws import winner_law
 from psephos.scenarios.fair_voting.paper import PAPER, declaration, societies_fit
 from psephos.scenarios.fair_voting.paper import local_table as local_module
@@ -237,6 +237,27 @@ def test_verdicts_that_no_chance_decides(reproduction: Reproduction) -> None:
     refuted = dict.fromkeys(("F2", "F3", "F9"), Judgement.REFUTED)
     verdicts = {f"reading {key}": verdict for key, verdict in {**in_part, **refuted, "F7": Judgement.HOLDS}.items()}
     assert {source: found[source] for source in verdicts} == verdicts
+
+
+@REPRODUCES
+@pytest.mark.parametrize(
+    ("error", "other", "verdict"),
+    [(1e-4, 0.7, Judgement.HOLDS), (1e-4, 0.72, Judgement.REFUTED), (0.01, 0.7, Judgement.OPEN)],
+)
+def test_rows_of_algorithm_1_are_alike_whatever_the_size(
+    reproduction: Reproduction, error: float, other: float, verdict: Judgement
+) -> None:
+    rows = tuple(
+        msgspec.structs.replace(
+            row,
+            disparity=Measurement(0.45, error),
+            welfare=Measurement(other if row.sizes == SIZES[-1] else 0.7, error),
+        )
+        for row in reproduction.table_1
+    )
+    changed = msgspec.structs.replace(reproduction, trials=1_000, table_1=rows)
+    (found,) = [each for each in findings_on_paper(changed) if each.claim.startswith("Algorithm 1's rows")]
+    assert found.judgement is verdict
 
 
 @REPRODUCES

@@ -15,7 +15,15 @@ from psephos.scenarios.moral_preferences.paper.additions import own_findings
 from psephos.scenarios.moral_preferences.paper.claims import findings_on_paper
 from psephos.scenarios.moral_preferences.paper.methods import METHODS
 from psephos.scenarios.moral_preferences.paper.pictures import pictures_of
-from psephos.scenarios.moral_preferences.paper.plan import REFERENCES, Sizes
+from psephos.scenarios.moral_preferences.paper.plan import (
+    REFERENCES,
+    Sizes,
+    baseline_cells,
+    curve_places,
+    projection_cells,
+    variant_cells,
+    weight_cells,
+)
 from psephos.scenarios.moral_preferences.paper.published import AXIS, EPSILONS
 from psephos.scenarios.moral_preferences.paper.reproduction import parts
 from psephos.scenarios.moral_preferences.paper.rows import CurvePoint, EffectRow, Reproduction, VariantRow
@@ -39,6 +47,7 @@ SMALL = Sizes(
     crowd_objectives=5,
     dimensions=(2, 3, 4),
     times=2,
+    often=3,
 )
 TABLE_NAMES = (
     *(f"figure-{number}" for number in range(1, 11)),
@@ -95,6 +104,13 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(reprodu
     assert lines[0].startswith("synthetic societies, 2 records of 3 features: ")
 
 
+def test_it_tells_as_many_beginnings_as_it_says() -> None:
+    """One of each setting, and the pictures."""
+    plans = (variant_cells, weight_cells, projection_cells, baseline_cells)
+    cells = [*(place.cell for place in curve_places()), *(cell for plan in plans for cell in plan())]
+    assert declaration.EXPERIMENTS.steps == len({cell.setting for cell in cells}) + 1
+
+
 def test_every_figure_has_its_points(reproduction: Reproduction) -> None:
     for figure in (1, 2, 3):
         found = reproduction.of_figure(figure)
@@ -111,9 +127,10 @@ def test_every_figure_has_its_points(reproduction: Reproduction) -> None:
 
 
 def test_a_point_without_noise_keeps_all_of_the_accuracy_without_privacy(reproduction: Reproduction) -> None:
-    (point,) = [p for p in reproduction.of_figure(7) if p.epsilon is None and p.bound == 2]
-    assert point.ratio == Measurement(1.0, 0.0)
-    assert point.epsilon_voter is None
+    points = [p for p in reproduction.of_figure(7) if p.epsilon is None and p.bound == 2]
+    assert [(p.voters, p.ratio, p.epsilon_voter) for p in points] == [
+        (voters, Measurement(1.0, 0.0), None) for voters in (2, 3)
+    ]
     (row,) = [
         r for r in reproduction.variants if (r.method, r.setting, r.epsilon) == ("algorithm-1", "synthetic", None)
     ]
@@ -193,6 +210,40 @@ def test_a_claim_on_a_figure_holds_where_its_effect_is_no_chance(
     assert found.judgement is verdict
 
 
+@pytest.mark.parametrize(
+    ("best", "verdict"),
+    [
+        ({"N = 2": 2, "N = 3": 3}, Judgement.HOLDS),
+        ({"N = 2": 0.5, "N = 3": 10}, Judgement.REFUTED),
+        ({"N = 2": 2, "N = 3": 0.5}, Judgement.IN_PART),
+        ({"N = 2": 2, "N = 3": 0}, Judgement.OPEN),
+    ],
+)
+def test_a_bound_around_2_or_3_is_best_where_it_beats_the_others_repetition_by_repetition(
+    reproduction: Reproduction, best: dict[str, float], verdict: Judgement
+) -> None:
+    """One bound is ahead of the others by ten errors of a difference, or none is: 0."""
+
+    def changed(row: EffectRow) -> EffectRow:
+        if row.figure != 7:
+            return row
+        one, other = map(float, row.what.partition(": ")[2].split(" against "))
+        lead = (one == best[row.panel]) - (other == best[row.panel])
+        return msgspec.structs.replace(row, difference=Measurement(lead, 0.1), least=10.0 * lead, most=10.0 * lead)
+
+    rows = tuple(map(changed, reproduction.effects))
+    other = msgspec.structs.replace(reproduction, trials=1_000, effects=rows)
+    words = "best with a bound B"
+    found = [finding.judgement for finding in findings_on_paper(other) if words in finding.claim]
+    assert found == [verdict] * 2
+
+
+def test_cells_of_unlike_many_repetitions_are_compared_in_those_that_both_have(reproduction: Reproduction) -> None:
+    effects = {(row.panel, row.what): row.trials for row in reproduction.effects if row.figure == 6}
+    assert effects["b", "voters"] == 10 * SMALL.often
+    assert effects["c", "voters"] == effects["", "(b) against (c)"] == 10 * SMALL.times
+
+
 def test_section_5_3_holds_only_where_every_ratio_is_above(reproduction: Reproduction) -> None:
     def with_ratios(low: float, high: float) -> Reproduction:
         def changed(point: CurvePoint) -> CurvePoint:
@@ -238,6 +289,7 @@ def test_all_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> N
     text = (tmp_path / "figure-10.svg").read_text(encoding="utf-8")
     for shown in ("Algorithm 3", "Section 5.3", "10 repetitions a point", "stand-in"):
         assert shown in text
+    assert "20 or 30 repetitions a point" in (tmp_path / "figure-6.svg").read_text(encoding="utf-8")
 
 
 def test_the_terminal_shows_every_table_in_full(reproduction: Reproduction) -> None:

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
+from psephos.scenarios.experiments.judging import difference
 from psephos.scenarios.experiments.sheets import where
 from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
@@ -37,6 +38,7 @@ TABLE_NAMES = (
     "table-3",
     "figure-1",
     "figure-2",
+    "falls",
     "comparisons",
     "choices",
     "hypers",
@@ -134,6 +136,20 @@ def test_the_same_seed_gives_the_same_files(reproduced: tuple[Reproduction, Path
         PAPER, RunFolder(tmp_path / "run"), data=str(path.parent / "sets"), trials=10, seed=3, pictures=False
     )
     assert again == reproduced[0]
+
+
+def test_a_lead_is_over_the_majority_on_the_same_reports(reproduction: Reproduction) -> None:
+    """Its error is that of the differences, which is less than that of two crowds."""
+    for cell in reproduction.table_3:
+        (majority,) = where(reproduction.table_3, estimator="majority", mechanism=cell.mechanism, epsilon=cell.epsilon)
+        if cell is majority:
+            assert cell.lead is None
+            continue
+        assert cell.lead is not None
+        assert cell.lead.value == pytest.approx(majority.error_rate.value - cell.error_rate.value)
+    leads = [cell.lead.standard_error for cell in reproduction.table_3 if cell.lead is not None]
+    apart = [difference(cell.error_rate, cell.error_rate).standard_error for cell in reproduction.table_3]
+    assert np.mean(leads) < np.mean(apart)
 
 
 def test_every_published_cell_is_there_once(reproduction: Reproduction) -> None:
@@ -325,8 +341,9 @@ def method_changes(values: dict[tuple[str, str], float]) -> Callable[[PublishedC
     """Give methods these changes and error rates, nearly without error; the others 0.2."""
 
     def change(cell: PublishedCell) -> dict[str, Any]:
-        value = values.get((cell.estimator, cell.mechanism), 0.2)
-        return {"change": Measurement(value, 0.001), "error_rate": Measurement(value + 0.25, 0.001)}
+        value, majority = (values.get((each, cell.mechanism), 0.2) for each in (cell.estimator, MV))
+        lead = None if cell.lead is None else Measurement(majority - value, 0.001)
+        return {"change": Measurement(value, 0.001), "error_rate": Measurement(value + 0.25, 0.001), "lead": lead}
 
     return change
 
@@ -404,9 +421,9 @@ FLIPS: Sequence[tuple[str, str, Callable[[Any], dict[str, Any]], Callable[[Any],
     *(
         (
             f"On {crowd}, a worker's estimated weight",
-            "weights",
-            lambda row: {"clean": 1.0, "reported": 1.0 - row.flip_probability},
-            lambda row: {"clean": 1.0, "reported": 1.0 + row.flip_probability},
+            "falls",
+            lambda _: {"correlation": Measurement(0.3, 0.01)},
+            lambda _: {"correlation": Measurement(-0.3, 0.01)},
         )
         for crowd in ("peer-grading", "duchenne")
     ),
