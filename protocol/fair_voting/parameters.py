@@ -12,6 +12,7 @@ from ..arguments import check_names
 from ..errors import ConfigurationError, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
+from ..own_levels import OwnLevels
 from ..phases import check_sizes
 from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
@@ -132,6 +133,8 @@ MIN_EPSILON: Final = 1e-4
 """Below, noise of Laplace's law has no room in reports of 64 bits."""
 MAX_EPSILON: Final = 30.0
 """Above, a simulation's uniforms of 53 bits cannot express how seldom a response is a lie."""
+DEFAULT_EPSILON: Final = 1.0
+MAX_LEVELS: Final = 20
 MAX_GROUPS: Final = 1_000
 MAX_VOTERS: Final = 1 << 32
 MAX_SAMPLES: Final = 1 << 20
@@ -171,6 +174,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             are reported together. In "masked" nobody is trusted, and the aggregator learns noisy sums alone.
         epsilon: in nats, per voter. For Algorithm 2 the paper's label, and what is proven may be more or less; with
             calibration "proven" it is what holds.
+        epsilons: instead, the public levels of ε among which each voter has its own, ascending; where voters randomize
+            their rankings and their groups are public. `epsilon` becomes the greatest. On the wire only where given.
+        chosen_by: who says which level is a voter's: the `roster`, which has a column of it, or each `voter` as it
+            joins. By default the roster. Likewise.
         scores: a name, or a score for each position, the best first.
         objective: what is elected (reading F5); "welfare": the most welfare, whatever the disparity is.
             "copeland": the most contests of two won; "kemeny": first in the ranking that agrees with voters on most
@@ -206,7 +213,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     groups: tuple[str, ...]
     group_sizes: tuple[int, ...]
     mechanism: MechanismName = "laplace"
-    epsilon: float = 1.0
+    epsilon: float = DEFAULT_EPSILON
     scores: ScoreName | tuple[float, ...] = "borda"
     objective: ObjectiveName | PairwiseName = "parity"
     max_disparity: float = 0.0
@@ -219,6 +226,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     reading: SampleReading = "group"
     scale: SampleScale = "unbiased"
     level: float = DEFAULT_LEVEL
+    epsilons: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET
+    chosen_by: Literal["roster", "voter"] | msgspec.UnsetType = msgspec.UNSET
     welfare_share: float | msgspec.UnsetType = msgspec.UNSET
     features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET
     threshold: int | msgspec.UnsetType = msgspec.UNSET
@@ -228,6 +237,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         _check_number("alternative", self.alternatives, MAX_ALTERNATIVES)
         check_names("alternatives", self.alternatives, without=SEPARATOR)
         self._check_groups()
+        self._check_levels()
         in_range = MIN_EPSILON <= self.epsilon <= MAX_EPSILON
         require(in_range, "epsilon", self.epsilon, f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]")
         make_scores(self.scores, len(self.alternatives))
@@ -248,6 +258,17 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def kind(self) -> Mechanism:
         """What the mechanism is."""
         return MECHANISMS[self.mechanism]
+
+    @property
+    def own_levels(self) -> OwnLevels:
+        """The levels among which voters have their own ε; none where all have the same."""
+        levels = () if isinstance(self.epsilons, msgspec.UnsetType) else self.epsilons
+        return OwnLevels(levels, self.chosen_by == "voter", "voter")
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels of ε, ascending: one where all voters have the same."""
+        return self.own_levels.epsilons or (self.epsilon,)
 
     @property
     def samples_voters_first(self) -> bool:
@@ -361,6 +382,23 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for group, size in zip(self.groups, self.group_sizes, strict=True):
             require(size >= 1, f"group {group!r}", f"{size} voters", "at least one voter")
         refuse(self.num_voters > MAX_VOTERS, "group_sizes", self.num_voters, f"{MAX_VOTERS} voters at most")
+
+    def _check_levels(self) -> None:
+        """Refuse levels where a voter cannot be kept to its own; set `epsilon` to the greatest."""
+        if isinstance(self.epsilons, msgspec.UnsetType):
+            some = "given: the levels of ε among which voters have their own (chosen_by says who chooses)"
+            require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], some)
+            return
+        reason = "what it releases has one ε for all, and to leave out voters by chance would bend the result"
+        if self.is_joint:
+            reason = "groups are private in it, and a voter's ε is public and may tell its group"
+        allowed = f"left out in mechanism {self.mechanism!r}: {reason} ('local', {', '.join(map(repr, LOCAL))} can)"
+        is_taken = not self.model.bounds_release and not self.is_joint
+        require(is_taken, "epsilons", list(self.epsilons[:12]), allowed)
+        greatest = self.own_levels.settle(
+            self.epsilon, default=DEFAULT_EPSILON, least=MIN_EPSILON, greatest=MAX_EPSILON, most=MAX_LEVELS
+        )
+        msgspec.structs.force_setattr(self, "epsilon", greatest)
 
     def _check_relation(self) -> None:
         is_exact = self.model.trusts_server and not self.kind.is_sampled

@@ -25,6 +25,7 @@ from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
 from ..estimators import Estimate, Verdict
 from ..mechanisms import VectorLaplace
+from ..own_levels import check_alone
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Tally
@@ -47,6 +48,7 @@ from .parameters import SEPARATOR, Parameters
 from .phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings
 from .posteriors import DIFFERENCES
 from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells, positions_of_orders
+from .reports import utilities_by_level
 from .rules import RULES
 from .scoring import Scoring
 from .utility_noise import UtilityNoise
@@ -96,6 +98,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         first rankings have.
         """
         completed = dict(given)
+        check_alone(given, cls.client_role)
         if "group" not in table:
             named = given.get("groups")
             if named is None:
@@ -135,13 +138,14 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return self.phase
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns: a voter's group and its ranking."""
+        """Return the columns: a voter's group, its ranking, and an ε of its own if there are levels."""
         groups = ", ".join(self.parameters.groups[:MOST_NAMED])
         names = ", ".join(self.parameters.alternatives[:MOST_NAMED])
         ranking = f"all of {names}, the best first, with {SEPARATOR!r} between them"
         is_joint = self.parameters.is_joint
         return (
             Column("group", private=is_joint, description=f"the voter's group, one of {groups}"),
+            *self.parameters.own_levels.columns,
             Column("ranking", private=True, description=ranking),
         )
 
@@ -166,7 +170,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         if self.parameters.is_joint:
             nothing = np.empty((len(positions), 0), dtype=np.int64)
             return Inputs(cells_of_members(groups[:, 0], positions), nothing)
-        return Inputs(self.rows_for(positions, groups[:, 0]), groups)
+        levels = self.parameters.own_levels.encode(table, num_parties=len(positions))
+        return Inputs(self.rows_for(positions, groups[:, 0]), np.hstack([groups, levels]))
 
     def rows_for(self, positions: IntArray, groups: IntArray) -> IntArray:
         """Return private rows where groups are public: rankings, and what of them is added up under masks."""
@@ -181,10 +186,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return inputs.public[:, 0], inputs.private[:, : len(self.parameters.alternatives)]
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the places of the voters' groups, where these are public. See `PhasedProtocol.encode_public`."""
+        """Return the places of the voters' groups, and of levels of ε. See `PhasedProtocol.encode_public`."""
         if self.parameters.is_joint:
             return np.empty((num_parties, 0), dtype=np.int64)
-        return self._groups_of(table, num_parties=num_parties)
+        groups = self._groups_of(table, num_parties=num_parties)
+        return np.hstack([groups, self.parameters.own_levels.encode(table, num_parties=num_parties)])
+
+    def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the place of the ε that a voter chooses. See `PhasedProtocol.encode_chosen`."""
+        return self.parameters.own_levels.encode_chosen(entries)
 
     def _groups_of(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the places of the voters' groups, shape (n, 1)."""
@@ -210,11 +220,12 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return column.recoded({name: places[name.strip()] for name in column.names}).reshape(-1, 1)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
-        """Return each voter's group, where it is public. See `PhasedProtocol.write_public`."""
+        """Return each voter's group, where it is public, and its own ε. See `PhasedProtocol.write_public`."""
         if self.parameters.is_joint:
             return {}
         places: list[int] = public[:, 0].tolist()
-        return {"group": [self.parameters.groups[place] for place in places]}
+        groups = {"group": [self.parameters.groups[place] for place in places]}
+        return groups | self.parameters.own_levels.write(public)
 
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
         """Return a voter's ranking. See `PhasedProtocol.encode_own`.
@@ -228,22 +239,28 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             own = {name: [entry] for name, entry in entries.items()}
             (cells,) = self.encode(own).private.tolist()
             return tuple(cells)
-        self.check_columns({"group", *entries})  # which the server has too
+        own_levels = self.parameters.own_levels
+        self.check_columns({"group", *entries, *(column.name for column in own_levels.columns)})  # as the server has
+        own_levels.check_own(entries, public)
         if "group" in entries:
-            ours = self.encode_public({"group": [entries["group"]]}, num_parties=1)[0].tolist()
-            if ours != list(public):
+            ours = self._groups_of({"group": [entries["group"]]}, num_parties=1)[0].tolist()
+            if ours != list(public[:1]):
                 allowed = f"the group that the server has: {self.parameters.groups[public[0]]}"
                 raise ConfigurationError(field="group", value=entries["group"], allowed=allowed)
         (row,) = self.rows_for(self._positions_of([entries["ranking"]]), np.array(public[:1])).tolist()
         return tuple(row)
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Refuse what is no group, and any where groups are private. See `PhasedProtocol.check_public`."""
-        number = len(self.parameters.groups)
-        is_fine, allowed = len(public) == 0, "empty: groups are private here"
+        """Refuse what is no group or level, and any where groups are private. See `PhasedProtocol.check_public`."""
+        sizes, allowed = list[int](), "empty: groups are private here"
         if not self.parameters.is_joint:
-            is_fine = len(public) == 1 and 0 <= public[0] < number
-            allowed = f"the place of a group, in [0, {number - 1}]"
+            sizes, allowed = (
+                [len(self.parameters.groups)],
+                f"the place of a group, in [0, {len(self.parameters.groups) - 1}]",
+            )
+        if levels := self.parameters.own_levels.epsilons:
+            sizes, allowed = [*sizes, len(levels)], f"{allowed}, then that of an ε, in [0, {len(levels) - 1}]"
+        is_fine = len(public) == len(sizes) and all(0 <= own < size for own, size in zip(public, sizes, strict=True))
         require(is_fine, "the server's public row", list(public[:12]), allowed)
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
@@ -296,12 +313,14 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             counts = (tally.num_reports,)
             return self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
         if isinstance(phase, RandomizedRankings):
-            groups: list[list[int]] = tally.totals.tolist()
-            told = [phase.report.utilities(totals, count) for count, *totals in groups]
+            groups = phase.by_group(tally.totals)
+            told = [utilities_by_level(phase.reports, rows) for rows in groups]
             utilities, estimates = [values for values, _ in told], [own for _, own in told]
-            counts = [count for count, *_ in groups]
-            noise = UtilityNoise.of_reports(phase.report, counts) if all(counts) else None
-            return self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
+            by_level = [[count for count, *_ in rows] for rows in groups]
+            counts = list(map(sum, by_level))
+            noise = UtilityNoise.of_reports(phase.reports, by_level) if all(counts) else None
+            outcome = self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
+            return outcome.with_levels(self.parameters.own_levels.epsilons, by_level)
         if isinstance(phase, DisclosedRankings) and phase.choice is not None:
             (winner,) = tally.totals.tolist()
             return self._release(winner, (), self._assurance, name=self.parameters.mechanism, counts=())
@@ -348,13 +367,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             details = Details(
                 differences=differences, difference_error=0.1, copeland_scores=points, ranking=names[:MAX_KEMENY]
             )
-        return self._release(longest, told, assurance, name=name, counts=counts, details=details)
+        outcome = self._release(longest, told, assurance, name=name, counts=counts, details=details)
+        levels = self.parameters.own_levels.epsilons
+        return outcome.with_levels(levels, [[count] * len(levels) for count in counts])
 
     def utilities_in(self, inputs: Inputs) -> list[list[Fraction]]:
         """Return the mean utility to each group of each alternative, without noise: a row for each group."""
         objective = "welfare" if self.parameters.objective in PAIRWISE else self.parameters.objective
         given: dict[str, Any] = {"mechanism": "laplace", "calibration": "tight", "objective": objective}
-        given |= dict.fromkeys(("threshold", "colluders"), msgspec.UNSET)
+        given |= dict.fromkeys(("threshold", "colluders", "epsilons", "chosen_by"), msgspec.UNSET)
         phase = DisclosedRankings(msgspec.structs.replace(self.parameters, **given))
         groups, positions = self.members_of(inputs)
         return self.mean_utilities(phase.sums_of(positions, groups), phase.scoring)

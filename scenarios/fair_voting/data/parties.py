@@ -199,7 +199,11 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
         return {**table, "group": places}
 
     return RowFiles(
-        path=path, columns=table.columns, only=("group", "ranking"), prepared=prepared, parameters_of=parameters_of
+        path=path,
+        columns=table.columns,
+        only=("group", "ranking", *(["epsilon"] if "epsilons" in parameters else [])),
+        prepared=prepared,
+        parameters_of=parameters_of,
     )
 
 

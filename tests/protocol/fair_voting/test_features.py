@@ -192,7 +192,7 @@ def test_a_wrong_winner_is_confirmed_as_seldom_as_is_said(name: Any) -> None:
     """Two alternatives alike in truth: at level .05 one is confirmed in at most 5 % of 300 draws and four errors."""
     objective = Objective(name, Fraction(1, 2), Fraction(1), PARTITIONS, welfare_share=Fraction(3, 4))
     scales = tuple(error / math.sqrt(2) for error in (0.3, 0.2, 0.1))
-    noise = UtilityNoise((0.3, 0.2, 0.1), LaplaceSums(scales, (1, 1, 1), 1e9), is_balanced=False)
+    noise = UtilityNoise((0.3, 0.2, 0.1), LaplaceSums((0, 1, 2), scales, (1, 1, 1), (1e9,) * 3), is_balanced=False)
     sizes = np.array(SIZES, dtype=np.float64)
     truth = np.array([[1.0, 1.0], [1.5, 1.5], [0.4, 0.4]])
     generator = np.random.default_rng(3)
