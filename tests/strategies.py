@@ -12,7 +12,8 @@ from psephos.protocol import Inputs, SessionRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.fair_voting import FairVoting, Feature
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
-from psephos.protocol.fair_voting.parameters import DEFAULT_GAMMA, JOINT, LOCAL
+from psephos.protocol.fair_voting.kinds import JOINT, LOCAL
+from psephos.protocol.fair_voting.parameters import DEFAULT_GAMMA
 from psephos.protocol.mechanisms import Beta, Discrete, Uniform
 from psephos.protocol.moral_preferences import Level, MoralPreferences, Paradigm
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters

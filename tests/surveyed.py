@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import deployments
 from deployments import Serving
-from psephos.protocol.fair_voting.parameters import CENTRAL
+from psephos.protocol.fair_voting.kinds import CENTRAL
 from psephos.scenarios.deployment.client import Heard
 
 __all__ = [

@@ -21,8 +21,7 @@ import msgspec
 import numpy as np
 
 from ..arrays import IntArray
-from ..columns import CodedColumn
-from ..errors import ConfigurationError, refuse, require
+from ..errors import ConfigurationError, require
 from ..estimators import Estimate, Verdict
 from ..mechanisms import VectorLaplace
 from ..own_levels import check_alone
@@ -30,7 +29,7 @@ from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Tally
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates, assurance_of_pairs
-from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of, orders_of
+from .entries import MOST_NAMED, alternatives_of, groups_of, places_of_groups, positions_of
 from .features import Feature
 from .lots import draw_lot, key_of, lot_of
 from .objective import Utilities, joined, welfare_of
@@ -47,7 +46,7 @@ from .pairwise import (
 from .parameters import SEPARATOR, Parameters
 from .phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings
 from .posteriors import DIFFERENCES
-from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells, positions_of_orders
+from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells
 from .reports import utilities_by_level
 from .rules import RULES
 from .scoring import Scoring
@@ -165,8 +164,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         `group` are names, or an int64 array of places among the groups.
         """
         self.check_columns(table)
-        positions = self._positions_of(table["ranking"])
-        groups = self._groups_of(table, num_parties=len(positions))
+        positions = positions_of(table["ranking"], self.parameters.alternatives)
+        groups = places_of_groups(table, self.parameters.groups, num_parties=len(positions))
         if self.parameters.is_joint:
             nothing = np.empty((len(positions), 0), dtype=np.int64)
             return Inputs(cells_of_members(groups[:, 0], positions), nothing)
@@ -189,35 +188,12 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         """Return the places of the voters' groups, and of levels of ε. See `PhasedProtocol.encode_public`."""
         if self.parameters.is_joint:
             return np.empty((num_parties, 0), dtype=np.int64)
-        groups = self._groups_of(table, num_parties=num_parties)
+        groups = places_of_groups(table, self.parameters.groups, num_parties=num_parties)
         return np.hstack([groups, self.parameters.own_levels.encode(table, num_parties=num_parties)])
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the place of the ε that a voter chooses. See `PhasedProtocol.encode_chosen`."""
         return self.parameters.own_levels.encode_chosen(entries)
-
-    def _groups_of(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the places of the voters' groups, shape (n, 1)."""
-        if "group" not in table:
-            if self._is_plain:
-                return np.zeros((num_parties, 1), dtype=np.int64)
-            raise missing_column("group")
-        entries = table["group"]
-        refuse(len(entries) != num_parties, "group", f"{len(entries)} entries", f"{num_parties} entries")
-        if isinstance(entries, np.ndarray) and np.issubdtype(entries.dtype, np.integer):
-            codes = entries.astype(np.int64).reshape(-1, 1)
-            least, most = (int(codes.min()), int(codes.max())) if num_parties else (0, 0)
-            allowed = f"places among the {len(self.parameters.groups)} groups"
-            require(least >= 0 and most < len(self.parameters.groups), "group", f"{least} to {most}", allowed)
-            return codes
-        column = CodedColumn.of(entries)
-        places = {name: place for place, name in enumerate(self.parameters.groups)}
-        for code, name in enumerate(column.names):
-            if name.strip() not in places:
-                row = column.row_of(code)
-                allowed = f"one group of {', '.join(self.parameters.groups[:MOST_NAMED])}"
-                raise ConfigurationError(field=f"group in row {row}", value=entries[row - 1], allowed=allowed)
-        return column.recoded({name: places[name.strip()] for name in column.names}).reshape(-1, 1)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
         """Return each voter's group, where it is public, and its own ε. See `PhasedProtocol.write_public`."""
@@ -243,11 +219,13 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         self.check_columns({"group", *entries, *(column.name for column in own_levels.columns)})  # as the server has
         own_levels.check_own(entries, public)
         if "group" in entries:
-            ours = self._groups_of({"group": [entries["group"]]}, num_parties=1)[0].tolist()
+            own = {"group": [entries["group"]]}
+            ours = places_of_groups(own, self.parameters.groups, num_parties=1)[0].tolist()
             if ours != list(public[:1]):
                 allowed = f"the group that the server has: {self.parameters.groups[public[0]]}"
                 raise ConfigurationError(field="group", value=entries["group"], allowed=allowed)
-        (row,) = self.rows_for(self._positions_of([entries["ranking"]]), np.array(public[:1])).tolist()
+        positions = positions_of([entries["ranking"]], self.parameters.alternatives)
+        (row,) = self.rows_for(positions, np.array(public[:1])).tolist()
         return tuple(row)
 
     def check_public(self, public: Sequence[int]) -> None:
@@ -551,19 +529,3 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             gamma=None if plan is None else plan.gamma,
             num_samples=None if plan is None else plan.num_samples,
         )
-
-    def _positions_of(self, entries: Entries) -> IntArray:
-        """Return rankings as positions, checked against the alternatives; `field` names the row."""
-        names = self.parameters.alternatives
-        if isinstance(entries, Rankings):
-            number = entries.num_alternatives
-            allowed = f"of {len(names)} alternatives"
-            require(number == len(names), "ranking", f"of {number} alternatives", allowed)
-            return entries.positions
-        distinct = entries.names if isinstance(entries, CodedColumn) else entries
-        orders = orders_of(distinct, names)
-        for number in np.flatnonzero(~are_rankings(orders)).tolist():
-            row = entries.row_of(number) if isinstance(entries, CodedColumn) else number + 1
-            check_order(names_of(distinct[number]), names, field=f"ranking in row {row}")
-        positions = positions_of_orders(orders)
-        return positions[entries.codes] if isinstance(entries, CodedColumn) else positions

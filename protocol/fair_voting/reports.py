@@ -34,7 +34,8 @@ from ..mechanisms import (
     WholeRanking,
     rankings_of_codes,
 )
-from .parameters import LOCAL, MECHANISMS, MechanismName, Parameters
+from .kinds import LOCAL, MECHANISMS, MechanismName
+from .parameters import Parameters
 from .report_laws import ReportLaw, law_of_pairs, law_of_positions, law_of_rankings
 from .scoring import Scoring
 from .utility_noise import error_of_levels

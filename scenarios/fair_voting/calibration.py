@@ -19,7 +19,7 @@ from ...protocol.fair_voting.assurance import CONFIRMED
 from ...protocol.fair_voting.choices import ExponentialChoice
 from ...protocol.fair_voting.confirmation import p_value_of
 from ...protocol.fair_voting.joint_reports import JointReport
-from ...protocol.fair_voting.parameters import BY_QUALITY, JOINT, LOCAL
+from ...protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL
 from ...protocol.fair_voting.phases import DisclosedRankings, MaskedRankings
 from ...protocol.fair_voting.posteriors import merits_of
 from ...protocol.fair_voting.rankings import Rankings

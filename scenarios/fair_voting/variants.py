@@ -16,14 +16,8 @@ import numpy as np
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.fair_voting import FairVoting, MaskedRankings, Parameters
 from ...protocol.fair_voting.joint_reports import make_joint_report
-from ...protocol.fair_voting.parameters import (
-    BY_QUALITY,
-    JOINT,
-    LOCAL,
-    MAX_EPSILON,
-    MECHANISMS,
-    MIN_EPSILON,
-)
+from ...protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL, MECHANISMS
+from ...protocol.fair_voting.parameters import MAX_EPSILON, MIN_EPSILON
 from ...protocol.fair_voting.reports import make_reports
 from ...protocol.fair_voting.utility_noise import error_of_levels
 from ...protocol.mechanisms import PolyaShare, VectorLaplace

@@ -17,7 +17,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.fair_voting import Details, FairVoting, Outcome, Parameters, positions_of_orders
-from ....protocol.fair_voting.parameters import JOINT, LOCAL
+from ....protocol.fair_voting.kinds import JOINT, LOCAL
 from ....protocol.mechanisms import code_of_rankings
 from ....protocol.phases import Inputs
 from ....protocol.privacy import NeighboringRelation

@@ -14,7 +14,7 @@ from ....protocol.columns import CodedColumn
 from ....protocol.errors import ConfigurationError, one_of
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.entries import RANKINGS_LOOKED_AT, alternatives_of, groups_of
-from ....protocol.fair_voting.parameters import JOINT
+from ....protocol.fair_voting.kinds import JOINT
 from ....protocol.phases import Entries
 from ...reading.batches import TableFiles, is_in_batches
 from ...reading.conversion import convert

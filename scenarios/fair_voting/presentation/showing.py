@@ -15,7 +15,7 @@ from rich.text import Text
 from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import RULES, Assurance, Feature, Outcome
 from ....protocol.fair_voting.assurance import CONFIRMED
-from ....protocol.fair_voting.parameters import JOINT
+from ....protocol.fair_voting.kinds import JOINT
 from ....protocol.fair_voting.posteriors import DIFFERENCES, UTILITIES
 from ....protocol.privacy import TrustModel
 from ...presentation.drawing import MOST_ROWS

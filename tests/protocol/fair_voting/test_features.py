@@ -14,8 +14,8 @@ from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.fair_voting import Details, FairVoting, Feature, Objective
 from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from psephos.protocol.fair_voting.confirmation import p_value_of
+from psephos.protocol.fair_voting.kinds import CENTRAL, LOCAL, MechanismName
 from psephos.protocol.fair_voting.objective import Utilities, joined
-from psephos.protocol.fair_voting.parameters import CENTRAL, LOCAL, MechanismName
 from psephos.protocol.fair_voting.posteriors import merits_of
 from psephos.protocol.fair_voting.report_laws import LaplaceSums
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise

@@ -12,7 +12,7 @@ from makers import make_fair_vote
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.fair_voting import Details, FairVoting, Outcome, Parameters, RandomizedRankings
 from psephos.protocol.fair_voting.confirmation import p_value_of
-from psephos.protocol.fair_voting.parameters import CENTRAL, JOINT, LOCAL
+from psephos.protocol.fair_voting.kinds import CENTRAL, JOINT, LOCAL
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
 from psephos.protocol.phases import Inputs
 from psephos.protocol.roster import Roster

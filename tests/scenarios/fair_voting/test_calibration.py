@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from psephos.protocol import Tally
 from psephos.protocol.fair_voting import protocol
-from psephos.protocol.fair_voting.parameters import JOINT, LOCAL
+from psephos.protocol.fair_voting.kinds import JOINT, LOCAL
 from psephos.protocol.fair_voting.phases import DisclosedRankings
 from psephos.protocol.fair_voting.rankings import Rankings
 from psephos.scenarios.experiments.calibration import Case, hold
