@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.fair_voting import FairVoting, Parameters
-from psephos.protocol.fair_voting.parameters import MechanismName
+from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.fair_voting.data import MallowsGroup, Profile, Society, make_profile

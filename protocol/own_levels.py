@@ -7,18 +7,19 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from .arrays import IntArray
 from .columns import Column, Entries, missing_column
-from .errors import refuse, require
+from .errors import ConfigurationError, refuse, require
 
-__all__ = ["OwnLevels", "number_of", "place_in"]
+__all__ = ["OwnLevels", "check_alone", "number_of", "place_in"]
 
 _COLUMN: Final = "epsilon"
 _MOST_SHOWN: Final = 20
+_BESIDE: Final = "left out beside epsilons: each {} has one of these"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +46,18 @@ class OwnLevels:
             require(least <= level <= greatest, "epsilons", level, f"in [{least:g}, {greatest:g}]")
         is_ascending = all(level < later for level, later in itertools.pairwise(self.epsilons))
         require(is_ascending, "epsilons", list(self.epsilons), "distinct, ascending")
+
+    def settle(self, epsilon: float, *, default: float, least: float, greatest: float, most: int) -> float:
+        """Return the ε of a session with levels: the greatest. See `check`, which is done.
+
+        Raises:
+            ConfigurationError: there is no level, or `epsilon` was given beside them: it is neither the default nor
+                what is returned.
+        """
+        require(self.epsilons, "epsilons", [], "at least one level")
+        self.check(least=least, greatest=greatest, most=most)
+        require(epsilon in {default, self.epsilons[-1]}, "epsilon", epsilon, _BESIDE.format(self.party))
+        return self.epsilons[-1]
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -102,6 +115,16 @@ class OwnLevels:
             return {}
         places: list[int] = public[:, -1].tolist()
         return {_COLUMN: [repr(self.epsilons[place]) for place in places]}
+
+
+def check_alone(given: Mapping[str, Any], party: str) -> None:
+    """Refuse an ε beside levels in parameters as they were given: once they are made, none looks like the default."""
+    levels = given.get("epsilons")
+    if not isinstance(levels, (list, tuple)) or not levels:
+        return
+    greatest = cast("Sequence[Any]", levels)[-1]
+    if given.get("epsilon", greatest) != greatest:
+        raise ConfigurationError(field="parameters.epsilon", value=given["epsilon"], allowed=_BESIDE.format(party))
 
 
 def place_in(places: Mapping[Any, int], entry: Any, field: str, shown: str, *, value: Any = None) -> int:

@@ -93,12 +93,10 @@ def run_fair_voting(protocol: FairVoting, inputs: Inputs, *, noise: SimulatedNoi
     """
     phase = protocol.phase
     rankings: list[list[int]] = inputs.private.tolist()
-    if isinstance(phase, JointRankings):
-        # What a voter randomizes holds its group, which nobody is told.
-        return _run_local(protocol, phase, rankings, [None] * len(inputs), noise)
+    if isinstance(phase, (JointRankings, RandomizedRankings)):
+        # Where a voter's group is private, what it randomizes holds that, and there is no public row.
+        return _run_local(protocol, phase, rankings, inputs.public.tolist(), noise)
     groups: list[int] = inputs.public[:, 0].tolist()
-    if isinstance(phase, RandomizedRankings):
-        return _run_local(protocol, phase, rankings, groups, noise)
     assert isinstance(phase, DisclosedRankings)
     # Voters send their rankings to the aggregator, which is trusted with them. Algorithm 1, line 2; here sums, since
     # the groups' sizes are public.
@@ -158,16 +156,16 @@ def _run_local(
     protocol: FairVoting,
     phase: RandomizedRankings | JointRankings,
     rankings: list[list[int]],
-    groups: Sequence[int | None],
+    publics: Sequence[Sequence[int]],
     noise: SimulatedNoise,
 ) -> VotingOutcome:
-    """Run a session in the local model: every voter randomizes its own ranking, and only that leaves it."""
+    """Run a session in the local model: every voter randomizes its own ranking, by its own ε, and that alone leaves."""
     tallies: list[Tally] = []
-    for place, (ranking, group) in enumerate(zip(rankings, groups, strict=True)):
-        report = noise.randomize(phase.mechanism, ranking, protocol=protocol.name, phase=phase.name, place=place)
+    for place, (ranking, public) in enumerate(zip(rankings, publics, strict=True)):
+        mechanism = phase.mechanism_of(public)
+        report = noise.randomize(mechanism, ranking, protocol=protocol.name, phase=phase.name, place=place)
         own = np.array([report], dtype=np.int64)
-        public = np.array([[] if group is None else [group]], dtype=np.int64)
-        tallies.append(phase.tally(own, earlier=[], public=public))
+        tallies.append(phase.tally(own, earlier=[], public=np.array([public], dtype=np.int64)))
     return protocol.outcome([functools.reduce(Tally.merge, tallies)])
 
 

@@ -12,7 +12,8 @@ from psephos.protocol import Inputs, SessionRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.fair_voting import FairVoting, Feature
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
-from psephos.protocol.fair_voting.parameters import DEFAULT_GAMMA, JOINT
+from psephos.protocol.fair_voting.kinds import JOINT, LOCAL
+from psephos.protocol.fair_voting.parameters import DEFAULT_GAMMA
 from psephos.protocol.mechanisms import Beta, Discrete, Uniform
 from psephos.protocol.moral_preferences import Level, MoralPreferences, Paradigm
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
@@ -408,6 +409,9 @@ def fair_votes(draw: st.DrawFn, *, largest: int = 9) -> FairVoting:
         }
         if draw(st.booleans()):  # with γ = ½ less than ln(1 + m) is proven for the smallest groups
             given |= {"calibration": "proven", "epsilon": max(given["epsilon"], 2.0), "gamma": DEFAULT_GAMMA}
+    if mechanism in {"local", *LOCAL} and draw(st.booleans()):
+        given = {**given, "epsilons": draw(st.sampled_from(_LEVELS))}
+        del given["epsilon"]
     if given["objective"] == "welfare_constrained":
         given["welfare_share"] = draw(st.sampled_from([0.25, 0.9, 1.0]))
     if num_groups == 3 and draw(st.booleans()):
@@ -433,6 +437,8 @@ def fair_sessions(draw: st.DrawFn, *, largest: int = 9, rules: SessionRules | No
         "group": draw(st.permutations(members)),
         "ranking": draw(st.lists(orders, min_size=len(members), max_size=len(members))),
     }
+    if levels := parameters.own_levels.epsilons:
+        table["epsilon"] = draw(st.lists(st.sampled_from(levels), min_size=len(members), max_size=len(members)))
     knows = draw(st.booleans())
     inputs = protocol.encode(table)
     return Session(protocol, inputs, seed=draw(seeds()), rules=rules, clients_know=knows)

@@ -8,16 +8,18 @@ from typing import Any, Final
 
 import deployments
 from deployments import Serving
-from psephos.protocol.fair_voting.parameters import CENTRAL
+from psephos.protocol.fair_voting.kinds import CENTRAL
 from psephos.scenarios.deployment.client import Heard
 
 __all__ = [
     "ANSWERS",
     "CHOSEN",
+    "CHOSEN_PLANS",
     "DIRECTION",
     "EPSILONS",
     "GROUPS",
     "LOCAL_PLANS",
+    "OWN_EPSILONS",
     "PLANS",
     "QUIZ",
     "RANKINGS",
@@ -119,6 +121,12 @@ PLANS: Final = Surveyed(
 )
 TRUSTED_PLANS: Final = PLANS.having("mechanism = 'laplace'")
 LOCAL_PLANS: Final = PLANS.having("mechanism = 'local'")
+OWN_EPSILONS: Final = {"ann": 0.5, "bob": 3, "cid": 0.5, "dee": 1, "eve": 3}
+CHOSEN_PLANS: Final = dataclasses.replace(
+    PLANS,
+    served="alternatives = ['a', 'b', 'c']\nmechanism = 'local'\nepsilons = [0.5, 1, 3]\nchosen_by = 'voter'",
+    own={name: f", epsilon = {epsilon}" for name, epsilon in OWN_EPSILONS.items()},
+)
 
 _RECORDS = {
     "ann": "[[[5, 0], [1, 1]], [[4, 1], [0, 1]]]",

@@ -22,7 +22,7 @@ from .masked import MaskedVariant
 from .signed import OptimalVariant, SignedResponseVariant, SignedVariant, TwoPointVariant
 from .variant import Variant
 
-__all__ = ["BESIDE_LEVELS", "DEFAULT_EPSILON", "LEFT_OUT", "VARIANTS", "Parameters", "VariantName"]
+__all__ = ["DEFAULT_EPSILON", "LEFT_OUT", "VARIANTS", "Parameters", "VariantName"]
 
 VariantName: TypeAlias = Literal[
     "joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "central", "masked", "auto"
@@ -43,7 +43,6 @@ VARIANTS: Final[Mapping[VariantName, type[Variant]]] = {
 """By name; "auto" is one of those that trust nobody."""
 _OPINIONS: Final = 2
 LEFT_OUT: Final = "left out beside weight_matrix or opinion_matrix: the price is the sum of what both reports cost"
-BESIDE_LEVELS: Final = "left out beside epsilons: each partner has one of these"
 DEFAULT_EPSILON: Final = 1.0
 
 # The release of so many still fits into one message.
@@ -338,10 +337,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         allowed = f"left out in variant {self.variant!r}: an ε of a partner's own is for {names}"
         is_taken = self.variant in VARIANTS and self.kind.takes_levels
         require(is_taken, "epsilons", list(self.epsilons[:12]), allowed)
-        require(self.epsilons, "epsilons", [], "at least one level")
-        self.own_levels.check(least=MIN_EPSILON, greatest=MAX_EPSILON, most=MAX_LEVELS)
-        greatest = self.epsilons[-1]
-        require(self.epsilon in {DEFAULT_EPSILON, greatest}, "epsilon", self.epsilon, BESIDE_LEVELS)
+        greatest = self.own_levels.settle(
+            self.epsilon, default=DEFAULT_EPSILON, least=MIN_EPSILON, greatest=MAX_EPSILON, most=MAX_LEVELS
+        )
         msgspec.structs.force_setattr(self, "epsilon", greatest)
 
     def _check_matrices(self) -> None:

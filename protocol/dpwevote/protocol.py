@@ -13,13 +13,13 @@ import numpy as np
 from ..arrays import FloatArray, IntArray, distinct_rows
 from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
-from ..own_levels import OwnLevels
+from ..own_levels import OwnLevels, check_alone
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
 from ..privacy import TrustModel
 from ..tally import Tally
 from .choice import decide
 from .outcome import Outcome
-from .parameters import BESIDE_LEVELS, DEFAULT_EPSILON, LEFT_OUT, Parameters
+from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
 from .variant import Holdings, Variant
 
 __all__ = ["OPINIONS", "OPINION_WORDS", "DPWeVote"]
@@ -79,8 +79,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         if {"weight_matrix", "opinion_matrix"} & given.keys() and given.get("epsilon") == DEFAULT_EPSILON:
             # Of other numbers the parameters see by themselves that they were stated.
             raise ConfigurationError(field="parameters.epsilon", value=given["epsilon"], allowed=LEFT_OUT)
-        if (levels := given.get("epsilons")) and given.get("epsilon", levels[-1]) != levels[-1]:
-            raise ConfigurationError(field="parameters.epsilon", value=given["epsilon"], allowed=BESIDE_LEVELS)
+        check_alone(given, cls.client_role)
         columns = {"weight", "epsilon"} if "epsilons" in given else {"weight"}
         parameters.setdefault("candidates", [name for name in table if name not in columns])
         if parameters.get("public_weights") and "weights" not in parameters and "weight" in table:

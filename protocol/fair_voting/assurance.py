@@ -29,7 +29,7 @@ class Assurance(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         probability: that it is, on average over profiles that are as the prior says; None where only the winner
-            is released, or pairs are.
+            is released, or pairs are, or where reports of several ε are, whose noise may be far from normal.
         prior: "uniform differences" or "uniform utilities"; None with the probability.
         verdict: "confirmed" where the test is sure of the winner, or "too close to tell"; None with the probability.
         level: of the verdict: the greatest probability, whatever the rankings are, that a winner is confirmed which is
@@ -60,10 +60,12 @@ def assurance_of_estimates(
     sizes = np.array(parameters.group_sizes, dtype=np.float64)
     objective = parameters.make_objective()
     least, greatest = _range_of(parameters)
-    prior, p_value = UTILITIES, 0.5
-    if noise is None:
-        chance = 1.0 / len(parameters.alternatives)
-    else:
+    prior: str | None = UTILITIES
+    chance: float | None = 1.0 / len(parameters.alternatives)
+    p_value = 0.5
+    if noise is not None and noise.is_mixed:
+        prior, chance = None, None
+    elif noise is not None:
         is_one_difference = len(sizes) == 2 and objective.name == "parity" and not objective.partitions  # noqa: PLR2004  one
         if is_one_difference and not noise.is_balanced and noise.shares is None:
             prior = DIFFERENCES
@@ -72,6 +74,7 @@ def assurance_of_estimates(
             chance = chance_by_utilities(
                 values, winner, noise, objective=objective, sizes=sizes, least=least, greatest=greatest, key=key
             )
+    if noise is not None:
         p_value = p_value_of(values, winner, noise, objective=objective, sizes=sizes)
     return Assurance(
         probability=chance,

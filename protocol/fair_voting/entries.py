@@ -14,8 +14,9 @@ import numpy as np
 from ..arrays import IntArray
 from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
-from ..phases import Entries
+from ..phases import Entries, missing_column
 from .parameters import SEPARATOR
+from .rankings import Rankings, are_rankings, positions_of_orders
 
 __all__ = [
     "MOST_NAMED",
@@ -26,6 +27,8 @@ __all__ = [
     "names_of",
     "names_two_groups",
     "orders_of",
+    "places_of_groups",
+    "positions_of",
 ]
 
 MOST_NAMED: Final = 20
@@ -132,3 +135,43 @@ def check_order(order: Sequence[str], names: Sequence[str], *, field: str) -> No
         refuse(name in order[:place], f"{field}: repeated alternative", name, allowed)
     for name in names:
         require(name in order, f"{field}: missing alternative", name, allowed)
+
+
+def places_of_groups(table: Mapping[str, Entries], groups: Sequence[str], *, num_parties: int) -> IntArray:
+    """Return the places of the voters' groups, shape (n, 1); of one group alone the table need not say it."""
+    if "group" not in table:
+        if len(groups) == 1:
+            return np.zeros((num_parties, 1), dtype=np.int64)
+        raise missing_column("group")
+    entries = table["group"]
+    refuse(len(entries) != num_parties, "group", f"{len(entries)} entries", f"{num_parties} entries")
+    if isinstance(entries, np.ndarray) and np.issubdtype(entries.dtype, np.integer):
+        codes = entries.astype(np.int64).reshape(-1, 1)
+        least, most = (int(codes.min()), int(codes.max())) if num_parties else (0, 0)
+        allowed = f"places among the {len(groups)} groups"
+        require(least >= 0 and most < len(groups), "group", f"{least} to {most}", allowed)
+        return codes
+    column = CodedColumn.of(entries)
+    places = {name: place for place, name in enumerate(groups)}
+    for code, name in enumerate(column.names):
+        if name.strip() not in places:
+            row = column.row_of(code)
+            allowed = f"one group of {', '.join(groups[:MOST_NAMED])}"
+            raise ConfigurationError(field=f"group in row {row}", value=entries[row - 1], allowed=allowed)
+    return column.recoded({name: places[name.strip()] for name in column.names}).reshape(-1, 1)
+
+
+def positions_of(entries: Entries, names: Sequence[str]) -> IntArray:
+    """Return rankings as positions, checked against the alternatives; `field` names the row."""
+    if isinstance(entries, Rankings):
+        number = entries.num_alternatives
+        allowed = f"of {len(names)} alternatives"
+        require(number == len(names), "ranking", f"of {number} alternatives", allowed)
+        return entries.positions
+    distinct = entries.names if isinstance(entries, CodedColumn) else entries
+    orders = orders_of(distinct, names)
+    for number in np.flatnonzero(~are_rankings(orders)).tolist():
+        row = entries.row_of(number) if isinstance(entries, CodedColumn) else number + 1
+        check_order(names_of(distinct[number]), names, field=f"ranking in row {row}")
+    positions = positions_of_orders(orders)
+    return positions[entries.codes] if isinstance(entries, CodedColumn) else positions

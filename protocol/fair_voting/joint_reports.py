@@ -31,7 +31,8 @@ from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..elementary import square
 from ..estimators import Estimate
 from ..mechanisms import JointPair, JointPosition, JointRanking, JointScores, rankings_of_codes
-from .parameters import JOINT, MechanismName, Parameters
+from .kinds import JOINT, MechanismName
+from .parameters import Parameters
 from .report_laws import ReportLaw, law_of_pairs, law_of_positions, law_of_rankings
 from .reports import ByPositions, ByScores, LocalReport, is_possible
 from .scoring import Scoring

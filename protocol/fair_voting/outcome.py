@@ -1,5 +1,8 @@
 """What a fair and private vote releases to all voters."""
 
+from collections.abc import Sequence
+from typing import Self
+
 import msgspec
 
 from ..arguments import check_aligned
@@ -11,7 +14,7 @@ from .features import Feature
 from .objective import ObjectiveName
 from .pairwise import PairwiseName
 
-__all__ = ["AlternativeOutcome", "Details", "FeatureOutcome", "Outcome"]
+__all__ = ["AlternativeOutcome", "Details", "FeatureOutcome", "LevelCount", "Outcome"]
 
 
 class FeatureOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,8 +47,15 @@ class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     features: tuple[FeatureOutcome, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
+class LevelCount(msgspec.Struct, frozen=True):
+    """How many voters of each group reported at a level of ε."""
+
+    epsilon: float
+    num_reports: tuple[int, ...]
+
+
 class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is public of votes with features, a floor, an ε that is proven of Algorithm 2, or pairs; else nothing.
+    """What is public of votes with features, a floor, an ε that is proven of Algorithm 2, pairs, or levels of ε.
 
     Args:
         features: of which the groups are the crossings.
@@ -58,6 +68,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         difference_error: the standard error of each.
         copeland_scores: each candidate's points: 1 for each other one that it beats, ½ where they tie.
         ranking: Kemeny's, the best first; of several that agree with most pairs one by lot. None of many candidates.
+        levels: of voters with an ε of their own, those at which somebody reported, ascending.
     """
 
     features: tuple[Feature, ...] = ()
@@ -69,6 +80,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     difference_error: float | None = None
     copeland_scores: tuple[float, ...] = ()
     ranking: tuple[str, ...] = ()
+    levels: tuple[LevelCount, ...] = ()
 
 
 class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +99,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         max_disparity: t of objective "constrained".
         fairness_weight: λ of objective "penalized".
         model: "central" or "local": whether the aggregator was trusted.
-        epsilon_claimed: what the paper says that a voter pays.
+        epsilon_claimed: what the paper says that a voter pays; where voters have their own ε, one of the greatest.
         epsilon_proven: what a voter pays at most; infinite, and None here, for Algorithm 2 with γ = 0.
         assurance: how sure it is that the winner is the best.
         details: what few votes have; on the wire only where there is something.
@@ -124,6 +136,14 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             check_aligned(features=self.features, of_alternative=own)
             for feature, served in zip(self.features, own, strict=True):
                 check_aligned(groups=feature.groups, utilities=served.utilities)
+
+    def with_levels(self, epsilons: Sequence[float], num_reports: Sequence[Sequence[int]]) -> Self:
+        """Return the outcome with so many reports of each level, group by group; itself where there are no levels."""
+        if not epsilons:
+            return self
+        by_level = zip(epsilons, zip(*num_reports, strict=True), strict=True)
+        levels = tuple(LevelCount(epsilon, numbers) for epsilon, numbers in by_level if sum(numbers))
+        return msgspec.structs.replace(self, details=msgspec.structs.replace(self.details or Details(), levels=levels))
 
     @property
     def features(self) -> tuple[Feature, ...]:

@@ -2,9 +2,8 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 import msgspec
 
@@ -12,10 +11,12 @@ from ..arguments import check_names
 from ..errors import ConfigurationError, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
+from ..own_levels import OwnLevels
 from ..phases import check_sizes
 from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
 from .features import Feature, check_features
+from .kinds import LOCAL, MECHANISMS, Mechanism, MechanismName
 from .objective import Objective, ObjectiveName
 from .pairwise import MAX_KEMENY, PAIRWISE, PairwiseName
 from .sampling_bounds import SampleReading, is_feasible, label_of, num_samples
@@ -23,115 +24,21 @@ from .sampling_plans import SamplingPlan, plan_for
 from .scoring import MAX_SCORE, MOST_BITS, ScoreName, Scoring, make_scores
 
 __all__ = [
-    "BY_QUALITY",
-    "CENTRAL",
     "DEFAULT_GAMMA",
     "DEFAULT_WELFARE_SHARE",
-    "JOINT",
-    "LOCAL",
     "MAX_EPSILON",
     "MAX_GROUPS",
     "MAX_SAMPLES",
-    "MECHANISMS",
     "MIN_EPSILON",
-    "Mechanism",
-    "MechanismName",
     "Parameters",
 ]
-
-MechanismName: TypeAlias = Literal[
-    "laplace",
-    "sampling",
-    "exponential",
-    "permute_and_flip",
-    "pairwise",
-    "masked",
-    "local",
-    "sampled_pair",
-    "sampled_position",
-    "whole_ranking",
-    "noisy_scores",
-    "joint",
-    "joint_pair",
-    "joint_position",
-    "joint_ranking",
-    "joint_scores",
-]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Mechanism:
-    """What sets a mechanism apart: whoever asks reads it here.
-
-    Args:
-        name: of the parameter `mechanism`.
-        model: whom it trusts.
-        is_joint: whether a voter's group is private as well, and reported together with its ranking.
-        releases_sums: whether noisy sums are released, and anybody elects by them.
-        is_sampled: whether Algorithm 2's samples are, which its γ, δ and n_s are of.
-        counts_pairs: whether these sums are differences of pairwise counts, and not of utilities.
-        is_by_quality: whether a winner alone is, by a quality, in which an objective's limit has a price
-            (`Objective.qualities`).
-        compares_pairs: whether reports are comparisons, which estimate equally spaced scores alone.
-        ranks_whole: whether they are whole rankings, of which there are too many for many alternatives.
-        is_choice: whether it is the best of several others.
-        calibrations: the parameter `calibration` may say one of these.
-    """
-
-    name: MechanismName
-    model: TrustModel = TrustModel.LOCAL
-    is_joint: bool = False
-    releases_sums: bool = False
-    counts_pairs: bool = False
-    is_sampled: bool = False
-    is_by_quality: bool = False
-    compares_pairs: bool = False
-    ranks_whole: bool = False
-    is_choice: bool = False
-    calibrations: tuple[str, ...] = ("tight",)
-
-
-MECHANISMS: Final[Mapping[MechanismName, Mechanism]] = {
-    each.name: each
-    for each in (
-        Mechanism(name="laplace", model=TrustModel.CENTRAL, releases_sums=True, calibrations=("tight", "printed")),
-        Mechanism(
-            name="sampling", model=TrustModel.CENTRAL, is_sampled=True, calibrations=("tight", "printed", "proven")
-        ),
-        Mechanism(name="exponential", model=TrustModel.CENTRAL, is_by_quality=True),
-        Mechanism(name="permute_and_flip", model=TrustModel.CENTRAL, is_by_quality=True),
-        Mechanism(name="pairwise", model=TrustModel.CENTRAL, releases_sums=True, counts_pairs=True),
-        Mechanism(name="masked", model=TrustModel.DISTRIBUTED, releases_sums=True),
-        Mechanism(name="local", is_choice=True),
-        Mechanism(name="sampled_pair", compares_pairs=True),
-        Mechanism(name="sampled_position"),
-        Mechanism(name="whole_ranking", ranks_whole=True),
-        Mechanism(name="noisy_scores"),
-        Mechanism(name="joint", is_joint=True, is_choice=True),
-        Mechanism(name="joint_pair", is_joint=True, compares_pairs=True),
-        Mechanism(name="joint_position", is_joint=True),
-        Mechanism(name="joint_ranking", is_joint=True, ranks_whole=True),
-        Mechanism(name="joint_scores", is_joint=True),
-    )
-}
-
-
-def _named(is_such: Callable[[Mechanism], bool]) -> tuple[MechanismName, ...]:
-    return tuple(each.name for each in MECHANISMS.values() if is_such(each) and not each.is_choice)
-
-
-CENTRAL: Final = frozenset(_named(lambda each: each.model.trusts_server))
-"""In which the aggregator is trusted with the rankings."""
-BY_QUALITY: Final = frozenset(_named(lambda each: each.is_by_quality))
-LOCAL: Final = _named(lambda each: not each.model.bounds_release and not each.is_joint)
-"""In which nobody is, and voters randomize their rankings."""
-JOINT: Final = _named(lambda each: each.is_joint)
-"""In which nobody is, and a voter's group is private as well."""
 
 MIN_EPSILON: Final = 1e-4
 """Below, noise of Laplace's law has no room in reports of 64 bits."""
 MAX_EPSILON: Final = 30.0
 """Above, a simulation's uniforms of 53 bits cannot express how seldom a response is a lie."""
+DEFAULT_EPSILON: Final = 1.0
+MAX_LEVELS: Final = 20
 MAX_GROUPS: Final = 1_000
 MAX_VOTERS: Final = 1 << 32
 MAX_SAMPLES: Final = 1 << 20
@@ -171,6 +78,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             are reported together. In "masked" nobody is trusted, and the aggregator learns noisy sums alone.
         epsilon: in nats, per voter. For Algorithm 2 the paper's label, and what is proven may be more or less; with
             calibration "proven" it is what holds.
+        epsilons: instead, the public levels of ε among which each voter has its own, ascending; where voters randomize
+            their rankings and their groups are public. `epsilon` becomes the greatest. On the wire only where given.
+        chosen_by: who says which level is a voter's: the `roster`, which has a column of it, or each `voter` as it
+            joins. By default the roster. Likewise.
         scores: a name, or a score for each position, the best first.
         objective: what is elected (reading F5); "welfare": the most welfare, whatever the disparity is.
             "copeland": the most contests of two won; "kemeny": first in the ranking that agrees with voters on most
@@ -206,7 +117,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     groups: tuple[str, ...]
     group_sizes: tuple[int, ...]
     mechanism: MechanismName = "laplace"
-    epsilon: float = 1.0
+    epsilon: float = DEFAULT_EPSILON
     scores: ScoreName | tuple[float, ...] = "borda"
     objective: ObjectiveName | PairwiseName = "parity"
     max_disparity: float = 0.0
@@ -219,6 +130,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     reading: SampleReading = "group"
     scale: SampleScale = "unbiased"
     level: float = DEFAULT_LEVEL
+    epsilons: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET
+    chosen_by: Literal["roster", "voter"] | msgspec.UnsetType = msgspec.UNSET
     welfare_share: float | msgspec.UnsetType = msgspec.UNSET
     features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET
     threshold: int | msgspec.UnsetType = msgspec.UNSET
@@ -228,6 +141,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         _check_number("alternative", self.alternatives, MAX_ALTERNATIVES)
         check_names("alternatives", self.alternatives, without=SEPARATOR)
         self._check_groups()
+        self._check_levels()
         in_range = MIN_EPSILON <= self.epsilon <= MAX_EPSILON
         require(in_range, "epsilon", self.epsilon, f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]")
         make_scores(self.scores, len(self.alternatives))
@@ -248,6 +162,17 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def kind(self) -> Mechanism:
         """What the mechanism is."""
         return MECHANISMS[self.mechanism]
+
+    @property
+    def own_levels(self) -> OwnLevels:
+        """The levels among which voters have their own ε; none where all have the same."""
+        levels = () if isinstance(self.epsilons, msgspec.UnsetType) else self.epsilons
+        return OwnLevels(levels, self.chosen_by == "voter", "voter")
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels of ε, ascending: one where all voters have the same."""
+        return self.own_levels.epsilons or (self.epsilon,)
 
     @property
     def samples_voters_first(self) -> bool:
@@ -361,6 +286,23 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for group, size in zip(self.groups, self.group_sizes, strict=True):
             require(size >= 1, f"group {group!r}", f"{size} voters", "at least one voter")
         refuse(self.num_voters > MAX_VOTERS, "group_sizes", self.num_voters, f"{MAX_VOTERS} voters at most")
+
+    def _check_levels(self) -> None:
+        """Refuse levels where a voter cannot be kept to its own; set `epsilon` to the greatest."""
+        if isinstance(self.epsilons, msgspec.UnsetType):
+            some = "given: the levels of ε among which voters have their own (chosen_by says who chooses)"
+            require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], some)
+            return
+        reason = "what it releases has one ε for all, and to leave out voters by chance would bend the result"
+        if self.is_joint:
+            reason = "groups are private in it, and a voter's ε is public and may tell its group"
+        allowed = f"left out in mechanism {self.mechanism!r}: {reason} ('local', {', '.join(map(repr, LOCAL))} can)"
+        is_taken = not self.model.bounds_release and not self.is_joint
+        require(is_taken, "epsilons", list(self.epsilons[:12]), allowed)
+        greatest = self.own_levels.settle(
+            self.epsilon, default=DEFAULT_EPSILON, least=MIN_EPSILON, greatest=MAX_EPSILON, most=MAX_LEVELS
+        )
+        msgspec.structs.force_setattr(self, "epsilon", greatest)
 
     def _check_relation(self) -> None:
         is_exact = self.model.trusts_server and not self.kind.is_sampled

@@ -15,7 +15,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..guard import Values
 from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
-from ..phases import CentralPhase, Draw, MaskedSums, Phase, sizes_of
+from ..phases import CentralPhase, Draw, LeveledPhase, MaskedSums, Phase, places_by, sizes_of
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel, local_loss
 from ..tally import Tally
 from .choices import Choice, ExponentialChoice, SampledChoice
@@ -23,7 +23,7 @@ from .joint_reports import JointReport, make_joint_report
 from .pairwise import make_pair_noise, preferences_of
 from .parameters import Parameters
 from .rankings import Rankings, cells_of_members, check_ranking, some_rankings
-from .reports import LocalReport, RankingReport, make_report
+from .reports import LocalReport, RankingReport, make_reports
 from .rules import pairwise_wins
 from .sampling_bounds import proven_epsilon
 from .scoring import Scoring
@@ -202,30 +202,49 @@ class MaskedRankings(MaskedSums):
         return self.rows_for(rankings, np.full(len(rankings), public[0]))
 
 
-class RandomizedRankings(Phase):
-    """Voters randomize their rankings (the local model).
+class RandomizedRankings(LeveledPhase):
+    """Voters randomize their rankings, each by its own ε where there are levels (the local model).
 
-    The tally has for each group the number of its reports, then what the mechanism's estimator needs: shape
-    (G, 1 + width).
+    The tally has for each group, and in it for each level of ε, the number of its reports, then what the mechanism's
+    estimator needs: shape (G·levels, 1 + width).
+
+    Attributes:
+        reports: of each level, all by one mechanism.
+        report: of the greatest level, which is that of all voters where they have one ε.
     """
 
+    person = UNIT
+
     def __init__(self, parameters: Parameters) -> None:
-        self.report: RankingReport = make_report(parameters)
-        self._num_groups = len(parameters.groups)
-        columns, mechanism = range(len(parameters.alternatives)), self.report.mechanism
-        super().__init__(PHASE, columns=columns, mechanism=mechanism, losses=[_local_loss(self.report)])
+        self.reports = make_reports(parameters)
+        self.report: RankingReport = self.reports[-1]
+        self._num_cells = len(parameters.groups) * len(self.reports)
+        super().__init__(
+            PHASE,
+            columns=range(len(parameters.alternatives)),
+            mechanisms=[report.mechanism for report in self.reports],
+            losses=[(_local_loss(report),) for report in self.reports],
+            epsilons=parameters.own_levels.epsilons,
+        )
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         return some_rankings(self.num_values)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        totals = np.zeros((self._num_groups, 1 + self.report.width), dtype=np.int64)
-        present = np.unique(public[:, 0]).tolist()
-        for group in present:
-            own = reports[public[:, 0] == group] if len(present) > 1 else reports
-            totals[group, 0] = len(own)
-            totals[group, 1:] = self.report.totals_of(own)
+        totals = np.zeros((self._num_cells, 1 + self.report.width), dtype=np.int64)
+        for cell, places in places_by(self.cells_of(public)):
+            totals[cell, 0] = len(reports[places])
+            totals[cell, 1:] = self.report.totals_of(reports[places])
         return Tally(len(reports), totals)
+
+    def cells_of(self, public: IntArray) -> IntArray:
+        """Return for each voter, of its public row, the row of the tally that its report is in: int64, shape (n,)."""
+        return public[:, 0] * len(self.reports) + self.levels_of(public)
+
+    def by_group(self, totals: IntArray) -> list[list[list[int]]]:
+        """Return the rows of a tally: for each group those of its levels."""
+        rows: list[list[int]] = totals.tolist()
+        return [rows[start : start + len(self.reports)] for start in range(0, len(rows), len(self.reports))]
 
 
 class JointRankings(Phase):

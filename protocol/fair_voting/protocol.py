@@ -21,15 +21,15 @@ import msgspec
 import numpy as np
 
 from ..arrays import IntArray
-from ..columns import CodedColumn
-from ..errors import ConfigurationError, refuse, require
+from ..errors import ConfigurationError, require
 from ..estimators import Estimate, Verdict
 from ..mechanisms import VectorLaplace
+from ..own_levels import check_alone
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Tally
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates, assurance_of_pairs
-from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of, orders_of
+from .entries import MOST_NAMED, alternatives_of, groups_of, places_of_groups, positions_of
 from .features import Feature
 from .lots import draw_lot, key_of, lot_of
 from .objective import Utilities, joined, welfare_of
@@ -46,7 +46,8 @@ from .pairwise import (
 from .parameters import SEPARATOR, Parameters
 from .phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings
 from .posteriors import DIFFERENCES
-from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells, positions_of_orders
+from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells
+from .reports import utilities_by_level
 from .rules import RULES
 from .scoring import Scoring
 from .utility_noise import UtilityNoise
@@ -96,6 +97,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         first rankings have.
         """
         completed = dict(given)
+        check_alone(given, cls.client_role)
         if "group" not in table:
             named = given.get("groups")
             if named is None:
@@ -135,13 +137,14 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return self.phase
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns: a voter's group and its ranking."""
+        """Return the columns: a voter's group, its ranking, and an ε of its own if there are levels."""
         groups = ", ".join(self.parameters.groups[:MOST_NAMED])
         names = ", ".join(self.parameters.alternatives[:MOST_NAMED])
         ranking = f"all of {names}, the best first, with {SEPARATOR!r} between them"
         is_joint = self.parameters.is_joint
         return (
             Column("group", private=is_joint, description=f"the voter's group, one of {groups}"),
+            *self.parameters.own_levels.columns,
             Column("ranking", private=True, description=ranking),
         )
 
@@ -161,12 +164,13 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         `group` are names, or an int64 array of places among the groups.
         """
         self.check_columns(table)
-        positions = self._positions_of(table["ranking"])
-        groups = self._groups_of(table, num_parties=len(positions))
+        positions = positions_of(table["ranking"], self.parameters.alternatives)
+        groups = places_of_groups(table, self.parameters.groups, num_parties=len(positions))
         if self.parameters.is_joint:
             nothing = np.empty((len(positions), 0), dtype=np.int64)
             return Inputs(cells_of_members(groups[:, 0], positions), nothing)
-        return Inputs(self.rows_for(positions, groups[:, 0]), groups)
+        levels = self.parameters.own_levels.encode(table, num_parties=len(positions))
+        return Inputs(self.rows_for(positions, groups[:, 0]), np.hstack([groups, levels]))
 
     def rows_for(self, positions: IntArray, groups: IntArray) -> IntArray:
         """Return private rows where groups are public: rankings, and what of them is added up under masks."""
@@ -181,40 +185,23 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return inputs.public[:, 0], inputs.private[:, : len(self.parameters.alternatives)]
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the places of the voters' groups, where these are public. See `PhasedProtocol.encode_public`."""
+        """Return the places of the voters' groups, and of levels of ε. See `PhasedProtocol.encode_public`."""
         if self.parameters.is_joint:
             return np.empty((num_parties, 0), dtype=np.int64)
-        return self._groups_of(table, num_parties=num_parties)
+        groups = places_of_groups(table, self.parameters.groups, num_parties=num_parties)
+        return np.hstack([groups, self.parameters.own_levels.encode(table, num_parties=num_parties)])
 
-    def _groups_of(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the places of the voters' groups, shape (n, 1)."""
-        if "group" not in table:
-            if self._is_plain:
-                return np.zeros((num_parties, 1), dtype=np.int64)
-            raise missing_column("group")
-        entries = table["group"]
-        refuse(len(entries) != num_parties, "group", f"{len(entries)} entries", f"{num_parties} entries")
-        if isinstance(entries, np.ndarray) and np.issubdtype(entries.dtype, np.integer):
-            codes = entries.astype(np.int64).reshape(-1, 1)
-            least, most = (int(codes.min()), int(codes.max())) if num_parties else (0, 0)
-            allowed = f"places among the {len(self.parameters.groups)} groups"
-            require(least >= 0 and most < len(self.parameters.groups), "group", f"{least} to {most}", allowed)
-            return codes
-        column = CodedColumn.of(entries)
-        places = {name: place for place, name in enumerate(self.parameters.groups)}
-        for code, name in enumerate(column.names):
-            if name.strip() not in places:
-                row = column.row_of(code)
-                allowed = f"one group of {', '.join(self.parameters.groups[:MOST_NAMED])}"
-                raise ConfigurationError(field=f"group in row {row}", value=entries[row - 1], allowed=allowed)
-        return column.recoded({name: places[name.strip()] for name in column.names}).reshape(-1, 1)
+    def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the place of the ε that a voter chooses. See `PhasedProtocol.encode_chosen`."""
+        return self.parameters.own_levels.encode_chosen(entries)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
-        """Return each voter's group, where it is public. See `PhasedProtocol.write_public`."""
+        """Return each voter's group, where it is public, and its own ε. See `PhasedProtocol.write_public`."""
         if self.parameters.is_joint:
             return {}
         places: list[int] = public[:, 0].tolist()
-        return {"group": [self.parameters.groups[place] for place in places]}
+        groups = {"group": [self.parameters.groups[place] for place in places]}
+        return groups | self.parameters.own_levels.write(public)
 
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
         """Return a voter's ranking. See `PhasedProtocol.encode_own`.
@@ -228,22 +215,30 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             own = {name: [entry] for name, entry in entries.items()}
             (cells,) = self.encode(own).private.tolist()
             return tuple(cells)
-        self.check_columns({"group", *entries})  # which the server has too
+        own_levels = self.parameters.own_levels
+        self.check_columns({"group", *entries, *(column.name for column in own_levels.columns)})  # as the server has
+        own_levels.check_own(entries, public)
         if "group" in entries:
-            ours = self.encode_public({"group": [entries["group"]]}, num_parties=1)[0].tolist()
-            if ours != list(public):
+            own = {"group": [entries["group"]]}
+            ours = places_of_groups(own, self.parameters.groups, num_parties=1)[0].tolist()
+            if ours != list(public[:1]):
                 allowed = f"the group that the server has: {self.parameters.groups[public[0]]}"
                 raise ConfigurationError(field="group", value=entries["group"], allowed=allowed)
-        (row,) = self.rows_for(self._positions_of([entries["ranking"]]), np.array(public[:1])).tolist()
+        positions = positions_of([entries["ranking"]], self.parameters.alternatives)
+        (row,) = self.rows_for(positions, np.array(public[:1])).tolist()
         return tuple(row)
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Refuse what is no group, and any where groups are private. See `PhasedProtocol.check_public`."""
-        number = len(self.parameters.groups)
-        is_fine, allowed = len(public) == 0, "empty: groups are private here"
+        """Refuse what is no group or level, and any where groups are private. See `PhasedProtocol.check_public`."""
+        sizes, allowed = list[int](), "empty: groups are private here"
         if not self.parameters.is_joint:
-            is_fine = len(public) == 1 and 0 <= public[0] < number
-            allowed = f"the place of a group, in [0, {number - 1}]"
+            sizes, allowed = (
+                [len(self.parameters.groups)],
+                f"the place of a group, in [0, {len(self.parameters.groups) - 1}]",
+            )
+        if levels := self.parameters.own_levels.epsilons:
+            sizes, allowed = [*sizes, len(levels)], f"{allowed}, then that of an ε, in [0, {len(levels) - 1}]"
+        is_fine = len(public) == len(sizes) and all(0 <= own < size for own, size in zip(public, sizes, strict=True))
         require(is_fine, "the server's public row", list(public[:12]), allowed)
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
@@ -296,12 +291,14 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             counts = (tally.num_reports,)
             return self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
         if isinstance(phase, RandomizedRankings):
-            groups: list[list[int]] = tally.totals.tolist()
-            told = [phase.report.utilities(totals, count) for count, *totals in groups]
+            groups = phase.by_group(tally.totals)
+            told = [utilities_by_level(phase.reports, rows) for rows in groups]
             utilities, estimates = [values for values, _ in told], [own for _, own in told]
-            counts = [count for count, *_ in groups]
-            noise = UtilityNoise.of_reports(phase.report, counts) if all(counts) else None
-            return self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
+            by_level = [[count for count, *_ in rows] for rows in groups]
+            counts = list(map(sum, by_level))
+            noise = UtilityNoise.of_reports(phase.reports, by_level) if all(counts) else None
+            outcome = self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
+            return outcome.with_levels(self.parameters.own_levels.epsilons, by_level)
         if isinstance(phase, DisclosedRankings) and phase.choice is not None:
             (winner,) = tally.totals.tolist()
             return self._release(winner, (), self._assurance, name=self.parameters.mechanism, counts=())
@@ -348,13 +345,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             details = Details(
                 differences=differences, difference_error=0.1, copeland_scores=points, ranking=names[:MAX_KEMENY]
             )
-        return self._release(longest, told, assurance, name=name, counts=counts, details=details)
+        outcome = self._release(longest, told, assurance, name=name, counts=counts, details=details)
+        levels = self.parameters.own_levels.epsilons
+        return outcome.with_levels(levels, [[count] * len(levels) for count in counts])
 
     def utilities_in(self, inputs: Inputs) -> list[list[Fraction]]:
         """Return the mean utility to each group of each alternative, without noise: a row for each group."""
         objective = "welfare" if self.parameters.objective in PAIRWISE else self.parameters.objective
         given: dict[str, Any] = {"mechanism": "laplace", "calibration": "tight", "objective": objective}
-        given |= dict.fromkeys(("threshold", "colluders"), msgspec.UNSET)
+        given |= dict.fromkeys(("threshold", "colluders", "epsilons", "chosen_by"), msgspec.UNSET)
         phase = DisclosedRankings(msgspec.structs.replace(self.parameters, **given))
         groups, positions = self.members_of(inputs)
         return self.mean_utilities(phase.sums_of(positions, groups), phase.scoring)
@@ -530,19 +529,3 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             gamma=None if plan is None else plan.gamma,
             num_samples=None if plan is None else plan.num_samples,
         )
-
-    def _positions_of(self, entries: Entries) -> IntArray:
-        """Return rankings as positions, checked against the alternatives; `field` names the row."""
-        names = self.parameters.alternatives
-        if isinstance(entries, Rankings):
-            number = entries.num_alternatives
-            allowed = f"of {len(names)} alternatives"
-            require(number == len(names), "ranking", f"of {number} alternatives", allowed)
-            return entries.positions
-        distinct = entries.names if isinstance(entries, CodedColumn) else entries
-        orders = orders_of(distinct, names)
-        for number in np.flatnonzero(~are_rankings(orders)).tolist():
-            row = entries.row_of(number) if isinstance(entries, CodedColumn) else number + 1
-            check_order(names_of(distinct[number]), names, field=f"ranking in row {row}")
-        positions = positions_of_orders(orders)
-        return positions[entries.codes] if isinstance(entries, CodedColumn) else positions

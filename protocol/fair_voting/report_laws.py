@@ -80,14 +80,16 @@ class LaplaceSums(NamedTuple):
     """Laplace noise in estimates of mean utilities, independent between groups and alternatives.
 
     Args:
-        scales: of a draw, in each group's mean utility of one alternative.
+        groups: the group of each part of the noise: one of each, or as many as its voters have levels of ε.
+        scales: of a draw, in the group's mean utility of one alternative.
         draws: how many are added up there; no integer of noise shares that are more than those of a draw.
-        grain: a scale, in steps of the grid that it is on.
+        grains: a scale, in steps of the grid that it is on.
     """
 
+    groups: tuple[int, ...]
     scales: tuple[float, ...]
     draws: tuple[float, ...]
-    grain: float
+    grains: tuple[float, ...]
 
     def tails(self, weights: FloatArray, reach: float) -> FloatArray:
         """Return how likely the noise of each weighted sum of two alternatives' estimates is `reach` or more, at most.
@@ -102,16 +104,18 @@ class LaplaceSums(NamedTuple):
         Returns:
             Shape (sums,), at most ½.
         """
-        parts = (np.abs(weights) * np.array(self.scales)[:, None]).reshape(len(weights), -1)
-        draws = np.repeat(self.draws, 2)
-        if len(set(self.draws)) == 1:
+        parts = (np.abs(weights[:, list(self.groups)]) * np.array(self.scales)[:, None]).reshape(len(weights), -1)
+        kinds: list[tuple[float, float]] = [
+            kind for kind in zip(self.draws, self.grains, strict=True) for _ in range(2)
+        ]
+        if len(set(kinds)) == 1:
             parts = np.sort(parts, axis=1)
         laws, places = np.unique(parts, axis=0, return_inverse=True)
         if len(laws) > _MOST_LAWS:
             laws, places = laws.max(axis=0)[None], np.zeros(len(weights), dtype=np.int64)
         tails = [
             tail_of_noise(
-                [NoisePart(own, shape, own / self.grain) for own, shape in zip(law, draws.tolist(), strict=True)], reach
+                [NoisePart(own, shape, own / grain) for own, (shape, grain) in zip(law, kinds, strict=True)], reach
             )
             for law in laws.tolist()
         ]

@@ -34,9 +34,11 @@ from ..mechanisms import (
     WholeRanking,
     rankings_of_codes,
 )
-from .parameters import LOCAL, MECHANISMS, MechanismName, Parameters
+from .kinds import LOCAL, MECHANISMS, MechanismName
+from .parameters import Parameters
 from .report_laws import ReportLaw, law_of_pairs, law_of_positions, law_of_rankings
 from .scoring import Scoring
+from .utility_noise import error_of_levels
 
 __all__ = [
     "ByPositions",
@@ -46,7 +48,9 @@ __all__ = [
     "best_report",
     "is_possible",
     "make_report",
+    "make_reports",
     "possible_reports",
+    "utilities_by_level",
 ]
 
 
@@ -242,6 +246,33 @@ class _ScoresReport(ByScores, RankingReport):
 _REPORTS: Final[tuple[type[RankingReport], ...]] = (_PairReport, _PositionReport, _WholeReport, _ScoresReport)
 
 
+def utilities_by_level(
+    reports: Sequence[RankingReport], rows: Sequence[Sequence[int]]
+) -> tuple[list[Fraction], list[Estimate]]:
+    """Return a group's mean utilities, exact and with standard errors, from reports of several levels of ε.
+
+    Every voter counts alike, whatever its ε is: each report is freed of its own mechanism's lies, and their mean is
+    unbiased for every profile. By inverse variance errors would be less, and the mean that of other voters: those with
+    a large ε.
+
+    Args:
+        reports: of each level.
+        rows: of each level the number of its reports, then their tally.
+    """
+    present = [(report, row[0], row[1:]) for report, row in zip(reports, rows, strict=True) if row[0]]
+    if len(present) <= 1:
+        report, count, totals = present[0] if present else (reports[-1], 0, ())
+        return report.utilities(totals, count)
+    number = sum(count for _, count, _ in present)
+    values = [reports[0].mean] * reports[0].size
+    for report, count, totals in present:
+        share = Fraction(count, number)
+        own = report.estimates(totals, count)
+        values = [value + share * each for value, each in zip(values, own, strict=True)]
+    error = error_of_levels(reports, [row[0] for row in rows])
+    return values, [Estimate(float(value), error) for value in values]
+
+
 def is_possible(name: MechanismName, scoring: Scoring) -> bool:
     """Return whether a mechanism can be had for these utilities."""
     kind = MECHANISMS[name]
@@ -259,12 +290,21 @@ def best_report(scoring: Scoring, epsilon: float) -> RankingReport:
     return min(possible_reports(scoring, epsilon), key=lambda report: report.mean_variance)
 
 
+def make_reports(parameters: Parameters) -> tuple[RankingReport, ...]:
+    """Return the report of each level of ε of a session in the local model, all by one mechanism.
+
+    The best one has the least mean variance of as many voters of each level.
+    """
+    scoring, levels = parameters.make_scoring(is_centered=True), parameters.levels
+    if not parameters.kind.is_choice:
+        return tuple(_REPORTS[LOCAL.index(parameters.mechanism)](scoring, level) for level in levels)
+    ways = zip(*(possible_reports(scoring, level) for level in levels), strict=True)
+    return min(ways, key=lambda reports: math.fsum(report.mean_variance for report in reports))
+
+
 def make_report(parameters: Parameters) -> RankingReport:
-    """Return the report of a session in the local model."""
-    scoring = parameters.make_scoring(is_centered=True)
-    if parameters.kind.is_choice:
-        return best_report(scoring, parameters.epsilon)
-    return _REPORTS[LOCAL.index(parameters.mechanism)](scoring, parameters.epsilon)
+    """Return the report of a session in the local model; of several levels of ε that of the greatest."""
+    return make_reports(parameters)[-1]
 
 
 def _gap_of(keep_probability: float, num_choices: int) -> Fraction:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .joint_reports import JointReport
     from .reports import LocalReport, RankingReport
 
-__all__ = ["UtilityNoise", "draw_within", "quantiles_of", "share_quantiles"]
+__all__ = ["UtilityNoise", "draw_within", "error_of_levels", "quantiles_of", "share_quantiles"]
 
 _ROOT_TWO = math.sqrt(2)
 # Beyond so many errors on the far side of a normal law, what is left of it is exponential.
@@ -42,12 +42,15 @@ class UtilityNoise:
         sums: its law; None where that of a report is too long to be written down.
         is_balanced: whether the noises of all alternatives add up to 0 in each group.
         shares: (planned, added) of noise that is a sum of shares, more of them than one Laplace draw.
+        is_mixed: whether it is of reports by several ε: few of a small one may have most of it, so that it is far from
+            normal.
     """
 
     errors: tuple[float, ...]
     sums: ReportSums | LaplaceSums | None
     is_balanced: bool
     shares: tuple[int, int] | None = None
+    is_mixed: bool = False
 
     @classmethod
     def of_shares(cls, share: PolyaShare, number: int, step: float, sizes: Sequence[int]) -> Self:
@@ -73,13 +76,30 @@ class UtilityNoise:
         return cls(tuple(error / size for size in sizes), sums, is_balanced=False)
 
     @classmethod
-    def of_reports(cls, report: "RankingReport", counts: Sequence[int]) -> Self:
-        """Return the noise of randomized reports, of so many voters in each group, at least one."""
-        sums, groups = _laplace_of(report, counts, counts), range(len(counts))
-        if (law := report.law(0)) is not None:
-            sums = ReportSums(tuple(in_group(law, own, len(counts)) for own in groups), tuple(counts), tuple(counts))
-        errors = tuple(math.sqrt(report.mean_variance / count) for count in counts)
-        return cls(errors, sums, is_balanced=report.is_balanced)
+    def of_reports(cls, reports: "Sequence[RankingReport]", counts: Sequence[Sequence[int]]) -> Self:
+        """Return the noise of randomized reports.
+
+        Args:
+            reports: of each level of ε.
+            counts: how many voters of each level have reported, group by group: at least one of each group.
+        """
+        cells = [(group, level, count) for group, own in enumerate(counts) for level, count in enumerate(own) if count]
+        sizes, numbers = tuple(map(sum, counts)), tuple(count for *_, count in cells)
+        sums: ReportSums | LaplaceSums | None = None
+        noises = [report.laplace for report in reports if report.laplace is not None]
+        laws = [law for report in reports if (law := report.law(0)) is not None]
+        if noises:
+            groups, scales = tuple(group for group, *_ in cells), tuple(noises[level].scale for _, level, _ in cells)
+            step = float(reports[0].step)
+            own = tuple(scale * step / sizes[group] for group, scale in zip(groups, scales, strict=True))
+            sums = LaplaceSums(groups, own, numbers, scales)
+        elif len(laws) == len(reports):
+            sums = ReportSums(
+                tuple(in_group(laws[level], group, len(counts)) for group, level, _ in cells), numbers, sizes
+            )
+        errors = tuple(error_of_levels(reports, own) for own in counts)
+        is_mixed = len({level for _, level, _ in cells}) > 1
+        return cls(errors, sums, is_balanced=reports[0].is_balanced, is_mixed=is_mixed)
 
     @classmethod
     def of_joint_reports(cls, report: "JointReport", count: int) -> Self:
@@ -99,7 +119,19 @@ class UtilityNoise:
     @property
     def is_heavy(self) -> bool:
         """Whether each group's noise is a single draw of Laplace noise, and not nearly normal."""
-        return isinstance(self.sums, LaplaceSums) and max(self.sums.draws) == 1
+        return isinstance(self.sums, LaplaceSums) and max(self.sums.draws) == 1 and not self.is_mixed
+
+
+def error_of_levels(reports: "Sequence[RankingReport]", counts: Sequence[float]) -> float:
+    """Return the standard error of the mean utility of so many voters of each level of ε, averaged over alternatives.
+
+    Args:
+        reports: of each level.
+        counts: how many voters each has, at least one in all.
+    """
+    number = sum(counts)
+    shares = ((report.mean_variance, count / number) for report, count in zip(reports, counts, strict=True))
+    return math.sqrt(math.fsum(variance * share for variance, share in shares) / number)
 
 
 def _laplace_of(report: "LocalReport", counts: Sequence[int], sizes: Sequence[int]) -> ReportSums | LaplaceSums | None:
@@ -108,7 +140,8 @@ def _laplace_of(report: "LocalReport", counts: Sequence[int], sizes: Sequence[in
 
 
 def _laplace_sums(scale: float, step: float, counts: Sequence[float], sizes: Sequence[int]) -> LaplaceSums:
-    return LaplaceSums(tuple(scale * step / size for size in sizes), tuple(counts), scale)
+    groups, scales = tuple(range(len(sizes))), tuple(scale * step / size for size in sizes)
+    return LaplaceSums(groups, scales, tuple(counts), (scale,) * len(sizes))
 
 
 @functools.lru_cache(maxsize=16)

@@ -19,7 +19,7 @@ from ...protocol.fair_voting.assurance import CONFIRMED
 from ...protocol.fair_voting.choices import ExponentialChoice
 from ...protocol.fair_voting.confirmation import p_value_of
 from ...protocol.fair_voting.joint_reports import JointReport
-from ...protocol.fair_voting.parameters import BY_QUALITY, JOINT, LOCAL
+from ...protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL
 from ...protocol.fair_voting.phases import DisclosedRankings, MaskedRankings
 from ...protocol.fair_voting.posteriors import merits_of
 from ...protocol.fair_voting.rankings import Rankings
@@ -27,6 +27,7 @@ from ...protocol.fair_voting.reports import RankingReport
 from ...protocol.fair_voting.utility_noise import UtilityNoise, share_quantiles
 from ...protocol.mechanisms import PolyaShare, VectorLaplace
 from ...protocol.mechanisms.polya import share_masses
+from ...protocol.phases import Inputs
 from ..experiments.calibration import Axes, Calibration, Case, Held, Statement
 
 __all__ = ["CALIBRATION", "VOTES", "estimates_of", "profile_of", "vote_of"]
@@ -54,6 +55,8 @@ VOTES: Final[Axes] = {
     "scores": ("borda", "plurality", "veto"),
 }
 _WINNERS: Final[Axes] = {**VOTES, "mechanism": tuple(sorted(BY_QUALITY))}
+_LEVELS: Final[Axes] = {**VOTES, "mechanism": LOCAL, "spread": (1.5, 3.0, 5.0)}
+"""Of voters with an ε of their own: so many times the smallest is the next one."""
 _PLAIN: Final[Axes] = {
     **{name: VOTES[name] for name in ("alternatives", "epsilon", "level", "rankings", "profile", "scores")},
     "mechanism": ("laplace", *LOCAL),
@@ -83,6 +86,10 @@ def vote_of(case: Case) -> FairVoting | None:
         given |= {"threshold": voters - voters // _LEAVING, "colluders": voters // _LEAVING}
     if case["objective"] == "welfare_constrained":
         given["welfare_share"] = case.get("share", 0.9)
+    if "spread" in case:
+        given["epsilons"] = tuple(case["epsilon"] * case["spread"] ** power for power in range(3))
+    else:
+        given["epsilon"] = case["epsilon"]
     try:
         return FairVoting(
             Parameters(
@@ -91,7 +98,6 @@ def vote_of(case: Case) -> FairVoting | None:
                 group_sizes=sizes,
                 mechanism=case.get("mechanism", "laplace"),
                 objective=case["objective"],
-                epsilon=case["epsilon"],
                 max_disparity=case.get("limit", 0.5),
                 fairness_weight=case.get("weight", 1.0),
                 level=case.get("level", 0.05),
@@ -147,16 +153,21 @@ def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.
             rows = np.tile(sums.reshape(1, -1), (votes, 1))
             drawn = phase.tally_mechanism.randomize_rows(rows, generator.random(rows.shape)).reshape(votes, *sums.shape)
         return (drawn / np.array(sizes)[:, None] + phase.scoring.center) * phase.scoring.step
-    inputs = vote.encode({"group": profile.groups, "ranking": Rankings(profile.positions)})
-    rows = np.tile(inputs.private, (votes, 1))
+    inputs = _inputs_of(vote, profile)
+    rows, public = (np.tile(own, (votes, 1)) for own in (inputs.private, inputs.public))
     uniforms = generator.random((len(rows), phase.mechanism.slots_of(rows.shape[1])))
-    reports = phase.mechanism.randomize_rows(rows, uniforms)
+    reports = np.empty((len(rows), phase.num_reported), dtype=np.int64)
+    for mechanism, places in phase.mechanism_groups(public):
+        reports[places] = mechanism.randomize_rows(rows[places], uniforms[places])
     voters = len(profile.groups)
     if isinstance(phase.report, JointReport):
         told = _told(phase.report, reports).reshape(votes, voters, len(sizes), -1)
         means: FloatArray = told.sum(axis=1) / np.array(sizes)[:, None]
     else:
-        each = _told(phase.report, reports).reshape(votes, voters, -1)
+        each = np.empty((len(rows), phase.report.size))
+        for level, places in phase.by_level(public):
+            each[places] = _told(phase.reports[level], reports[places])
+        each = each.reshape(votes, voters, -1)
         means = np.stack([own.mean(axis=1) for own in np.split(each, np.cumsum(sizes)[:-1], axis=1)], axis=1)
     return means + _zero(phase.report) + float(phase.report.mean)
 
@@ -211,7 +222,17 @@ def _won(signs: IntArray, size: int, weight: FloatArray) -> FloatArray:
     return told
 
 
-def _noise_of(vote: FairVoting) -> UtilityNoise:
+def _inputs_of(vote: FairVoting, profile: _Profile) -> Inputs:
+    """Return a profile's voters; of several levels of ε few have the smallest, and with it most of the noise."""
+    table: dict[str, Any] = {"group": profile.groups, "ranking": Rankings(profile.positions)}
+    if levels := vote.parameters.own_levels.epsilons:
+        held = np.full(len(profile.groups), levels[-1])
+        held[1::5], held[::7] = levels[1], levels[0]
+        table["epsilon"] = held
+    return vote.encode(table)
+
+
+def _noise_of(vote: FairVoting, profile: _Profile) -> UtilityNoise:
     phase, sizes = vote.phase, vote.parameters.group_sizes
     if isinstance(phase, DisclosedRankings):
         laplace = phase.tally_mechanism
@@ -221,7 +242,9 @@ def _noise_of(vote: FairVoting) -> UtilityNoise:
         return UtilityNoise.of_shares(phase.share, sum(sizes), phase.scoring.step, sizes)
     if isinstance(phase.report, JointReport):
         return UtilityNoise.of_joint_reports(phase.report, sum(sizes))
-    return UtilityNoise.of_reports(phase.report, sizes)
+    number = len(phase.reports)
+    cells = np.bincount(phase.cells_of(_inputs_of(vote, profile).public), minlength=number * len(sizes))
+    return UtilityNoise.of_reports(phase.reports, cells.reshape(-1, number).tolist())
 
 
 def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
@@ -229,9 +252,9 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
     if vote is None:
         return None
     profile, objective = profile_of(case), vote.parameters.make_objective()
-    inputs = vote.encode({"group": profile.groups, "ranking": Rankings(profile.positions)})
+    inputs = _inputs_of(vote, profile)
     best = objective.best(vote.utilities_in(inputs), vote.parameters.group_sizes)
-    sizes, noise = np.array(vote.parameters.group_sizes, dtype=np.float64), _noise_of(vote)
+    sizes, noise = np.array(vote.parameters.group_sizes, dtype=np.float64), _noise_of(vote, profile)
     most = max(_MOST_NUMBERS // (profile.positions.size * len(sizes)), 1)
     found: list[NDArray[np.bool_]] = []
     for start in range(0, sessions, most):
@@ -330,8 +353,8 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     vote = vote_of(case)
     if vote is None:
         return None
-    profile, noise = profile_of(case), _noise_of(vote)
-    inputs = vote.encode({"group": profile.groups, "ranking": Rankings(profile.positions)})
+    profile = profile_of(case)
+    inputs, noise = _inputs_of(vote, profile), _noise_of(vote, profile)
     true = np.array([[float(value) for value in row] for row in vote.utilities_in(inputs)])
     number = min(sessions, max(_MOST_NUMBERS // (profile.positions.size * len(true)), 1))
     squares = np.square(estimates_of(vote, profile, number, generator) - true).mean(axis=2)
@@ -375,6 +398,19 @@ def _statements() -> list[Statement]:
             name="standard error of utilities",
             about="squared errors, in squared standard errors, over alternatives and groups, are 1 at most on average.",
             axes={axis: values for axis, values in VOTES.items() if axis in _OF_ERRORS},
+            hold=functools.partial(_hold_any_objective, _hold_errors),
+            kind="error",
+        ),
+        Statement(
+            name="winner by own ε",
+            about="the same of voters with an ε of their own, of whom few have the smallest and most of the noise.",
+            axes=_LEVELS,
+            hold=_hold_verdicts,
+        ),
+        Statement(
+            name="standard error by own ε",
+            about="the same of their squared errors.",
+            axes={axis: values for axis, values in _LEVELS.items() if axis in {*_OF_ERRORS, "spread"}},
             hold=functools.partial(_hold_any_objective, _hold_errors),
             kind="error",
         ),

@@ -43,11 +43,14 @@ PRICED: Final[Mapping[str, str]] = {
 
 
 def with_mechanism(parameters: Parameters, name: str, *, epsilon: float) -> Parameters:
-    """Return a vote under another of `MECHANISMS`; what was set for its own, as γ of Algorithm 2, is kept for that.
+    """Return a vote under another of `MECHANISMS` at one ε of all voters.
+
+    What was set for its own mechanism, as γ of Algorithm 2, is kept for that.
 
     Raises:
         ConfigurationError: the mechanism cannot be had at this ε, or with these parameters.
     """
     others = MECHANISMS[name]
     given = {key: getattr(parameters, key) for key in _PLAIN} if parameters.mechanism == others["mechanism"] else {}
-    return msgspec.structs.replace(parameters, **{**_PLAIN, **given, **others}, epsilon=epsilon)
+    alike = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
+    return msgspec.structs.replace(parameters, **{**_PLAIN, **given, **others, **alike}, epsilon=epsilon)

@@ -25,12 +25,12 @@ __all__ = ["offers_at_price"]
 def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Sequence[Offer]:
     """Return what the mechanisms of the same trust offer that have a number in common with the session's.
 
-    A masked vote has no other of its trust.
+    A masked vote has no other of its trust, and one whose voters have their own ε has no one price.
     """
     del num_parties
     assert isinstance(protocol, FairVoting)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters
-    if parameters.is_masked:
+    if parameters.is_masked or parameters.own_levels.epsilons:
         return ()
     if parameters.is_joint:
         return _joint_reports(parameters)

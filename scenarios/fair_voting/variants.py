@@ -11,22 +11,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Self, cast
 
 import msgspec
+import numpy as np
 
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.fair_voting import FairVoting, MaskedRankings, Parameters
 from ...protocol.fair_voting.joint_reports import make_joint_report
-from ...protocol.fair_voting.parameters import (
-    BY_QUALITY,
-    JOINT,
-    LOCAL,
-    MAX_EPSILON,
-    MECHANISMS,
-    MIN_EPSILON,
-)
-from ...protocol.fair_voting.reports import make_report
+from ...protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL, MECHANISMS
+from ...protocol.fair_voting.parameters import MAX_EPSILON, MIN_EPSILON
+from ...protocol.fair_voting.reports import make_reports
+from ...protocol.fair_voting.utility_noise import error_of_levels
 from ...protocol.mechanisms import PolyaShare, VectorLaplace
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import NeighboringRelation, TrustModel
+from ...protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..experiments.measurements import Measurement
 from ..experiments.variants import Offered, SimulatedVariants, Unit, VariantTable
 from .attack.misreporter_role import bound_of_gain
@@ -41,6 +37,7 @@ _NOTE: Final = (
     "other winners: the share of elections with another winner than without noise, by this objective; ± is one "
     "standard error of {:,} trials. ε in all is proven"
 )
+_OF_LEVELS: Final = "each voter has the ε of its own in all of these; ε in all is the greatest"
 _FALSE: Final = (
     "no false ranking gains a voter more than {:.3g} of a utility from 0 to 1, whatever all others report: "
     "(e^ε − 1)/(e^ε + 1). What it gains in one vote: the adversary misreporter"
@@ -68,10 +65,12 @@ class ElectionVariants(SimulatedVariants):
     def names(self) -> Sequence[str]:
         """The mechanisms; where groups are private those that keep them so, since the others tell more at one ε.
 
-        By pairs there is but one.
+        By pairs there is but one. Where voters have an ε of their own, all have the session's levels.
         """
         if self.parameters.kind.counts_pairs:
             return (self.parameters.mechanism,)
+        if self.parameters.own_levels.epsilons:
+            return LOCAL
         return JOINT if self.parameters.is_joint else _NAMES
 
     @property
@@ -83,7 +82,9 @@ class ElectionVariants(SimulatedVariants):
         return model_of(name)
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
-        """Return the parameters of a mechanism at a price that is proven."""
+        """Return the parameters of a mechanism at a price that is proven; with levels, at the session's alone."""
+        if self.parameters.own_levels.epsilons:
+            return {"mechanism": name} if price == self.price else None
         if name == "sampling" and self.parameters.calibration == "proven":
             is_allowed = MIN_EPSILON <= price <= MAX_EPSILON
             given = {"mechanism": name, "epsilon": price, "num_samples": None, **self.sizes_of(is_masked=False)}
@@ -119,6 +120,7 @@ class ElectionVariants(SimulatedVariants):
         is_priced = any(offered.name in BY_QUALITY for offered in offers)
         return (
             _NOTE.format(self.trials) + (f"; {of_samples}" if "sampling" in self.names else ""),
+            *([_OF_LEVELS] if parameters.own_levels.epsilons else []),
             *(["groups are private in all of these, as they are in the session"] if parameters.is_joint else []),
             *([PRICED[parameters.objective]] if parameters.objective in PRICED and is_priced else []),
             _FALSE.format(bound),
@@ -134,18 +136,24 @@ class WelfareErrors(VariantTable):
 
     @property
     def names(self) -> Sequence[str]:
-        """Algorithm 1, masks and the local mechanisms; where groups are private those that keep them so; or pairs."""
+        """Algorithm 1, masks and the local mechanisms; where groups are private those that keep them so; or pairs.
+
+        Where voters have an ε of their own the local ones.
+        """
         if self.parameters.kind.counts_pairs:
             return (self.parameters.mechanism,)
+        if self.parameters.own_levels.epsilons:
+            return LOCAL
         return JOINT if self.parameters.is_joint else (_LAPLACE, _MASKED, *LOCAL)
 
     @property
     def unit(self) -> Unit:
         """A share of the way from the worst score to the best."""
-        return Unit(
-            of="of the scores' range on a mean utility in the smallest group",
-            explained="The scores' range is the way from the worst score to the best.",
-        )
+        own, explained = self.parameters.own_levels, "The scores' range is the way from the worst score to the best."
+        if own.epsilons:
+            whose = "all voters choose the smallest" if own.is_chosen else "voters have the ε that the roster says"
+            explained += f" ε is the greatest of the levels, to which the others are in proportion; {whose}."
+        return Unit(of="of the scores' range on a mean utility in the smallest group", explained=explained)
 
     def model_of(self, name: str) -> TrustModel:
         return model_of(name)
@@ -156,25 +164,52 @@ class WelfareErrors(VariantTable):
         return super().of_people(number).changed(parameters=msgspec.structs.replace(self.parameters, group_sizes=sizes))
 
     def coarser(self) -> Mapping[str, Self]:
-        """Return the vote on two alternatives."""
+        """Return the vote on two alternatives, and with one ε of all voters."""
+        simpler: dict[str, Parameters] = {}
+        if self.parameters.own_levels.epsilons:
+            alike = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
+            simpler["give all voters one ε"] = msgspec.structs.replace(self.parameters, **alike)
         if len(self.parameters.alternatives) == 2 or not isinstance(self.parameters.scores, str):  # noqa: PLR2004  the fewest
-            return {}
+            return {do: self.changed(parameters=own) for do, own in simpler.items()}
         two = msgspec.structs.replace(self.parameters, alternatives=self.parameters.alternatives[:2])
-        return {"rank two alternatives": self.changed(parameters=two)}
+        return {do: self.changed(parameters=own) for do, own in ({"rank two alternatives": two} | simpler).items()}
 
     def offer(self, name: str, price: float) -> Offered | None:
         """Return what a mechanism offers at a price, which is its ε: that is proven of all of these."""
         sizes = self.sizes_of(is_masked=name == _MASKED)
-        settings = {"mechanism": name, "calibration": "tight", "num_samples": None, "epsilon": price, **sizes}
+        settings: dict[str, Any] = {"mechanism": name, "calibration": "tight", "num_samples": None, "epsilon": price}
+        if levels := self.parameters.own_levels.epsilons:
+            settings["epsilons"] = [*(level * price / levels[-1] for level in levels[:-1]), price]
+        settings |= sizes
         try:
-            error = _error_of(self.parameters_with(settings))
+            error = _error_of(self.parameters_with(settings), self._shares)
         except ConfigurationError:  # this mechanism cannot have this price, or not with these alternatives
             return None
         return Offered(name=name, epsilon=price, error=Measurement(error, 0.0), settings=settings)
 
+    def losses_of(self, offered: Offered) -> Sequence[PrivacyLoss]:
+        """Return what a session costs; the roster's ε may be no level of one at another price."""
+        if self.parameters.own_levels.epsilons:
+            return FairVoting(self.parameters_with(offered.settings)).losses
+        return super().losses_of(offered)
 
-def _error_of(parameters: Parameters) -> float:
-    """Return the standard error of a mean utility in the smallest group, as a share of the scores' range."""
+    @property
+    def _shares(self) -> Sequence[float]:
+        """What share of the smallest group has each level: all the smallest ε, where voters choose as they join."""
+        own, public = self.parameters.own_levels, self.resolved.inputs.public
+        if own.is_chosen or not own.epsilons:
+            return [1.0, *[0.0] * (len(self.parameters.levels) - 1)]
+        sizes: list[int] = np.bincount(public[:, 0]).tolist()
+        of_smallest = public[public[:, 0] == sizes.index(min(sizes)), 1]
+        numbers: list[int] = np.bincount(of_smallest, minlength=len(own.epsilons)).tolist()
+        return [number / len(of_smallest) for number in numbers]
+
+
+def _error_of(parameters: Parameters, shares: Sequence[float]) -> float:
+    """Return the standard error of a mean utility in the smallest group, as a share of the scores' range.
+
+    Of its voters such shares have each level of ε.
+    """
     sizes, scoring = parameters.group_sizes, parameters.make_scoring(is_centered=True)
     smallest = sizes.index(min(sizes))
     if parameters.is_joint:
@@ -190,7 +225,7 @@ def _error_of(parameters: Parameters) -> float:
             phase.check_parties(sum(sizes))
         error = math.sqrt(phase.num_draws(sum(sizes)) * mechanism.noise_variance) * scoring.step / sizes[smallest]
     else:
-        error = math.sqrt(make_report(parameters).mean_variance / sizes[smallest])
+        error = error_of_levels(make_reports(parameters), [share * sizes[smallest] for share in shares])
     return error / (scoring.range * scoring.step)
 
 

@@ -31,6 +31,7 @@ from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.fair_voting import DisclosedRankings, FairVoting, JointRankings, RandomizedRankings, Rankings
 from ....protocol.fair_voting.choices import Choice
 from ....protocol.fair_voting.rankings import cells_of_members
+from ....protocol.fair_voting.reports import RankingReport
 from ....protocol.mechanisms import code_of_rankings, rankings_of_codes
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
@@ -317,50 +318,51 @@ class FairVotingAttack(Attack):
         self, seen: Seen, phase: RandomizedRankings, targets: IntArray, rows: IntArray
     ) -> FloatArray:
         members = list(seen.coalition.members)
-        groups = seen.public[targets, 0]
+        cells = phase.cells_of(seen.public[targets])
         own = phase.tally(seen.reports[0][members], earlier=[], public=seen.public[members]).totals
         totals = totals_of(seen)
         told = np.zeros((len(targets), len(rows)))
         if totals is None and seen.release is None:
             return told
-        for group in np.unique(groups).tolist():
-            if totals is not None and totals[group, 0] == own[group, 0]:
+        for cell in np.unique(cells).tolist():
+            report = phase.reports[cell % len(phase.reports)]
+            if totals is not None and totals[cell, 0] == own[cell, 0]:
                 continue  # whoever is honest did not report
-            if totals is None or totals[group, 0] - own[group, 0] == 1:
-                consistent = last_reports(self.protocol, phase, seen, own, group)
-                told[groups == group] = log_sums(phase.mechanism.log_likelihoods(consistent, rows), axis=0)
+            if totals is None or totals[cell, 0] - own[cell, 0] == 1:
+                consistent = last_reports(self.protocol, report, seen, own, cell)
+                told[cells == cell] = log_sums(report.mechanism.log_likelihoods(consistent, rows), axis=0)
             else:
-                told[groups == group] = self._of_tally(phase, totals[group] - own[group], rows)
+                told[cells == cell] = self._of_tally(report, totals[cell] - own[cell], rows)
         return told
 
-    def _of_tally(self, phase: RandomizedRankings, rest: IntArray, rows: IntArray) -> FloatArray:
+    def _of_tally(self, report: RankingReport, rest: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[the honest voters' tally | one of them has this ranking], shape (c,)."""
         count, table = int(rest[0]), rest[1:]
-        if phase.report.name in {"sampled_pair", "sampled_position"}:
+        if report.name in {"sampled_pair", "sampled_position"}:
             reports = np.arange(len(table), dtype=np.int64)[:, None]
-            laws = np.exp(phase.mechanism.log_likelihoods(reports, rows)).T
+            laws = np.exp(report.mechanism.log_likelihoods(reports, rows)).T
             expected = np.full(len(table), 1 / len(table))  # of uniform rankings
             if self.size <= _MOST_LISTED:
-                expected = self.population @ np.exp(phase.mechanism.log_likelihoods(reports, self.rankings)).T
+                expected = self.population @ np.exp(report.mechanism.log_likelihoods(reports, self.rankings)).T
             return log_of(laws @ (table / expected))
         allowed = f"with the aggregator, all other voters of the group, or all but {_LEAST_NORMAL} and more"
         refuse(count < _LEAST_NORMAL, "coalition", f"all but {count} of a group", allowed)
-        means, spread = self._moments(phase)
+        means, spread = self._moments(report)
         average = self.population @ means
         away = table - (count - 1) * average - means[self._places(RANKING, rows)]
         return np.einsum("ci,ij,cj->c", away, np.linalg.pinv(spread, hermitian=True), away) / (-2 * count)
 
-    def _moments(self, phase: RandomizedRankings) -> tuple[FloatArray, FloatArray]:
+    def _moments(self, report: RankingReport) -> tuple[FloatArray, FloatArray]:
         """Return what a report adds to the tally on average, for each ranking, and its covariance over all voters."""
-        if phase.report.name == "noisy_scores":
+        if report.name == "noisy_scores":
             means = self.protocol.parameters.make_scoring(is_centered=True).utilities_of(Rankings(self.rankings))
             step = self.protocol.parameters.make_scoring(is_centered=True).step
-            noise = phase.report.mean_variance / (step * step)
+            noise = report.mean_variance / (step * step)
             told = means.astype(np.float64)
             return told, np.cov(told.T, aweights=self.population, bias=True) + noise * np.eye(self.size)
         tallies = np.eye(self.size)[self.rankings].reshape(len(self.rankings), -1)
         reports = np.arange(len(self.rankings), dtype=np.int64)[:, None]
-        laws = np.exp(phase.mechanism.log_likelihoods(reports, self.rankings)).T
+        laws = np.exp(report.mechanism.log_likelihoods(reports, self.rankings)).T
         return laws @ tallies, np.cov(tallies.T, aweights=self.population @ laws, bias=True)
 
 

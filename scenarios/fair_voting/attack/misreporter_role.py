@@ -295,6 +295,9 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         refuse(len(self.members) != 1 or coalition.has_server, "members", value, "one voter")
         check_between("trials", self.trials, _LEAST_TRIALS, _MOST_TRIALS)
         vote = _vote_of(scene)
+        levels = vote.parameters.own_levels.epsilons
+        allowed = "left out: what a lie is worth is worked out where all voters have one epsilon"
+        refuse(levels, "epsilons", list(levels), allowed)
         allowed = "another one: what a lie is worth is worked out from utilities alone"
         refuse(vote.parameters.kind.counts_pairs, "mechanism", vote.parameters.mechanism, allowed)
         size = len(vote.parameters.alternatives)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.phases import DisclosedRankings, JointRankings, RandomizedRankings
 from ....protocol.fair_voting.rankings import cells_of_members
@@ -39,7 +39,8 @@ class PoisonedRankings(Poisoning):
         return self.protocol.parameters
 
     def check_protocol(self) -> None:
-        phase = self.protocol.phase
+        levels, phase = self._parameters.own_levels.epsilons, self.protocol.phase
+        refuse(levels, "epsilons", list(levels), "left out: poisoning is known where all voters have one epsilon")
         if isinstance(phase, DisclosedRankings) and phase.choice is not None:
             allowed = "'laplace' or a local one: this one releases no estimate in which a shift could be seen"
             raise ConfigurationError(field="mechanism", value=self._parameters.mechanism, allowed=allowed)

@@ -20,7 +20,8 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import refuse
 from ....protocol.estimators import Estimate
-from ....protocol.fair_voting import Details, DisclosedRankings, FairVoting, JointRankings, Outcome, RandomizedRankings
+from ....protocol.fair_voting import Details, DisclosedRankings, FairVoting, JointRankings, Outcome
+from ....protocol.fair_voting.reports import RankingReport
 from ....protocol.mechanisms import JointPair, JointScores, RowMechanism
 from ...attacks.seen import Seen
 
@@ -57,12 +58,14 @@ def totals_of(seen: Seen) -> IntArray | None:
     return np.array(columns, dtype=np.int64).T
 
 
-def last_reports(protocol: FairVoting, phase: RandomizedRankings, seen: Seen, own: IntArray, group: int) -> IntArray:
+def last_reports(protocol: FairVoting, report: RankingReport, seen: Seen, own: IntArray, group: int) -> IntArray:
     """Return the reports that the only honest voter of a group may have sent: int64, shape (n, num_reported), n ≥ 1.
 
-    `own` is the tally of the coalition's reports, shape (G, 1 + width), in the local model.
+    `own` is the tally of the coalition's reports, shape (G, 1 + width), in the local model. Where voters have an ε of
+    their own, a group here is those of a group who have one.
     """
-    release = cast("Outcome", seen.release)
+    release, levels = cast("Outcome", seen.release), protocol.parameters.own_levels.epsilons
+    refuse(levels and not seen.totals, "epsilons", list(levels), "left out, where the release alone is known")
     if seen.totals:
         count, *rest = (seen.totals[0][group] - own[group]).tolist()
     else:
@@ -70,26 +73,26 @@ def last_reports(protocol: FairVoting, phase: RandomizedRankings, seen: Seen, ow
     allowed = "all other voters of a group, where the release alone is known"
     refuse(count != 1, "coalition", f"all but {count} of a group", allowed)
     published = [alternative.utilities[group] for alternative in release.alternatives]
-    if phase.report.name == "noisy_scores":
+    if report.name == "noisy_scores":
         if rest is None:
             number = release.num_reports[group]
             scoring = protocol.parameters.make_scoring(is_centered=True)
             sums = [_whole(each, number, step=scoring.step, center=scoring.center) for each in published]
             rest = [total - mine for total, mine in zip(sums, own[group, 1:].tolist(), strict=True)]
         return np.array([rest], dtype=np.int64)
-    low, high = phase.mechanism.report_range
+    low, high = report.mechanism.report_range
     reports = np.arange(low, high + 1, dtype=np.int64)[:, None]
-    told = (phase.report.totals_of(report[None]) for report in reports)
+    told = (report.totals_of(each[None]) for each in reports)
     if rest is not None:
         fits = [totals.tolist() == rest for totals in told]
     else:
-        fits = [_estimates(phase, own[group] + [1, *totals]) == published for totals in told]
+        fits = [_estimates(report, own[group] + [1, *totals]) == published for totals in told]
     return reports[fits]
 
 
-def _estimates(phase: RandomizedRankings, totals: IntArray) -> Sequence[Estimate]:
+def _estimates(report: RankingReport, totals: IntArray) -> Sequence[Estimate]:
     count, *rest = totals.tolist()
-    return phase.report.utilities(rest, count)[1]
+    return report.utilities(rest, count)[1]
 
 
 def _whole(estimate: Estimate, number: int, *, step: float, center: int) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.fair_voting import Details, FairVoting, Outcome, Parameters, positions_of_orders
-from ....protocol.fair_voting.parameters import JOINT, LOCAL
+from ....protocol.fair_voting.kinds import JOINT, LOCAL
 from ....protocol.mechanisms import code_of_rankings
 from ....protocol.phases import Inputs
 from ....protocol.privacy import NeighboringRelation
@@ -60,6 +60,8 @@ _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
 """Of the outputs that are asked for: a session by machines takes most of a millisecond."""
 _UNIT = "voter"
 _PUBLIC = (0,)
+_LEVELS: Final = (0.5, 1.0, 2.0)
+"""Of an ε of one's own."""
 _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
 
 
@@ -69,6 +71,7 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
         yield _local(_vote(mechanism=mechanism, epsilon=epsilon))
     for mechanism in JOINT:
         yield _local(_vote(mechanism=mechanism, alternatives=_ALTERNATIVES[:3], epsilon=epsilon))
+    yield from _cases_of_levels()
     party = _party(_vote(mechanism="whole_ranking", alternatives=_ALTERNATIVES[:3], epsilon=epsilon), _PUBLIC)
     other = party.rows[-1], (1,)  # of the other group
     yield from two_party_cases(party, other, name="whole_ranking", unit=_UNIT)
@@ -95,6 +98,18 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     yield _election(_vote(**floored, mechanism="sampling", num_samples=2))
     large = _vote(mechanism="sampling", scale="printed", group_sizes=LARGE_SIZES, epsilon=LABEL)
     yield case_of_profiles(large, lambda: disliked_alternative(large), suffix=", 500 and 1,001 voters", share=5e-4)
+
+
+def _cases_of_levels() -> Iterator[Case]:
+    """Yield voters of each level of ε, which is public: neighbors have the same."""
+    few: dict[str, Any] = {"alternatives": _ALTERNATIVES[:3], "epsilons": _LEVELS}
+    for mechanism, place in itertools.product(LOCAL, range(len(_LEVELS))):
+        chosen = {"chosen_by": "voter"} if mechanism == "sampled_pair" else {}
+        party = _party(_vote(mechanism=mechanism, **few, **chosen), (0, place))
+        yield party.case(f"{mechanism}, own ε = {_LEVELS[place]:g}", _UNIT, num_sessions=2, is_tight=True)
+    party = _party(_vote(mechanism="whole_ranking", **few), (0, 0))
+    other = party.rows[-1], (1, len(_LEVELS) - 1)  # of the other group, and of the greatest ε
+    yield from two_party_cases(party, other, name=f"whole_ranking, own ε = {_LEVELS[0]:g}", unit=_UNIT)
 
 
 def fair_voting_climbs() -> Iterator[Climb]:
@@ -289,7 +304,9 @@ def _rankings(vote: FairVoting) -> tuple[IntArray, list[str]]:
         for group in (_GROUPS if vote.parameters.is_joint else _GROUPS[:1])
         for order in itertools.permutations(names)
     ]
-    inputs = vote.encode({"group": [group for group, _ in orders], "ranking": [list(order) for _, order in orders]})
+    table: dict[str, Any] = {"group": [own for own, _ in orders], "ranking": [list(order) for _, order in orders]}
+    table |= {column.name: [_LEVELS[0]] * len(orders) for column in vote.parameters.own_levels.columns}
+    inputs = vote.encode(table)
     told = [">".join(order) for _, order in orders]
     if vote.parameters.is_joint:
         told = [f"{group} {text}" for (group, _), text in zip(orders, told, strict=True)]

@@ -14,7 +14,7 @@ from ....protocol.columns import CodedColumn
 from ....protocol.errors import ConfigurationError, one_of
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.entries import RANKINGS_LOOKED_AT, alternatives_of, groups_of
-from ....protocol.fair_voting.parameters import JOINT
+from ....protocol.fair_voting.kinds import JOINT
 from ....protocol.phases import Entries
 from ...reading.batches import TableFiles, is_in_batches
 from ...reading.conversion import convert
@@ -199,7 +199,11 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
         return {**table, "group": places}
 
     return RowFiles(
-        path=path, columns=table.columns, only=("group", "ranking"), prepared=prepared, parameters_of=parameters_of
+        path=path,
+        columns=table.columns,
+        only=("group", "ranking", *(["epsilon"] if "epsilons" in parameters else [])),
+        prepared=prepared,
+        parameters_of=parameters_of,
     )
 
 

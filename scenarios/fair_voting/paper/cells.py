@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.fair_voting import FairVoting, Objective, Parameters, Rankings
-from ....protocol.fair_voting.parameters import MechanismName
+from ....protocol.fair_voting.kinds import MechanismName
 from ....protocol.fair_voting.rules import RULES
 from ....protocol.randomness import SimulatedNoise
 from ...experiments.measurements import Measurement, mean_of

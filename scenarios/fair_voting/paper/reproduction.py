@@ -12,7 +12,7 @@ import msgspec
 
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice, SampleScale
-from ....protocol.fair_voting.parameters import LOCAL, MechanismName
+from ....protocol.fair_voting.kinds import LOCAL, MechanismName
 from ....protocol.fair_voting.sampling_bounds import (
     delta_of_hit,
     epsilon_of_hit,

@@ -14,7 +14,7 @@ import msgspec
 
 from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import Feature, FeatureOutcome, Outcome
-from ....protocol.fair_voting.parameters import BY_QUALITY
+from ....protocol.fair_voting.kinds import BY_QUALITY
 from ...presentation.numbers import decimals_of
 from ...presentation.presenter import Known
 from ...tables import Rows

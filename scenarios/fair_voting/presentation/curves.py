@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from ....protocol.fair_voting.parameters import BY_QUALITY
+from ....protocol.fair_voting.kinds import BY_QUALITY
 from ...experiments.measurements import Measurement
 from ...experiments.sheets import flat
 from ...presentation import drawing

@@ -15,7 +15,7 @@ from rich.text import Text
 from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import RULES, Assurance, Feature, Outcome
 from ....protocol.fair_voting.assurance import CONFIRMED
-from ....protocol.fair_voting.parameters import JOINT
+from ....protocol.fair_voting.kinds import JOINT
 from ....protocol.fair_voting.posteriors import DIFFERENCES, UTILITIES
 from ....protocol.privacy import TrustModel
 from ...presentation.drawing import MOST_ROWS
@@ -145,6 +145,9 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
         said[say("Sampling")] = f"γ = {details.gamma:.4g}, n_s = {details.num_samples:,}; {told}"
     if not isinstance(details, msgspec.UnsetType) and details.ranking:
         said[say("Ranking")] = say("{ranking} (Kemeny's)", ranking=" > ".join(details.ranking))
+    if not isinstance(details, msgspec.UnsetType) and details.levels:
+        by_level = ((level.epsilon, sum(level.num_reports)) for level in details.levels)
+        said[say("Reports by ε")] = ", ".join(f"{epsilon:g} ({number:,})" for epsilon, number in by_level)
     if not outcome.features:
         del said[say("Features")]
     if said[say("Reports")] == said[say("Voters")] or sum(outcome.num_reports) == sum(outcome.group_sizes):

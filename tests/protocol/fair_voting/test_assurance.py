@@ -9,7 +9,7 @@ import pytest
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.fair_voting import Assurance, FairVoting, Outcome, Rankings
-from psephos.protocol.fair_voting.parameters import MechanismName
+from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.phases import Inputs
 from thoroughness import draws
 

@@ -25,7 +25,11 @@ PLAIN = pytest.mark.full("others confirm as seldom when quick")
 def noise_of(*errors: float, count: int = 1_000_000) -> UtilityNoise:
     """Return noise with these errors, of so many draws of Laplace noise: as good as normal unless told otherwise."""
     scales = tuple(error / math.sqrt(2 * count) for error in errors)
-    return UtilityNoise(errors, LaplaceSums(scales, (count,) * len(errors), GRAIN), is_balanced=False)
+    return UtilityNoise(
+        errors,
+        LaplaceSums(tuple(range(len(errors))), scales, (count,) * len(errors), (GRAIN,) * len(errors)),
+        is_balanced=False,
+    )
 
 
 def p_value(utilities: Any, winner: int, noise: UtilityNoise, objective: Objective = PARITY) -> float:

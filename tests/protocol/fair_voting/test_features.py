@@ -14,8 +14,8 @@ from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.fair_voting import Details, FairVoting, Feature, Objective
 from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from psephos.protocol.fair_voting.confirmation import p_value_of
+from psephos.protocol.fair_voting.kinds import CENTRAL, LOCAL, MechanismName
 from psephos.protocol.fair_voting.objective import Utilities, joined
-from psephos.protocol.fair_voting.parameters import CENTRAL, LOCAL, MechanismName
 from psephos.protocol.fair_voting.posteriors import merits_of
 from psephos.protocol.fair_voting.report_laws import LaplaceSums
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
@@ -192,7 +192,7 @@ def test_a_wrong_winner_is_confirmed_as_seldom_as_is_said(name: Any) -> None:
     """Two alternatives alike in truth: at level .05 one is confirmed in at most 5 % of 300 draws and four errors."""
     objective = Objective(name, Fraction(1, 2), Fraction(1), PARTITIONS, welfare_share=Fraction(3, 4))
     scales = tuple(error / math.sqrt(2) for error in (0.3, 0.2, 0.1))
-    noise = UtilityNoise((0.3, 0.2, 0.1), LaplaceSums(scales, (1, 1, 1), 1e9), is_balanced=False)
+    noise = UtilityNoise((0.3, 0.2, 0.1), LaplaceSums((0, 1, 2), scales, (1, 1, 1), (1e9,) * 3), is_balanced=False)
     sizes = np.array(SIZES, dtype=np.float64)
     truth = np.array([[1.0, 1.0], [1.5, 1.5], [0.4, 0.4]])
     generator = np.random.default_rng(3)

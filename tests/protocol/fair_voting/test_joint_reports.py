@@ -12,7 +12,7 @@ from helpers import make_fair_vote
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.fair_voting import Scoring, make_scores
 from psephos.protocol.fair_voting.joint_reports import JointReport, make_joint_report, possible_joint_reports
-from psephos.protocol.fair_voting.parameters import JOINT
+from psephos.protocol.fair_voting.kinds import JOINT
 from psephos.protocol.fair_voting.rankings import cells_of_members
 from psephos.protocol.fair_voting.reports import best_report
 from psephos.protocol.mechanisms import JointPair, JointScores

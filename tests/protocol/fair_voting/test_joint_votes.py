@@ -9,7 +9,7 @@ import pytest
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise, Tally, run_population
 from psephos.protocol.fair_voting import FairVoting, JointRankings
-from psephos.protocol.fair_voting.parameters import JOINT, MechanismName
+from psephos.protocol.fair_voting.kinds import JOINT, MechanismName
 from psephos.protocol.mechanisms import MAX_JOINT_GROUPS
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
 

@@ -10,16 +10,14 @@ from helpers import make_fair_vote
 from psephos.protocol.arguments import MAX_NAME_LENGTH
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.fair_voting import Objective, Parameters
+from psephos.protocol.fair_voting.kinds import CENTRAL, LOCAL, MechanismName
 from psephos.protocol.fair_voting.parameters import (
-    CENTRAL,
-    LOCAL,
     MAX_EPSILON,
     MAX_GROUPS,
     MAX_SAMPLED_FROM,
     MAX_SAMPLES,
     MAX_VOTERS,
     MIN_EPSILON,
-    MechanismName,
 )
 from psephos.protocol.fair_voting.scoring import MAX_SCORE
 from psephos.protocol.mechanisms import MAX_ALTERNATIVES, MAX_RANKED

@@ -11,7 +11,7 @@ from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.fair_voting import FairVoting, Rankings
 from psephos.protocol.fair_voting.choices import ExponentialChoice
-from psephos.protocol.fair_voting.parameters import LOCAL
+from psephos.protocol.fair_voting.kinds import LOCAL
 from psephos.protocol.privacy import NeighboringRelation
 from reference_runs import run_fair_voting
 

@@ -27,7 +27,11 @@ WIDE = 1e3
 
 def noise_of(*errors: float, draws: int | None = None, is_balanced: bool = False) -> UtilityNoise:
     """Return noise with these errors: normal, or of so many draws of Laplace noise."""
-    sums = None if draws is None else LaplaceSums(errors, (draws,) * len(errors), 1e9)
+    sums = (
+        None
+        if draws is None
+        else LaplaceSums(tuple(range(len(errors))), errors, (draws,) * len(errors), (1e9,) * len(errors))
+    )
     return UtilityNoise(errors, sums, is_balanced)
 
 

@@ -30,7 +30,7 @@ from psephos.protocol.fair_voting import (
     make_scores,
 )
 from psephos.protocol.fair_voting.choices import SampledChoice
-from psephos.protocol.fair_voting.parameters import CENTRAL, LOCAL
+from psephos.protocol.fair_voting.kinds import CENTRAL, LOCAL
 from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.messages import MAX_MESSAGE_BYTES, Report
 from psephos.protocol.population import draw_for_release

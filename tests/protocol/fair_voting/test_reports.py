@@ -12,7 +12,7 @@ import pytest
 from exact_laws import law_of_rows
 from helpers import make_fair_vote
 from psephos.protocol.fair_voting import Scoring, make_scores
-from psephos.protocol.fair_voting.parameters import MechanismName
+from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.fair_voting.reports import RankingReport, best_report, make_report, possible_reports
 from psephos.protocol.mechanisms import NoisyScores, SampledPair, SampledPosition, WholeRanking
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers import make_fair_inputs, make_fair_vote, make_inputs, make_preference_inputs, make_preferences, make_vote
 from psephos.protocol import ConfigurationError, Inputs, PhasedProtocol, SimulatedNoise
-from psephos.protocol.fair_voting.parameters import MechanismName
+from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.population import run_population
 from psephos.scenarios.attacks import Coalition, find_attack, seen_by_arrays
 from psephos.scenarios.attacks.isolation import evaluate_isolation

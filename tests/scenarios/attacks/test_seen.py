@@ -19,7 +19,7 @@ from helpers import (
 )
 from psephos.agents import Simulation
 from psephos.protocol import Inputs, PhasedProtocol, SimulatedNoise
-from psephos.protocol.fair_voting.parameters import MechanismName
+from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.moral_preferences import Paradigm
 from psephos.protocol.truth_discovery import Parameters as CrowdParameters
 from psephos.protocol.truth_discovery import TruthDiscovery

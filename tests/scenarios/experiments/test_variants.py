@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 import pytest
-from psephos.protocol.fair_voting.parameters import JOINT
+from psephos.protocol.fair_voting.kinds import JOINT
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, LocalHashing, SubsetSelection
 from psephos.protocol.privacy import TrustModel, total_of
 from psephos.scenarios import load_scenario, resolve

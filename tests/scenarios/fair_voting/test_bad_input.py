@@ -27,6 +27,26 @@ ELECTION: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ["alternatives=['a', 'b', 'c', 'd']"],
         ["ranking: missing alternative (own.csv line 2, ann) must be each of a, b, c, d once", "got 'd'"],
     ),
+    "an epsilon of one's own that is no level": (
+        "voter,group,ranking,epsilon\nann,north,a>b>c,0.5\nbob,south,b>a>c,0.7\ncid,south,c>b>a,1\n",
+        ["mechanism=local", "epsilons=[0.5, 1]", "epsilon=1"],
+        ["epsilon (own.csv line 3, bob) must be one of 0.5, 1, got '0.7'"],
+    ),
+    "an epsilon of one's own left out": (
+        ELECTION_FINE,
+        ["mechanism=local", "epsilons=[0.5, 1]", "epsilon=1"],
+        ["epsilon (own.csv line 1) must be a column of the table"],
+    ),
+    "levels where the aggregator is trusted": (
+        ELECTION_FINE,
+        ["mechanism=laplace", "epsilons=[0.5, 1]", "epsilon=1"],
+        ["epsilons must be left out in mechanism 'laplace': what it releases has one ε for all", "got [0.5, 1.0]"],
+    ),
+    "an epsilon beside levels": (
+        ELECTION_FINE,
+        ["mechanism=local", "epsilons=[0.5, 2]", "epsilon=1"],
+        ["epsilon must be left out beside epsilons: each voter has one of these, got 1"],
+    ),
     "no ranking": (
         ELECTION_FINE.replace("b>a>c", ""),
         [],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from psephos.protocol import Tally
 from psephos.protocol.fair_voting import protocol
-from psephos.protocol.fair_voting.parameters import JOINT, LOCAL
+from psephos.protocol.fair_voting.kinds import JOINT, LOCAL
 from psephos.protocol.fair_voting.phases import DisclosedRankings
 from psephos.protocol.fair_voting.rankings import Rankings
 from psephos.scenarios.experiments.calibration import Case, hold
@@ -92,6 +92,17 @@ def test_one_group_has_verdicts_that_hold() -> None:
     assert cell.holds
 
 
+@pytest.mark.parametrize("mechanism", LOCAL)
+@pytest.mark.parametrize("name", ["winner by own ε", "standard error by own ε"])
+def test_verdicts_and_errors_hold_where_few_voters_have_most_of_the_noise(mechanism: str, name: str) -> None:
+    """At ε = .2, .6 and 1.8. False alarm: that of a cell of `hold`, 1e-4 at most."""
+    case = {**PLAIN, "mechanism": mechanism, "groups": (9, 5), "epsilon": 0.2, "spread": 3.0, "level": 0.2}
+    case |= {"alternatives": 3, "objective": "penalized"}
+    cell = hold("fair-voting", STATEMENTS[name], case, 300, np.random.default_rng(8))
+    assert cell is not None
+    assert cell.holds
+
+
 @pytest.mark.parametrize("rankings", calibration.VOTES["rankings"])
 def test_every_profile_has_rankings(rankings: str) -> None:
     for groups in ((1, 1), (5, 3), (4, 3, 2, 1)):
@@ -116,6 +127,8 @@ def test_there_is_a_statement_for_each_mechanism() -> None:
         "shortfall",
         "probability of the winner",
         "standard error of utilities",
+        "winner by own ε",
+        "standard error by own ε",
         "winner of one group",
         "winner by pairs",
     ]

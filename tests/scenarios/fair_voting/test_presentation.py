@@ -16,9 +16,9 @@ from pages import Page, drawn
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.fair_voting import AlternativeOutcome, Assurance, FairVoting, Outcome, Parameters
+from psephos.protocol.fair_voting.kinds import BY_QUALITY, CENTRAL, MechanismName
 from psephos.protocol.fair_voting.objective import ObjectiveName
 from psephos.protocol.fair_voting.outcome import Details
-from psephos.protocol.fair_voting.parameters import BY_QUALITY, CENTRAL, MechanismName
 from psephos.protocol.phases import Inputs
 from psephos.scenarios.presentation import draw_outcome, rows_of, verdict_of
 

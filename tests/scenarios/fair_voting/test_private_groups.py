@@ -13,7 +13,7 @@ from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.fair_voting import FairVoting, JointRankings, Outcome
 from psephos.protocol.fair_voting.joint_reports import possible_joint_reports
-from psephos.protocol.fair_voting.parameters import JOINT, MechanismName
+from psephos.protocol.fair_voting.kinds import JOINT, MechanismName
 from psephos.protocol.mechanisms import JointPair
 from psephos.scenarios import load_scenario, resolve, run_session
 from psephos.scenarios.adversaries.role import Scene

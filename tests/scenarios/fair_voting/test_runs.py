@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from psephos.protocol.fair_voting.parameters import CENTRAL, MechanismName
+from psephos.protocol.fair_voting.kinds import CENTRAL, MechanismName
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.running.statements import trust_in
 from runs import made, refusal, words_of

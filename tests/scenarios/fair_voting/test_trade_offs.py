@@ -12,8 +12,8 @@ from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.fair_voting import FairVoting, Feature
 from psephos.protocol.fair_voting.choices import ExponentialChoice
+from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.fair_voting.objective import ObjectiveName
-from psephos.protocol.fair_voting.parameters import MechanismName
 from psephos.protocol.fair_voting.rankings import Rankings
 from psephos.protocol.mechanisms import MAX_JOINT_GROUPS
 from psephos.protocol.phases import Inputs

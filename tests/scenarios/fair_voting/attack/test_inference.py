@@ -143,6 +143,20 @@ def test_a_tally_of_reports_is_judged_over_all_that_honest_voters_may_report(for
     )  # one of two in the group, against the report itself
 
 
+def test_a_report_is_judged_by_its_voters_own_epsilon() -> None:
+    """Of a group some have ε = .5 and some 3: odds are bounded by each one's own, and tallies are apart."""
+    vote = make_fair_vote(4, 3, mechanism="whole_ranking", epsilons=(0.5, 3.0))
+    inputs = make_fair_inputs(make_fair_vote(4, 3, mechanism="whole_ranking"))
+    levels = np.arange(7, dtype=np.int64)[:, None] % 2
+    inputs = Inputs(inputs.private, np.hstack([np.sort(inputs.public, axis=0), levels]))
+    attack = FairVotingAttack(vote)
+    of_server = attack.posteriors([see(attack, inputs, has_server=True)], np.arange(7), secret=RANKING)
+    assert of_server.log_odds_ratios.tolist() == pytest.approx([0.5 if not own else 3.0 for own in levels[:, 0]])
+    # Of the first group voters 1 and 3 have ε = 3: with 3 in the coalition, the tally of their level is 1's report.
+    of_voters = attack.posteriors([see(attack, inputs, 3)], np.array([1]), secret=RANKING)
+    assert of_voters.probabilities[0] == pytest.approx(of_server.probabilities[1], rel=1e-9)
+
+
 @pytest.mark.parametrize("form", LOCAL)
 def test_the_last_honest_voter_of_a_group_is_as_naked_as_before_the_aggregator(form: str) -> None:
     attack, inputs = make(form)

@@ -12,7 +12,7 @@ from psephos.protocol import ConfigurationError, Inputs
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.fair_voting import FairVoting, JointRankings, RandomizedRankings, Rankings
 from psephos.protocol.fair_voting.choices import Choice
-from psephos.protocol.fair_voting.parameters import JOINT, LOCAL, MechanismName
+from psephos.protocol.fair_voting.kinds import JOINT, LOCAL, MechanismName
 from psephos.scenarios.fair_voting.attack import misreporter_role
 from psephos.scenarios.fair_voting.attack.misreporter_role import WITHOUT_PRIVACY, bound_of_gain, gain_of, gains_of
 

@@ -8,7 +8,7 @@ import pytest
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.fair_voting.parameters import MechanismName
+from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.mechanisms import rankings_of_codes
 from psephos.scenarios.attacks import (
     Coalition,

@@ -1,0 +1,98 @@
+"""The mechanisms of fair voting: what sets each apart, in one table that everybody else asks."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from ..privacy import TrustModel
+
+__all__ = ["BY_QUALITY", "CENTRAL", "JOINT", "LOCAL", "MECHANISMS", "Mechanism", "MechanismName"]
+
+MechanismName: TypeAlias = Literal[
+    "laplace",
+    "sampling",
+    "exponential",
+    "permute_and_flip",
+    "pairwise",
+    "masked",
+    "local",
+    "sampled_pair",
+    "sampled_position",
+    "whole_ranking",
+    "noisy_scores",
+    "joint",
+    "joint_pair",
+    "joint_position",
+    "joint_ranking",
+    "joint_scores",
+]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mechanism:
+    """What sets a mechanism apart: whoever asks reads it here.
+
+    Args:
+        name: of the parameter `mechanism`.
+        model: whom it trusts.
+        is_joint: whether a voter's group is private as well, and reported together with its ranking.
+        releases_sums: whether noisy sums are released, and anybody elects by them.
+        is_sampled: whether Algorithm 2's samples are, which its γ, δ and n_s are of.
+        counts_pairs: whether these sums are differences of pairwise counts, and not of utilities.
+        is_by_quality: whether a winner alone is, by a quality, in which an objective's limit has a price
+            (`Objective.qualities`).
+        compares_pairs: whether reports are comparisons, which estimate equally spaced scores alone.
+        ranks_whole: whether they are whole rankings, of which there are too many for many alternatives.
+        is_choice: whether it is the best of several others.
+        calibrations: the parameter `calibration` may say one of these.
+    """
+
+    name: MechanismName
+    model: TrustModel = TrustModel.LOCAL
+    is_joint: bool = False
+    releases_sums: bool = False
+    counts_pairs: bool = False
+    is_sampled: bool = False
+    is_by_quality: bool = False
+    compares_pairs: bool = False
+    ranks_whole: bool = False
+    is_choice: bool = False
+    calibrations: tuple[str, ...] = ("tight",)
+
+
+MECHANISMS: Final[Mapping[MechanismName, Mechanism]] = {
+    each.name: each
+    for each in (
+        Mechanism(name="laplace", model=TrustModel.CENTRAL, releases_sums=True, calibrations=("tight", "printed")),
+        Mechanism(
+            name="sampling", model=TrustModel.CENTRAL, is_sampled=True, calibrations=("tight", "printed", "proven")
+        ),
+        Mechanism(name="exponential", model=TrustModel.CENTRAL, is_by_quality=True),
+        Mechanism(name="permute_and_flip", model=TrustModel.CENTRAL, is_by_quality=True),
+        Mechanism(name="pairwise", model=TrustModel.CENTRAL, releases_sums=True, counts_pairs=True),
+        Mechanism(name="masked", model=TrustModel.DISTRIBUTED, releases_sums=True),
+        Mechanism(name="local", is_choice=True),
+        Mechanism(name="sampled_pair", compares_pairs=True),
+        Mechanism(name="sampled_position"),
+        Mechanism(name="whole_ranking", ranks_whole=True),
+        Mechanism(name="noisy_scores"),
+        Mechanism(name="joint", is_joint=True, is_choice=True),
+        Mechanism(name="joint_pair", is_joint=True, compares_pairs=True),
+        Mechanism(name="joint_position", is_joint=True),
+        Mechanism(name="joint_ranking", is_joint=True, ranks_whole=True),
+        Mechanism(name="joint_scores", is_joint=True),
+    )
+}
+
+
+def _named(is_such: Callable[[Mechanism], bool]) -> tuple[MechanismName, ...]:
+    return tuple(each.name for each in MECHANISMS.values() if is_such(each) and not each.is_choice)
+
+
+CENTRAL: Final = frozenset(_named(lambda each: each.model.trusts_server))
+"""In which the aggregator is trusted with the rankings."""
+BY_QUALITY: Final = frozenset(_named(lambda each: each.is_by_quality))
+LOCAL: Final = _named(lambda each: not each.model.bounds_release and not each.is_joint)
+"""In which nobody is, and voters randomize their rankings."""
+JOINT: Final = _named(lambda each: each.is_joint)
+"""In which nobody is, and a voter's group is private as well."""
