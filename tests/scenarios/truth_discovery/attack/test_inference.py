@@ -10,8 +10,11 @@ from psephos.protocol import ConfigurationError, SimulatedNoise
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.phases import Inputs
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
+from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.attacks import Coalition, Seen, seen_by_arrays
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
+from psephos.scenarios.truth_discovery.attack.poisoning import PoisonedTruths
+from psephos.scenarios.truth_discovery.variants import CrowdVariants
 
 SERVER = Coalition((), has_server=True)
 NOTHING = Anchors(members=False, agreement=None)
@@ -318,3 +321,11 @@ def test_what_is_no_attack_is_refused() -> None:
     mixed = TruthDiscovery(Parameters(tasks=("q", "r"), answer_sets=sets, answer_set_of_task=(0, 1), max_answers=2))
     with pytest.raises(ConfigurationError, match="one answer set for whole vectors"):
         TruthDiscoveryAttack(mixed).candidates("row")
+
+
+def test_poisoning_and_variants_are_of_one_epsilon_of_all() -> None:
+    with pytest.raises(ConfigurationError, match="poisoning is known where all workers have one epsilon"):
+        PoisonedTruths(crowd(4, 2, epsilons=(0.5, 3.0)).protocol, "a", sign=1)
+    resolved = resolve(load_scenario("crowd", ["epsilons=[0.5, 3]", "workers.tasks=4", "workers.answers_per_task=2"]))
+    with pytest.raises(ConfigurationError, match="variants are compared at one ε of all"):
+        CrowdVariants(resolved, trials=2)
