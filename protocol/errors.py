@@ -276,14 +276,18 @@ class BudgetExceededError(PrivacyError):
         remaining: what the budget still holds.
         unit: the unit of protection of the request.
         relation: which neighbors the budget is for; empty where nobody says.
+        cap: of what there is no room: of the `person`'s budget, or of that of one `datum`.
     """
 
-    def __init__(self, *, requested: float, remaining: float, unit: str, relation: str = "") -> None:
+    def __init__(
+        self, *, requested: float, remaining: float, unit: str, relation: str = "", cap: str = "person"
+    ) -> None:
         self.requested, self.remaining, self.unit, self.relation = requested, remaining, unit, relation
-        neighbors = f", {relation} neighbors" if relation else ""
+        self.cap = cap
+        neighbors, whose = f", {relation} neighbors" if relation else "", " of one datum" if cap == "datum" else ""
         super().__init__(
-            f"the privacy budget holds epsilon = {remaining:g}, requested {requested:g} (unit: {unit}{neighbors}); "
-            "nothing was drawn"
+            f"the privacy budget{whose} holds epsilon = {remaining:g}, requested {requested:g} "
+            f"(unit: {unit}{neighbors}); nothing was drawn"
         )
 
 

@@ -228,8 +228,8 @@ _ESTIMATORS = [
 
 
 @st.composite
-def truth_discoveries(draw: st.DrawFn) -> TruthDiscovery:
-    """Return truth discovery protocols with few tasks; every mechanism, price and estimator occurs."""
+def truth_discoveries(draw: st.DrawFn, *, with_levels: bool = False) -> TruthDiscovery:
+    """Return truth discovery protocols with few tasks; every mechanism, price and estimator occurs, and levels of ε."""
     num_tasks = draw(st.integers(1, 5))
     set_sizes = draw(st.lists(st.integers(2, 4), min_size=1, max_size=3))
     shared = draw(st.booleans())  # names of labels may be those of another set's
@@ -250,6 +250,8 @@ def truth_discoveries(draw: st.DrawFn) -> TruthDiscovery:
             price = {"epsilon": 2.0}
         elif is_mixed and "flip_probability" not in price:
             price = {"epsilon": draw(st.sampled_from([1.2, 3.0]))}  # below ln 3 sets of two would be turned round
+    if mechanism in {"one_layer", "two_layer", "fresh_two_layer"} and with_levels and draw(st.booleans()):
+        price = {"epsilons": draw(st.sampled_from([(1.2,), (1.5, 3.0), (1.2, 2.0, 6.0)]))}
     given: dict[str, Any] = {
         "tasks": tuple(f"task {number}" for number in range(num_tasks)),
         "answer_sets": tuple(distinct),
@@ -279,15 +281,17 @@ def crowds(draw: st.DrawFn, protocol: TruthDiscovery, num_workers: int) -> Input
         labels = [parameters.answer_sets[parameters.set_of_task[task]] for task in asked]
         tasks.append([parameters.tasks[task] for task in asked])
         answers.append([draw(st.sampled_from(["", *of_task, *of_task])) for of_task in labels])
-    return protocol.encode({"tasks": tasks, "answers": answers})
+    levels = st.sampled_from(parameters.own_levels.epsilons or (0.0,))
+    own = {column.name: [draw(levels) for _ in tasks] for column in parameters.own_levels.columns}
+    return protocol.encode({"tasks": tasks, "answers": answers, **own})
 
 
 @st.composite
 def crowd_sessions(draw: st.DrawFn, *, largest: int = 9, rules: SessionRules | None = None) -> Session:
     """Return truth discovery sessions; their clients know their public rows, or ask."""
-    protocol = draw(truth_discoveries())
+    protocol = draw(truth_discoveries(with_levels=True))
     inputs = draw(crowds(protocol, draw(sizes(largest))))
-    assert bool((inputs.public[:, 1:] != NO_TASK).any())
+    assert bool((inputs.public[:, protocol.parameters.asked] != NO_TASK).any())
     knows = draw(st.booleans())
     return Session(protocol, inputs, seed=draw(seeds()), rules=rules, clients_know=knows)
 

@@ -167,14 +167,15 @@ class Charge(msgspec.Struct, frozen=True):
 
 
 class Amount(msgspec.Struct, frozen=True, gc=False):
-    """What losses add up to in one relation: ε as a pure sum, ρ of zero-concentrated privacy."""
+    """What losses add up to in one relation: ε as a pure sum, ρ of zero-concentrated privacy, ε of one datum."""
 
     epsilon: float = 0.0
     rho: float = 0.0
+    datum: float = 0.0
 
     def plus(self, other: "Amount") -> "Amount":
         """Return both together."""
-        return Amount(self.epsilon + other.epsilon, self.rho + other.rho)
+        return Amount(self.epsilon + other.epsilon, self.rho + other.rho, self.datum + other.datum)
 
     def less(self, other: "Amount") -> "Amount":
         """Return what is left without the other: of each number never less than nothing."""
@@ -182,6 +183,7 @@ class Amount(msgspec.Struct, frozen=True, gc=False):
         return Amount(
             self.epsilon - other.epsilon if other.epsilon < self.epsilon else 0.0,
             self.rho - other.rho if other.rho < self.rho else 0.0,
+            self.datum - other.datum if other.datum < self.datum else 0.0,
         )
 
     def within(self, other: "Amount") -> "Amount":
@@ -189,6 +191,7 @@ class Amount(msgspec.Struct, frozen=True, gc=False):
         return Amount(
             other.epsilon if other.epsilon < self.epsilon else self.epsilon,  # noqa: FURB136  a call for each loss
             other.rho if other.rho < self.rho else self.rho,  # noqa: FURB136  likewise
+            other.datum if other.datum < self.datum else self.datum,  # noqa: FURB136  likewise
         )
 
 
@@ -204,11 +207,14 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
             replace-one losses. None is replace-one.
         delta: in [0, 1). At 0 the sum of pure losses is held to ε. Above, more small losses fit: a loss is admitted
             while that sum, or else ½Σε² + √(2 ln(1/δ) Σε²) over the losses' own mechanisms, is at most ε.
+        datum: the most that one datum may lose (ε, nats): what a person says about one question or record, in however
+            many sessions. Of each loss its smallest unit counts (`finest`), as a pure sum.
 
     Raises:
-        ConfigurationError: ε is negative or not a number, or δ is out of range.
+        ConfigurationError: an ε is negative or not a number, or δ is out of range.
 
     Privacy:
+        A datum is at most one part of each phase's unit, all others being known, so that it loses no more than the sum.
         (ε, δ) for all that is ever admitted, of one person, in the relation; also where sessions are chosen, and
         stopped, as outcomes say (Whitehouse et al., 2023, Theorem 1; a pure sum needs no more than that it is held).
     """
@@ -216,10 +222,12 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     epsilon: float
     relation: NeighboringRelation | None = NeighboringRelation.REPLACE_ONE
     delta: float = 0.0
+    datum: float = math.inf
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
         require(self.epsilon >= 0, "budget", self.epsilon, "at least 0")
+        require(self.datum >= 0, "budget_datum", self.datum, "at least 0")
         require(0 <= self.delta < 1, "delta", self.delta, "in [0, 1)")
 
     def epsilon_of(self, amount: Amount) -> float:
@@ -421,13 +429,17 @@ class Ledger(Shown):
         Raises:
             PrivacyError: it counts in no total of the ledger's relation.
         """
-        epsilon = loss.proven
+        epsilon, times = loss.proven, 1
         if loss.relation is not self._relation:
-            epsilon *= count_of(loss.relation, relation=self._relation)
-        if self._budget is None or not self._budget.delta:
+            times = count_of(loss.relation, relation=self._relation)
+            epsilon *= times
+        if self._budget is None:
             return Amount(epsilon)
+        datum = 0.0 if math.isinf(self._budget.datum) else loss.finest.proven * times
+        if not self._budget.delta:
+            return Amount(epsilon, 0.0, datum)
         event = event_under(loss.event, loss.relation, relation=self._relation)
-        return Amount(epsilon, ConcentratedAccountant.rho_of(event, self._relation))
+        return Amount(epsilon, ConcentratedAccountant.rho_of(event, self._relation), datum)
 
     def give_back(self, amount: Amount) -> None:
         """Take reserved room as free again, for this ledger's reservations."""
@@ -447,7 +459,16 @@ class Ledger(Shown):
         return charge
 
     def _check(self, budget: Budget, losses: Sequence[PrivacyLoss], amount: Amount) -> None:
-        if budget.epsilon_of(self._spent.plus(self._reserved).plus(amount)) > budget.epsilon + _ROUNDING:
+        taken = self._spent.plus(self._reserved)
+        if taken.datum + amount.datum > budget.datum + _ROUNDING:
+            raise BudgetExceededError(
+                requested=amount.datum,
+                remaining=max(0.0, budget.datum - taken.datum),
+                unit=", ".join(dict.fromkeys(loss.finest.unit for loss in losses)),
+                relation=self._relation.value,
+                cap="datum",
+            )
+        if budget.epsilon_of(taken.plus(amount)) > budget.epsilon + _ROUNDING:
             raise BudgetExceededError(
                 requested=amount.epsilon,
                 remaining=self.remaining,
@@ -456,12 +477,13 @@ class Ledger(Shown):
             )
 
     def _sum_of(self, losses: Iterable[PrivacyLoss | LedgerEntry]) -> Amount:
-        epsilon = rho = 0.0
+        epsilon = rho = datum = 0.0
         for loss in losses:
             amount = self.amount_of(loss)
             epsilon += amount.epsilon
             rho += amount.rho
-        return Amount(epsilon, rho)
+            datum += amount.datum
+        return Amount(epsilon, rho, datum)
 
     def _entries_of(self, model: TrustModel | None, unit: str | None) -> list[LedgerEntry]:
         return [entry for entry in self.entries if model in {None, entry.model} and unit in {None, entry.unit}]

@@ -23,7 +23,7 @@ from .codes import NO_TASK, Codes
 from .confidence import CREDITS, average_confidences
 from .inference import find_truths, known_noise
 from .noise import Noise, informativeness, make_noise
-from .outcome import Outcome, OwnOutcome
+from .outcome import LevelReports, Outcome, OwnOutcome
 from .parameters import Parameters
 from .phases import AnswersPhase, CountedAnswers, MaskedAnswers
 from .protocol import TruthDiscovery
@@ -35,6 +35,7 @@ __all__ = [
     "AnswersPhase",
     "Codes",
     "CountedAnswers",
+    "LevelReports",
     "MaskedAnswers",
     "Noise",
     "Outcome",

@@ -12,6 +12,7 @@ from ..estimators.truth_inference import (
     Answers,
     Inference,
     KnownNoise,
+    OwnNoise,
     WeightFunction,
 )
 from ..mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, PointMass, TruncatedNormal, Uniform
@@ -28,14 +29,18 @@ _AUTO: Final[EstimatorName] = "cautious"
 
 
 def find_truths(
-    answers: Answers, *, parameters: Parameters, noise: Noise | None, weight_function: WeightFunction | None = None
+    answers: Answers,
+    *,
+    parameters: Parameters,
+    noise: Noise | OwnNoise | None,
+    weight_function: WeightFunction | None = None,
 ) -> tuple[EstimatorName, Inference]:
     """Return which estimator the session has, and what it finds.
 
     Args:
         answers: as they were reported.
         parameters: the session's.
-        noise: how they were perturbed; None for clean answers.
+        noise: how they were perturbed, or how each worker's were; None for clean answers.
         weight_function: what the parameters' name stands for; by default one of ours.
 
     Raises:
@@ -51,7 +56,8 @@ def find_truths(
         "weight_function": own if weight_function is None else weight_function,
         "normalization": "answered" if isinstance(divisor, msgspec.UnsetType) else divisor,
     }
-    known = (known_noise(noise, parameters.sizes),) if estimator.knows_noise else ()
+    told = noise if isinstance(noise, OwnNoise) else known_noise(noise, parameters.sizes)
+    known = (told,) if estimator.knows_noise else ()
     taken = {field: given[field] for field in estimator.takes}
     return name, estimator.find(answers, *known, ties=parameters.ties, **taken)
 

@@ -7,12 +7,33 @@ import msgspec
 from ..arguments import check_aligned
 from ..errors import ConfigurationError, one_of
 from ..estimators import DEFAULT_LEVEL, Estimate, check_level
-from ..estimators.truth_inference import SupportLimits, estimate_support, support_limits
+from ..estimators.truth_inference import (
+    LevelCounts,
+    SupportLimits,
+    estimate_support_by_level,
+    support_limits_by_level,
+)
 from ..shown import Shown
 from .confidence import CREDITS
 from .counts import CountNoise, counted_limits
 
-__all__ = ["Outcome", "OwnOutcome"]
+__all__ = ["LevelReports", "Outcome", "OwnOutcome"]
+
+
+class LevelReports(msgspec.Struct, frozen=True):
+    """What the workers of one level of ε reported.
+
+    Args:
+        epsilon: the level.
+        num_workers: who have it and gave an answer.
+        flip_probabilities: see `Outcome`.
+        reports: see there.
+    """
+
+    epsilon: float
+    num_workers: int
+    flip_probabilities: tuple[float, ...]
+    reports: tuple[tuple[int, ...], ...]
 
 
 class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +58,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         num_answers: how many answers each task has; in the distributed model how many of those in the sum were asked
             it, since nobody sees who skips it.
         num_workers: how many reported.
+        levels: where workers have their own ε, the levels at which somebody gave an answer, ascending; else unset, and
+            in no file. `reports` are theirs together; `flip_probabilities` and prices are those of the greatest level.
         estimator: which one found the truths.
         num_iterations: that it took; 0 where it does not iterate.
         has_converged: whether it stopped because nothing changed any more.
@@ -58,6 +81,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     reports: tuple[tuple[int, ...], ...]
     num_answers: tuple[int, ...]
     num_workers: int
+    levels: tuple[LevelReports, ...] | msgspec.UnsetType = msgspec.UNSET
     estimator: str
     num_iterations: int
     has_converged: bool
@@ -80,6 +104,11 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         if self.estimator not in CREDITS:
             raise ConfigurationError(field="estimator", value=self.estimator, allowed=one_of(CREDITS, self.estimator))
         check_aligned(answer_sets=self.answer_sets, flip_probabilities=self.flip_probabilities)
+        for level in self.levels or ():
+            check_aligned(tasks=self.tasks, level_reports=level.reports)
+            check_aligned(answer_sets=self.answer_sets, level_flip_probabilities=level.flip_probabilities)
+            for all_reports, own_reports in zip(self.reports, level.reports, strict=True):
+                check_aligned(reports=all_reports, level_reports=own_reports)
         for task, number, reports, truth in zip(self.tasks, self.set_of_task, self.reports, self.truths, strict=True):
             if not 0 <= number < len(self.answer_sets):
                 allowed = f"below {len(self.answer_sets)}, the number of answer sets"
@@ -127,8 +156,10 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         the reports say nothing.
         """
         found: list[Mapping[str, Estimate] | None] = []
-        for number, reports, total in zip(self.set_of_task, self.reports, self.num_answers, strict=True):
-            labels, flip, noise = self.answer_sets[number], self.flip_probabilities[number], self._on_counts
+        for task, (number, reports, total) in enumerate(
+            zip(self.set_of_task, self.reports, self.num_answers, strict=True)
+        ):
+            labels, noise = self.answer_sets[number], self._on_counts
             if noise is not None:
                 size = len(labels)
                 error, parts = noise.error_of(size), noise.parts_of(size)
@@ -136,7 +167,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
                 of_labels = [Estimate(count, error) if total else None for count in counts]
             else:
                 of_labels = [
-                    estimate_support(count, total, flip_probability=flip, num_labels=len(labels)) for count in reports
+                    estimate_support_by_level(self._parts(task, label), num_labels=len(labels))
+                    for label in range(len(labels))
                 ]
             known = {name: support for name, support in zip(labels, of_labels, strict=True) if support is not None}
             found.append(known or None)
@@ -156,19 +188,29 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         """
         check_level(level)
         limits: list[SupportLimits | None] = []
-        for truth, number, reports, total in zip(
-            self.truths, self.set_of_task, self.reports, self.num_answers, strict=True
+        for task, (truth, number, reports, total) in enumerate(
+            zip(self.truths, self.set_of_task, self.reports, self.num_answers, strict=True)
         ):
             if truth is None:
                 limits.append(None)
                 continue
-            labels, flip = self.answer_sets[number], self.flip_probabilities[number]
-            count = reports[labels.index(truth)]
+            labels, found = self.answer_sets[number], self.answer_sets[number].index(truth)
             if (noise := self._on_counts) is not None:
-                limits.append(counted_limits(count, total, noise, num_labels=len(labels), level=level))
+                limits.append(counted_limits(reports[found], total, noise, num_labels=len(labels), level=level))
                 continue
-            limits.append(support_limits(count, total, flip_probability=flip, num_labels=len(labels), level=level))
+            limits.append(support_limits_by_level(self._parts(task, found), num_labels=len(labels), level=level))
         return tuple(limits)
+
+    def _parts(self, task: int, label: int) -> list[LevelCounts]:
+        """Return of each level of ε a label's reports, those of its task, and the flip probability."""
+        number = self.set_of_task[task]
+        if isinstance(self.levels, msgspec.UnsetType):
+            flip = self.flip_probabilities[number]
+            return [LevelCounts(self.reports[task][label], self.num_answers[task], flip)]
+        return [
+            LevelCounts(level.reports[task][label], sum(level.reports[task]), level.flip_probabilities[number])
+            for level in self.levels
+        ]
 
 
 class OwnOutcome(Shown, msgspec.Struct, frozen=True, kw_only=True):

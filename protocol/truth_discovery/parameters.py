@@ -1,12 +1,14 @@
 """The public parameters of a truth discovery session."""
 
-from typing import Final, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Final, Literal, Self, TypeAlias
 
 import msgspec
 
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import Normalization
-from ..mechanisms import MAX_EPSILON, HyperDistribution, Moments
+from ..mechanisms import MAX_EPSILON, MIN_EPSILON, HyperDistribution, Moments
+from ..own_levels import OwnLevels
 from ..phases import check_sizes
 from .estimators import ESTIMATORS, EstimatorName
 
@@ -27,9 +29,15 @@ WEIGHTED: Final = frozenset(name for name, each in ESTIMATORS.items() if "weight
 """The estimators that weigh workers by a function that may be named."""
 
 MAX_NAME_LENGTH: Final = 256
+_WITHOUT_LEVELS: Final[Mapping[MechanismName, str]] = {
+    "auto": "mechanisms are compared at one price; name one_layer or two_layer",
+    "central": "the noise is in counts of all workers' answers, and protects all of them alike",
+    "masked": "the noise is in sums of all workers' answers, and protects all of them alike",
+}
 MAX_ROUNDS: Final = 10_000
 MAX_LABELS: Final = 1_000
 MAX_CONFUSIONS: Final = 1 << 26  # numbers of tasks' confusions, s² each: half a gigabyte
+MAX_LEVELS: Final = 20
 MAX_MASKED: Final = 1 << 14  # numbers of a masked row
 DEFAULT_EPSILON: Final = 1.0
 
@@ -55,6 +63,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         epsilon_answer: the proven loss of one answer of a worker who gives `max_answers`, the others being known; in
             nats, > 0.
         epsilon_worker: the proven loss of all answers of such a worker; in nats, > 0.
+        epsilons: instead, the public levels of ε among which each worker has its own, ascending; each is an `epsilon`
+            of "one_layer", "two_layer" or "fresh_two_layer". `epsilon` becomes the greatest. Both are on the wire only
+            where they are given.
+        chosen_by: who says which level is a worker's: the `roster`, which has a column of it, or each `worker` as it
+            joins. By default the roster.
         estimator: how the truths are found from the reports (see the package).
         ties: which of several labels that are equally good is taken, in the order of the answer set.
         max_iterations: of the estimators that iterate.
@@ -84,6 +97,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     hyper: HyperDistribution | None = None
     epsilon_answer: float | None = None
     epsilon_worker: float | None = None
+    epsilons: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET
+    chosen_by: Literal["roster", "worker"] | msgspec.UnsetType = msgspec.UNSET
     estimator: EstimatorName = "auto"
     ties: Literal["first", "last"] = "first"
     max_iterations: int = 50
@@ -97,6 +112,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def __post_init__(self) -> None:
         self._check_tasks()
         self._check_answer_sets()
+        self._check_levels()
         self._check_noise()
         if not 1 <= self.max_answers <= len(self.tasks):
             allowed = f"in [1, {len(self.tasks)}], the number of tasks"
@@ -131,6 +147,24 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return tuple(map(len, self.answer_sets))
 
     @property
+    def asked(self) -> slice:
+        """Where a worker's tasks stand in its public row: behind its place, before its ε if it has its own."""
+        return slice(1, 1 + self.max_answers)
+
+    @property
+    def own_levels(self) -> OwnLevels:
+        """The levels among which workers have their own ε; none where all have the same."""
+        levels = () if isinstance(self.epsilons, msgspec.UnsetType) else self.epsilons
+        return OwnLevels(levels, self.chosen_by == "worker", "worker")
+
+    @property
+    def by_level(self) -> tuple[Self, ...]:
+        """For each level the same survey at this ε of all; where all have the same, the survey itself."""
+        of_all = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
+        levels = self.own_levels.epsilons
+        return tuple(msgspec.structs.replace(self, epsilon=level, **of_all) for level in levels) or (self,)
+
+    @property
     def is_masked(self) -> bool:
         """Whether answers are added up under masks."""
         return self.mechanism == "masked"
@@ -159,6 +193,25 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             if not 0 <= number < len(self.answer_sets):
                 allowed = f"in [0, {len(self.answer_sets) - 1}]"
                 raise ConfigurationError(field="answer_set_of_task", value=number, allowed=allowed)
+
+    def _check_levels(self) -> None:
+        """Refuse levels where nothing is perturbed by them, and a price beside them; set `epsilon` to the greatest."""
+        if isinstance(self.epsilons, msgspec.UnsetType):
+            some = "given: the levels of ε among which workers have their own (chosen_by says who chooses)"
+            require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], some)
+            return
+        allowed = f"left out in mechanism {self.mechanism!r}: {_WITHOUT_LEVELS.get(self.mechanism)}"
+        refuse(self.mechanism in _WITHOUT_LEVELS, "epsilons", list(self.epsilons[:12]), allowed)
+        require(self.epsilons, "epsilons", [], "at least one level")
+        self.own_levels.check(least=MIN_EPSILON, greatest=MAX_EPSILON, most=MAX_LEVELS)
+        for field in sorted(PRICES):
+            value, allowed = getattr(self, field), "left out beside epsilons: each worker has one of these"
+            require(value is None or (field, value) == ("epsilon", self.epsilons[-1]), field, value, allowed)
+        allowed = (
+            "another one beside epsilons: its weights do not tell a worker who errs from one whose reports say little"
+        )
+        refuse(self.estimator == "noise_aware_crh", "estimator", self.estimator, allowed)
+        msgspec.structs.force_setattr(self, "epsilon", self.epsilons[-1])
 
     def _check_noise(self) -> None:
         given = {

@@ -1,6 +1,7 @@
 """The phase of truth discovery, in each model of trust: answers that workers perturb, show, or add up under masks."""
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,7 +12,7 @@ from ..errors import require
 from ..guard import Values
 from ..mechanisms import NO_ANSWER, PolyaShare, VectorLaplace
 from ..mechanisms.polya import MOST_TIMES
-from ..phases import CentralPhase, MaskedPhase, Phase, sizes_of
+from ..phases import CentralPhase, LeveledPhase, MaskedPhase, Phase, sizes_of
 from ..privacy import PrivacyEvent, PrivacyLoss, PureMechanism
 from ..tally import Tally
 from .codes import NO_TASK, Codes
@@ -23,69 +24,78 @@ __all__ = ["AnswersPhase", "CountedAnswers", "MaskedAnswers"]
 PHASE: Final = "answers"
 
 
-class AnswersPhase(Phase):
+class AnswersPhase(LeveledPhase):
     """The phase in which workers report their perturbed answers.
+
+    The tally has how often each label of each task is reported, shape (tasks, labels), and a row of worker, task and
+    label for each report; where workers have an ε of their own the first is by level, and a row ends with the level.
 
     Args:
         parameters: the session's.
         codes: of its tasks and labels.
-        noise: how answers are perturbed.
+        noises: how answers are perturbed, at each level of ε.
         columns: of a private row, that are reported; by default the answers.
     """
 
-    def __init__(self, parameters: Parameters, codes: Codes, noise: Noise, *, columns: range | None = None) -> None:
-        self._codes = codes
-        self._loss_of_counts = functools.lru_cache(maxsize=1 << 12)(noise.loss_of)
+    person = "worker"
+
+    def __init__(
+        self, parameters: Parameters, codes: Codes, noises: Sequence[Noise], *, columns: range | None = None
+    ) -> None:
+        self._codes, self._asked = codes, parameters.asked
+        self._losses_of_counts = [functools.lru_cache(maxsize=1 << 12)(noise.loss_of) for noise in noises]
         num_tasks: list[int] = np.bincount(codes.set_of_task, minlength=len(codes.sizes)).tolist()
-        self._event = noise.event_of_longest(parameters.max_answers, num_tasks)
+        self._event = noises[-1].event_of_longest(parameters.max_answers, num_tasks)
         super().__init__(
             PHASE,
             columns=columns or range(parameters.max_answers),
-            mechanism=noise.mechanism,
-            losses=[noise.loss_of_longest(parameters.max_answers, num_tasks)],
+            mechanisms=[noise.mechanism for noise in noises],
+            losses=[(noise.loss_of_longest(parameters.max_answers, num_tasks),) for noise in noises],
+            epsilons=parameters.own_levels.epsilons,
         )
 
     @property
     def event(self) -> PrivacyEvent:
-        """All answers of the worker who gives most, by the mechanism. See `Phase.event`."""
+        """All answers of the worker who gives most, by the mechanism of the greatest ε. See `Phase.event`."""
         return self._event
 
     def values_of(self, public: Sequence[int]) -> Values:
         """Return for each place the answers to its task, and that there is none. See `Phase.values_of`."""
-        return [self._codes.values_of_task[task] for task in public[1:]]
+        return [self._codes.values_of_task[task] for task in public[self._asked]]
 
     def protected_values_of(self, public: Sequence[int]) -> Values:
         """Return for each place the answers to its task: who skips one says so. See `Phase.protected_values_of`."""
         return [values if len(values) == 1 else values[1:] for values in self.values_of(public)]
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
-        """Group workers by how many tasks they are asked from each answer set. See `Phase.kinds_of`."""
-        _, firsts = np.unique(codes := self._codes_of_counts(self._counts_of(public)), return_index=True)
+        """Group workers by ε and how many tasks they are asked from each answer set. See `Phase.kinds_of`."""
+        _, firsts = np.unique(codes := self._codes_of_kinds(self._kinds_of(public)), return_index=True)
         order = np.argsort(codes, kind="stable")
         return np.split(order, np.searchsorted(codes[order], codes[firsts[1:]]))
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return what a worker pays for the tasks that it is asked. See `Phase.losses_of`."""
         counts = [0] * len(self._codes.sizes)
-        for task in public[1:]:
+        for task in public[self._asked]:
             if task != NO_TASK:
                 counts[self._codes.set_of_task[task]] += 1
-        return self._losses_of_counts(tuple(counts))
+        return self._losses_of_kind(self.level_of(public), *counts)
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Group workers by how many answers they give from each answer set. See `Phase.loss_groups`."""
-        counts = self._counts_of(public)
-        _, firsts, numbers = np.unique(self._codes_of_counts(counts), return_index=True, return_counts=True)
-        kinds = counts[firsts]
+        """Group workers by ε and how many answers they give from each answer set. See `Phase.loss_groups`."""
+        every = self._kinds_of(public)
+        _, firsts, numbers = np.unique(self._codes_of_kinds(every), return_index=True, return_counts=True)
+        kinds = every[firsts]
         groups: list[tuple[str, int, tuple[PrivacyLoss, ...]]] = []
-        for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
-            name = "" if len(kinds) == 1 else f"with {self._describe(kind)}"
-            groups.append((name, number, self._losses_of_counts(tuple(kind))))
+        for (level, *counts), number in zip(kinds.tolist(), numbers.tolist(), strict=True):
+            own = f"{self._names[level]}, " if self.is_personal else "with "
+            name = "" if len(kinds) == 1 else f"{own}{self._describe(counts)}"
+            groups.append((name, number, self._losses_of_kind(level, *counts)))
         return groups
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse an answer to a task that was not asked, or outside its answer set. See `Phase.check_report`."""
-        self._codes.check_row(report, public)
+        self._codes.check_row(report, public[: self._asked.stop])
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Count the labels of each task, and keep who reported which."""
@@ -93,27 +103,32 @@ class AnswersPhase(Phase):
         rows, places = np.nonzero(reports != NO_ANSWER)
         tasks = public[rows, 1 + places]
         labels = reports[rows, places] - self._codes.offset_of_task[tasks]
-        width = max(self._codes.sizes)
-        counts = np.bincount(tasks * width + labels, minlength=len(self._codes.tasks) * width)
-        kept = np.stack([public[rows, 0], tasks, labels], axis=1)
-        kept = kept[np.lexsort(kept.T[::-1])]
-        return Tally(len(reports), counts.reshape(-1, width).astype(np.int64), kept)
+        levels = self.levels_of(public)[rows]
+        shape = len(self.mechanisms), len(self._codes.tasks), max(self._codes.sizes)
+        counts = np.bincount(np.ravel_multi_index((levels, tasks, labels), shape), minlength=math.prod(shape))
+        counts = counts.astype(np.int64).reshape(shape if self.is_personal else shape[1:])
+        kept = np.stack([public[rows, 0], tasks, labels, *([levels] if self.is_personal else [])], axis=1)
+        return Tally(len(reports), counts, kept[np.lexsort(kept.T[::-1])])
+
+    def _kinds_of(self, public: IntArray) -> IntArray:
+        """Return each worker's level, and how many tasks it is asked from each answer set, shape (n, 1 + sets)."""
+        return np.hstack([self.levels_of(public)[:, None], self._counts_of(public)])
 
     def _counts_of(self, public: IntArray) -> IntArray:
         """Return how many tasks each worker is asked from each answer set, shape (n, sets)."""
-        tasks = public[:, 1:]
+        tasks = public[:, self._asked]
         sets = np.where(tasks == NO_TASK, -1, self._codes.set_of_task[tasks])
         return np.stack([(sets == number).sum(axis=1) for number in range(len(self._codes.sizes))], axis=1)
 
-    def _codes_of_counts(self, counts: IntArray) -> IntArray:
-        """Return one number for each row of counts, in their lexicographic order."""
-        base = self.num_values + 1
-        if base ** counts.shape[1] < 1 << 63:
-            return counts @ np.array([base**place for place in reversed(range(counts.shape[1]))], dtype=np.int64)
-        return np.unique(counts, axis=0, return_inverse=True)[1].reshape(-1)
+    def _codes_of_kinds(self, kinds: IntArray) -> IntArray:
+        """Return one number for each row of a level and counts, in their lexicographic order."""
+        base, places = self.num_values + 1, range(kinds.shape[1])
+        if len(self.mechanisms) * base ** places[-1] < 1 << 63:
+            return kinds @ np.array([base**place for place in reversed(places)], dtype=np.int64)
+        return np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
 
-    def _losses_of_counts(self, counts: tuple[int, ...]) -> tuple[PrivacyLoss, ...]:
-        return (self._loss_of_counts(counts),) if any(counts) else ()
+    def _losses_of_kind(self, level: int, *counts: int) -> tuple[PrivacyLoss, ...]:
+        return (self._losses_of_counts[level](counts),) if any(counts) else ()
 
     def _describe(self, counts: Sequence[int]) -> str:
         if len(counts) == 1:
@@ -136,7 +151,7 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         labels, sizes = np.arange(max(codes.sizes), dtype=np.int64), codes.size_of_task[:, None]
         self.is_told = (2 - np.array(self._distances)[:, None] <= labels) & (labels < sizes)
         self.num_noisy = int(self.is_told.sum())
-        AnswersPhase.__init__(self, parameters, codes, noise)
+        AnswersPhase.__init__(self, parameters, codes, [noise])
 
     def usual_of(self, public: Sequence[int]) -> Sequence[int]:
         """Return a worker who is asked the first tasks of each answer set. See `GuardedRelease.usual_of`."""
@@ -187,7 +202,7 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
         for start in self._starts[self._are_two].tolist():
             self._held[start] = (-1, 0, 1)
         columns = range(parameters.max_answers, parameters.max_answers + len(self._task_of))
-        AnswersPhase.__init__(self, parameters, codes, noise, columns=columns)
+        AnswersPhase.__init__(self, parameters, codes, [noise], columns=columns)
 
     check_report = Phase.check_report  # nobody sees one
 

@@ -7,7 +7,8 @@ to their counts, and tells no weights. One that learns masked sums (`masked`) te
 
 A private row holds one answer for each task of the public row, in that order: a code that tells answer set and
 label, or `NO_ANSWER`; under masks also what is added up. Which tasks a worker is asked, and which of them it skips, is
-public; the labels are not. Under masks nobody sees who skips a task.
+public, and so is its ε where workers have their own, the end of its public row; the labels are not. Under masks nobody
+sees who skips a task.
 """
 
 import functools
@@ -20,16 +21,16 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray, distinct_rows
 from ..errors import ConfigurationError, refuse, require
-from ..estimators.truth_inference import WEIGHT_FUNCTIONS, Answers, Inference, check_weight_function
+from ..estimators.truth_inference import WEIGHT_FUNCTIONS, Answers, Inference, OwnNoise, check_weight_function
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Tally
 from .codes import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 from .confidence import average_confidences
 from .counts import majority_of_counts
-from .inference import find_truths
+from .inference import find_truths, known_noise
 from .noise import Noise, make_noise
-from .outcome import Outcome, OwnOutcome
+from .outcome import LevelReports, Outcome, OwnOutcome
 from .parameters import EstimatorName, Parameters
 from .phases import AnswersPhase, CountedAnswers, MaskedAnswers
 
@@ -55,9 +56,10 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         For a worker with m answers: one-layer and fresh two-layer mε-LDP, ε for each answer; two-layer J-LDP for all
         answers, R-LDP for one of them where the others are known (`psephos.protocol.mechanisms.joint_law`): neither is
         the paper's ε. Replace-one; against all others colluding. Which tasks a worker is asked, and which of them it
-        skips, is public. "central" ε-DP of the release for an answer, mε for m, against whoever sees that; the server
-        sees all answers. "masked" the same against the server and as many workers with it as `colluders` says
-        (`phases.MaskedPhase`), for an answer or none.
+        skips, is public; so is its ε, where workers have their own, and no ε bounds what its choice tells. "central"
+        ε-DP of the release for an answer, mε for m, against whoever sees that; the server sees all answers. "masked"
+        the same against the server and as many workers with it as `colluders` says (`phases.MaskedPhase`), for an
+        answer or none.
 
     Source:
         Li et al. (2018), Algorithms 1 and 2; readings T1 to T9.
@@ -129,20 +131,27 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return Codes(parameters.tasks, parameters.answer_sets, np.array(parameters.set_of_task, dtype=np.int64))
 
     @functools.cached_property
+    def noises(self) -> tuple[Noise, ...]:
+        """How answers are perturbed at each level of ε: one, where all workers have the same."""
+        return tuple(map(make_noise, self.parameters.by_level))
+
+    @property
     def noise(self) -> Noise:
-        """How answers are perturbed."""
-        return make_noise(self.parameters)
+        """How answers are perturbed, at the greatest ε."""
+        return self.noises[-1]
 
     def make_phase(self) -> AnswersPhase:
         """Return the one phase."""
-        counted = MaskedAnswers if self.parameters.is_masked else CountedAnswers
-        kind = AnswersPhase if self.noise.on_counts is None else counted
+        if self.noise.on_counts is None:
+            return AnswersPhase(self.parameters, self.codes, self.noises)
+        kind = MaskedAnswers if self.parameters.is_masked else CountedAnswers
         return kind(self.parameters, self.codes, self.noise)
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns: a worker's tasks, and its answers to them."""
+        """Return the columns: a worker's tasks, an ε of its own if there are levels, and its answers to the tasks."""
         return (
             Column("tasks", private=False, description="the worker's tasks: names, separated by semicolons"),
+            *self.parameters.own_levels.columns,
             Column("answers", private=True, description="a label for each of these, or nothing where it is skipped"),
         )
 
@@ -157,8 +166,9 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             raise ConfigurationError(
                 field="table", value="columns of different length", allowed="columns of one length"
             )
-        tasks = tasks_of(table["tasks"], self.codes, width=self.parameters.max_answers)
-        return Inputs(self.rows_for(answers_of(table["answers"], tasks, self.codes), tasks), _numbered(tasks))
+        public = self.encode_public(table, num_parties=len(table["tasks"]))
+        tasks = public[:, self.parameters.asked]
+        return Inputs(self.rows_for(answers_of(table["answers"], tasks, self.codes), tasks), public)
 
     def rows_for(self, answers: IntArray, tasks: IntArray) -> IntArray:
         """Return private rows: answers, and what of them is added up under masks."""
@@ -166,19 +176,25 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return np.hstack([answers, phase.rows_for(answers, tasks)]) if isinstance(phase, MaskedAnswers) else answers
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the public rows: each worker's tasks. See `PhasedProtocol.encode_public`."""
+        """Return the public rows: each worker's place, its tasks, and its ε. See `PhasedProtocol.encode_public`."""
         if "tasks" not in table:
             raise missing_column("tasks")
         tasks = tasks_of(table["tasks"], self.codes, width=self.parameters.max_answers)
         refuse(len(tasks) != num_parties, "tasks", f"{len(tasks)} entries", f"{num_parties} entries")
-        return _numbered(tasks)
+        places = np.arange(num_parties, dtype=np.int64)[:, None]
+        return np.hstack([places, tasks, self.parameters.own_levels.encode(table, num_parties=num_parties)])
+
+    def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the place of the ε that a worker chooses. See `PhasedProtocol.encode_chosen`."""
+        return self.parameters.own_levels.encode_chosen(entries)
 
     def placed(self, public: IntArray, *, start: int) -> IntArray:
         return np.concatenate([public[:, :1] + start, public[:, 1:]], axis=1)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
-        """Return the tasks' names. See `PhasedProtocol.write_public`."""
-        return {"tasks": [self.codes.write_tasks(tasks) for tasks in public[:, 1:].tolist()]}
+        """Return the tasks' names, and each worker's ε where it has its own. See `PhasedProtocol.write_public`."""
+        tasks = [self.codes.write_tasks(own) for own in public[:, self.parameters.asked].tolist()]
+        return {"tasks": tasks, **self.parameters.own_levels.write(public)}
 
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
         """Return a worker's private row. See `PhasedProtocol.encode_own`.
@@ -189,33 +205,38 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             public: its public row.
 
         Raises:
-            ConfigurationError: a task is not the session's, a label is not in its answer set, or `tasks` is given and
-                differs from the public row.
+            ConfigurationError: a task is not the session's, a label is not in its answer set, or `tasks` or `epsilon`
+                is given and differs from the public row.
         """
         self.check_public(public)
-        tasks = np.array([public[1:]], dtype=np.int64)
+        self.parameters.own_levels.check_own(entries, public)
+        asked = public[self.parameters.asked]
+        tasks = np.array([asked], dtype=np.int64)
         if "tasks" in entries:
             own = tasks_of([entries["tasks"]], self.codes, width=self.parameters.max_answers)
             if set(own[0].tolist()) != set(tasks[0].tolist()):
-                allowed = f"the tasks that the server has: {self.codes.write_tasks(public[1:])}"
+                allowed = f"the tasks that the server has: {self.codes.write_tasks(asked)}"
                 raise ConfigurationError(field="tasks", value=entries["tasks"], allowed=allowed)
         if "answers" not in entries:
             raise missing_column("answers")
-        own = self.codes.own_row(entries["answers"], public[1:])
+        own = self.codes.own_row(entries["answers"], asked)
         return tuple(self.rows_for(np.array([own], dtype=np.int64), tasks)[0].tolist())
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Refuse what is not a worker's place and its tasks. See `PhasedProtocol.check_public`."""
-        tasks = [task for task in public[1:] if task != NO_TASK]
-        num_tasks, width = len(self.parameters.tasks), self.parameters.max_answers
-        is_row = len(public) == width + 1 and public[0] >= 0 and len(set(tasks)) == len(tasks)
-        if not is_row or not all(0 <= task < num_tasks for task in tasks):
+        """Refuse what is not a worker's place, its tasks and its ε. See `PhasedProtocol.check_public`."""
+        asked, levels = self.parameters.asked, self.parameters.own_levels.epsilons
+        tasks = [task for task in public[asked] if task != NO_TASK]
+        num_tasks, width, own = len(self.parameters.tasks), self.parameters.max_answers, public[asked.stop :]
+        is_row = len(public) == asked.stop + bool(levels) and public[0] >= 0 and len(set(tasks)) == len(tasks)
+        if not is_row or not all(0 <= task < num_tasks for task in tasks) or (own and not 0 <= own[0] < len(levels)):
             allowed = f"a place and {width} distinct tasks of {num_tasks}, filled up with {NO_TASK} if there are fewer"
+            allowed += f", and the place of an ε in [0, {len(levels) - 1}]" if levels else ""
             raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Refuse tasks that a worker's answers were not given to. See `PhasedProtocol.check_row`."""
-        self.codes.check_row(row[: self.parameters.max_answers] if self.parameters.is_masked else row, public)
+        answers = row[: self.parameters.max_answers] if self.parameters.is_masked else row
+        self.codes.check_row(answers, public[: self.parameters.asked.stop])
         if self.parameters.is_masked:
             self.check_inputs(Inputs(np.array([row], dtype=np.int64), np.array([public], dtype=np.int64)))
 
@@ -235,7 +256,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         self.check_numbers(*distinct_rows(self.counted_of(public)))
 
     def counted_of(self, public: IntArray) -> IntArray:
-        return np.any(public[:, 1:] != NO_TASK, axis=1)[:, None].astype(np.int64)
+        return np.any(public[:, self.parameters.asked] != NO_TASK, axis=1)[:, None].astype(np.int64)
 
     def check_numbers(self, rows: IntArray, numbers: IntArray) -> None:
         require(np.any(rows), "tasks", "none", "at least one task for one worker")
@@ -255,12 +276,11 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             model_confidences=_known(inference.confidences),
             answer_sets=self.parameters.answer_sets,
             answer_set_of_task=self.parameters.answer_set_of_task,
-            flip_probabilities=self._flip_probabilities,
-            reports=tuple(
-                tuple(own[:size]) for own, size in zip(counts.tolist(), self.codes.size_of_task.tolist(), strict=True)
-            ),
+            flip_probabilities=self._flips_of(self.noise),
+            reports=self._reports_told(counts),
             num_answers=tuple(num_answers.tolist()),
             num_workers=tally.num_reports,
+            levels=self._levels_told(tally.totals, self._level_of_worker(tally)),
             estimator=name,
             num_iterations=inference.num_iterations,
             has_converged=inference.has_converged,
@@ -284,9 +304,12 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             answer_sets=parameters.answer_sets,
             answer_set_of_task=parameters.answer_set_of_task,
             flip_probabilities=(0.1,) * len(parameters.answer_sets),
-            reports=tuple((count,) * parameters.sizes[number] for number in sets),
+            reports=self._reports_told(table := np.full((len(sets), max(parameters.sizes)), count)),
             num_answers=(num_parties,) * len(parameters.tasks),
             num_workers=num_parties,
+            levels=self._levels_told(
+                np.broadcast_to(table, (len(self.noises), *table.shape)), np.arange(len(self.noises))
+            ),
             estimator=_LONGEST_NAME,
             num_iterations=1 << 40,
             has_converged=False,
@@ -319,7 +342,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         """Return how often each label of each task is reported, shape (tasks, labels), and how many answers it has."""
         if isinstance(self.phase, CountedAnswers | MaskedAnswers):
             return self.phase.counts_of(tally.totals)
-        return tally.totals, tally.totals.sum(axis=1)
+        counts = tally.totals.reshape(-1, *tally.totals.shape[-2:]).sum(axis=0)  # of all levels
+        return counts, counts.sum(axis=1)
 
     @property
     def _added(self) -> dict[str, Any]:
@@ -330,7 +354,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     def answers_in(self, tally: Tally) -> Answers:
         """Return the reported answers of a tally, for estimators; none where the server has counted them."""
-        workers, tasks, labels = tally.rows.T if len(tally.rows) else np.empty((3, 0), dtype=np.int64)
+        workers, tasks, labels = tally.rows.T[:3] if len(tally.rows) else np.empty((3, 0), dtype=np.int64)
         return Answers(
             tasks=tasks,
             workers=workers,
@@ -346,11 +370,36 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         for number, label in zip(self.codes.set_of_task.tolist(), inference.truths.tolist(), strict=True):
             yield None if label < 0 else sets[number][label]
 
-    @property
-    def _flip_probabilities(self) -> tuple[float, ...]:
-        """Of each answer set the flip probability, of drawn ones the mean."""
-        of_sizes = dict(zip(self.noise.sizes, self.noise.flip_probabilities, strict=True))
+    def _flips_of(self, noise: Noise) -> tuple[float, ...]:
+        """Return of each answer set the flip probability, of drawn ones the mean."""
+        of_sizes = dict(zip(noise.sizes, noise.flip_probabilities, strict=True))
         return tuple(of_sizes[size] for size in self.parameters.sizes)
+
+    def _reports_told(self, counts: IntArray) -> tuple[tuple[int, ...], ...]:
+        """Return how often each label of each task is reported, of counts of shape (tasks, most labels)."""
+        return tuple(
+            tuple(own[:size]) for own, size in zip(counts.tolist(), self.codes.size_of_task.tolist(), strict=True)
+        )
+
+    def _level_of_worker(self, tally: Tally) -> IntArray:
+        """Return the place of each worker's ε, -1 where it has no answer; nobody's where all have one ε."""
+        if not self.parameters.own_levels.epsilons or not len(tally.rows):
+            return np.empty(0, dtype=np.int64)
+        found = np.full(int(tally.rows[:, 0].max()) + 1, -1, dtype=np.int64)
+        found[tally.rows[:, 0]] = tally.rows[:, 3]
+        return found
+
+    def _levels_told(self, counts: IntArray, level_of_worker: IntArray) -> tuple[LevelReports, ...] | msgspec.UnsetType:
+        """Return what was reported at each level, of counts of shape (levels, tasks, most labels)."""
+        if not (levels := self.parameters.own_levels.epsilons):
+            return msgspec.UNSET
+        numbers = [int(np.count_nonzero(level_of_worker == level)) for level in range(len(levels))]
+        told = zip(levels, numbers, self.noises, counts, strict=True)
+        return tuple(
+            LevelReports(epsilon, number, self._flips_of(noise), self._reports_told(own))
+            for epsilon, number, noise, own in told
+            if number
+        )
 
     def _find_truths(self, tally: Tally) -> tuple[str, Inference]:
         """Return the estimator's name and what it finds; both parts of a release ask for the same."""
@@ -365,18 +414,17 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
                 numbers = counts.sum(axis=1)
             added = None if noise is None else noise.of_counts(tally.num_reports)
             return "majority", majority_of_counts(counts, numbers, sizes, added, ties=self.parameters.ties)
+        known = noise
+        if noise is not None and self.parameters.own_levels.epsilons:
+            each = tuple(known_noise(own, self.parameters.sizes) for own in self.noises)
+            known = OwnNoise(each, np.maximum(self._level_of_worker(tally), 0))
         return find_truths(
-            self.answers_in(tally), parameters=self.parameters, noise=noise, weight_function=self._weight_function
+            self.answers_in(tally), parameters=self.parameters, noise=known, weight_function=self._weight_function
         )
 
 
 def _num_bytes(label: str) -> int:
     return len(label.encode())
-
-
-def _numbered(tasks: IntArray) -> IntArray:
-    """Return public rows: each worker's place, then its tasks."""
-    return np.concatenate([np.arange(len(tasks), dtype=np.int64)[:, None], tasks], axis=1)
 
 
 def _known(numbers: FloatArray) -> tuple[float | None, ...]:

@@ -36,24 +36,27 @@ def reference_run(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedN
     for place, answers in enumerate(inputs.private.tolist()):
         # Each worker has randomness of its own: a uniform for each answer, and before it, or before all of them, what
         # its flip probability is drawn with; it tells nobody.
-        slots = phase.mechanism.slots_of(len(answers))
+        mechanism = phase.mechanism_of(inputs.public[place].tolist())
+        slots = mechanism.slots_of(len(answers))
         (uniforms,) = noise.uniforms(
             protocol=protocol.name, phase=phase.name, start=place, stop=place + 1, slots=slots
         ).tolist()
         # It perturbs its answers by Definition 5.1 and submits them: with the session's flip probability (Algorithm 1,
         # line 3), or with its own, which it draws from the hyper-distribution first (Algorithm 2, lines 3 and 4).
-        reports.append(phase.mechanism.randomize_row(answers, uniforms))
+        reports.append(mechanism.randomize_row(answers, uniforms))
     # The server counts the submitted answers to each task, and keeps who gave which.
-    counts = np.zeros((len(codes.tasks), max(codes.sizes)), dtype=np.int64)
-    kept: list[tuple[int, int, int]] = []
-    for (worker, *tasks), report in zip(inputs.public.tolist(), reports, strict=True):
-        for task, code in zip(tasks, report, strict=True):
+    counts = np.zeros((len(phase.mechanisms), len(codes.tasks), max(codes.sizes)), dtype=np.int64)
+    kept: list[tuple[int, ...]] = []
+    for (worker, *public), report in zip(inputs.public.tolist(), reports, strict=True):
+        own = public[len(report) :]  # the place of its ε, where workers have their own
+        for task, code in zip(public, report, strict=False):
             if task == NO_TASK or code == NO_ANSWER:
                 continue
             label = code - int(codes.offset_of_task[task])
-            counts[task, label] += 1
-            kept.append((worker, task, label))
-    tally = Tally(len(reports), counts, np.array(sorted(kept), dtype=np.int64).reshape(-1, 3))
+            counts[own[0] if own else 0, task, label] += 1
+            kept.append((worker, task, label, *own))
+    counts = counts if phase.is_personal else counts[0]
+    tally = Tally(len(reports), counts, np.array(sorted(kept), dtype=np.int64).reshape(-1, 3 + phase.is_personal))
     if phase.tally_mechanism is not None:
         # Or it is trusted: it was shown the answers, of which it keeps nothing but counts with noise: of two labels the
         # second one's.

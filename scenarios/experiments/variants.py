@@ -561,7 +561,9 @@ def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
     kept = {name: value for name, value in scenario.parameters.items() if name not in settings}
     given = {name: value for name, value in settings.items() if value is not None}
     said, parameters = scenario.said_of_trust, {**kept, **given}
-    return msgspec.structs.replace(scenario, trust=said, parameters=parameters, budget=None, budget_delta=0.0)
+    return msgspec.structs.replace(
+        scenario, trust=said, parameters=parameters, budget=None, budget_delta=0.0, budget_datum=None
+    )
 
 
 def table_of(kind: type[VariantTable], scenario: Scenario, *, trials: int) -> VariantTable:

@@ -7,6 +7,7 @@ with the field, the value and what is allowed.
 
 import contextlib
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import resources
@@ -89,6 +90,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     budget: float | None = None
     # At which the budget is meant: 0 for a sum of pure losses, or in (0, 1), where more small ones fit.
     budget_delta: float = 0.0
+    # The most that one datum may lose (ε): what a party says about one question or record, in all votes of a series.
+    budget_datum: float | None = None
     deadline_seconds: float = 300.0  # for every phase
     # For every phase: a number of parties, or a share of them; everybody by default. Left out where who takes part is
     # private: there is none.
@@ -102,11 +105,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         allowed = "up to 64 small letters, digits and hyphens"
         require(re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.name), "name", self.name, allowed)
-        if self.budget is None and self.budget_delta:
-            raise ConfigurationError(field="budget_delta", value=self.budget_delta, allowed="left out without a budget")
+        for field, value in (("budget_delta", self.budget_delta or None), ("budget_datum", self.budget_datum)):
+            refuse(self.budget is None and value is not None, field, value, "left out without a budget")
         require(0 <= self.budget_delta < 1, "budget_delta", self.budget_delta, "in [0, 1)")
         if self.budget is not None:
-            Budget(epsilon=self.budget)  # which says what is wrong with it
+            Budget(epsilon=self.budget, datum=self._most_of_datum)  # which says what is wrong with it
         refuse(self.noise == "secure" and self.transport == ARRAY, "noise", "secure", "'simulated' for arrays")
         for field, value in (("seed", self.seed), ("round", self.round)):
             if value is not None and value < 0:
@@ -157,7 +160,13 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def budget_of_parties(self) -> Budget | None:
         """The budget of each party; None for no limit."""
-        return None if self.budget is None else Budget(epsilon=self.budget, delta=self.budget_delta)
+        if self.budget is None:
+            return None
+        return Budget(epsilon=self.budget, delta=self.budget_delta, datum=self._most_of_datum)
+
+    @property
+    def _most_of_datum(self) -> float:
+        return math.inf if self.budget_datum is None else self.budget_datum
 
 
 def shipped_scenarios() -> dict[str, Path]:

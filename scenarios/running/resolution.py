@@ -489,7 +489,8 @@ def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:
         Ledger("whoever pays most", budget=budget).check(losses)
     except BudgetExceededError as error:
         allowed = f"at least the session's {error.requested:g} for {error.relation} neighbors"
-        raise ConfigurationError(field="budget", value=scenario.budget, allowed=allowed) from None
+        field = "budget" if error.cap == "person" else "budget_datum"
+        raise ConfigurationError(field=field, value=getattr(scenario, field), allowed=allowed) from None
 
 
 def _check_rules(protocol: PhasedProtocol[Any, Any], rules: SessionRules, *, num_parties: int) -> None:

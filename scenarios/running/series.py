@@ -41,6 +41,7 @@ _OF_SERIES: Final = (VOTES, "budget_period", "budget_in_all")  # the keys of a s
 _OF_VOTE: Final = ("at", "absent", "join", "leave", "entries")  # the keys of a vote that no scenario has
 _REFUSED: Final = {
     "budget": "the budget is the series'",
+    "budget_datum": "the budget is the series'",
     "budget_delta": "the budget is the series'",
     "budget_in_all": "the budget is the series'",
     "budget_period": "the budget is the series'",

@@ -440,6 +440,8 @@ def _privacy_of(series: Series, accounts: Accounts) -> dict[str, Any]:
             budget["period_seconds"] = allowance.period_seconds
         if allowance.in_all is not None:
             budget["in_all"] = allowance.in_all.epsilon
+        if not math.isinf(allowance.budget.datum):
+            budget["datum"] = allowance.budget.datum
         privacy["budget"] = budget
     return privacy
 

@@ -40,13 +40,15 @@ def say_allowance(series: Series) -> str:
     allowance = series.allowance
     if allowance.budget is None:
         return ""
-    return say_limit(
+    said = say_limit(
         allowance.budget.epsilon,
         allowance.budget.delta,
         role=series.client_role,
         period_seconds=allowance.period_seconds,
         in_all=None if allowance.in_all is None else allowance.in_all.epsilon,
     )
+    datum = allowance.budget.datum
+    return said if math.isinf(datum) else say("{limit}, and {datum:g} for each datum", limit=said, datum=datum)
 
 
 def say_limit(epsilon: float, delta: float, *, role: str, period_seconds: float | None, in_all: float | None) -> str:

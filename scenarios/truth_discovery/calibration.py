@@ -18,7 +18,12 @@ import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
-from ...protocol.estimators.truth_inference import SupportLimits, estimate_support, support_limits
+from ...protocol.estimators.truth_inference import (
+    LevelCounts,
+    SupportLimits,
+    estimate_support_by_level,
+    support_limits_by_level,
+)
 from ...protocol.mechanisms import Beta, Discrete, PolyaShare, TruncatedNormal
 from ...protocol.mechanisms.polya import share_masses
 from ...protocol.randomness import SimulatedNoise
@@ -87,6 +92,10 @@ _TASKS: Final[Axes] = {
 }
 
 
+_OWN: Final = "an ε of one's own"
+_OF_LEVELS: Final[Axes] = {**_TASKS, "mechanism": (_OWN,), "epsilon": (0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0)}
+
+
 def _parameters_of(case: Case) -> Parameters | None:
     labels = tuple(f"l{place}" for place in range(case["labels"]))
     given: dict[str, Any] = {"mechanism": case["mechanism"], "epsilon": case["epsilon"]}
@@ -94,6 +103,8 @@ def _parameters_of(case: Case) -> Parameters | None:
         given = {"mechanism": "two_layer", "hyper": _HYPERS[case["mechanism"]]}
     if case["mechanism"] in {"central", "masked"}:
         given = {"mechanism": case["mechanism"], "epsilon": max(case["epsilon"], _LEAST_EPSILON)}
+    if case["mechanism"] == _OWN:
+        given = {"epsilons": tuple(times * case["epsilon"] for times in (0.1, 1, 3))}
     if case["mechanism"] == "masked":
         leaving = case["answers"] // _LEAVING
         given |= {"threshold": max(case["answers"] - leaving, 1), "colluders": leaving}
@@ -103,10 +114,25 @@ def _parameters_of(case: Case) -> Parameters | None:
         return None
 
 
+def _held_by(case: Case) -> list[IntArray]:
+    """Return the places of who has each ε: all the one, or one in twenty the least, a fifth the next."""
+    places = np.arange(case["answers"])
+    if case["mechanism"] != _OWN:
+        return [places]
+    level = np.where(places % 20 == 0, 0, np.where(places % 5 == 1, 1, 2))
+    return [np.flatnonzero(level == own) for own in range(3)]
+
+
+def _parts(case: Case, parameters: Parameters, counts: Sequence[int]) -> list[LevelCounts]:
+    """Return a label's reports at each level, of how many, by which flip probability."""
+    flips = [make_noise(each).flip_probabilities[0] for each in parameters.by_level]
+    return list(map(LevelCounts, counts, map(len, _held_by(case)), flips))
+
+
 def _reported(
     case: Case, parameters: Parameters, tasks: int, generator: np.random.Generator
 ) -> tuple[IntArray, IntArray, Noise]:
-    """Return how many answers each label truly has, how many reports in each task, and the noise."""
+    """Return how many answers each label truly has, how many reports of each level in each task, and the noise."""
     size, number = case["labels"], case["answers"]
     given: dict[str, list[int]] = {
         "all one label": [0] * number,
@@ -122,17 +148,19 @@ def _reported(
         law: FloatArray = np.cumsum(np.concatenate([side[:0:-1], side]))
         added: IntArray = np.searchsorted(law, generator.random((tasks, size)), side="right") - (len(side) - 1)
         both = np.array([[-1, 1], [1, 1]])
-        return (true, 2 * true + added @ both, noise) if size == 2 else (true, true + added, noise)  # noqa: PLR2004  two
+        return true, (2 * true + added @ both if size == 2 else true + added)[:, :, None], noise  # noqa: PLR2004  two
     if (laplace := noise.on_counts) is not None:  # of two labels, one has the other's
         first = 1 if size == 2 else 0  # noqa: PLR2004  two labels
         drawn = laplace.randomize_rows(np.tile(true[first:], (tasks, 1)), generator.random((tasks, size - first)))
-        return true, drawn if not first else np.hstack([number - drawn, drawn]), noise
-    mechanism = noise.mechanism
-    rows = np.tile(answers, tasks)[:, None]
-    labels = mechanism.randomize_rows(rows, generator.random((len(rows), mechanism.slots_of(1))))[:, 0]
-    places = np.repeat(np.arange(tasks), number) * size + labels
-    counts = np.bincount(places, minlength=tasks * size).reshape(tasks, size)
-    return true, counts, noise
+        return true, (drawn if not first else np.hstack([number - drawn, drawn]))[:, :, None], noise
+    tables: list[IntArray] = []
+    for each, held in zip(parameters.by_level, _held_by(case), strict=True):
+        mechanism = make_noise(each).mechanism
+        rows = np.tile(answers[held], tasks)[:, None]
+        labels = mechanism.randomize_rows(rows, generator.random((len(rows), mechanism.slots_of(1))))[:, 0]
+        places = np.repeat(np.arange(tasks), len(held)) * size + labels
+        tables.append(np.bincount(places, minlength=tasks * size).reshape(tasks, size))
+    return true, np.stack(tables, axis=2), noise
 
 
 def _hold_limits(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
@@ -143,14 +171,14 @@ def _hold_limits(case: Case, sessions: int, generator: np.random.Generator) -> H
     true, counts, noise = _reported(case, parameters, sessions, generator)
     added, given = noise.of_counts(case["answers"]), {"num_labels": len(true), "level": case["level"]}
 
-    def limits_of(count: int) -> SupportLimits:
+    def limits_of(counts: Sequence[int]) -> SupportLimits:
         if added is not None:
-            return counted_limits(count, case["answers"], added, **given)
-        return support_limits(count, case["answers"], flip_probability=noise.flip_probabilities[0], **given)
+            return counted_limits(counts[0], case["answers"], added, **given)
+        return support_limits_by_level(_parts(case, parameters, counts), **given)
 
-    least = int(counts.min())
-    limits = [limits_of(count) for count in range(least, int(counts.max()) + 1)]
-    lows, highs = (np.array(ends)[counts - least] for ends in zip(*limits, strict=True))
+    told, places = np.unique(counts.reshape(-1, counts.shape[2]), axis=0, return_inverse=True)
+    limits = [limits_of(each) for each in told.tolist()]
+    lows, highs = (np.array(ends)[places].reshape(counts.shape[:2]) for ends in zip(*limits, strict=True))
     wrong = np.any((true < lows) | (true > highs), axis=1)
     return Held(np.full(sessions, case["level"]), wrong.astype(np.float64))
 
@@ -161,17 +189,15 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
         return None
     true, counts, noise = _reported(case, parameters, sessions, generator)
     if (added := noise.of_counts(case["answers"])) is not None:
-        off: FloatArray = counts[:, 0] / added.parts_of(len(true)) - true[0]
+        off: FloatArray = counts[:, 0, 0] / added.parts_of(len(true)) - true[0]
         return Held(np.full(sessions, added.error_of(len(true)) ** 2), off * off)
-    told = [
-        estimate_support(count, case["answers"], flip_probability=noise.flip_probabilities[0], num_labels=len(true))
-        for count in range(case["answers"] + 1)
-    ]
-    known = [each for each in told if each is not None]
-    if len(known) < len(told):
+    told, places = np.unique(counts[:, 0], axis=0, return_inverse=True)
+    found = [estimate_support_by_level(_parts(case, parameters, own), num_labels=len(true)) for own in told.tolist()]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
         return None
-    values = np.array([each.value for each in known])[counts[:, 0]]
-    errors = np.array([each.standard_error for each in known])[counts[:, 0]]
+    values = np.array([each.value for each in known])[places.reshape(-1)]
+    errors = np.array([each.standard_error for each in known])[places.reshape(-1)]
     return Held(np.square(errors), np.square(values - true[0]))
 
 
@@ -192,6 +218,24 @@ def _statements() -> Sequence[Statement]:
             name="standard error of a support",
             about="of a label that is named beforehand the mean squared error is no more than is stated.",
             axes={axis: values for axis, values in _TASKS.items() if axis != "level"},
+            hold=_hold_errors,
+            kind="error",
+            times=10,
+        ),
+        Statement(
+            name="limits of supports, own ε",
+            about=(
+                "the same where workers have an ε of their own: one in twenty a tenth of the price, a fifth the price, "
+                "the others three times as much."
+            ),
+            axes=_OF_LEVELS,
+            hold=_hold_limits,
+            times=10,
+        ),
+        Statement(
+            name="standard error of a support, own ε",
+            about="the same where they have.",
+            axes={axis: values for axis, values in _OF_LEVELS.items() if axis != "level"},
             hold=_hold_errors,
             kind="error",
             times=10,

@@ -38,6 +38,7 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     parameters, noise = protocol.parameters, protocol.noise
     is_quick = len(set(parameters.sizes)) == 1 and parameters.max_answers <= _MOST_ANSWERS
     own = informativeness(noise, num_answers=parameters.max_answers) if is_quick else 0.0
+    # Where workers have an ε of their own a session has no one price, and no `epsilon_worker`.
     if parameters.epsilon_worker is None or not own or noise.on_counts is not None:  # less trust is a wish, and no gain
         return ()
     offered: list[Offer] = []

@@ -261,6 +261,9 @@ def _show_source(console: Console, outcome: Outcome) -> None:
         told = "From {answers} of {workers}, by {estimator}, which converged after {steps}."
     workers = some(outcome.num_workers, "worker")
     show_note(console, say(told, answers=answers, workers=workers, estimator=outcome.estimator, steps=steps), style="")
+    if not isinstance(outcome.levels, msgspec.UnsetType):
+        levels = ", ".join(f"{level.epsilon:g} ({level.num_workers:,})" for level in outcome.levels)
+        show_note(console, say("Workers by their own ε: {levels}.", levels=levels), style="")
     if outcome.num_iterations and not outcome.has_converged:
         show_note(console, f"{outcome.estimator} had not converged after {steps}: other truths may fit", style="yellow")
 

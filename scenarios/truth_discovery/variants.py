@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from ...protocol.errors import refuse
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import TrustModel
 from ...protocol.truth_discovery import Parameters, TruthDiscovery
@@ -44,6 +45,9 @@ class CrowdVariants(SimulatedVariants):
 
     def __init__(self, resolved: Local, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
+        levels = self.parameters.own_levels.epsilons
+        allowed = "left out, and with it chosen_by and the workers' own epsilon: variants are compared at one ε of all"
+        refuse(levels, "epsilons", list(levels), allowed)
         self.measure = "error rate" if resolved.gold else "changed truths"
         self.error = "Wrong truths" if resolved.gold else "Changed truths"
 

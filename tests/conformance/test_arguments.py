@@ -28,7 +28,13 @@ from psephos.protocol.estimators import (
     project_to_simplex,
     truth_inference,
 )
-from psephos.protocol.estimators.truth_inference import Answers, KnownNoise, check_weight_function
+from psephos.protocol.estimators.truth_inference import (
+    Answers,
+    KnownNoise,
+    LevelCounts,
+    OwnNoise,
+    check_weight_function,
+)
 from psephos.protocol.mechanisms import (
     Beta,
     Certificate,
@@ -519,6 +525,10 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         call(KnownNoise.uniform, bounds=Table({2: (0.25, 0.5)}), num_values=Whole(3)),
         *methods(lambda: NOISE, means_of={"sizes": Integers([2, 3, 2])}, values_of={"sizes": Integers([2, 3, 2])}),
     ],
+    "OwnNoise": [
+        call(OwnNoise, levels=(NOISE, NOISE), level_of_worker=Integers([0, 1, 0])),
+        *methods(lambda: OwnNoise((NOISE,), np.zeros(2, dtype=np.int64)), means_of={"sizes": Integers([2, 3, 2])}),
+    ],
     "cautious_truth_discovery": [
         infers(
             "cautious_truth_discovery",
@@ -603,6 +613,17 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             num_answers=Whole(120),
             flip_probability=Real(0.25),
             num_labels=Whole(3),
+        )
+    ],
+    "estimate_support_by_level": [
+        call(truth_inference.estimate_support_by_level, parts=[LevelCounts(100, 120, 0.25)] * 2, num_labels=Whole(3))
+    ],
+    "support_limits_by_level": [
+        call(
+            truth_inference.support_limits_by_level,
+            parts=[LevelCounts(100, 120, 0.25)] * 2,
+            num_labels=Whole(3),
+            level=Real(0.125),
         )
     ],
     "support_limits": [
@@ -742,7 +763,16 @@ NO_CALLS: Final[Mapping[str, str]] = {
         "has no numbers",
     ),
     **dict.fromkeys(
-        ("BallMaximum", "Confusions", "DebiasedCounts", "HyperLosses", "Inference", "SupportLimits", "UnbiasedReport"),
+        (
+            "BallMaximum",
+            "Confusions",
+            "DebiasedCounts",
+            "HyperLosses",
+            "Inference",
+            "LevelCounts",
+            "SupportLimits",
+            "UnbiasedReport",
+        ),
         "what functions return",
     ),
     **dict.fromkeys(

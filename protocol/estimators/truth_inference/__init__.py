@@ -10,9 +10,16 @@ from .debiased import DebiasedCounts, debiased_majority
 from .expectation import ClassPrior
 from .inference import MISSING, Inference, Ties
 from .minimax import minimax_entropy
-from .noise import KnownNoise
+from .noise import KnownNoise, OwnNoise
 from .noise_aware import noise_aware_dawid_skene, noise_aware_one_coin
-from .supports import SupportLimits, estimate_support, support_limits
+from .supports import (
+    LevelCounts,
+    SupportLimits,
+    estimate_support,
+    estimate_support_by_level,
+    support_limits,
+    support_limits_by_level,
+)
 from .votes import Normalization, majority_vote, truth_discovery
 from .weight_functions import WEIGHT_FUNCTIONS, WeightFunction, check_weight_function
 
@@ -25,8 +32,10 @@ __all__ = [
     "DebiasedCounts",
     "Inference",
     "KnownNoise",
+    "LevelCounts",
     "LossScale",
     "Normalization",
+    "OwnNoise",
     "SupportLimits",
     "Ties",
     "WeightFunction",
@@ -37,12 +46,14 @@ __all__ = [
     "dawid_skene",
     "debiased_majority",
     "estimate_support",
+    "estimate_support_by_level",
     "majority_vote",
     "minimax_entropy",
     "noise_aware_dawid_skene",
     "noise_aware_one_coin",
     "one_coin",
     "support_limits",
+    "support_limits_by_level",
     "three_estimates",
     "truth_discovery",
     "truth_finder",

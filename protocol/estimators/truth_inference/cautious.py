@@ -31,7 +31,7 @@ from .answers import Answers
 from .elementwise import snap_probabilities
 from .expectation import Fitting, mean_posteriors
 from .inference import Inference, Ties, choose_labels
-from .noise import KnownNoise
+from .noise import KnownNoise, OwnNoise
 from .noise_aware import coin_at_prior, confusions_at_prior, noise_aware_one_coin, noise_aware_votes
 from .votes import truth_discovery
 
@@ -51,7 +51,7 @@ _MOST_SHARE: Final = 0.98
 @exact_arguments
 def cautious_truth_discovery(
     answers: Answers,
-    noise: KnownNoise,
+    noise: KnownNoise | OwnNoise,
     *,
     least_odds: float = 1.4,
     clamp: float = 0.05,
@@ -63,7 +63,7 @@ def cautious_truth_discovery(
 
     Args:
         answers: perturbed; any number, none included: then every truth is missing.
-        noise: the perturbation, for each size of answer set.
+        noise: the perturbation, for each size of answer set; or each worker's own.
         least_odds: how many times likelier another label has to be than the paper's, in the average of the three
             posterior distributions, to take its place; at least 1. `docs/truth-discovery-auto.md` says how the default
             was chosen.
@@ -113,23 +113,32 @@ def cautious_truth_discovery(
     )
 
 
-def frequent_labels(answers: Answers, noise: KnownNoise, found: Inference) -> dict[int, FloatArray]:
+def frequent_labels(answers: Answers, noise: KnownNoise | OwnNoise, found: Inference) -> dict[int, FloatArray]:
     """Return class priors where always saying one label is worth more than what was found, for each size of answer set.
 
     Args:
         answers: perturbed.
-        noise: the perturbation.
+        noise: the perturbation; of workers who have their own, the mean over their answers.
         found: by a model with a uniform class prior, whose confidences beyond chance are worth `CREDIT` of them.
 
     Returns:
         The most frequent label's share of the answers, less two standard errors, and all others' alike, shape (s,).
     """
     priors: dict[int, FloatArray] = {}
-    for size, flip in zip(sizes := np.unique(answers.sizes), noise.means_of(sizes).tolist(), strict=True):
-        counts = np.bincount(answers.labels[answers.sizes[answers.tasks] == size], minlength=size)
+    means = np.atleast_2d(noise.means_of(sizes := np.unique(answers.sizes)))  # of all workers, or each its own
+    for size, flips in zip(sizes, means.T.tolist(), strict=True):
+        own = answers.sizes[answers.tasks] == size
+        counts = np.bincount(answers.labels[own], minlength=size)
         confidences = found.confidences[(answers.sizes == size) & ~np.isnan(found.confidences)]
-        number, lie = int(counts.sum()), flip / (size - 1)
-        if not number or not 1 - flip - lie > 0:
+        if not (number := int(counts.sum())):
+            continue
+        flip = (
+            flips[0]
+            if len(flips) == 1
+            else math.fsum(flips[worker] for worker in answers.workers[own].tolist()) / number
+        )
+        lie = flip / (size - 1)
+        if not 1 - flip - lie > 0:
             continue
         # With two reports more on either side, so that a few which agree are not sure (Agresti and Coull 1998).
         label, reported = int(counts.argmax()), (float(counts.max()) + _ADDED) / (number + 2 * _ADDED)

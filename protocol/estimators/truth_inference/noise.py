@@ -4,14 +4,14 @@ Source: Li et al. (2018), Definition 5.1 and section 5.2.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ...arguments import exact_arguments, make_fields_exact
 from ...arrays import FloatArray, IntArray
 
-__all__ = ["KnownNoise"]
+__all__ = ["KnownNoise", "OwnNoise"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +41,11 @@ class KnownNoise:
         for size, values in self.flips.items():
             if not all(0 <= value <= 1 for value in values) or list(values) != sorted(values):
                 raise ValueError(f"flip probabilities must ascend within [0, 1], got {values} for size {size}")
+
+    @property
+    def by_level(self) -> "Sequence[tuple[KnownNoise, IntArray | slice]]":
+        """This law, and which workers have it: all."""
+        return [(self, slice(None))]
 
     @property
     def num_values(self) -> int:
@@ -95,3 +100,38 @@ class KnownNoise:
         if unknown:
             raise ValueError(f"no flip probability for answer sets of {unknown} labels, only of {sorted(self.flips)}")
         return np.array([self.flips[size] for size in sizes.tolist()]).reshape(len(sizes), self.num_values)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OwnNoise:
+    """The law of each worker's flip probability, where workers have an ε of their own.
+
+    Args:
+        levels: the laws, of the same sizes of answer sets.
+        level_of_worker: int64, shape (workers,): the place of each worker's own.
+
+    Raises:
+        ValueError: there is no level, or a worker has none of them.
+    """
+
+    levels: tuple[KnownNoise, ...]
+    level_of_worker: IntArray
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        own = self.level_of_worker
+        if not self.levels or (own.size and not 0 <= int(own.min()) <= int(own.max()) < len(self.levels)):
+            raise ValueError(f"every worker needs one of the levels, of which there are {len(self.levels)}")
+
+    @property
+    def by_level(self) -> Sequence[tuple[KnownNoise, IntArray | slice]]:
+        """Each law, and the places of the workers who have it."""
+        return [(law, np.flatnonzero(self.level_of_worker == level)) for level, law in enumerate(self.levels)]
+
+    def means_of(self, sizes: IntArray) -> FloatArray:
+        """Return each worker's mean flip probability for each of `sizes`, shape (workers, sizes).
+
+        Raises:
+            ValueError: a size is not known.
+        """
+        return np.stack([law.means_of(sizes) for law in self.levels])[self.level_of_worker]

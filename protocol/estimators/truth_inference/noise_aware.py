@@ -10,7 +10,8 @@ Source: Li et al. (2018), Definition 5.1, for the channel; the estimators are ou
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from scipy.special import xlog1py, xlogy
@@ -22,7 +23,7 @@ from .confusions import ConfusionFit, Confusions, FitConfusions, maximize_confus
 from .elementwise import exp_in_place, log, snap_weights
 from .expectation import ClassPrior, Fitting, WorkerFit, check_class_prior, maximize
 from .inference import Inference, Ties
-from .noise import KnownNoise
+from .noise import KnownNoise, OwnNoise
 from .vote_table import VoteTable
 from .votes import vote_in_turns
 
@@ -45,7 +46,7 @@ _LEAST_PROBABILITY = 1e-9
 @exact_arguments
 def noise_aware_one_coin(
     answers: Answers,
-    noise: KnownNoise,
+    noise: KnownNoise | OwnNoise,
     *,
     competence_prior: tuple[float, float] = (2.0, 1.0),
     least_competence: float = 0.0,
@@ -64,7 +65,7 @@ def noise_aware_one_coin(
 
     Args:
         answers: perturbed; any number, none included: then every truth is missing.
-        noise: the perturbation, for each size of answer set.
+        noise: the perturbation, for each size of answer set; or each worker's own.
         competence_prior: a Beta distribution's two parameters, each at least 1, over [least_competence, 1].
         least_competence: in (−1, 1). 0 means that nobody is worse than guessing, which keeps very noisy answers from
             being read upside down; below 0 also workers who are wrong on purpose are recognized.
@@ -94,7 +95,7 @@ def noise_aware_one_coin(
 
 def coin_at_prior(
     answers: Answers,
-    noise: KnownNoise,
+    noise: KnownNoise | OwnNoise,
     class_prior: ClassPrior | Mapping[int, FloatArray],
     fitting: Fitting,
     *,
@@ -103,12 +104,12 @@ def coin_at_prior(
 ) -> Inference:
     """Return what `noise_aware_one_coin` does; the class prior may also be fixed, shape (s,) for each size s."""
     table = VoteTable(answers)
-    workers = _CompetenceGrid(table.sizes, noise, prior=competence_prior, least=least_competence)
-    return maximize(table, lambda agreements: workers.fit(agreements, table.answers_of_workers), class_prior, fitting)
+    fit = _fit_by_level(table, noise, prior=competence_prior, least=least_competence)
+    return maximize(table, fit, class_prior, fitting)
 
 
 def noise_aware_votes(
-    answers: Answers, noise: KnownNoise, *, most_competence: float, max_iterations: int, ties: Ties
+    answers: Answers, noise: KnownNoise | OwnNoise, *, most_competence: float, max_iterations: int, ties: Ties
 ) -> Inference:
     """Return the truths of the paper's truth discovery with weights that know the perturbation.
 
@@ -117,20 +118,41 @@ def noise_aware_votes(
 
     Args:
         answers: perturbed; any number.
-        noise: the perturbation, for each size of answer set.
+        noise: the perturbation, for each size of answer set; or each worker's own.
         most_competence: a worker's competence (see `noise_aware_one_coin`) is uniform on [0, most_competence]. Below 1,
             so that nobody is believed alone against many.
         max_iterations: see `truth_discovery`.
         ties: see `truth_discovery`.
     """
     table = VoteTable(answers)
-    workers = _CompetenceGrid(table.sizes, noise, prior=(1.0, 1.0), least=0.0, most=most_competence)
+    fit_by_level = _fit_by_level(table, noise, prior=(1.0, 1.0), least=0.0, most=most_competence)
 
     def fit_workers(agreements: FloatArray) -> WorkerFit:
-        fit = workers.fit(agreements, table.answers_of_workers)
+        fit = fit_by_level(agreements)
         return dataclasses.replace(fit, weights=snap_weights(fit.weights))
 
     return vote_in_turns(table, fit_workers, max_iterations=max_iterations, ties=ties)
+
+
+def _fit_by_level(table: VoteTable, noise: KnownNoise | OwnNoise, **prior: Any) -> Callable[[FloatArray], WorkerFit]:
+    """Return what fits workers, each by a `_CompetenceGrid` of its own perturbation, from their right reports."""
+    grids = [(_CompetenceGrid(table.sizes, law, **prior), places) for law, places in noise.by_level]
+
+    def fit_workers(agreements: FloatArray) -> WorkerFit:
+        fits = [(grid.fit(agreements[own], table.answers_of_workers[own]), own) for grid, own in grids]
+        if len(fits) == 1:
+            return fits[0][0]
+        whole = WorkerFit(
+            weights=np.empty_like(agreements),
+            log_misses=np.empty_like(agreements),
+            qualities=np.empty(len(agreements)),
+            divergence=sum(fit.divergence for fit, _ in fits),
+        )
+        for fit, own in fits:
+            whole.weights[own], whole.log_misses[own], whole.qualities[own] = fit.weights, fit.log_misses, fit.qualities
+        return whole
+
+    return fit_workers
 
 
 class _CompetenceGrid:
@@ -219,7 +241,7 @@ def _expectation(posterior: FloatArray, values: FloatArray) -> FloatArray:
 @exact_arguments
 def noise_aware_dawid_skene(
     answers: Answers,
-    noise: KnownNoise,
+    noise: KnownNoise | OwnNoise,
     *,
     prior_answers: float = 10.0,
     prior_quality: float = 0.7,
@@ -236,7 +258,7 @@ def noise_aware_dawid_skene(
 
     Args:
         answers: perturbed; any number, none included: then every truth is missing.
-        noise: the perturbation; of a flip probability that each worker draws, the mean is used.
+        noise: the perturbation, or each worker's own; of a flip probability that a worker draws, the mean is used.
         prior_answers: each worker is taken to have given so many answers before, to each truth; above 0.
         prior_quality: which share of those was right for sets of two labels; the other labels share the rest. For s
             labels, the same competence (see `noise_aware_one_coin`). In (1/2, 1).
@@ -265,7 +287,7 @@ def noise_aware_dawid_skene(
 
 def confusions_at_prior(
     answers: Answers,
-    noise: KnownNoise,
+    noise: KnownNoise | OwnNoise,
     class_prior: ClassPrior | Mapping[int, FloatArray],
     fitting: Fitting,
     *,
@@ -274,7 +296,8 @@ def confusions_at_prior(
 ) -> Confusions:
     """Return what `noise_aware_dawid_skene` does; the class prior may also be fixed, shape (s,) for each size s."""
     sizes = np.unique(answers.sizes)
-    flips = dict(zip(sizes.tolist(), noise.means_of(sizes).tolist(), strict=True))
+    # Of all workers, or of each its own: shape (1 or workers, sizes).
+    flips = dict(zip(sizes.tolist(), np.atleast_2d(noise.means_of(sizes)).T[:, :, None, None], strict=True))
 
     def fit_of_size(size: int) -> FitConfusions:
         competence = 2 * prior_quality - 1

@@ -11,6 +11,7 @@ limits from tests.
 import bisect
 import functools
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,14 @@ from ...errors import ConfigurationError, require
 from ...estimate import Estimate
 from ..verdict import DEFAULT_LEVEL, check_level
 
-__all__ = ["SupportLimits", "estimate_support", "support_limits"]
+__all__ = [
+    "LevelCounts",
+    "SupportLimits",
+    "estimate_support",
+    "estimate_support_by_level",
+    "support_limits",
+    "support_limits_by_level",
+]
 
 _LEAST_SIGNAL = 1e-8
 """Below, a report says nothing of its answer, and no count can be estimated."""
@@ -36,6 +44,77 @@ class SupportLimits(NamedTuple):
     """At least so many workers gave the label."""
     high: int
     """At most so many."""
+
+
+class LevelCounts(NamedTuple):
+    """What was reported of a label through one of several channels."""
+
+    reports: int
+    """Of the label."""
+    num_answers: int
+    """Reports of the task."""
+    flip_probability: float
+    """See `estimate_support`."""
+
+
+@exact_arguments
+def estimate_support_by_level(parts: Sequence[LevelCounts], *, num_labels: int) -> Estimate | None:
+    """Return how many workers gave a label, where answers went through several channels: the sum of `estimate_support`.
+
+    Without bias, whoever has which channel.
+
+    Args:
+        parts: of each channel.
+        num_labels: s.
+
+    Returns:
+        None where nobody answered, or reports through one of the channels say nothing.
+
+    Raises:
+        ConfigurationError: as there.
+    """
+    found = [
+        estimate_support(part.reports, part.num_answers, flip_probability=part.flip_probability, num_labels=num_labels)
+        for part in parts
+        if part.num_answers
+    ]
+    known = [each for each in found if each is not None]
+    if not known or len(known) < len(found):
+        return None
+    errors = [each.standard_error for each in known]
+    error = errors[0] if len(errors) == 1 else math.sqrt(math.fsum(error * error for error in errors))
+    return Estimate(math.fsum(each.value for each in known), error)
+
+
+@exact_arguments
+def support_limits_by_level(
+    parts: Sequence[LevelCounts], *, num_labels: int, level: float = DEFAULT_LEVEL
+) -> SupportLimits:
+    """Return `support_limits` where answers went through several channels: the sums of those of each channel.
+
+    Each channel's limits have an equal share of the level, so that all of them hold at once, whoever has which channel.
+
+    Args:
+        parts: of each channel.
+        num_labels: s.
+        level: the probability, at most, that the limits miss the support of any label of the task; in (0, ½).
+
+    Raises:
+        ConfigurationError: as there.
+    """
+    check_level(level)
+    told = [part for part in parts if part.num_answers]
+    found = [
+        support_limits(
+            part.reports,
+            part.num_answers,
+            flip_probability=part.flip_probability,
+            num_labels=num_labels,
+            level=level / len(told),
+        )
+        for part in told
+    ]
+    return SupportLimits(sum(each.low for each in found), sum(each.high for each in found))
 
 
 @exact_arguments

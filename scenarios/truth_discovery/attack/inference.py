@@ -158,7 +158,7 @@ class TruthDiscoveryAttack(Attack):
         codes = np.tile(private[: self.protocol.parameters.max_answers], (len(candidates.rows), 1))
         if public[1] != NO_TASK:  # else it is asked nothing, and adds nothing
             codes[:, 0] = self.protocol.codes.offset_of_task[public[1]] + candidates.rows[:, 0]
-        return self.protocol.rows_for(codes, np.tile(np.array(public[1:], dtype=np.int64), (len(codes), 1)))
+        return self.protocol.rows_for(codes, np.tile(np.array(public[self._asked], dtype=np.int64), (len(codes), 1)))
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         """Return true labels: of "row" as `Attack.truths`, else shape (n, max_answers), `NO_LABEL` where skipped."""
@@ -175,7 +175,7 @@ class TruthDiscoveryAttack(Attack):
         """Return each target as often as it is asked a task; for whole vectors once. See `Attack.owners`."""
         if secret == _ROW:
             return targets
-        return np.repeat(targets, np.count_nonzero(public[targets, 1:] != NO_TASK, axis=1))
+        return np.repeat(targets, np.count_nonzero(public[targets, self._asked] != NO_TASK, axis=1))
 
     def draws_from_prior(self, secret: str, *, prior: FloatArray | None) -> bool:
         """Return whether answers are made up: else they are the workers' own. See `Attack.draws_from_prior`."""
@@ -194,7 +194,7 @@ class TruthDiscoveryAttack(Attack):
         if secret == _ROW:
             return super().redraw(secret, inputs, targets, prior=prior, uniforms=uniforms)
         generator = np.random.Generator(np.random.Philox([int(uniform * 2.0**53) for uniform in uniforms[:2]]))
-        own, tasks = inputs.private[targets], inputs.public[targets, 1:]
+        own, tasks = inputs.private[targets], inputs.public[targets, self._asked]
         labels = generator.choice(len(prior), size=own.shape, p=prior)
         private = inputs.private.copy()
         private[targets] = np.where(own == NO_ANSWER, NO_ANSWER, labels + self.protocol.codes.offset_of_task[tasks])
@@ -212,7 +212,7 @@ class TruthDiscoveryAttack(Attack):
         truths = self.truths(secret, inputs)[targets]
         if secret == _ROW:
             return evaluate(posteriors, truths)
-        flat = truths[inputs.public[targets, 1:] != NO_TASK]
+        flat = truths[inputs.public[targets, self._asked] != NO_TASK]
         kept = flat != NO_LABEL
         shape = posteriors.probabilities.shape
         return evaluate(
@@ -244,11 +244,12 @@ class TruthDiscoveryAttack(Attack):
             return self.session_log_likelihoods([seen], targets, candidates)
         weights = self._weights(seen, targets, self.task_priors(seen))
         is_known = np.all(np.count_nonzero(weights, axis=2) == 1, axis=1)
-        reports = weights.argmax(axis=2) + self.protocol.codes.offset_of_task[seen.public[targets, 1:]]
+        reports = weights.argmax(axis=2) + self.protocol.codes.offset_of_task[seen.public[targets, self._asked]]
         logs = np.zeros((len(targets), len(candidates.rows)))
-        if np.any(is_known):
-            phase = self.protocol.phase
-            logs[is_known] = phase.mechanism.log_likelihoods(reports[is_known], candidates.rows)
+        for level, own in self.protocol.phase.by_level(seen.public[targets]):
+            known = np.arange(len(targets))[own]
+            known = known[is_known[own]]
+            logs[known] = self.protocol.noises[level].mechanism.log_likelihoods(reports[known], candidates.rows)
         return logs
 
     def session_log_likelihoods(
@@ -284,7 +285,7 @@ class TruthDiscoveryAttack(Attack):
                 raise ConfigurationError(field="target", value="one who is asked fewer", allowed=allowed)
             of_rows = self._vector_priors(sessions, targets) if prior is None else prior
             return super().posteriors(sessions, targets, secret=secret, prior=of_rows)
-        tasks = first.public[targets, 1:]
+        tasks = first.public[targets, self._asked]
         is_asked = tasks != NO_TASK
         of_tasks = self._task_priors(sessions, prior)
         priors = self._answer_priors(sessions, targets, prior)
@@ -293,15 +294,17 @@ class TruthDiscoveryAttack(Attack):
             logs = self._of_counts(sessions, targets, of_tasks)
         elif secret == _ANSWERS and len(sessions) > 1 and (summation := self._summation(len(sessions))) is not None:
             weights = [self._weights(seen, targets, of_tasks) for seen in sessions]
-            law = self._law
-            found = joint_log_likelihoods(
-                weights, self.protocol.codes.set_of_task[tasks], priors, law, summation=summation
-            )
-            logs = self._of_labels(found, tasks)
+            sets = self.protocol.codes.set_of_task[tasks]
+            for level, own in self.protocol.phase.by_level(first.public[targets]):
+                of_level = [each[own] for each in weights]
+                logs[own] = joint_log_likelihoods(
+                    of_level, sets[own], priors[own], self._laws[level], summation=summation
+                )
+            logs = self._of_labels(logs, tasks)
         else:
             for seen in sessions:
                 others = self._of_others(priors, logs, targets, seen.public, secret)
-                logs += self._of_session(self._weights(seen, targets, of_tasks), tasks, others)
+                logs += self._of_session(seen, targets, of_tasks, others)
         places = np.arange(len(self.labels), dtype=np.int64)
         return infer(logs[is_asked], places=places, labels=self.labels, prior=priors[is_asked])
 
@@ -309,21 +312,26 @@ class TruthDiscoveryAttack(Attack):
         """Return where posteriors of so many sessions are approximations. See `Attack.session_caveat`."""
         if secret != _ANSWERS or votes == 1 or self.protocol.trusts_server:
             return ""
-        if len(self._law.log_shares) == 1 or self._summation(votes) is not None:
+        if len(self._laws[0].log_shares) == 1 or self._summation(votes) is not None:
             return ""
         return (
             f"Its posteriors after {votes:,} sessions are approximations, which may be far off and depend on the order "
             "of the sessions: answers that share a flip probability would have to be added up together."
         )
 
+    @property
+    def _asked(self) -> slice:
+        return self.protocol.parameters.asked
+
     @functools.cached_property
-    def _law(self) -> FlipLaw:
-        """What a worker draws, exactly for all that its answers' reports say."""
-        return flip_law(self.protocol.phase.mechanism, degree=self.protocol.parameters.max_answers)
+    def _laws(self) -> Sequence[FlipLaw]:
+        """What a worker of each ε draws, exactly for all that its answers' reports say: of as many nodes each."""
+        most = self.protocol.parameters.max_answers
+        return [flip_law(noise.mechanism, degree=most) for noise in self.protocol.noises]
 
     def _summation(self, num_sessions: int) -> Summation | None:
         """Return by which sum so many sessions are exact; None where there is none, or none is needed."""
-        if (num_nodes := len(self._law.log_shares)) == 1:
+        if (num_nodes := len(self._laws[0].log_shares)) == 1:
             return None
         most, sizes = self.protocol.parameters.max_answers, self.protocol.parameters.sizes
         return summation_of(num_answers=most, num_labels=max(sizes), num_nodes=num_nodes, num_sessions=num_sessions)
@@ -382,7 +390,7 @@ class TruthDiscoveryAttack(Attack):
         truth has the target's own report in it, which would then count twice.
         """
         first = sessions[0]
-        tasks = first.public[targets, 1:]
+        tasks = first.public[targets, self._asked]
         has_others = first.coalition.has_server or len(first.coalition.members) == first.num_parties - 1
         if prior is not None or not has_others:
             return self._task_priors(sessions, prior)[tasks]
@@ -413,7 +421,7 @@ class TruthDiscoveryAttack(Attack):
     def _of_counts(self, sessions: Sequence[Seen], targets: IntArray, of_tasks: FloatArray) -> FloatArray:
         """Return ln P[noisy counts, or what the server was shown | one answer]; not of tasks that somebody skipped."""
         first, phase = sessions[0], self.protocol.phase
-        tasks, every = first.public[targets, 1:], np.arange(len(self.labels))
+        tasks, every = first.public[targets, self._asked], np.arange(len(self.labels))
         logs = np.zeros((*tasks.shape, len(every)))
         if first.coalition.has_server:
             labels = self._labels_of(first.reports[0], first.public)[targets][:, :, None]
@@ -424,7 +432,7 @@ class TruthDiscoveryAttack(Attack):
         own = self._counts_of(self._labels_of(first.rows, first.public[members]), first.public[members])
         of_sessions = [phase.counts_of(seen.totals[0]) for seen in sessions]
         counts = np.stack([noisy for noisy, _ in of_sessions]) - own.astype(np.int64)
-        asked = np.delete(first.public[:, 1:], members, axis=0)
+        asked = np.delete(first.public[:, self._asked], members, axis=0)
         concerned: list[int] = np.unique(tasks[tasks != NO_TASK]).tolist()
         for task in concerned:
             own_labels, honest = slice(int(self.protocol.codes.size_of_task[task])), np.count_nonzero(asked == task)
@@ -448,10 +456,13 @@ class TruthDiscoveryAttack(Attack):
         labels = self._labels_of(self._background[targets], public[targets])
         return (np.arange(len(self.labels)) == labels[:, :, None]).astype(np.float64)
 
-    def _of_session(self, weights: FloatArray, tasks: IntArray, of_others: FloatArray) -> FloatArray:
+    def _of_session(self, seen: Seen, targets: IntArray, of_tasks: FloatArray, of_others: FloatArray) -> FloatArray:
         """Return ln P[what was seen of a session's reports | one answer], shape (targets, max_answers, labels)."""
-        sets = self.protocol.codes.set_of_task[tasks]
-        return self._of_labels(answer_log_likelihoods(weights, sets, of_others, self._law), tasks)
+        tasks, weights = seen.public[targets, self._asked], self._weights(seen, targets, of_tasks)
+        sets, logs = self.protocol.codes.set_of_task[tasks], np.zeros(weights.shape)
+        for level, own in self.protocol.phase.by_level(seen.public[targets]):
+            logs[own] = answer_log_likelihoods(weights[own], sets[own], of_others[own], self._laws[level])
+        return self._of_labels(logs, tasks)
 
     def _of_labels(self, logs: FloatArray, tasks: IntArray) -> FloatArray:
         """Return log-likelihoods, shape (targets, max_answers, labels), of labels that a task lacks as of its first."""
@@ -465,29 +476,34 @@ class TruthDiscoveryAttack(Attack):
         (reports,), (told,) = seen.reports, seen.told
         labels = self._labels_of(np.where(told[:, None], reports, NO_ANSWER), seen.public)
         every = np.arange(len(self.labels))
-        tasks = seen.public[targets, 1:]
+        tasks = seen.public[targets, self._asked]
         if seen.coalition.has_server:
             return (labels[targets][:, :, None] == every).astype(np.float64)
         if not seen.totals:
             return np.zeros((*tasks.shape, len(every)))
         members = list(seen.coalition.members)
-        table = seen.totals[0].copy()
-        rows, places = np.nonzero(labels[members] != NO_LABEL)
-        np.subtract.at(table, (seen.public[members][rows, 1 + places], labels[members][rows, places]), 1)
-        honest = np.delete(seen.public[:, 1:], members, axis=0)
-        asked = np.bincount(honest[honest != NO_TASK], minlength=len(table))
-        noise = self.protocol.noise
-        lies = (np.array(noise.flip_probabilities) / (np.array(noise.sizes) - 1))[self.protocol.codes.set_of_task]
         sizes = self.protocol.codes.size_of_task
-        before = of_tasks * (1 - sizes * lies)[:, None] + lies[:, None]
-        weights = np.zeros(table.shape)
-        np.divide(table, before, out=weights, where=(table.sum(axis=1) == asked)[:, None] & (table > 0))
-        return np.where((tasks == NO_TASK)[:, :, None], 0.0, weights[tasks])
+        tables = seen.totals[0].reshape(-1, len(sizes), len(every)).copy()  # of each level of ε
+        levels = self.protocol.phase.levels_of(seen.public)
+        rows, places = np.nonzero(labels[members] != NO_LABEL)
+        own = seen.public[members][rows, 1 + places], labels[members][rows, places]
+        np.subtract.at(tables, (levels[members][rows], *own), 1)
+        honest, of_honest = np.delete(seen.public[:, self._asked], members, axis=0), np.delete(levels, members)
+        weights = np.zeros((*tasks.shape, len(every)))
+        for level, noise in enumerate(self.protocol.noises):
+            table, asked = tables[level], honest[of_honest == level]
+            numbers = np.bincount(asked[asked != NO_TASK], minlength=len(sizes))
+            lies = (np.array(noise.flip_probabilities) / (np.array(noise.sizes) - 1))[self.protocol.codes.set_of_task]
+            before = of_tasks * (1 - sizes * lies)[:, None] + lies[:, None]
+            of_level = np.zeros(table.shape)
+            np.divide(table, before, out=of_level, where=(table.sum(axis=1) == numbers)[:, None] & (table > 0))
+            weights[levels[targets] == level] = of_level[tasks[levels[targets] == level]]
+        return np.where((tasks == NO_TASK)[:, :, None], 0.0, weights)
 
     def _labels_of(self, answers: IntArray, public: IntArray) -> IntArray:
         """Return codes of answers as labels of their sets, `NO_LABEL` where there is none."""
-        labels = answers - self.protocol.codes.offset_of_task[public[:, 1:]]
-        return np.where((answers == NO_ANSWER) | (public[:, 1:] == NO_TASK), NO_LABEL, labels)
+        labels = answers - self.protocol.codes.offset_of_task[public[:, self._asked]]
+        return np.where((answers == NO_ANSWER) | (public[:, self._asked] == NO_TASK), NO_LABEL, labels)
 
     def _truths_of(self, release: Outcome) -> IntArray:
         """Return the released truths as labels, shape (tasks,); `NO_LABEL` where there is none."""

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Inputs
 from ....protocol.truth_discovery import TruthDiscovery
@@ -36,7 +36,9 @@ class PoisonedTruths(Poisoning):
     protocol: TruthDiscovery
 
     def check_protocol(self) -> None:
-        """Refuse reports that say nothing. See `Poisoning.check_protocol`."""
+        """Refuse reports that say nothing, or of which some say more than others. See `Poisoning.check_protocol`."""
+        levels = self.protocol.parameters.own_levels.epsilons
+        refuse(levels, "epsilons", list(levels), "left out: poisoning is known where all workers have one epsilon")
         if self.protocol.noise.least_signal < _LEAST_SIGNAL:
             raise ConfigurationError(field="epsilon", value=0, allowed="above 0, so that answers can be counted")
 

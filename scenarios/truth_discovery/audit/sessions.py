@@ -37,6 +37,8 @@ NUM_ANSWERS = 5
 BINARY = ("no", "yes")
 _TERNARY = ("low", "middle", "high")
 _MIXED = (BINARY, BINARY, _TERNARY)
+_LEVELS: Final = (1.0, 1.5, 2.5)
+"""Of an ε of one's own."""
 _HYPERS: Final[Mapping[str, HyperDistribution]] = {
     "Beta(2, 3)": Beta(2, 3, 0.1, 0.5),
     "Beta(1.5, 0.5)": Beta(1.5, 0.5, 0.1, 0.5),
@@ -73,6 +75,7 @@ def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
             yield case_of_worker(of_hyper, label, num_sessions=1, is_one_answer=is_one_answer)
     yield from _cases_of_some_tasks(epsilon)
     yield from _cases_of_counts(epsilon)
+    yield from _cases_of_levels()
     widest = survey_of("two_layer", 0.0, [BINARY] * NUM_ANSWERS)
     note = "Flip probabilities from U(0, 1), which the paper calls ε = 0."
     yield case_of_worker(widest, f"two_layer, {NUM_ANSWERS} answers, claimed 0", num_sessions=1, note=note)
@@ -91,6 +94,16 @@ def _cases_of_some_tasks(epsilon: float) -> Iterator[Case]:
         mixed = survey_of(mechanism, epsilon, _MIXED)
         for asked, labels in (((0, 1), "2 and 2"), ((0, 2), "2 and 3"), ((2,), "3")):
             yield case_of_worker(mixed, f"{mechanism}, {labels} of 2, 2 and 3 labels", num_sessions=2, asked=asked)
+
+
+def _cases_of_levels() -> Iterator[Case]:
+    """Yield workers of each level of ε, which is public: neighbors have the same."""
+    mechanisms: tuple[MechanismName, ...] = ("one_layer", "two_layer")
+    for mechanism, level in itertools.product(mechanisms, _LEVELS):
+        survey = survey_of(mechanism, None, _MIXED, others={"epsilons": _LEVELS})
+        for is_one_answer in (False, True):
+            name = f"{mechanism}, 2, 2 and 3 labels, own ε = {level:g}"
+            yield case_of_worker(survey, name, num_sessions=2, is_one_answer=is_one_answer, level=level)
 
 
 def _cases_of_counts(epsilon: float) -> Iterator[Case]:
@@ -140,7 +153,7 @@ def _answer_sets_of(choice: str, sizes: Mapping[str, int]) -> list[tuple[str, ..
 def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     """Return masked surveys of one worker, of all tasks or half of them, among others who are asked all."""
     labels, number = _answer_sets_of(choice, sizes), sizes["workers"]
-    survey = survey_of("masked", 1.0, labels, masked=sizes_of(number))
+    survey = survey_of("masked", 1.0, labels, others=sizes_of(number))
     tasks = list(survey.parameters.tasks)
     own = tasks[: -(-len(tasks) // 2)] if choice == "half of the tasks" else tasks
     firsts, lasts = [each[0] for each in labels], [each[-1] for each in labels]
@@ -203,6 +216,7 @@ def case_of_worker(
     is_one_answer: bool = False,
     note: str = "",
     asked: Sequence[int] | None = None,
+    level: float = _LEVELS[0],
 ) -> Case:
     """Return the audit of a worker's reports, whatever it answers to its tasks.
 
@@ -211,8 +225,9 @@ def case_of_worker(
         num_sessions: how often the survey is repeated.
         is_one_answer: neighbors differ in one answer, the others being known, and not in all of them.
         asked: the places of its tasks; by default all.
+        level: its ε, where workers have their own.
     """
-    party = party_of(survey, asked)
+    party = party_of(survey, asked, level=level)
     given: dict[str, Any] = {"num_sessions": num_sessions, "is_tight": True, "note": note}
     if survey.trusts_server:
         given |= {"exposure": functools.partial(_released, party, num_sessions), **_SHARES_OF_RELEASES}
@@ -233,9 +248,12 @@ def survey_of(
     labels: Sequence[tuple[str, ...]],
     *,
     hyper: HyperDistribution | None = None,
-    masked: Mapping[str, Any] | None = None,
+    others: Mapping[str, Any] | None = None,
 ) -> TruthDiscovery:
-    """Return a survey with a task for each of these answer sets, which every worker may answer; masked by T and c."""
+    """Return a survey with a task for each of these answer sets, which every worker may answer.
+
+    Others of its parameters are T and c of a masked one, and levels of ε.
+    """
     sets = tuple(dict.fromkeys(labels))
     return TruthDiscovery(
         Parameters(
@@ -247,20 +265,22 @@ def survey_of(
             epsilon=epsilon,
             hyper=hyper,
             estimator="majority",  # what is found from the reports tells no more than they do, and others take long
-            **(masked or {}),
+            **(others or {}),
         )
     )
 
 
-def party_of(survey: TruthDiscovery, asked: Sequence[int] | None = None) -> Party:
+def party_of(survey: TruthDiscovery, asked: Sequence[int] | None = None, *, level: float = _LEVELS[0]) -> Party:
     """Return a worker with every row of answers to its tasks.
 
     Args:
         asked: the places of its tasks; by default all.
+        level: its ε, where workers have their own.
     """
     parameters = survey.parameters
     places = range(len(parameters.tasks)) if asked is None else asked
     choices = list(itertools.product(*(parameters.answer_sets[parameters.set_of_task[place]] for place in places)))
     tasks = [parameters.tasks[place] for place in places]
-    inputs = survey.encode({"tasks": [tasks] * len(choices), "answers": [list(own) for own in choices]})
-    return Party(survey, inputs.private, inputs.public[0].tolist(), ["/".join(own) for own in choices])
+    own = {column.name: [level] * len(choices) for column in parameters.own_levels.columns}
+    inputs = survey.encode({"tasks": [tasks] * len(choices), "answers": [list(each) for each in choices], **own})
+    return Party(survey, inputs.private, inputs.public[0].tolist(), ["/".join(each) for each in choices])

@@ -35,11 +35,11 @@ def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Se
     codes = session.codes
     columns = {
         name: np.array([entries[name]]) if isinstance(entries[name], np.ndarray) else [entries[name]]
-        for name in ("tasks", "answers")
+        for name in ("tasks", "answers", *(column.name for column in session.parameters.own_levels.columns))
     }
     inputs = session.encode(columns)
     answers: list[int] = inputs.private[0, : session.parameters.max_answers].tolist()
-    tasks: list[int] = inputs.public[0, 1:].tolist()
+    tasks: list[int] = inputs.public[0, session.parameters.asked].tolist()
     lines = [
         (codes.tasks[task], codes.label_of(answer, task) if answer != NO_ANSWER else "")
         for task, answer in zip(tasks, answers, strict=True)
@@ -50,8 +50,8 @@ def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Se
 
 def _ask(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Questions:
     """Return a question for each task that the worker is asked."""
-    codes = cast("TruthDiscovery", protocol).codes
-    asked = [task for task in public[1:] if task != NO_TASK]
+    codes, own = cast("TruthDiscovery", protocol).codes, public[cast("TruthDiscovery", protocol).parameters.asked]
+    asked = [task for task in own if task != NO_TASK]
     allowed = {codes.tasks[task]: f"{', '.join(codes.labels_of(task))}; or nothing, to skip it" for task in asked}
     return Questions(allowed=allowed, entries=lambda answers: {"answers": dict(answers)})
 

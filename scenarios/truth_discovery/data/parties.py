@@ -88,12 +88,13 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         name: str = convert(options.pop("stand_in"), str, f"{FIELD}.stand_in")
         refuse(name != _PEER_GRADING, f"{FIELD}.stand_in", name, repr(_PEER_GRADING))
         usual: dict[str, Any] = msgspec.to_builtins(PEER_GRADING_STAND_IN)
-        return as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, FIELD)), is_generated=True)
+        graders = as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, FIELD)), is_generated=True)
+        return _with_levels(graders, parameters)
     if "answers" not in options and (beside := sorted({"columns", "truth", "repeats"} & options.keys())):
         raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {beside[0]}")
     if "answers" not in options:
         synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, FIELD)
-        return as_parties(make_crowd(synthetic), is_generated=True)
+        return _with_levels(as_parties(make_crowd(synthetic), is_generated=True), parameters)
     file: CrowdFile = convert(options, CrowdFile, FIELD)
     given: list[list[str]] = convert(parameters.get("answer_sets", []), list[list[str]], "answer_sets")
     crowd = read_crowd(
@@ -106,6 +107,14 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
     found = as_parties(crowd, source=path_of(file.answers).name)
     forms = [(path.name, form_of(path)) for path in map(path_of, filter(None, (file.answers, file.truth)))]
     return dataclasses.replace(found, note=" ".join(filter(None, (form.note(name) for name, form in forms))))
+
+
+def _with_levels(made_up: PartiesTable, parameters: Mapping[str, Any]) -> PartiesTable:
+    """Return made-up workers, who have the scenario's levels of ε in turn."""
+    if not (levels := parameters.get("epsilons")):
+        return made_up
+    known: list[float] = convert(levels, list[float], "epsilons")
+    return dataclasses.replace(made_up, table={**made_up.table, "epsilon": np.resize(known, len(made_up.names))})
 
 
 def as_parties(

@@ -44,7 +44,7 @@ SOURCES: Final = PartySources(
     published=frozenset({"answers"}),
     parameters_of_table=frozenset({"tasks", "answer_sets", "answer_set_of_task", "max_answers"}),
     parameters_of_public_columns=frozenset({"tasks", "answer_set_of_task", "max_answers"}),
-    alternatives=(PRICES,),
+    alternatives=(PRICES | {"epsilons"},),
     words={"answers": "answers", "truth": "truth"},
     unpack=_unpack,
 )

@@ -717,3 +717,24 @@ def test_an_earlier_loss_that_counts_in_no_total_of_the_relation_is_refused() ->
         Ledger("Germany", budget=budget, entries=[kept_entry(loss_of(1.0))])
     with pytest.raises(PrivacyError):
         Ledger("Germany", budget=budget, held=[kept_entry(loss_of(1.0))])
+
+
+def test_a_cap_of_a_datum_adds_what_each_session_tells_of_the_smallest_unit() -> None:
+    """Three answers at 0.1 each: the budget holds ten sessions, and what is said of one question two."""
+    ledger = Ledger("ann", budget=Budget(epsilon=3.0, datum=0.25))
+    loss = loss_with_part(part_of(0.1))
+    reservation = ledger.reserve([loss, loss])
+    with pytest.raises(BudgetExceededError, match=r"of one datum holds epsilon = 0\.05, requested 0\.1 \(unit: answer"):
+        ledger.check([loss])
+    reservation.charge(loss, session="first", phase="answers")
+    reservation.release()
+    ledger.charge(loss, session="second", phase="answers")
+    with pytest.raises(BudgetExceededError) as caught:
+        ledger.charge(loss, session="third", phase="answers")
+    assert caught.value.cap == "datum"
+    assert [entry.session for entry in ledger.entries] == ["first", "second"]
+    with pytest.raises(BudgetExceededError):  # earlier losses count, and a whole unit where no part is stated
+        Ledger("ann", budget=Budget(epsilon=3.0, datum=0.25), entries=ledger.entries).check([loss_of(0.1)])
+    Ledger("ann", budget=Budget(epsilon=3.0), entries=ledger.entries).check([loss] * 5)
+    with pytest.raises(ConfigurationError, match="budget_datum must be at least 0"):
+        Budget(epsilon=1.0, datum=-1.0)

@@ -124,7 +124,7 @@ OF_LEVELS = (
 
 
 def test_the_lists_above_name_every_key() -> None:
-    assert {*SCENARIO_KEYS, "budget_delta"} == set(Scenario.__struct_fields__)
+    assert {*SCENARIO_KEYS, "budget_delta", "budget_datum"} == set(Scenario.__struct_fields__)
     assert set(PARAMETER_KEYS) == set(Parameters.__struct_fields__)
 
 
@@ -263,6 +263,7 @@ def test_public_weights_of_a_file_are_the_public_set(write: Write) -> None:
         ("budget=0.5", "budget", 0.5, "at least the session's 1.5"),
         ("budget=nan", "budget", None, "at least 0"),
         ("budget_delta=1e-6", "budget_delta", 1e-6, "left out without a budget"),
+        ("budget_datum=1", "budget_datum", 1.0, "left out without a budget"),
         ("deadline_seconds=0", "deadline_seconds", 0.0, "positive"),
         ("deadline_seconds=inf", "deadline_seconds", float("inf"), "finite"),
         ("deadline_seconds=soon", "deadline_seconds", "soon", "a number"),
@@ -498,3 +499,10 @@ def test_parts_of_parties_that_are_a_path_are_refused_in_any_order(settings: lis
     error = refusal("two-societies", *settings)
     assert (error.field, error.value) == ("--set", "voters.file")
     assert error.allowed == "another key: 'voters' is no table here"
+
+
+def test_a_session_that_costs_a_datum_more_than_its_cap_is_refused_before_it_begins(ballot: str) -> None:
+    with pytest.raises(ConfigurationError, match="budget_datum must be at least the session's") as caught:
+        resolve(load_scenario(ballot, ["budget=99", "budget_datum=0.1"]))
+    assert (caught.value.field, caught.value.value) == ("budget_datum", 0.1)
+    resolve(load_scenario(ballot, ["budget=99", "budget_datum=99"]))

@@ -13,6 +13,7 @@ from psephos.scenarios.running.config import shipped_series
 from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.series import Series, is_series, load_series
 from psephos.scenarios.running.series_run import resolve_series
+from psephos.scenarios.running.series_shown import say_allowance
 from series_plans import BUDGET, HEAD, PERIOD, PLAN
 
 Load = Callable[..., tuple[Series, list[Local]]]
@@ -231,3 +232,8 @@ def test_streamed_parties_are_in_no_series(write: Write, psephos: Psephos, tmp_p
     text = 'protocol = "moral-preferences"\ntransport = "array"\n[voters]\nmade_up = 5\n[[votes]]\n'
     ended: Any = psephos("run", write("plan.toml", text), "--out", "out")
     assert ended.status == 2
+
+
+def test_a_cap_of_a_datum_is_held_beside_that_of_a_person(load: Load) -> None:
+    series, _ = load("budget = 9\nbudget_datum = 2.5\n" + HEAD + PLAN)
+    assert say_allowance(series) == "ε at most 9 for each partner in all, and 2.5 for each datum"

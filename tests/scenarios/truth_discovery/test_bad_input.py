@@ -36,6 +36,26 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ["workers=[{worker='ann', tasks='q1; q2', answers='yes;maybe'}]", "answer_sets=[['yes', 'no']]"],
         ["answers (ann) must be one of yes, no (task 'q2'), or nothing, got 'maybe'"],
     ),
+    "an epsilon that is no level": (
+        "worker,tasks,answers,epsilon\nann,q1; q2,yes; no,1\nbob,q1,yes,4\n",
+        ["epsilons=[1, 2]", "answer_sets=[['yes', 'no']]"],
+        ["epsilon (own.csv line 3, bob) must be one of 1, 2, got '4'"],
+    ),
+    "levels without a column of them": (
+        CROWD_FINE,
+        ["epsilons=[1, 2]"],
+        ["epsilon must be a column of the table", "got 'no such column'"],
+    ),
+    "one epsilon beside levels": (
+        CROWD_FINE,
+        ["epsilons=[1, 2]", "parameters.epsilon=1"],
+        ["epsilon must be left out beside epsilons: each worker has one of these, got 1"],
+    ),
+    "levels of a trusted server": (
+        CROWD_FINE,
+        ["epsilons=[1, 2]", "mechanism=central"],
+        ["epsilons must be left out in mechanism 'central': the noise is in counts of all workers' answers"],
+    ),
     "two different answers to one task": (
         TWICE,
         [],

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from psephos.protocol.estimators.truth_inference import support_limits
+from psephos.protocol.estimators.truth_inference import support_limits_by_level
 from psephos.protocol.truth_discovery import CREDITS
 from psephos.scenarios.experiments.calibration import Wanted, hold
 from psephos.scenarios.tables import Table
@@ -121,9 +121,9 @@ def test_limits_that_are_too_near_are_caught(mechanism: str, monkeypatch: pytest
     assert cell.holds
 
     def near(*given: Any, level: float, **named: Any) -> Any:
-        return support_limits(*given, level=max(level, 0.49), **named)
+        return support_limits_by_level(*given, level=max(level, 0.49), **named)
 
-    monkeypatch.setattr(calibration, "support_limits", near)
+    monkeypatch.setattr(calibration, "support_limits_by_level", near)
     cell = hold("truth-discovery", limits, case, 100, np.random.default_rng(2))
     assert cell is not None
     assert not cell.holds

@@ -10,7 +10,7 @@ import msgspec
 import pages
 import pytest
 from pages import Page, shown
-from psephos.protocol.truth_discovery import Outcome, OwnOutcome
+from psephos.protocol.truth_discovery import LevelReports, Outcome, OwnOutcome
 from psephos.scenarios.presentation import rows_of, show_outcome, verdict_of
 from rich.console import Console
 from strategies import told
@@ -150,6 +150,12 @@ def test_a_verdict_on_many_labels_names_the_most_frequent() -> None:
     said = verdict_of(found([*"aabbccddeeff", *"ghi"]))
     four = ", ".join(f"{label} for 2 (13 %)" for label in "abcd")
     assert said.startswith(f"A label is named for all 15 tasks: {four} and 5 other labels for 7 (47 %).")
+
+
+def test_levels_are_shown_with_how_many_have_them() -> None:
+    levels = tuple(LevelReports(level, 9, PETS.flip_probabilities, PETS.reports) for level in (0.5, 2.0))
+    assert "Workers by their own ε: 0.5 (9), 2 (9)." in shown(msgspec.structs.replace(PETS, levels=levels)).text
+    assert "their own" not in shown(PETS).text
 
 
 def test_what_has_not_converged_is_said_to() -> None:

@@ -52,6 +52,7 @@ def found(printed: str) -> dict[str, tuple[str | None, int]]:
     [
         SMALL,
         (*SMALL, "workers.classes=4", "mechanism=two_layer"),
+        (*SMALL, "epsilons=[0.5, 1, 4]", "chosen_by=worker"),
         (*SMALL, "workers.classes=3", "mechanism=central"),
         ("workers={tasks=6, workers=5, answer_probability=0.3}",),
         ("workers={stand_in='peer_grading', groups=5, students=7, grades=2}",),
@@ -330,13 +331,13 @@ def test_a_budget_knows_the_joint_law_of_two_layers(write: Write) -> None:
             assert refusal("crowd", *settings).field == "budget"
 
 
-@pytest.mark.parametrize("mechanism", ["one_layer", "two_layer"])
-def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(tmp_path: Path, mechanism: str) -> None:
+@pytest.mark.parametrize("setting", ["mechanism=one_layer", "mechanism=two_layer", "epsilons=[0.5, 4]"])
+def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(tmp_path: Path, setting: str) -> None:
     """Workers differ in how many answers they give; one group for each number, with as many persons as agents."""
     charged: dict[str, collections.Counter[bytes]] = {}
     lines: dict[str, int] = {}
     for path in PATHS:
-        made("crowd", tmp_path / path, *SMALL, f"mechanism={mechanism}", f"transport={path}")
+        made("crowd", tmp_path / path, *SMALL, setting, f"transport={path}")
         entries = read_ledger(tmp_path / path)
         lines[path] = len(entries)
         charged[path] = collections.Counter()

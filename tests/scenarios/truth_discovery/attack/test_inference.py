@@ -10,8 +10,11 @@ from psephos.protocol import ConfigurationError, SimulatedNoise
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.phases import Inputs
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
+from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.attacks import Coalition, Seen, seen_by_arrays
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
+from psephos.scenarios.truth_discovery.attack.poisoning import PoisonedTruths
+from psephos.scenarios.truth_discovery.variants import CrowdVariants
 
 SERVER = Coalition((), has_server=True)
 NOTHING = Anchors(members=False, agreement=None)
@@ -40,7 +43,11 @@ def crowd(
 ) -> Crowd:
     generator = np.random.default_rng(7)
     number = num_tasks or num_answers
-    noise: dict[str, Any] = {"mechanism": "two_layer", "epsilon": 1.0, **settings}
+    noise: dict[str, Any] = {
+        "mechanism": "two_layer",
+        **({} if "epsilons" in settings else {"epsilon": 1.0}),
+        **settings,
+    }
     parameters = Parameters(
         tasks=tuple(f"t{task}" for task in range(number)),
         answer_sets=(tuple("abcdef"[:labels]),),
@@ -51,7 +58,8 @@ def crowd(
     tasks = np.argsort(generator.random((num_workers, number)), axis=1)[:, :num_answers].astype(np.int64)
     shifts = generator.integers(1, labels, tasks.shape) * (generator.random(tasks.shape) > 0.7)
     protocol = TruthDiscovery(parameters)
-    return Crowd(protocol, protocol.encode({"tasks": tasks, "answers": (truths[tasks] + shifts) % labels}))
+    own = {column.name: np.resize(parameters.own_levels.epsilons, num_workers) for column in protocol.columns()[1:-1]}
+    return Crowd(protocol, protocol.encode({"tasks": tasks, "answers": (truths[tasks] + shifts) % labels, **own}))
 
 
 def places(number: int) -> IntArray:
@@ -65,7 +73,11 @@ def places(number: int) -> IntArray:
 # Exact
 
 
-@pytest.mark.parametrize("settings", [{}, {"mechanism": "one_layer"}, {"mechanism": "fresh_two_layer"}], ids=repr)
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"mechanism": "one_layer"}, {"mechanism": "fresh_two_layer"}, {"epsilons": (0.5, 3.0)}],
+    ids=repr,
+)
 @pytest.mark.parametrize("labels", [2, 3])
 def test_single_answers_are_the_marginals_of_whole_vectors(labels: int, settings: dict[str, Any]) -> None:
     made = crowd(12, 4, labels=labels, **settings)
@@ -175,8 +187,9 @@ def test_fresh_noise_in_every_session_is_averaged_away() -> None:
 # Without the server
 
 
-def test_all_workers_but_one_know_the_last_one_s_reports() -> None:
-    made = crowd(6, 3, labels=3)
+@pytest.mark.parametrize("settings", [{}, {"epsilons": (0.5, 3.0)}], ids=repr)
+def test_all_workers_but_one_know_the_last_one_s_reports(settings: dict[str, Any]) -> None:
+    made = crowd(6, 3, labels=3, **settings)
     attack = TruthDiscoveryAttack(made.protocol).against(made.inputs)
     colluding = made.all_but(5)
     sees_all = Coalition(colluding.members, has_server=True)
@@ -204,6 +217,20 @@ def test_fewer_workers_have_the_honest_ones_counts() -> None:
     np.testing.assert_allclose(found.log_odds_ratios, expected[tasks], rtol=1e-6)
     names = np.argmax(found.probabilities, axis=1)
     np.testing.assert_array_equal(names, (zeros[tasks] < 2).astype(np.int64))
+
+
+def test_of_workers_with_their_own_epsilon_the_counts_of_each_level_are_known() -> None:
+    """Who is alone at its level among the honest ones is known by its report; two others hide behind each other."""
+    made = crowd(8, 4, mechanism="one_layer", epsilons=(0.5, 3.0))  # in turn: 6 has 0.5, 5 and 7 have 3
+    attack = TruthDiscoveryAttack(made.protocol, anchors=NOTHING)
+    found = attack.posteriors([made.seen(Coalition((0, 1, 2, 3, 4), has_server=False))], places(8)[5:], secret=ANSWERS)
+    odds = found.log_odds_ratios.reshape(3, 4)
+    np.testing.assert_allclose(odds[1], 0.5, rtol=1e-6)
+    order = np.argsort(made.inputs.public[[5, 7], 1:-1], axis=1)
+    agree = np.ptp(np.take_along_axis(made.seen().reports[0][[5, 7]], order, axis=1), axis=0) == 0
+    assert {*agree.tolist()} == {True, False}
+    for own, tasks in zip(odds[[0, 2]], made.inputs.public[[5, 7], 1:-1], strict=True):
+        np.testing.assert_allclose(own, np.where(agree[tasks], 3.0, 0.0), atol=1e-6)
 
 
 def test_who_skipped_a_task_is_not_known_without_the_server() -> None:
@@ -294,3 +321,11 @@ def test_what_is_no_attack_is_refused() -> None:
     mixed = TruthDiscovery(Parameters(tasks=("q", "r"), answer_sets=sets, answer_set_of_task=(0, 1), max_answers=2))
     with pytest.raises(ConfigurationError, match="one answer set for whole vectors"):
         TruthDiscoveryAttack(mixed).candidates("row")
+
+
+def test_poisoning_and_variants_are_of_one_epsilon_of_all() -> None:
+    with pytest.raises(ConfigurationError, match="poisoning is known where all workers have one epsilon"):
+        PoisonedTruths(crowd(4, 2, epsilons=(0.5, 3.0)).protocol, "a", sign=1)
+    resolved = resolve(load_scenario("crowd", ["epsilons=[0.5, 3]", "workers.tasks=4", "workers.answers_per_task=2"]))
+    with pytest.raises(ConfigurationError, match="variants are compared at one ε of all"):
+        CrowdVariants(resolved, trials=2)
