@@ -403,7 +403,9 @@ class Carrier(Listener):
 
     def _admit(self, number: int) -> None:
         if number != self._last + 1 or self._num_open >= self._most:
-            reason = f"channel {number} cannot be opened behind {self._last}, with {self._num_open} of {self._most} open"
+            reason = (
+                f"channel {number} cannot be opened behind {self._last}, with {self._num_open} of {self._most} open"
+            )
             raise MalformedMessageError(reason)
         self._last, self._num_open = number, self._num_open + 1
         channel = self._channels[number] = CarriedChannel(self, number)

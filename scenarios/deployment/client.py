@@ -32,7 +32,7 @@ from .common import find_transport, in_charter, make_mode, naming_address, utc
 from .invitations import Invitation
 from .keys import signer_beside
 
-__all__ = ["Heard", "join", "join_in_folder"]
+__all__ = ["Heard", "describe", "join", "join_in_folder"]
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +59,7 @@ async def join(
     on_loss: Callable[[Exception], None] | None = None,
     on_end: Callable[[Sequence[LedgerEntry]], None] | None = None,
     ledger: Ledger | None = None,
+    transport: Transport | None = None,
 ) -> Heard:
     """Take part in one session as one party.
 
@@ -69,6 +70,7 @@ async def join(
         on_loss: told why the connection was lost, or cannot be made, before another try.
         on_end: told what was charged in this session, however it ends.
         ledger: where losses are charged; by default one of its own, with what the journal holds.
+        transport: that of a host, which its parties share; by default one of the party's own.
 
     Returns:
         What was released, to everybody and to this party; from the journal, without a word to anybody, where it is
@@ -83,7 +85,7 @@ async def join(
         OSError: the server cannot be reached, as long as patience lasts.
     """
     agreement = joining.agree_beforehand()
-    transport = find_transport(joining.transport, keys=joining.keys)
+    transport = transport or find_transport(joining.transport, keys=joining.keys)
     network = Plugin(f"transport {joining.transport!r}", (type(transport),))
     connect = functools.partial(_connect, joining, transport, network)
     channel: Channel | None = None
@@ -225,7 +227,7 @@ def join_in_folder(
         if on_agreed is not None:
             on_agreed(agreement)
 
-    with open_run(folder, None, how, is_live=True, describe=_describe) as run:
+    with open_run(folder, None, how, is_live=True, describe=describe) as run:
         session = functools.partial(
             join, joining, log=run.log, on_agreed=on_agreed_here, on_loss=on_loss, on_end=run.entries.extend
         )
@@ -239,7 +241,7 @@ def join_in_folder(
     return heard
 
 
-def _describe(error: BaseException) -> dict[str, str]:
+def describe(error: BaseException) -> dict[str, str]:
     """Return what is written of a failure; an entry, which is private, is shown to the party alone."""
     described = describe_failure(error)
     if isinstance(error, PluginError):
