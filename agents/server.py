@@ -11,7 +11,7 @@ import trio
 
 from ..protocol.errors import HandshakeError, MalformedMessageError, RemoteProtocolError, StrangerError
 from ..protocol.kept_reports import ReceivedReports
-from ..protocol.messages import Abort, Hello, Inquiry, decode, encode
+from ..protocol.messages import MAX_GREETING_BYTES, Abort, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import Side
 from ..protocol.roster import Roster
@@ -236,7 +236,10 @@ class Server:
         while True:
             try:
                 channel = await listener.accept()
-                self._lobby.enter(channel)
+                if isinstance(channel, CarriedChannel):  # of which its connection has a bounded number
+                    channel.limit_payloads(MAX_GREETING_BYTES)
+                else:
+                    self._lobby.enter(channel)
             except trio.ClosedResourceError:
                 return
             except Exception:  # noqa: BLE001  whatever is wrong with one connection, or with memory, others may come
