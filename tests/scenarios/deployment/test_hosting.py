@@ -269,7 +269,7 @@ def test_a_certificate_is_one_hosts_or_one_partys_and_a_masked_session_has_no_ho
     made = enroll("org", tmp_path / "org", parties=["ann", "bob"])
     (tmp_path / "again.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(made, parties=("cid",))))
     known = read_enrollments(tmp_path)
-    with pytest.raises(ConfigurationError, match="certificate of 'bob'|certificate of 'cid'"):
+    with pytest.raises(ConfigurationError, match=r"certificate of 'bob'|certificate of 'cid'"):
         check_enrollments(["ann", "bob", "cid"], known, expires=0)
     (tmp_path / "again.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(made, parties=("bob",))))
     with pytest.raises(ConfigurationError, match="another enrollment of 'bob'"):
