@@ -44,6 +44,7 @@ def host(
     """
     from ...protocol.errors import ConfigurationError, quote, refuse
     from ..deployment import Joining
+    from ..deployment.common import check_address, find_transport
     from ..deployment.hosting import host_in_folder, hosted_by, open_host_journal
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.report import show_privacy
@@ -55,6 +56,8 @@ def host(
     invited, entries = hosted_by(parties, invitations)
     first = next(iter(invited.values()))
     keys = first.find_keys([key])
+    transport = find_transport(how["transport"], keys=keys)
+    check_address(address or first.address, field="the server's address", transport=transport)
     for said in keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
         click.echo(say_again(f"warning: {said!s}"), err=True)
     with open_host_journal(kept[0], is_simulation=how["seed"] is not None, witness=kept[1]) as journal:

@@ -89,7 +89,7 @@ def open_host_journal(
     """Yield the journal of a host's parties; None for a simulation, whose losses are nobody's.
 
     Args:
-        given: its file; by default one of this system's user.
+        given: its file, or the folder of host.sqlite; by default that of this system's user.
 
     Raises:
         ConfigurationError: as `witness_of`.
@@ -98,7 +98,8 @@ def open_host_journal(
     if is_simulation:
         yield None
         return
-    path = default_journal().with_name("host.sqlite") if given is None else given
+    path = given or default_journal().parent
+    path = path / "host.sqlite" if given is None or given.is_dir() else path
     told = witness_of(witness, path)
     with HostJournal.open(path, now=time.time(), clock=time.time, witness=told) as journal:
         yield journal
