@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from time import perf_counter
+from typing import Any
 
 __all__: list[str] = []
 
@@ -29,7 +30,7 @@ epsilon = 1.0
 """
 
 
-def _start(folder: pathlib.Path, *words: object, **options: int) -> subprocess.Popen[bytes]:
+def _start(folder: pathlib.Path, *words: object, **options: Any) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
     return subprocess.Popen(command, cwd=folder, **options)  # noqa: S603  our own
 

@@ -1,7 +1,7 @@
 """Channels over one connection keep the contract of all channels; whoever breaks the rules loses its own alone."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from struct import Struct
 
 import pytest
@@ -20,7 +20,7 @@ OPEN, PAYLOAD, TAKEN, CLOSE = range(4)
 
 
 @contextlib.asynccontextmanager
-async def carriers(transport: Transport, *, most: int = 3) -> AsyncIterator[tuple[Carrier, Carrier]]:
+async def carriers(transport: Transport, *, most: int = 3) -> AsyncGenerator[tuple[Carrier, Carrier]]:
     """Yield both ends of a connection that carries channels, the opening one first."""
     async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
         near = Carrier(await transport.connect(listener.address))
@@ -40,12 +40,13 @@ async def test_a_carried_channel_keeps_the_contract_of_channels(make_transport: 
         for is_flipped in (False, True):
             with trio.fail_after(60):
                 async with carriers(make_transport()) as (near, far):
-                    channels: list[Channel] = [near.open(), await far.accept()]
-                    await check(*(channels[::-1] if is_flipped else channels), Sizes(MAX_FRAME_BYTES, 1 << 20))
+                    opened, accepted = near.open(), await far.accept()
+                    ends = (accepted, opened) if is_flipped else (opened, accepted)
+                    await check(ends[0], ends[1], Sizes(MAX_FRAME_BYTES, 1 << 20))
 
 
 @contextlib.asynccontextmanager
-async def hostile(*, most: int = 3) -> AsyncIterator[tuple[Channel, Carrier, list[Exception]]]:
+async def hostile(*, most: int = 3) -> AsyncGenerator[tuple[Channel, Carrier, list[Exception]]]:
     """Yield a connection on which anything can be said, the carrier at its other end, and why that has ended."""
     ended: list[Exception] = []
     transport = MemoryTransport()
