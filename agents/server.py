@@ -259,7 +259,10 @@ class Server:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._accept, carrier, driver, nursery)
-                await carrier.run()
+                with contextlib.suppress(RemoteProtocolError):  # its channels find out first
+                    await carrier.run()
+            if isinstance(carrier.failure, RemoteProtocolError):
+                raise carrier.failure
         finally:
             if self._carriers.get(fingerprint or channel.peer) is carrier:
                 del self._carriers[fingerprint or channel.peer]

@@ -10,7 +10,9 @@ number, an amount. Numbers are 1, 2, 3, …, and none comes twice. The payload o
 import collections
 import contextlib
 import copy
+import errno
 import math
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from struct import Struct
 from typing import Final
@@ -35,6 +37,10 @@ _MOST_OWED: Final = 1 << 10
 """Headers without payloads that may wait for it beside two for each channel: else its other end does not read."""
 _PAUSE_SECONDS: Final = 1.0
 """Between the beginnings of two connections, however many wait for one."""
+_CONNECT_SECONDS: Final = 30.0
+"""In which one is made, or an error says that it is not."""
+_UNANSWERED: Final = 256
+"""Channels on which nothing was heard yet; beyond them others wait, so that the other end answers each soon."""
 _HEADER: Final = Struct(">BII")
 _OPEN, _PAYLOAD, _TAKEN, _CLOSE = range(4)
 
@@ -52,6 +58,7 @@ class CarriedChannel(Channel):
         "_news",
         "_not_told",
         "_number",
+        "_on_heard",
         "_on_the_way",
         "_payloads",
         "_room",
@@ -59,9 +66,10 @@ class CarriedChannel(Channel):
         "is_ended",
     )
 
-    def __init__(self, carrier: "Carrier", number: int) -> None:
+    def __init__(self, carrier: "Carrier", number: int, on_heard: Callable[[], None] | None = None) -> None:
         self._carrier = carrier
         self._number = number
+        self._on_heard = on_heard
         self._limit = MAX_FRAME_BYTES
         self._payloads: list[bytes] = []
         self._failure: Exception | None = None  # what comes behind the payloads: an end, or worse
@@ -139,6 +147,7 @@ class CarriedChannel(Channel):
     def close(self) -> None:
         if not self._is_closed:
             self._is_closed = True
+            self._note_heard()
             self._payloads.clear()
             self._wake()
             self._carrier.leave(self._number, self)
@@ -157,6 +166,7 @@ class CarriedChannel(Channel):
         if self._unread >= WINDOW_BYTES:
             raise MalformedMessageError(f"channel {self._number} has more than {WINDOW_BYTES} bytes on the way")
         self._unread += _cost_of(payload)
+        self._note_heard()
         if self._is_closed or self._failure is not None:
             return
         if len(payload) > self._limit:
@@ -202,6 +212,11 @@ class CarriedChannel(Channel):
             raise trio.ClosedResourceError("this end of the channel is closed")
         if self._failure is not None:
             raise trio.BrokenResourceError("the other end is closed, or the connection broken") from self._failure
+
+    def _note_heard(self) -> None:
+        if self._on_heard is not None:
+            self._on_heard()
+            self._on_heard = None
 
     def _wake(self) -> None:
         self._wake_reader()
@@ -263,8 +278,11 @@ class Carrier(Listener):
         """Whether senders have to wait until the connection has taken what there is."""
         return self._num_queued >= _MOST_QUEUED
 
-    def open(self) -> CarriedChannel:
+    def open(self, on_heard: Callable[[], None] | None = None) -> CarriedChannel:
         """Open a channel.
+
+        Args:
+            on_heard: called once, as the first payload comes or the channel is closed here.
 
         Raises:
             trio.BrokenResourceError: the connection has ended.
@@ -272,7 +290,7 @@ class Carrier(Listener):
         if self.failure is not None:
             raise trio.BrokenResourceError("the connection is broken") from self.failure
         self._last += 1
-        channel = self._channels[self._last] = CarriedChannel(self, self._last)
+        channel = self._channels[self._last] = CarriedChannel(self, self._last, on_heard)
         self.tell(_OPEN, self._last)
         return channel
 
@@ -431,26 +449,38 @@ class SharedTransport(Transport):
         self._before_writing = before_writing
         self._carrier: Carrier | None = None
         self._lock = trio.Lock()
+        self._unanswered = trio.Semaphore(_UNANSWERED)
         self._not_before = -math.inf
 
     async def open_listener(self, address: str | None = None) -> Listener:
         return await self._inner.open_listener(address)
 
     async def connect(self, address: str) -> Channel:
-        async with self._lock:
-            if self._carrier is None or self._carrier.failure is not None:
-                await trio.sleep_until(self._not_before)
-                self._not_before = trio.current_time() + _PAUSE_SECONDS
-                connection = await self._inner.connect(address)
-                self._carrier = Carrier(connection, before_writing=self._before_writing)
-                self._nursery.start_soon(self._run, self._carrier)
-            return self._carrier.open()
+        await self._unanswered.acquire()
+        try:
+            async with self._lock:
+                if self._carrier is None or self._carrier.failure is not None:
+                    self._carrier = await self._make(address)
+                return self._carrier.open(self._unanswered.release)
+        except BaseException:
+            self._unanswered.release()
+            raise
 
     async def aclose(self) -> None:
         """Let what was sent leave, and close the connection."""
         if self._carrier is not None:
             await self._carrier.drain()
             await self._carrier.aclose()
+
+    async def _make(self, address: str) -> Carrier:
+        await trio.sleep_until(self._not_before)
+        self._not_before = trio.current_time() + _PAUSE_SECONDS
+        with trio.move_on_after(_CONNECT_SECONDS):
+            connection = await self._inner.connect(address)
+            carrier = Carrier(connection, before_writing=self._before_writing)
+            self._nursery.start_soon(self._run, carrier)
+            return carrier
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), address)
 
     async def _run(self, carrier: Carrier) -> None:
         with contextlib.suppress(RemoteProtocolError):  # which every channel raises

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import functools
+import math
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -85,9 +86,10 @@ async def join(
         OSError: the server cannot be reached, as long as patience lasts.
     """
     agreement = joining.agree_beforehand()
+    seconds = answer_seconds(joining.patience_seconds) if transport is None else math.inf  # in turn
     transport = transport or find_transport(joining.transport, keys=joining.keys)
     network = Plugin(f"transport {joining.transport!r}", (type(transport),))
-    connect = functools.partial(_connect, joining, transport, network)
+    connect = functools.partial(_connect, joining, transport, network, seconds)
     channel: Channel | None = None
     with contextlib.ExitStack() as failing:
         if agreement is None:
@@ -148,11 +150,11 @@ def _drawn_entries(sitting: Sitting) -> list[LedgerEntry]:
     return [entry for record in sitting.records if isinstance(record, Drawn) for entry in record.entries]
 
 
-async def _connect(joining: Joining, transport: Transport, network: Plugin) -> Channel:
+async def _connect(joining: Joining, transport: Transport, network: Plugin, seconds: float) -> Channel:
     with (
         blaming_plugins([network], is_last=True),
         naming_address(joining.address, field="the server's address"),
-        trio.move_on_after(answer_seconds(joining.patience_seconds)),
+        trio.move_on_after(seconds),
     ):
         return await transport.connect(joining.address)
     raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), joining.address)

@@ -7,10 +7,11 @@ import functools
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import trio
 
+from ...agents.driver import LINGER_SECONDS
 from ...agents.events import Log
 from ...agents.host_journal import HostJournal
 from ...protocol.errors import ConfigurationError, JournalError, PsephosError, refuse
@@ -28,9 +29,6 @@ from .invitations import Invitation, read_invitations
 from .journals import default_journal, witness_of
 
 __all__ = ["Hosted", "host", "host_in_folder", "hosted_by", "open_host_journal"]
-
-_JOINING_AT_ONCE: Final = 64
-"""Parties that have not connected yet; the others' messages are read meanwhile."""
 
 
 @dataclasses.dataclass
@@ -126,35 +124,28 @@ async def host(
         JournalError: what has to be kept cannot be; nothing left that was not.
         ConfigurationError: as `find_transport`.
     """
-    hosted, starting = Hosted(), trio.Semaphore(_JOINING_AT_ONCE)
+    hosted = Hosted()
     inner = find_transport(parties[0].transport, keys=parties[0].keys)
     failure: JournalError | None = None
 
     async def take_part(joining: Joining, shared: SharedTransport, *, is_first: bool) -> None:
         party = joining.party
-        with contextlib.ExitStack() as stack:
-            stack.callback(starting.release)
-            try:
-                hosted.heard[party] = await join(
-                    joining,
-                    log=log,
-                    on_agreed=lambda _: stack.close(),
-                    on_loss=on_loss if is_first else None,
-                    on_end=hosted.paid.extend,
-                    transport=shared,
-                )
-            except (PsephosError, OSError) as error:
-                hosted.failures[party] = error
+        try:
+            told = on_loss if is_first else None
+            heard = await join(joining, log=log, on_loss=told, on_end=hosted.paid.extend, transport=shared)
+            hosted.heard[party] = heard
+        except (PsephosError, OSError) as error:
+            hosted.failures[party] = error
 
     try:
         async with trio.open_nursery() as nursery:
             shared = SharedTransport(inner, nursery, before_writing=None if journal is None else journal.commit)
             async with trio.open_nursery() as taking_part:
                 for joining in parties:
-                    await starting.acquire()
                     is_first = joining is parties[0]
                     taking_part.start_soon(functools.partial(take_part, joining, shared, is_first=is_first))
-            await shared.aclose()
+            with trio.move_on_after(LINGER_SECONDS):
+                await shared.aclose()
             if journal is not None:
                 await journal.commit()
             nursery.cancel_scope.cancel()

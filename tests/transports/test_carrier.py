@@ -207,3 +207,29 @@ async def test_a_lost_connection_is_made_anew_once_for_all() -> None:
             await listener.accept()
         assert scope.cancelled_caught
         nursery.cancel_scope.cancel()
+
+
+async def test_no_more_channels_wait_for_an_answer_than_are_answered_soon() -> None:
+    inner = MemoryTransport()
+    connected: list[Channel] = []
+    async with await inner.open_listener() as listener, trio.open_nursery() as nursery:
+        shared = SharedTransport(inner, nursery)
+
+        async def connect() -> None:
+            connected.append(await shared.connect(listener.address))
+
+        for _ in range(300):
+            nursery.start_soon(connect)
+        connection = await listener.accept()
+        payloads = await connection.receive()
+        far = Carrier(connection, most=300, heard=payloads[1:])
+        nursery.start_soon(far.run)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(connected) == 256
+        for _ in range(40):
+            await (await far.accept()).send([b"answer"])
+        for channel in connected[-4:]:
+            channel.close()
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(connected) == 300
+        nursery.cancel_scope.cancel()
