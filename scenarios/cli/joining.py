@@ -8,7 +8,6 @@ import click
 from ..words import marked, say_again
 from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
 from .group import cli
-from .hosting import host, show_agreement, tell_of_loss
 from .options import (
     make_folder,
     out_option,
@@ -171,6 +170,7 @@ def join(
     from ..deployment.keys import slug_of
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.report import show_privacy
+    from .hosting import host, show_agreement, tell_of_loss
 
     check_seed(simulate=simulate, seed=seed)
     how: dict[str, Any] = {
