@@ -7,7 +7,7 @@ again; room that a session has reserved is no other session's until that one is 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 import msgspec
 
@@ -22,7 +22,17 @@ from .journal_file import JournalFile, read_own
 from .journal_format import About, Closing, Row, decode_record
 from .witness import Witness
 
-__all__ = ["PERSON", "PersonJournal", "Recalled", "SessionRecords", "Sitting", "read_sessions", "row_of", "sessions_of"]
+__all__ = [
+    "PERSON",
+    "PersonJournal",
+    "Recalled",
+    "RowsFile",
+    "SessionRecords",
+    "Sitting",
+    "read_sessions",
+    "row_of",
+    "sessions_of",
+]
 
 PERSON: Final = "person"
 """The kind of these journals."""
@@ -175,6 +185,23 @@ class SessionRecords:
                 self._held, self._left = (), record
 
 
+class RowsFile(Protocol):
+    """What a person's journal needs of its file: a `JournalFile`, or a part of one that many share."""
+
+    path: Path
+    about: About
+    is_new: bool
+
+    @property
+    def append(self) -> Callable[[Sequence[Row]], None]:
+        """Keep rows, all of them or none."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
 class Sitting:
     """A person's part in one session: its records, and where more are kept (`journals.Journal`).
 
@@ -183,7 +210,7 @@ class Sitting:
 
     def __init__(
         self,
-        file: JournalFile,
+        file: RowsFile,
         session: SessionRecords,
         others: Mapping[str, SessionRecords] | None = None,
         *,
@@ -281,7 +308,7 @@ class PersonJournal(Closing):
     """
 
     def __init__(
-        self, file: JournalFile, rows: Sequence[Row], *, now: float, clock: Callable[[], float] | None = None
+        self, file: RowsFile, rows: Sequence[Row], *, now: float, clock: Callable[[], float] | None = None
     ) -> None:
         self._file = file
         self._now = now

@@ -11,7 +11,7 @@ import trio
 
 from ..protocol.errors import HandshakeError, MalformedMessageError, RemoteProtocolError, StrangerError
 from ..protocol.kept_reports import ReceivedReports
-from ..protocol.messages import Abort, Hello, Inquiry, decode, encode
+from ..protocol.messages import MAX_GREETING_BYTES, Abort, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import Side
 from ..protocol.roster import Roster
@@ -20,6 +20,7 @@ from ..protocol.server_machine import ServerMachine, SessionResult
 from ..protocol.states import SESSION
 from ..protocol.views import View
 from ..transports.abc import Channel, Listener
+from ..transports.carrier import GREETING, CarriedChannel, Carrier
 from .driver import LINGER_SECONDS, NOBODY, Driver, Observers, RunInThread
 from .events import log_unless_it_fails
 from .journals import SittingOfServer
@@ -87,6 +88,7 @@ class Server:
         self._sitting = sitting
         self._is_resumed = sitting is not None and bool(sitting.records)
         self._channels: dict[str, Channel] = {}
+        self._carriers: dict[str, Carrier] = {}  # by fingerprint
         self.view: View | None = None
         if mode.record_views:
             self.view = View(self.role, Side.SERVER, mode.session, mode.kind)
@@ -95,7 +97,7 @@ class Server:
         self._hides_participation = protocol.hides_participation
         self._lobby = Lobby(places or Places.for_roster(len(roster)), tell=self._log_refusals)
         self._driver: Driver | None = None
-        self._num_parties = len(roster)
+        self._roster = roster
         self._began_at = math.nan  # in Unix time, where trio's is 0
         self._readers = 0
         self._all_gone: trio.Event | None = None
@@ -150,7 +152,7 @@ class Server:
         return Standing(
             state=self._machine.state,
             phase=phase,
-            num_parties=self._num_parties,
+            num_parties=len(self._roster),
             seconds_left=max(0.0, trio_deadlines[phase] - trio.current_time()) if phase in trio_deadlines else math.inf,
             deadlines={name: _whole(self._began_at + at) for name, at in trio_deadlines.items()},
             attendance=self._machine.attendance,
@@ -211,9 +213,7 @@ class Server:
                 may_return = machine.awaits_listeners and not self._hides_participation
                 seconds = _RETURN_SECONDS if may_return else LINGER_SECONDS
                 with trio.move_on_after(0 if driver.has_lost_its_journal else seconds):
-                    for outbox in list(driver.outboxes.values()):
-                        if outbox.has_writer:
-                            await outbox.drain()
+                    await self._drain(driver)
                     await self._wait_for_readers()
                     if self._hides_participation and not self._skips_waiting:
                         await trio.sleep_forever()  # as long as if somebody did not hang up
@@ -236,7 +236,10 @@ class Server:
         while True:
             try:
                 channel = await listener.accept()
-                self._lobby.enter(channel)
+                if isinstance(channel, CarriedChannel):  # of which its connection has a bounded number
+                    channel.limit_payloads(MAX_GREETING_BYTES)
+                else:
+                    self._lobby.enter(channel)
             except trio.ClosedResourceError:
                 return
             except Exception:  # noqa: BLE001  whatever is wrong with one connection, or with memory, others may come
@@ -245,16 +248,37 @@ class Server:
                 continue
             nursery.start_soon(self._converse, channel, driver)
 
+    async def _carry(self, channel: Channel, payloads: list[bytes], driver: Driver) -> None:
+        """Accept the channels of a host, as many at a time as there are seats for its certificate."""
+        fingerprint = channel.peer_fingerprint
+        channel.limit_payloads(self._machine.max_received_bytes)
+        carrier = Carrier(channel, most=self._roster.num_seats(fingerprint), heard=payloads)
+        if (replaced := self._carriers.get(fingerprint)) is not None and fingerprint:
+            await replaced.aclose()
+        self._carriers[fingerprint or channel.peer] = carrier
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._accept, carrier, driver, nursery)
+                with contextlib.suppress(RemoteProtocolError):  # its channels find out first
+                    await carrier.run()
+            if isinstance(carrier.failure, RemoteProtocolError):
+                raise carrier.failure
+        finally:
+            if self._carriers.get(fingerprint or channel.peer) is carrier:
+                del self._carriers[fingerprint or channel.peer]
+
     async def _converse(self, channel: Channel, driver: Driver) -> None:
         """Find out who speaks on a new channel, then read it until it ends."""
         try:
             try:
-                greeting = await self._greet(channel)
+                greeting = await self._greet(channel, driver)
             finally:
                 self._lobby.leave(channel)
             if greeting is None:
                 return
             hello, payloads = greeting
+            if isinstance(channel, CarriedChannel):
+                self._lobby.leave(channel.connection)
             party = hello.party
             channel.limit_payloads(self._machine.max_received_bytes)
             if party in self._channels:
@@ -280,10 +304,20 @@ class Server:
         finally:
             channel.close()
 
-    async def _greet(self, channel: Channel) -> tuple[Hello, list[bytes]] | None:
-        """Return the Hello that admits a channel, and everything from it on that was received; None without one."""
+    async def _greet(self, channel: Channel, driver: Driver) -> tuple[Hello, list[bytes]] | None:
+        """Return the Hello that admits a channel, and everything from it on that was received; None without one.
+
+        A host's connection has none, and has ended then; until a party of it is admitted it waits with the others.
+        """
         try:
             payloads = await _hear(channel)
+            if payloads[0] == GREETING and not isinstance(channel, CarriedChannel):
+                await self._carry(channel, payloads[1:], driver)
+                return None
+            seats = self._roster.num_seats(channel.peer_fingerprint)
+            if channel.peer_fingerprint and seats > 1 and not isinstance(channel, CarriedChannel):
+                reason = f"{seats} parties have this certificate, and share one connection (psephos join --parties)"
+                raise RemoteProtocolError(reason, sender=channel.peer, role="server")  # noqa: TRY301  told below
             message = _greeting_in(payloads[0], peer=channel.peer)
             if type(message) is Inquiry:
                 terms = self._machine.answer(message, fingerprint=channel.peer_fingerprint)
@@ -329,8 +363,14 @@ class Server:
         """Tell every client that the session is over, and let what was sent leave."""
         driver.act(self._machine.stop("whoever runs it has stopped it"))
         with trio.move_on_after(_GOODBYE_SECONDS):
-            for outbox in list(driver.outboxes.values()):
+            await self._drain(driver)
+
+    async def _drain(self, driver: Driver) -> None:
+        for outbox in list(driver.outboxes.values()):
+            if outbox.has_writer:
                 await outbox.drain()
+        for carrier in list(self._carriers.values()):
+            await carrier.drain()
 
     async def _wait_for_readers(self) -> None:
         while self._readers or self._machine.awaits_listeners:

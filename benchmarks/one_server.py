@@ -25,6 +25,7 @@ from psephos.protocol.messages import Hello, decode
 from psephos.scenarios.running.limits import calm_collector, reserve_for_server
 from psephos.transports import TCPTransport, TLSTransport
 from psephos.transports.abc import Channel, Listener, Transport
+from psephos.transports.carrier import SharedTransport
 from psephos.transports.keys import Identity, fingerprint_of
 from table import NOTHING, Row, at_most, skipped, to_text
 from tcp import Keyring
@@ -34,6 +35,7 @@ __all__ = ["measure"]
 
 _SESSION: Final = "benchmark"
 _PERCENTILE: Final = 0.99
+_HOSTED: Final = "hosted"
 _MOST_KILOBYTES: Final = {"tcp": 30.0, "tls": 100.0}
 
 
@@ -67,8 +69,13 @@ class _Served(msgspec.Struct, frozen=True):
 
 def measure(*, quick: bool) -> Iterator[Row]:
     """Yield seconds of a vote of many, the server's memory for a connection, and how late the last hundredth counts."""
-    for transport, num_parties in (("tcp", 500), ("tls", 200)) if quick else (("tcp", 5_000), ("tls", 2_000)):
+    sizes = (
+        (("tcp", 500), ("tls", 200), (_HOSTED, 200)) if quick else (("tcp", 5_000), ("tls", 2_000), (_HOSTED, 2_000))
+    )
+    for transport, num_parties in sizes:
         what = f"{num_parties:,} parties over {transport.upper()} at one server"
+        if transport == _HOSTED:
+            what = f"{num_parties:,} parties of one host over TLS at one server"
         try:
             reserve_for_server(num_parties=num_parties)  # which the parties' process needs, too
         except ConfigurationError as error:
@@ -81,8 +88,8 @@ def _measure_vote(what: str, transport: str, num_parties: int, *, is_small: bool
     vote = Vote(num_parties)
     order = _Order(num_parties, draw_session_id())
     parties: Sequence[Transport] = [TCPTransport()] * num_parties
-    if transport == TLSTransport.name:
-        keys = Keyring(num_parties)
+    if transport != TCPTransport.name:
+        keys = Keyring(1 if transport == _HOSTED else num_parties)
         order = msgspec.structs.replace(order, key=keys.server.text, certificates=tuple(keys.certificates))
         parties = [TLSTransport(party, peers=[keys.server.certificate]) for party in keys.parties]
     with _serving(order) as (address, answers):
@@ -90,6 +97,9 @@ def _measure_vote(what: str, transport: str, num_parties: int, *, is_small: bool
         sent = trio.run(_take_part, vote, parties, address, order)
         seconds = monotonic() - begin
         served = msgspec.json.decode(answers.read(), type=_Served)
+    if transport == _HOSTED:
+        yield Row(what, f"{seconds:.2f} s", NOTHING, NOTHING, *at_most(seconds, None))
+        return
     delays = sorted(
         accepted - left
         for name, times in sent.items()
@@ -187,6 +197,8 @@ async def _take_part(
     rows: list[list[int]] = vote.inputs.private.tolist()
     with calm_collector(len(rows)):
         async with trio.open_nursery() as nursery:
+            if len(transports) < len(rows):  # a host's
+                transports = [SharedTransport(transports[0], nursery)] * len(rows)
             for place, (name, transport) in enumerate(zip(vote.names, transports, strict=True)):
                 client = Partner(vote.protocol, Party(name, place, rows[place]), mode)
                 channels[name] = _Noted(await transport.connect(address))
@@ -218,7 +230,7 @@ def _serve(order: _Order) -> None:
     if order.key:
         identity = Identity.of(order.key)
         transport = TLSTransport(identity, peers=order.certificates)
-        fingerprints = list(map(fingerprint_of, order.certificates))
+        fingerprints = list(map(fingerprint_of, order.certificates)) * (order.num_parties // len(order.certificates))
     server = CloudServer(
         vote.protocol,
         Roster(vote.names, vote.inputs.public, fingerprints=fingerprints),
@@ -228,7 +240,8 @@ def _serve(order: _Order) -> None:
     before = _memory("VmRSS")
     with calm_collector(order.num_parties):
         channels = trio.run(_serve_over, server, transport)
-    served = _Served((before, _memory("VmHWM")), dict(map(_accepted, channels)))
+    accepted = dict(map(_accepted, channels)) if len(channels) == order.num_parties else {}
+    served = _Served((before, _memory("VmHWM")), accepted)
     sys.stdout.buffer.write(msgspec.json.encode(served))
 
 

@@ -1,5 +1,6 @@
 """Who may take part in a session."""
 
+import collections
 import functools
 import hashlib
 from collections.abc import Sequence
@@ -45,8 +46,9 @@ class Roster:
     Args:
         names: distinct names; a party's place in this order addresses its simulated noise.
         public: int64, shape (n, public columns).
-        fingerprints: of each party's certificate, the SHA-256 in hexadecimal; without them whoever knows a name may
-            take its seat, which is right where nobody else can reach the server.
+        fingerprints: of each party's certificate, the SHA-256 in hexadecimal; parties that have the same one are its
+            host's to speak for. Without them whoever knows a name may take its seat, which is right where nobody else
+            can reach the server.
         keys: the public key of signatures of each party (Ed25519), which masked sessions need.
 
     Raises:
@@ -112,6 +114,14 @@ class Roster:
             given = "a certificate that is not its own" if fingerprint else "no certificate"
             raise StrangerError(f"{quote(party)} came with {given}", sender=party, role="server")
         return place
+
+    def num_seats(self, fingerprint: str) -> int:
+        """Return how many parties may come by a certificate; all may where the roster has none."""
+        return len(self) if self.fingerprints is None else self._seats[fingerprint]
+
+    @functools.cached_property
+    def _seats(self) -> collections.Counter[str]:
+        return collections.Counter(self.fingerprints)
 
     def fingerprint_of(self, party: str) -> str:
         """Return the fingerprint of a party of the roster; empty where the roster has none."""

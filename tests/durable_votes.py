@@ -57,6 +57,7 @@ class Vote:
         settings: of the scenario, for the server.
         entries: each partner's own.
         name: of the session's folder, to tell votes of one folder apart.
+        host: of all partners, who enrolls for them; empty for keys of their own.
         prefix: the words of a command that runs every process somewhere else.
 
     Attributes:
@@ -70,6 +71,7 @@ class Vote:
         *settings: str,
         entries: Mapping[str, Mapping[str, str]] = ENTRIES,
         name: str = "drawn",
+        host: str = "",
         prefix: Sequence[str] = (),
     ) -> None:
         self.roster = folder / name
@@ -86,7 +88,12 @@ class Vote:
         self._seat.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._seat.bind(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._seat.getsockname()[1]}"
-        how = ("--make-keys", "--address", self.address, "--out", self.roster)
+        keys: Sequence[object] = ("--make-keys",)
+        if host:
+            ended = self.start("enroll", host, "--parties", "three.csv", "--out", folder / host).ending()
+            assert (ended.status, ended.err) == (0, "")
+            keys = ("--enrolled", folder)
+        how = (*keys, "--address", self.address, "--out", self.roster)
         ended = self.start("roster", self._scenario, *how).ending()
         assert (ended.status, ended.err) == (0, "")
 

@@ -21,21 +21,28 @@ __all__ = ["enroll", "revoke", "roster"]
 @click.option(
     "--days", type=click.FloatRange(min=0, min_open=True), default=365.0, help="How long they are good (365)."
 )
-def enroll(party: str, out: Path | None, days: float) -> None:
+@click.option(
+    "--parties",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="PARTY is the host of the parties in this CSV of a scenario: its keys are those of all of them.",
+)
+def enroll(party: str, out: Path | None, days: float, parties: Path | None) -> None:
     """Make PARTY's keys, for TLS and for signatures, and what it hands to whoever draws up the roster.
 
     The private keys stay in the folder, and nobody else needs them. enrollment.json is public: hand it over by a way
-    that you trust, and compare the fingerprint by another one.
+    that you trust, and compare the fingerprint by another one. A host, with --parties, speaks for all of its parties.
 
     \b
     psephos enroll Germany
+    psephos enroll Hospital --parties patients.csv
     psephos roster eu-council --enrolled enrollments --address votes.example.org:7000 --out vote
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ..deployment.keys import ENROLLMENT_FILE, KEY_FILE, stem_of
+    from ..deployment.keys import ENROLLMENT_FILE, KEY_FILE, parties_in, stem_of
     from ..deployment.keys import enroll as make
 
     folder = Path(stem_of(party)) if out is None else out
-    made = make(party, folder, days=days)
+    made = make(party, folder, days=days, parties=() if parties is None else parties_in(parties))
     click.echo(f"{folder / KEY_FILE}: {party}'s key, good until {made.until:%Y-%m-%d}; keep it to yourself")
     click.echo(f"{folder / ENROLLMENT_FILE}: hand it to whoever draws up the roster")
     click.echo(f"certificate {made.fingerprint}")

@@ -1,12 +1,11 @@
 """`join`: one party of a session whose server is another process."""
 
 from pathlib import Path
-from textwrap import shorten
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..words import marked, say, say_again
+from ..words import marked, say_again
 from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
 from .group import cli
 from .options import (
@@ -22,14 +21,9 @@ from .options import (
 from .reports import report_option, reporting
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ..deployment import Agreement, Invitation, Keys
 
 __all__ = ["join"]
-
-_WIDEST_PUBLIC: Final = 60
-"""Characters of a public entry in a heading."""
 
 
 def _read_period(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -66,6 +60,13 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     multiple=True,
     help="What the session leaves you to choose, such as your epsilon among its levels: everybody will see it. "
     "May be repeated; left out in a terminal, it is asked for.",
+)
+@click.option(
+    "--parties",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take part as all parties in this CSV of the scenario, with the values in it, over one connection: their "
+    "invitations are in the folder INVITATION, and --key is their host's.",
 )
 @click.option("--address", metavar="HOST:PORT", help="Where the server is, if not as the invitation says.")
 @click.option(
@@ -129,6 +130,7 @@ def join(
     input_file: Path | None,
     key: Path | None,
     settings: tuple[str, ...],
+    parties: Path | None,
     address: str | None,
     invitation_file: Path | None,
     budget: float | None,
@@ -158,6 +160,7 @@ def join(
 
     \b
     psephos join vote/invitations/01-germany.json --input germany.csv
+    psephos join vote/invitations --parties patients.csv --key hospital
     psephos join 127.0.0.1:7000 --transport tcp --as Germany --input germany.csv --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.roles import check_party_name
@@ -167,8 +170,33 @@ def join(
     from ..deployment.keys import slug_of
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.report import show_privacy
+    from .hosting import host, show_agreement, tell_of_loss
 
     check_seed(simulate=simulate, seed=seed)
+    how: dict[str, Any] = {
+        "seed": seed,
+        "budget": budget,
+        "budget_period_seconds": budget_period,
+        "budget_in_all": budget_in_all,
+        "trusts_server": trust_server,
+        "round_number": round_number,
+        "patience_seconds": _patience_in(patience),
+        "transport": transport,
+    }
+    if parties is not None:
+        host(
+            parties,
+            Path(invitation_or_address or ""),
+            key or Path(),
+            address,
+            of_one={"--as": party, "--input": input_file, "--set": " ".join(settings), "--invitation": invitation_file},
+            how=how,
+            kept=(journal, witness),
+            out=out,
+            as_json=as_json,
+            report=with_report,
+        )
+        return
     if party is not None:
         check_party_name(party, field="--as")
     asked = _asked_by(
@@ -185,18 +213,11 @@ def join(
             address=server_address,
             party=party,
             entries=entries,
-            seed=seed,
             invitation=invitation,
-            budget=budget,
-            budget_period_seconds=budget_period,
-            budget_in_all=budget_in_all,
-            trusts_server=trust_server,
             choices=choices,
-            round_number=round_number,
-            patience_seconds=_patience_in(patience),
-            transport=transport,
             keys=keys,
             journal=kept,
+            **how,
         )
         joining.agree_beforehand()  # what needs no server to be refused leaves no folder
         folder = make_folder(out, f"as-{slug_of(party)}")
@@ -206,13 +227,13 @@ def join(
         def tell(agreement: "Agreement") -> None:
             agreed.append(agreement)
             if not as_json:
-                _show_agreement(console, agreement)
+                show_agreement(console, agreement)
                 if kept is not None and kept.is_new:
                     begun = say_again(f"Journal: {kept.path}, begun now; it knows of no earlier loss.")
                     console.print(f"\n{begun}", soft_wrap=True)
 
         with reporting(folder, wanted=with_report):
-            heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=_tell_of_loss)
+            heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=tell_of_loss)
     if as_json:
         print_json(heard.outcome)
         return
@@ -228,10 +249,6 @@ def join(
         console.print(f"\n{say_again(late)}", soft_wrap=True)
     tell_transcript(console, heard.transcript)
     tell_folder(console, folder)
-
-
-def _tell_of_loss(error: Exception) -> None:
-    click.echo(say_again(f"trying again: {error}"), err=True)
 
 
 def _patience_in(seconds: float | None) -> float:
@@ -306,32 +323,3 @@ def _invitation_for(party: str | None, path: Path | None) -> "Invitation | None"
     from ..deployment import find_invitation
 
     return None if path is None else find_invitation(path, party=party)
-
-
-def _show_agreement(console: "Console", agreement: "Agreement") -> None:
-    import numpy as np
-
-    from ...protocol.errors import printable, quote
-    from ...protocol.privacy import NeighboringRelation
-    from ..running.report import show_heading
-    from ..running.statements import trust_in
-
-    terms = agreement.terms
-    public = agreement.protocol.write_public(np.array([terms.public], dtype=np.int64))
-    relations = {loss.relation for loss in agreement.losses}
-    replaced = " for replace-one neighbors" if NeighboringRelation.ADD_OR_REMOVE_ONE in relations else ""
-    shown = {column: shorten(entries[0], _WIDEST_PUBLIC, placeholder="…") for column, entries in public.items()}
-    facts = [
-        say("as {party}", party=terms.party),
-        # Public entries as the server has them; a worker's tasks may be hundreds.
-        *(f"{say(column)} {entry}" for column, entry in shown.items()),
-        say("protocol {name}", name=terms.protocol),
-        say(terms.kind),
-        say_again(f"costs epsilon = {agreement.cost:g} in all{replaced!s}"),
-        *(
-            say_again(f"{phase!s}: kept from session {quote(each.session)} of {each.report.scope}, nothing paid")
-            for phase, each in agreement.recalled.items()
-        ),
-    ]
-    title, trust = say("Session {name}", name=printable(terms.session)), trust_in(agreement.protocol)
-    show_heading(console, title=title, facts=facts, description="", trust=trust)

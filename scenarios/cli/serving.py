@@ -119,7 +119,7 @@ def serve(
     serving.check_authenticated()
     serving = _opened(serving, roster_file, witness=witness)
     check_address(serving.address, field="--listen", transport=find_transport(transport, keys=serving.keys))
-    reserve_for_server(num_parties=len(side.names))
+    reserve_for_server(num_parties=side.num_connections)
     serving = dataclasses.replace(serving, kept=read_kept(side, after, kind=mode.kind))
     names = dict(zip(side.fingerprints or (), side.names, strict=False))
     for said in () if serving.keys is None else serving.keys.ending_soon(names):

@@ -1,6 +1,7 @@
 """What one party agrees to, held against what it wants and may pay, before anything is drawn or said."""
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -29,6 +30,10 @@ __all__ = ["DEFAULT_BUDGET", "Agreement", "Joining", "check_trust", "protocol_of
 
 DEFAULT_BUDGET: Final = 10.0
 """What all sessions in a journal may cost (ε), where a client joins without an invitation or a limit of its own."""
+
+
+_last: dict[tuple[type[PhasedProtocol[Any, Any]], str], PhasedProtocol[Any, Any]] = {}
+"""The protocol that was made last."""
 
 
 class Agreement(msgspec.Struct, kw_only=True):
@@ -171,7 +176,11 @@ class Joining:
             raise ConfigurationError(field="INVITATION", value=value, allowed=allowed)
         if self.journal is None or not self.journal.has_heard(self.invitation.session_id):
             check_expiry(self.invitation.charter, field="INVITATION")
-        return self.agree(self.invitation)
+        return self._agreed
+
+    @functools.cached_property
+    def _agreed(self) -> Agreement | None:
+        return None if self.invitation is None else self.agree(self.invitation)
 
     def agree(self, terms: Invitation, *, ledger: Ledger | None = None) -> Agreement:
         """Return what is taken part in on these terms, checked.
@@ -226,9 +235,19 @@ def protocol_of(terms: Invitation, *, trusts_server: bool) -> PhasedProtocol[Any
     """
     kind = find_protocol(terms.protocol)
     with blaming(kind):
-        protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
-        check_own_columns(protocol)
+        protocol = _made(kind, terms.parameters)
         check_trust(protocol, trusts_server=trusts_server)
+    return protocol
+
+
+def _made(kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any]) -> PhasedProtocol[Any, Any]:
+    """Return the protocol of parameters; all parties of a host have the same one."""
+    key = (kind, repr(parameters))
+    if (protocol := _last.get(key)) is None:
+        protocol = kind(convert(parameters, kind.parameters_type, "parameters"))
+        check_own_columns(protocol)
+        _last.clear()
+        _last[key] = protocol
     return protocol
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import functools
+import math
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -32,7 +33,7 @@ from .common import find_transport, in_charter, make_mode, naming_address, utc
 from .invitations import Invitation
 from .keys import signer_beside
 
-__all__ = ["Heard", "join", "join_in_folder"]
+__all__ = ["Heard", "describe", "join", "join_in_folder"]
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +60,7 @@ async def join(
     on_loss: Callable[[Exception], None] | None = None,
     on_end: Callable[[Sequence[LedgerEntry]], None] | None = None,
     ledger: Ledger | None = None,
+    transport: Transport | None = None,
 ) -> Heard:
     """Take part in one session as one party.
 
@@ -69,6 +71,7 @@ async def join(
         on_loss: told why the connection was lost, or cannot be made, before another try.
         on_end: told what was charged in this session, however it ends.
         ledger: where losses are charged; by default one of its own, with what the journal holds.
+        transport: that of a host, which its parties share; by default one of the party's own.
 
     Returns:
         What was released, to everybody and to this party; from the journal, without a word to anybody, where it is
@@ -83,9 +86,10 @@ async def join(
         OSError: the server cannot be reached, as long as patience lasts.
     """
     agreement = joining.agree_beforehand()
-    transport = find_transport(joining.transport, keys=joining.keys)
+    seconds = answer_seconds(joining.patience_seconds) if transport is None else math.inf  # in turn
+    transport = transport or find_transport(joining.transport, keys=joining.keys)
     network = Plugin(f"transport {joining.transport!r}", (type(transport),))
-    connect = functools.partial(_connect, joining, transport, network)
+    connect = functools.partial(_connect, joining, transport, network, seconds)
     channel: Channel | None = None
     with contextlib.ExitStack() as failing:
         if agreement is None:
@@ -146,11 +150,11 @@ def _drawn_entries(sitting: Sitting) -> list[LedgerEntry]:
     return [entry for record in sitting.records if isinstance(record, Drawn) for entry in record.entries]
 
 
-async def _connect(joining: Joining, transport: Transport, network: Plugin) -> Channel:
+async def _connect(joining: Joining, transport: Transport, network: Plugin, seconds: float) -> Channel:
     with (
         blaming_plugins([network], is_last=True),
         naming_address(joining.address, field="the server's address"),
-        trio.move_on_after(answer_seconds(joining.patience_seconds)),
+        trio.move_on_after(seconds),
     ):
         return await transport.connect(joining.address)
     raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), joining.address)
@@ -225,7 +229,7 @@ def join_in_folder(
         if on_agreed is not None:
             on_agreed(agreement)
 
-    with open_run(folder, None, how, is_live=True, describe=_describe) as run:
+    with open_run(folder, None, how, is_live=True, describe=describe) as run:
         session = functools.partial(
             join, joining, log=run.log, on_agreed=on_agreed_here, on_loss=on_loss, on_end=run.entries.extend
         )
@@ -239,7 +243,7 @@ def join_in_folder(
     return heard
 
 
-def _describe(error: BaseException) -> dict[str, str]:
+def describe(error: BaseException) -> dict[str, str]:
     """Return what is written of a failure; an entry, which is private, is shown to the party alone."""
     described = describe_failure(error)
     if isinstance(error, PluginError):

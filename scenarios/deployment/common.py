@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import datetime as dt
+import functools
 import ssl
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -82,7 +83,7 @@ class Keys:
             more = f" and {len(whose) - _MOST_NAMED} more" if len(whose) > _MOST_NAMED else ""
             yield f"the certificate of {', '.join(whose[:_MOST_NAMED])}{more} ends on {until:%Y-%m-%d %H:%M} UTC"
 
-    @property
+    @functools.cached_property
     def _own(self) -> Identity:
         if isinstance(self.identity, Identity):
             return self.identity

@@ -50,7 +50,10 @@ def read_kept(side: Served, folders: Sequence[Path], *, kind: SessionKind) -> Re
         allowed = "left out with --simulate, which leaves no journals"
         raise ConfigurationError(field=_AFTER, value=str(folders[0]), allowed=allowed)
     roster = side.roster
-    by_certificate = dict(zip(roster.fingerprints or (), roster.names, strict=False))
+    own = zip(roster.fingerprints or (), roster.names, strict=False)
+    by_certificate = {
+        each: name for each, name in own if roster.num_seats(each) == 1
+    }  # a host's parties by their names
     kept: dict[str, dict[str, tuple[int, ...]]] = {name: {} for name in phases}
     for folder in folders:
         earlier = _protocol_of(side, folder)
@@ -110,7 +113,7 @@ def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], step: int) -> Ite
     if journal.about.configuration.get("roster") != roster.digest:
         allowed = f"a folder with the roster of the session that was held: its {quote(JOURNAL_FILE)} is of another one"
         raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed)
-    fingerprints = told or [""] * len(names)
+    fingerprints = [each if roster.num_seats(each) == 1 else "" for each in told or [""] * len(names)]
     for row in journal.rows:
         record = decode_record(row.body, _decoder, path)
         if isinstance(record, Accepted) and record.step == step:

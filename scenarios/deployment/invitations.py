@@ -6,14 +6,14 @@ each other's certificate before either says a word.
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
 from ...agents.modes import draw_session_id
-from ...protocol.errors import ConfigurationError, quote, refuse
+from ...protocol.errors import ConfigurationError, quote, refuse, require
 from ...protocol.messages import Charter
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import SessionKind, check_party_name
@@ -34,6 +34,7 @@ __all__ = [
     "check_expiry",
     "draw_session",
     "find_invitation",
+    "read_invitations",
     "read_opening",
     "revoke",
     "stems_of",
@@ -151,7 +152,7 @@ class Drawn:
 
     Args:
         roster: with fingerprints.
-        certificates: the parties', in PEM, in roster order.
+        certificates: the parties', in PEM, in roster order; of a host once.
         invitations: in roster order.
     """
 
@@ -195,9 +196,13 @@ def draw_session(
         certificates = [identity.certificate_pem for identity in made]
     else:
         known = check_enrollments(roster.names, enrolled, expires=expires)
-        fingerprints = [enrollment.fingerprint for enrollment in known]
-        certificates = [enrollment.certificate for enrollment in known]
+        of_each = {each.certificate: each.fingerprint for each in {id(each): each for each in known}.values()}
+        fingerprints = [of_each[each.certificate] for each in known]
+        certificates = list(of_each)
         if protocol.masked_phase is not None:
+            hosts = [each.party for each in known if each.parties]
+            allowed = "left out in a masked session: whoever signs for several parties could take their masks off"
+            refuse(bool(hosts), "the enrollment of a host", hosts[:1], allowed)
             keys = [bytes.fromhex(enrollment.signature_key) for enrollment in known]
     roster = Roster(roster.names, roster.public, fingerprints=fingerprints, keys=keys)
     session_id = draw_session_id() if kind is SessionKind.DEPLOYMENT else ""
@@ -326,15 +331,28 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
     Raises:
         ConfigurationError: there is none, or it cannot be read.
     """
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    for file in files:
-        found = _read_invitation(file)
+    for found in _invitations_in(path):
         if not path.is_dir() or found.party == party:
             return found
     refuse(party is None, "--as", "left out", f"given: {path} holds invitations of several")
     raise ConfigurationError(
         field="INVITATION", value=str(path), allowed=marked(f"a folder with an invitation of {party!r}")
     )
+
+
+def read_invitations(folder: Path) -> dict[str, Invitation]:
+    """Return the invitations in a folder, by party.
+
+    Raises:
+        ConfigurationError: there is none, or one cannot be read.
+    """
+    found = {each.party: each for each in _invitations_in(folder)}
+    require(found, "INVITATION", str(folder), marked("a folder with invitations"))
+    return found
+
+
+def _invitations_in(path: Path) -> Iterator[Invitation]:
+    return map(_read_invitation, sorted(path.glob("*.json")) if path.is_dir() else [path])
 
 
 def _read_invitation(file: Path) -> Invitation:

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, refuse, require
+from ...protocol.errors import ConfigurationError, quote, refuse, require
 from ...protocol.masking import check_signature_key
 from ...protocol.roles import check_party_name
 from ...transports.keys import (
@@ -27,6 +27,9 @@ from ...transports.keys import (
     read_signature_key,
 )
 from ...transports.own_files import OWN_FOLDER, is_own, write_private
+from ..plugins import ROLES, names_in
+from ..reading.files import readable
+from ..reading.text_forms import header_of, read_rows
 
 __all__ = [
     "ENROLLMENT_FILE",
@@ -36,6 +39,7 @@ __all__ = [
     "check_enrollments",
     "enroll",
     "find_key",
+    "parties_in",
     "read_certificates",
     "read_enrollments",
     "signer_beside",
@@ -62,11 +66,13 @@ class Enrollment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     Args:
         certificate: its certificate of TLS, in PEM.
         signature_key: its public key of signatures (Ed25519), in hexadecimal.
+        parties: of a host, for whom it speaks; empty for a party by itself.
     """
 
     party: str
     certificate: str
     signature_key: str
+    parties: tuple[str, ...] = ()
 
     @property
     def der(self) -> bytes:
@@ -100,10 +106,27 @@ def check_days(days: float) -> None:
     require(days <= _MAX_DAYS, "--days", days, f"at most {_MAX_DAYS:,}")
 
 
-def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
-    """Make a party's keys.
+def parties_in(path: Path) -> list[str]:
+    """Return the parties that a CSV file names, each once, in the column of a role, such as voter.
+
+    Raises:
+        ConfigurationError: it has no such column, or cannot be read.
+    """
+    roles = names_in(ROLES)
+    with readable(path, field="--parties", what="a readable CSV file"), path.open("rb"):
+        found = [name for name in header_of(path) if name in roles]
+    refuse(len(found) != 1, "--parties", str(path), f"a CSV file with one column of names: {', '.join(roles)}")
+    rows = read_rows(path, *found, *found, field="--parties")
+    names = dict.fromkeys(name.strip() for _, (name, _) in rows)
+    require(names, "--parties", str(path), f"a file with at least one {found[0]}")
+    return list(names)
+
+
+def enroll(party: str, folder: Path, *, days: float = VALID_DAYS, parties: Sequence[str] = ()) -> Enrollment:
+    """Make a party's keys, or those of a host for all its parties.
 
     Args:
+        parties: of a host, for whom it speaks.
         folder: gets the private keys and the enrollment; made with its parents.
         days: how long from now the certificate is good.
 
@@ -111,10 +134,13 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
         ConfigurationError: the name cannot name a party, the days are too many, or the folder has keys already, cannot
             be written to, or can be by others.
     """
-    check_party_name(party)
+    for name in (party, *parties):
+        check_party_name(name)
     check_days(days)
     identity, (own, public) = make_identity(days=days), make_signature_key()
-    enrollment = Enrollment(party=party, certificate=identity.certificate_pem, signature_key=public.hex())
+    enrollment = Enrollment(
+        party=party, certificate=identity.certificate_pem, signature_key=public.hex(), parties=tuple(parties)
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         refuse(not is_own(folder), "--out", str(folder), OWN_FOLDER)
@@ -136,9 +162,10 @@ def read_enrollments(folder: Path) -> dict[str, Enrollment]:
     found: dict[str, Enrollment] = {}
     for file in sorted({*folder.glob("*.json"), *folder.glob(f"*/{ENROLLMENT_FILE}")}):
         enrollment = _read_enrollment(file)
-        allowed = "left out: there is another enrollment of the same party"
-        refuse(enrollment.party in found, "--enrolled", str(file), allowed)
-        found[enrollment.party] = enrollment
+        for party in enrollment.parties or (enrollment.party,):
+            allowed = f"left out: there is another enrollment of {quote(party)}"
+            refuse(party in found, "--enrolled", str(file), allowed)
+            found[party] = enrollment
     allowed = f"a folder of enrollments, as `psephos enroll` writes ({ENROLLMENT_FILE})"
     refuse(not found, "--enrolled", str(folder), allowed)
     return found
@@ -147,7 +174,8 @@ def read_enrollments(folder: Path) -> dict[str, Enrollment]:
 def _read_enrollment(file: Path) -> Enrollment:
     try:
         enrollment = msgspec.json.decode(file.read_bytes(), type=Enrollment)
-        check_party_name(enrollment.party)
+        for name in (enrollment.party, *enrollment.parties):
+            check_party_name(name)
         check_usable(enrollment.der)
         if len(bytes.fromhex(enrollment.signature_key)) != _SIGNATURE_KEY_BYTES:
             raise ValueError("its signature_key is no Ed25519 key in hexadecimal")  # noqa: TRY301  refused below, as all
@@ -170,8 +198,7 @@ def check_enrollments(names: Sequence[str], enrolled: dict[str, Enrollment], *, 
         allowed = f"given for everybody: {len(missing)} of {len(names)} have none"
         raise ConfigurationError(field="enrollment", value=", ".join(missing[:12]), allowed=allowed)
     owners: dict[str, str] = {}
-    for name in names:
-        enrollment = enrolled[name]
+    for name, enrollment in {id(enrolled[name]): (name, enrolled[name]) for name in names}.values():  # a host's once
         check_signature_key(name, bytes.fromhex(enrollment.signature_key))
         for what, key in (("certificate", enrollment.fingerprint), ("signature_key", enrollment.signature_key)):
             if key and (other := owners.setdefault(f"{what} {key}", name)) != name:

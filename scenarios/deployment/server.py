@@ -144,7 +144,7 @@ async def serve(
             roster,
             in_charter(mode, msgspec.structs.replace(serving.charter, roster=roster.digest)),
             rules=side.rules,
-            places=reserve_for_server(num_parties=len(side.names)),
+            places=reserve_for_server(num_parties=side.num_connections),
             sitting=sitting,
             kept=serving.kept,
             secret=b"" if serving.keys is None else hashlib.sha256(serving.keys.private_key).digest(),

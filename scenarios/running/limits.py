@@ -61,7 +61,10 @@ def reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
 def reserve_for_server(*, num_parties: int) -> Places:
     """Raise this process's limit of open descriptors to what a server needs whose parties are elsewhere.
 
-    Each of the roster has one that nobody else can take.
+    Each of the roster, or its host, has one that nobody else can take.
+
+    Args:
+        num_parties: how many; a host counts once.
 
     Returns:
         How many connections may be without a Hello at a time.

@@ -159,6 +159,11 @@ class Served(Resolved, kw_only=True):
         """Who may take part."""
         return Roster(self.names, self.inputs.public, fingerprints=self.fingerprints, keys=self.keys)
 
+    @property
+    def num_connections(self) -> int:
+        """How many connections the parties come by: a host's share one."""
+        return len(self.names if self.fingerprints is None else set(self.fingerprints))
+
 
 def resolve(
     scenario: Scenario, *, record: bool = False, turnout: Turnout | None = None, reads_adversaries: bool = True

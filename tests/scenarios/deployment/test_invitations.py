@@ -162,7 +162,7 @@ def test_one_certificate_for_two_is_refused(tmp_path: Path) -> None:
 def test_two_enrollments_of_one_party_are_refused(tmp_path: Path) -> None:
     for folder in ("first", "second"):
         enroll("Ann", tmp_path / folder)
-    with pytest.raises(ConfigurationError, match="there is another enrollment of the same party"):
+    with pytest.raises(ConfigurationError, match="there is another enrollment of 'Ann'"):
         read_enrollments(tmp_path)
 
 

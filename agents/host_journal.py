@@ -1,0 +1,125 @@
+"""A host's journal: those of all its parties, in one file, which are committed together.
+
+The rule that holds here: what `commit` returns before may leave. A party's own journal keeps into memory and the next
+commit; so nothing may leave, nor be told to anybody, without one in between.
+"""
+
+import collections
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+import msgspec
+import trio
+
+from ..protocol.errors import JournalError
+from .journal_file import JournalFile
+from .journal_format import About, Closing, Row
+from .person_journal import PersonJournal
+from .witness import Witness
+
+__all__ = ["HOST", "HostJournal"]
+
+HOST: Final = "host"
+"""The kind of these journals."""
+_BETWEEN: Final = "/"
+"""Between a session's id, which has none, and a party's name."""
+
+
+class _RowsOfParty:
+    """What the journal of one party has for its file.
+
+    Args:
+        about: what the host's says of itself, of this party's rows.
+        append: takes rows for the next commit.
+    """
+
+    def __init__(self, file: JournalFile, about: About, append: Callable[[Sequence[Row]], None]) -> None:
+        self.path = file.path
+        self.is_new = file.is_new
+        self.about = about
+        self.append = append
+
+    def close(self) -> None:
+        """Close nothing: the file is the host's."""
+
+
+class HostJournal(Closing):
+    """A host's journal, which no other process can have open. Made by `HostJournal.open`."""
+
+    def __init__(self, file: JournalFile, rows: Sequence[Row], *, now: float, clock: Callable[[], float]) -> None:
+        self._file = file
+        self._now = now
+        self._clock = clock
+        self._rows: dict[str, list[Row]] = {}
+        for row in rows:
+            session, _, party = row.session.partition(_BETWEEN)
+            self._rows.setdefault(party, []).append(row._replace(session=session))
+        first = (row.session.partition(_BETWEEN)[2] for row in rows[: file.about.unsure_rows])
+        self._unsure = collections.Counter(first)
+        self._waiting: list[Row] = []
+        self._lock = trio.Lock()
+        self._failure: JournalError | None = None
+
+    @classmethod
+    def open(cls, path: Path, *, now: float, clock: Callable[[], float], witness: Witness | None = None) -> Self:
+        """Open a journal, or begin one where there has been none.
+
+        Arguments and errors are those of `PersonJournal.open`.
+        """
+        file, rows = JournalFile.open(path, About(kind=HOST), witness=witness)
+        return cls(file, rows, now=now, clock=clock)
+
+    @property
+    def path(self) -> Path:
+        """The file's."""
+        return self._file.path
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was begun just now."""
+        return self._file.is_new
+
+    def of(self, party: str) -> PersonJournal:
+        """Return a party's own; of each party once.
+
+        Raises:
+            JournalError: a row is no record of a person's.
+        """
+
+        def append(rows: Sequence[Row]) -> None:
+            if self._failure is not None:
+                raise self._failure
+            self._waiting += [row._replace(session=f"{row.session}{_BETWEEN}{party}") for row in rows]
+
+        about = msgspec.structs.replace(self._file.about, unsure_rows=self._unsure[party])
+        file = _RowsOfParty(self._file, about, append)
+        return PersonJournal(file, self._rows.pop(party, ()), now=self._now, clock=self._clock)
+
+    async def commit(self) -> None:
+        """Make durable what all parties have kept so far. Cancelled, that is as if it had not begun, or is done.
+
+        Raises:
+            JournalError: it cannot be; nothing is kept any more, until the journal is opened anew.
+        """
+        async with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            rows = tuple(self._waiting)
+            if rows:
+                await trio.to_thread.run_sync(self._append, rows)
+                del self._waiting[: len(rows)]
+
+    def close(self) -> None:
+        try:
+            if self._failure is None and self._waiting:
+                self._append(tuple(self._waiting))
+        finally:
+            self._file.close()
+
+    def _append(self, rows: Sequence[Row]) -> None:
+        try:
+            self._file.append(rows)
+        except JournalError as error:
+            self._failure = error
+            raise

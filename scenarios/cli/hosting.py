@@ -1,0 +1,139 @@
+"""`join --parties`: all parties of a host, in a session whose server is another process."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from ..words import say, say_again
+from .options import make_folder, print_json, tell_folder, tell_transcript
+from .reports import reporting
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..deployment import Agreement
+
+__all__ = ["host", "show_agreement", "tell_of_loss"]
+
+_WIDEST_PUBLIC: Final = 60
+"""Characters of a public entry in a heading."""
+
+
+def host(
+    parties: Path,
+    invitations: Path,
+    key: Path,
+    address: str | None,
+    *,
+    of_one: Mapping[str, object],
+    how: Mapping[str, Any],
+    kept: tuple[Path | None, Path | None],
+    out: Path | None,
+    as_json: bool,
+    report: bool,
+) -> None:
+    """Take part as all parties of a host.
+
+    Args:
+        of_one: what was given that is for one party alone.
+        how: what else their `Joining` have in common.
+        kept: the journal and its witness, as they were given.
+    """
+    from ...protocol.errors import ConfigurationError, quote, refuse
+    from ..deployment import Joining
+    from ..deployment.common import check_address, find_transport
+    from ..deployment.hosting import host_in_folder, hosted_by, open_host_journal
+    from ..presentation import make_console, show_outcome, show_verdict
+    from ..running.report import show_privacy
+
+    allowed = "'tls' beside --parties: the roster's certificates say whose host it is"
+    refuse(how["transport"] != "tls", "--transport", how["transport"], allowed)
+    for field, value in of_one.items():
+        refuse(bool(value), field, str(value), "left out beside --parties, whose file has names and values")
+    invited, entries = hosted_by(parties, invitations)
+    first = next(iter(invited.values()))
+    keys = first.find_keys([key])
+    transport = find_transport(how["transport"], keys=keys)
+    check_address(address or first.address, field="the server's address", transport=transport)
+    for said in keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
+        click.echo(say_again(f"warning: {said!s}"), err=True)
+    with open_host_journal(kept[0], is_simulation=how["seed"] is not None, witness=kept[1]) as journal:
+        joining = [
+            Joining(
+                address=address or each.address,
+                party=party,
+                entries=entries[party],
+                invitation=each,
+                keys=keys,
+                journal=None if journal is None else journal.of(party),
+                **how,
+            )
+            for party, each in invited.items()
+        ]
+        agreed: list[Agreement] = []
+        for each in joining:
+            try:
+                agreed += filter(None, [each.agree_beforehand()])
+            except ConfigurationError as error:
+                field = f"{error.field} ({each.party})"
+                raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
+        dearest = max(agreed, key=lambda each: each.cost)
+        folder, console = make_folder(out, f"as-{len(joining)}-parties"), make_console()
+        if not as_json:
+            show_agreement(console, dearest, num_parties=len(joining))
+        with reporting(folder, wanted=report):
+            hosted = host_in_folder(joining, folder, journal=journal, on_loss=tell_of_loss)
+    heard = next(iter(hosted.heard.values()))
+    if as_json:
+        print_json(heard.outcome)
+    else:
+        show_verdict(console, heard.outcome)
+        show_outcome(console, heard.outcome, table="outcome.json")
+        show_privacy(console, dearest.protocol, public=dearest.terms.public, kept=dearest.recalled)
+        tell_transcript(console, heard.transcript)
+        tell_folder(console, folder)
+    if hosted.failures:
+        party, error = next(iter(hosted.failures.items()))
+        number = f"{len(hosted.failures):,} of {len(joining):,} parties did not hear the outcome"
+        raise SystemExit(f"psephos: {number}, such as {quote(party)}: {error}")
+
+
+def tell_of_loss(error: Exception) -> None:
+    """Say why the connection is tried again."""
+    click.echo(say_again(f"trying again: {error}"), err=True)
+
+
+def show_agreement(console: "Console", agreement: "Agreement", *, num_parties: int = 1) -> None:
+    """Print what a party, or each of so many, is about to take part in."""
+    import numpy as np
+
+    from ...protocol.errors import printable, quote
+    from ...protocol.privacy import NeighboringRelation
+    from ..running.report import show_heading
+    from ..running.statements import trust_in
+
+    terms = agreement.terms
+    public = agreement.protocol.write_public(np.array([terms.public], dtype=np.int64))
+    relations = {loss.relation for loss in agreement.losses}
+    replaced = " for replace-one neighbors" if NeighboringRelation.ADD_OR_REMOVE_ONE in relations else ""
+    shown = {column: shorten(entries[0], _WIDEST_PUBLIC, placeholder="…") for column, entries in public.items()}
+    party = terms.party
+    if num_parties > 1:
+        party, shown = f"{num_parties:,} {agreement.protocol.client_role}s", {}
+    facts = [
+        say("as {party}", party=party),
+        # Public entries as the server has them; a worker's tasks may be hundreds.
+        *(f"{say(column)} {entry}" for column, entry in shown.items()),
+        say("protocol {name}", name=terms.protocol),
+        say(terms.kind),
+        say_again(f"costs epsilon = {agreement.cost:g} in all{replaced!s}"),
+        *(
+            say_again(f"{phase!s}: kept from session {quote(each.session)} of {each.report.scope}, nothing paid")
+            for phase, each in agreement.recalled.items()
+        ),
+    ]
+    title, trust = say("Session {name}", name=printable(terms.session)), trust_in(agreement.protocol)
+    show_heading(console, title=title, facts=facts, description="", trust=trust)

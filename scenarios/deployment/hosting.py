@@ -1,0 +1,195 @@
+"""Many parties of one organization in one process, over one connection: each of them as `join` has it."""
+
+import collections
+import contextlib
+import dataclasses
+import functools
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from ...agents.driver import LINGER_SECONDS
+from ...agents.events import Log
+from ...agents.host_journal import HostJournal
+from ...protocol.errors import ConfigurationError, JournalError, PsephosError, refuse
+from ...protocol.privacy import LedgerEntry
+from ...transports.carrier import SharedTransport
+from ..running.folder import RunFolder
+from ..running.limits import calm_collector
+from ..running.parties import read_parties
+from ..running.writing import open_run
+from ..system import find_protocol
+from .agreement import Joining
+from .client import Heard, describe, join
+from .common import find_transport
+from .invitations import Invitation, read_invitations
+from .journals import default_journal, witness_of
+
+__all__ = ["Hosted", "host", "host_in_folder", "hosted_by", "open_host_journal"]
+
+
+@dataclasses.dataclass
+class Hosted:
+    """What became of a host's parties.
+
+    Args:
+        heard: what each was told that heard the release.
+        failures: why another one did not.
+        paid: what they were charged.
+    """
+
+    heard: dict[str, Heard] = dataclasses.field(default_factory=dict[str, Heard])
+    failures: dict[str, Exception] = dataclasses.field(default_factory=dict[str, Exception])
+    paid: list[LedgerEntry] = dataclasses.field(default_factory=list[LedgerEntry])
+
+
+def hosted_by(parties: Path, invitations: Path) -> tuple[dict[str, Invitation], dict[str, Mapping[str, Any]]]:
+    """Return the invitations of a host's parties, and the entries of each by column.
+
+    Args:
+        parties: their file, in the form in which a scenario has it.
+        invitations: a folder with theirs, among others or not.
+
+    Raises:
+        ConfigurationError: a file cannot be read, a party has no invitation, or two are not of one session and host.
+    """
+    known = read_invitations(invitations)
+    first = next(iter(known.values()))
+    kind = find_protocol(first.protocol)
+    try:
+        table = read_parties(str(parties), parameters=first.parameters, protocol=kind)
+    except ConfigurationError as error:
+        if error.field != f"{kind.client_role}s":
+            raise
+        raise ConfigurationError(field="--parties", value=error.value, allowed=error.allowed) from None
+    found: dict[str, Invitation] = {}
+    for name in table.names:
+        refuse(
+            name not in known, f"{kind.client_role} of --parties", name, f"a party with an invitation in {invitations}"
+        )
+        found[name] = each = known[name]
+        first = found[table.names[0]]
+        same = (each.session_id, each.roster, each.certificate) == (first.session_id, first.roster, first.certificate)
+        allowed = f"a party of the session and the host of {table.names[0]!r}: enroll all of them by --parties"
+        refuse(not same, f"{kind.client_role} of --parties", name, allowed)
+    columns = list(table.table)
+    rows = zip(*table.table.values(), strict=True) if columns else ((),) * len(found)
+    return found, {name: dict(zip(columns, row, strict=True)) for name, row in zip(found, rows, strict=True)}
+
+
+@contextlib.contextmanager
+def open_host_journal(
+    given: Path | None, *, is_simulation: bool, witness: Path | None = None
+) -> Generator[HostJournal | None]:
+    """Yield the journal of a host's parties; None for a simulation, whose losses are nobody's.
+
+    Args:
+        given: its file, or the folder of host.sqlite; by default that of this system's user.
+
+    Raises:
+        ConfigurationError: as `witness_of`.
+        JournalError: as `HostJournal.open`.
+    """
+    if is_simulation:
+        yield None
+        return
+    path = given or default_journal().parent
+    path = path / "host.sqlite" if given is None or given.is_dir() else path
+    told = witness_of(witness, path)
+    with HostJournal.open(path, now=time.time(), clock=time.time, witness=told) as journal:
+        yield journal
+
+
+async def host(
+    parties: Sequence[Joining],
+    *,
+    journal: HostJournal | None,
+    log: Log | None = None,
+    on_loss: Callable[[Exception], None] | None = None,
+) -> Hosted:
+    """Let parties take part in one session over one connection.
+
+    Args:
+        parties: how each does; address, transport and keys are those of all of them, and so is the journal's file.
+        journal: theirs.
+        on_loss: told why the connection was lost, or cannot be made, before another try.
+
+    Returns:
+        What became of each of them; what keeps one out is no other one's business.
+
+    Raises:
+        JournalError: what has to be kept cannot be; nothing left that was not.
+        ConfigurationError: as `find_transport`.
+    """
+    hosted = Hosted()
+    inner = find_transport(parties[0].transport, keys=parties[0].keys)
+    failure: JournalError | None = None
+
+    async def take_part(joining: Joining, shared: SharedTransport, *, is_first: bool) -> None:
+        party = joining.party
+        try:
+            told = on_loss if is_first else None
+            heard = await join(joining, log=log, on_loss=told, on_end=hosted.paid.extend, transport=shared)
+            hosted.heard[party] = heard
+        except (PsephosError, OSError) as error:
+            hosted.failures[party] = error
+
+    try:
+        async with trio.open_nursery() as nursery:
+            shared = SharedTransport(inner, nursery, before_writing=None if journal is None else journal.commit)
+            async with trio.open_nursery() as taking_part:
+                for joining in parties:
+                    is_first = joining is parties[0]
+                    taking_part.start_soon(functools.partial(take_part, joining, shared, is_first=is_first))
+            with trio.move_on_after(LINGER_SECONDS):
+                await shared.aclose()
+            if journal is not None:
+                await journal.commit()
+            nursery.cancel_scope.cancel()
+    except* JournalError as group:
+        failure = next(each for each in group.exceptions if isinstance(each, JournalError))
+    if failure is not None:
+        raise failure
+    return hosted
+
+
+def host_in_folder(
+    parties: Sequence[Joining],
+    folder: RunFolder,
+    *,
+    journal: HostJournal | None,
+    on_loss: Callable[[Exception], None] | None = None,
+) -> Hosted:
+    """Let parties take part over one connection, and leave outcome, events and ledger of all of them in a folder.
+
+    `parties.csv` there says of each why it did not hear the release, and which report came too late.
+
+    Raises:
+        PsephosError, OSError: as `host`; or nobody heard the release, and that is why most did not.
+    """
+    how = {"party": f"{len(parties):,} parties of a host", "server": parties[0].address}
+    with open_run(folder, None, how, describe=describe) as run, calm_collector(len(parties)):
+        session = functools.partial(host, parties, journal=journal, log=run.log, on_loss=on_loss)
+        hosted = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+        run.entries.extend(hosted.paid)
+        folder.write_table("parties.csv", [_row_of(joining.party, hosted) for joining in parties])
+        if not hosted.heard:
+            usual = collections.Counter(map(str, hosted.failures.values())).most_common(1)[0][0]
+            raise next(error for error in hosted.failures.values() if str(error) == usual)
+        first = next(iter(hosted.heard.values()))
+        run.ending["transcript"] = first.transcript
+        run.ending["heard"] = len(hosted.heard)
+    folder.write_json("outcome.json", first.outcome)
+    if own := {party: heard.own for party, heard in hosted.heard.items() if heard.own is not None}:
+        folder.write_json("own_outcomes.json", own)
+    return hosted
+
+
+def _row_of(party: str, hosted: Hosted) -> dict[str, object]:
+    heard = hosted.heard.get(party)
+    late = "" if heard is None or heard.late_phase is None else heard.late_phase
+    failure = describe(hosted.failures[party])["reason"] if party in hosted.failures else ""
+    return {"party": party, "late_phase": late, "failure": failure}

@@ -1,0 +1,281 @@
+"""Hosts: many parties in one process, over one connection and with one journal, take part as if each were alone."""
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import msgspec
+import pytest
+import trio
+from deployments import ENTRIES, PATIENCE, SEED, read_json, write_vote
+from durable_votes import PHASES, Dying, Vote, partners
+from psephos.agents.host_journal import HOST, HostJournal
+from psephos.agents.journal_file import JournalFile
+from psephos.agents.journal_format import Row, read_journal
+from psephos.agents.person_journal import sessions_of
+from psephos.protocol import SessionKind
+from psephos.protocol.errors import ConfigurationError, JournalError
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Report, decode, encode
+from psephos.protocol.records import Drawn, Reserved
+from psephos.protocol.server_machine import SessionResult
+from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
+from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, enroll, join, serve
+from psephos.scenarios.deployment.common import make_mode
+from psephos.scenarios.deployment.hosting import Hosted, host
+from psephos.scenarios.deployment.invitations import Drawn as DrawnUp
+from psephos.scenarios.deployment.keys import check_enrollments, read_enrollments
+from psephos.transports import Channel
+from psephos.transports.carrier import GREETING, Carrier
+from psephos.transports.keys import Identity, read_certificate
+from psephos.transports.tls import TLSTransport
+from thoroughness import draws
+
+Psephos = Callable[..., Any]
+NUM_HOSTED = draws(60, full=200)
+ENTRIES_OF_MANY = partners(NUM_HOSTED + 3)
+OF_HOSTS = [list(ENTRIES_OF_MANY)[:20], list(ENTRIES_OF_MANY)[20:NUM_HOSTED]]
+ALONE = list(ENTRIES_OF_MANY)[NUM_HOSTED:]
+
+
+def drawn_up(folder: Path) -> tuple[Serving, DrawnUp]:
+    """Return a simulation of two hosts' parties and three others, as it is served and as it was drawn up."""
+    side = resolve_served(load_scenario(write_vote(folder, entries=ENTRIES_OF_MANY), ()))
+    for number, names in enumerate(OF_HOSTS):
+        enroll(f"host {number}", folder / "keys" / f"host {number}", parties=names)
+    for name in ALONE:
+        enroll(name, folder / "keys" / name)
+    drawn = draw_session(
+        side.protocol,
+        side.roster,
+        session=side.scenario.name,
+        kind=SessionKind.SIMULATION,
+        enrolled=read_enrollments(folder / "keys"),
+    )
+    serving = Serving(
+        side=msgspec.structs.replace(side, fingerprints=drawn.roster.fingerprints),
+        address="127.0.0.1:0",
+        mode=make_mode(side.scenario.name, seed=SEED),
+        keys=Keys(drawn.server, [read_certificate(each)[0] for each in drawn.certificates]),
+        charter=drawn.opening.charter,
+    )
+    return serving, drawn
+
+
+def joinings(drawn: DrawnUp, names: Sequence[str], key: Path, address: str) -> list[Joining]:
+    invitations = {each.party: each for each in drawn.invitations}
+    return [
+        Joining(
+            address=address,
+            party=name,
+            entries=ENTRIES_OF_MANY[name],
+            seed=SEED,
+            invitation=invitations[name],
+            keys=invitations[name].find_keys([key]),
+            patience_seconds=PATIENCE,
+        )
+        for name in names
+    ]
+
+
+def test_hosted_parties_and_others_have_the_result_of_a_simulation(tmp_path: Path) -> None:
+    serving, drawn = drawn_up(tmp_path)
+    assert len(drawn.certificates) == len(OF_HOSTS) + len(ALONE)
+    results: list[SessionResult] = []
+    hosted: list[Hosted] = []
+
+    async def let_host(number: int, address: str) -> None:
+        own = joinings(drawn, OF_HOSTS[number], tmp_path / "keys" / f"host {number}", address)
+        hosted.append(await host(own, journal=None))
+
+    async def hold() -> None:
+        async with trio.open_nursery() as nursery:
+
+            def on_listening(address: str) -> None:
+                for number in range(len(OF_HOSTS)):
+                    nursery.start_soon(let_host, number, address)
+                for name in ALONE:
+                    (own,) = joinings(drawn, [name], tmp_path / "keys" / name, address)
+                    nursery.start_soon(join, own)
+
+            results.append(await serve(serving, on_listening=on_listening))
+
+    trio.run(hold)
+    alone = run_session(resolve(load_scenario(str(tmp_path / "vote.toml"), ())), seed=SEED)
+    assert (results[0].outcome, results[0].tallies) == (alone.outcome, alone.tallies)
+    assert [(len(each.heard), each.failures) for each in hosted] in (
+        [(20, {}), (NUM_HOSTED - 20, {})],
+        [
+            (NUM_HOSTED - 20, {}),
+            (20, {}),
+        ],
+    )
+    assert {heard.outcome for each in hosted for heard in each.heard.values()} == {alone.outcome}
+
+
+def test_a_host_speaks_for_no_seat_but_its_own_and_harms_no_other_connection(tmp_path: Path) -> None:
+    serving, drawn = drawn_up(tmp_path)
+    results: list[SessionResult] = []
+    refused: list[str] = []
+
+    async def be_hostile(address: str) -> None:
+        own = Identity.of((tmp_path / "keys" / "host 0" / "key.pem").read_text(encoding="ascii"))
+        transport = TLSTransport(own, peers=[drawn.server.certificate])
+        async with await transport.connect(address) as alone:
+            refused.append(await refusal_of(alone, OF_HOSTS[0][0]))
+        async with trio.open_nursery() as nursery:
+            carrier = Carrier(await transport.connect(address))
+            nursery.start_soon(carrier.run)
+            refused.extend([await refusal_of(carrier.open(), party) for party in (ALONE[0], OF_HOSTS[1][0])])
+            await carrier.aclose()
+        for said in (b"", b"no header", b"\0" * 9):
+            async with await transport.connect(address) as connection:
+                await connection.send([GREETING, said])
+                await until_it_ends(connection)
+        flooding = Carrier(await transport.connect(address))
+        channels = [flooding.open() for _ in range(len(OF_HOSTS[0]) + 1)]
+        await flooding.run()
+        with pytest.raises(trio.BrokenResourceError):
+            await channels[0].receive()
+
+    async def hold() -> None:
+        async with trio.open_nursery() as nursery:
+
+            async def attack_and_vote(address: str) -> None:
+                for name in ALONE:
+                    (own,) = joinings(drawn, [name], tmp_path / "keys" / name, address)
+                    nursery.start_soon(join, own)
+                await be_hostile(address)
+                for number, names in enumerate(OF_HOSTS):
+                    own = joinings(drawn, names, tmp_path / "keys" / f"host {number}", address)
+                    nursery.start_soon(functools.partial(host, own, journal=None))
+
+            def on_listening(address: str) -> None:
+                nursery.start_soon(attack_and_vote, address)
+
+            results.append(await serve(serving, on_listening=on_listening))
+
+    trio.run(hold)
+    assert [each.split(",")[0] for each in refused] == [
+        "20 parties have this certificate",
+        *["not admitted: check the address"] * 2,
+    ]
+    assert results[0].tallies[0].num_reports == len(ENTRIES_OF_MANY)
+
+
+async def refusal_of(channel: Channel, party: str) -> str:
+    """Return what a server says to who asks for a party's seat."""
+    await channel.send([encode(Inquiry(PROTOCOL_VERSION, party))])
+    message = decode((await channel.receive())[0])
+    assert isinstance(message, Abort), message
+    return message.reason
+
+
+async def until_it_ends(channel: Channel) -> None:
+    with contextlib.suppress(trio.EndOfChannel, trio.BrokenResourceError), trio.fail_after(PATIENCE):
+        while True:
+            await channel.receive()
+
+
+EVERYWHERE: Sequence[Dying] = [("before", 1), ("after", 1)]
+"""In turns: each process goes on from where the last one was killed, so that this is before and after every commit."""
+
+
+@pytest.mark.full("a dozen processes and more")
+def test_a_host_that_is_killed_at_every_commit_loses_and_draws_nothing_twice(tmp_path: Path) -> None:
+    check_killed(tmp_path, entries=partners(30), deaths=itertools.cycle(EVERYWHERE))
+
+
+def test_a_host_that_is_killed_goes_on_and_draws_nothing_twice(tmp_path: Path) -> None:
+    check_killed(tmp_path, entries=ENTRIES, deaths=iter([("after", 2)]))
+
+
+def check_killed(folder: Path, *, entries: Mapping[str, Mapping[str, str]], deaths: Iterator[Dying]) -> None:
+    with Vote(folder, entries=entries, host="org") as vote:
+        server = vote.serve()
+        server.address()
+        words = ("join", vote.roster / "invitations", "--parties", "three.csv", "--key", "org")
+        out = folder
+        for number in itertools.count():
+            out = folder / f"hosted-{number}"
+            dying = next(deaths, None)
+            ending = vote.start(*words, "--journal", "host.sqlite", "--out", out, dying=dying).ending()
+            if ending.status == 0:
+                break
+            assert ending.status == -9, ending
+        assert number
+        ended = server.ending()
+        assert (ended.status, ended.err) == (0, "")
+        assert read_json(out / "outcome.json") == vote.outcome_by_arrays()
+        rows: dict[str, list[Row]] = {}
+        for row in read_journal(folder / "host.sqlite", kind=HOST).rows:
+            rows.setdefault(row.session.partition("/")[2], []).append(row)
+        assert set(rows) == set(entries)
+        for party, own in rows.items():
+            (session,) = sessions_of(own, folder).values()
+            drawn = [record for record in session.records if isinstance(record, Drawn)]
+            assert session.num_drawn == len(drawn) == session.num_acknowledged == len(PHASES)
+            for record in drawn:
+                report = decode(record.report)
+                assert isinstance(report, Report)
+                assert bytes(report.payload) == vote.accepted(record.step)[party]
+
+
+def test_a_journal_of_a_host_that_is_full_ends_it_in_one_line(tmp_path: Path) -> None:
+    with HostJournal.open(tmp_path / "host.sqlite", now=0.0, clock=lambda: 0.0) as journal:
+        sitting = journal.of("ann").sitting("0" * 32)
+        reserved = Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=())
+        with mock.patch.object(JournalFile, "append", side_effect=JournalError("is full", path="host.sqlite")):
+            sitting.keep([reserved])
+            for _ in range(2):
+                with pytest.raises(JournalError, match="is full"):
+                    trio.run(journal.commit)
+        with pytest.raises(JournalError, match="is full"):
+            journal.of("bob").sitting("0" * 32).keep([reserved])
+
+
+def test_bad_input_of_a_host_is_one_line(tmp_path: Path, psephos: Psephos) -> None:
+    write_vote(tmp_path)
+    (tmp_path / "more.csv").write_text("partner,weight,merger\nann,1,1\ndan,1,1\n", encoding="utf-8")
+    (tmp_path / "wrong.csv").write_text("partner,weight,merger\nann,1,1\nbob,1,7\ncid,1,1\n", encoding="utf-8")
+    (tmp_path / "none.csv").write_text("x,y\n1,2\n", encoding="utf-8")
+    roster, key = tmp_path / "drawn", tmp_path / "org"
+    assert psephos("enroll", "org", "--parties", tmp_path / "three.csv", "--out", key).status == 0
+    drawn = ("roster", tmp_path / "vote.toml", "--enrolled", tmp_path, "--out", roster)
+    assert psephos(*drawn).status == 0
+    invited = roster / "invitations"
+    usual = ("join", invited, "--key", key, "--journal", tmp_path / "j.sqlite")
+    for words, told in (
+        (("enroll", "x", "--parties", tmp_path / "none.csv", "--out", tmp_path / "x"), "one column of names"),
+        (("enroll", "x", "--parties", tmp_path / "away.csv", "--out", tmp_path / "x"), "--parties"),
+        (("enroll", "x", "--parties", tmp_path / "three.csv", "--out", key), "no keys yet"),
+        ((*usual, "--parties", tmp_path / "more.csv"), "dan"),
+        ((*usual, "--parties", tmp_path / "wrong.csv"), "(bob)"),
+        ((*usual, "--parties", tmp_path / "away.csv"), "--parties"),
+        ((*usual, "--parties", tmp_path / "none.csv"), "partner"),
+        (("join", tmp_path / "keys", "--key", key, "--parties", tmp_path / "three.csv"), "INVITATION"),
+        (("join", invited, "--key", tmp_path, "--parties", tmp_path / "three.csv"), "--key"),
+        ((*usual, "--parties", tmp_path / "three.csv", "--as", "ann"), "--as"),
+        ((*usual, "--parties", tmp_path / "three.csv", "--transport", "tcp"), "--transport"),
+    ):
+        ended = psephos(*words)
+        assert (ended.status, ended.err.count("\n")) == (2, 1), (words, ended)
+        assert told in ended.err, (words, ended)
+
+
+def test_a_certificate_is_one_hosts_or_one_partys_and_a_masked_session_has_no_hosts(tmp_path: Path) -> None:
+    made = enroll("org", tmp_path / "org", parties=["ann", "bob"])
+    (tmp_path / "again.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(made, parties=("cid",))))
+    known = read_enrollments(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"certificate of 'bob'|certificate of 'cid'"):
+        check_enrollments(["ann", "bob", "cid"], known, expires=0)
+    (tmp_path / "again.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(made, parties=("bob",))))
+    with pytest.raises(ConfigurationError, match="another enrollment of 'bob'"):
+        read_enrollments(tmp_path)
+    side = resolve_served(load_scenario("consortium-masked", ()))
+    enrolled = dict.fromkeys(side.names, made)
+    with pytest.raises(ConfigurationError, match="the enrollment of a host"):
+        draw_session(side.protocol, side.roster, session="m", kind=SessionKind.DEPLOYMENT, enrolled=enrolled, days=1.0)

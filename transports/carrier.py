@@ -1,0 +1,491 @@
+"""Many channels over one connection, for a host of many parties: each is a channel as any other to whoever uses it.
+
+The rule that holds here: no channel holds up another one. On its way a channel has `WINDOW_BYTES` and a payload at
+most, beyond which its sender waits, or breaks the rules; and whoever breaks them loses its own connection alone.
+
+The connection begins with `GREETING`, from the end that opens channels. Then come headers: what it is, the channel's
+number, an amount. Numbers are 1, 2, 3, …, and none comes twice. The payload of a header of `_PAYLOAD` is the next.
+"""
+
+import collections
+import contextlib
+import copy
+import errno
+import math
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from struct import Struct
+from typing import Final
+
+import trio
+
+from ..protocol.errors import MalformedMessageError, RemoteProtocolError
+from .abc import Channel, Listener, Transport
+from .framing import MAX_FRAME_BYTES, check_size, refused_size
+
+__all__ = ["GREETING", "WINDOW_BYTES", "CarriedChannel", "Carrier", "SharedTransport"]
+
+GREETING: Final = b"\xc1psephos carrier 1"
+"""No message begins so: its first byte is none of msgpack's."""
+WINDOW_BYTES: Final = 1 << 16
+"""Of a channel, what one end may send that the other one has not taken; the last payload may exceed it."""
+_OF_PAYLOAD: Final = 64
+"""Bytes that a payload counts beside its own, so that empty ones are not without end."""
+_MOST_QUEUED: Final = 1 << 22
+"""Bytes of payloads that wait for the connection; beyond them all senders wait."""
+_MOST_OWED: Final = 1 << 10
+"""Headers without payloads that may wait for it beside two for each channel: else its other end does not read."""
+_PAUSE_SECONDS: Final = 1.0
+"""Between the beginnings of two connections, however many wait for one."""
+_CONNECT_SECONDS: Final = 30.0
+"""In which one is made, or an error says that it is not."""
+_UNANSWERED: Final = 256
+"""Channels on which nothing was heard yet; beyond them others wait, so that the other end answers each soon."""
+_HEADER: Final = Struct(">BII")
+_OPEN, _PAYLOAD, _TAKEN, _CLOSE = range(4)
+
+
+class CarriedChannel(Channel):
+    """One end of a channel over a carrier. Made by `Carrier.open` and `Carrier.accept`."""
+
+    __slots__ = (
+        "_carrier",
+        "_failure",
+        "_is_closed",
+        "_is_receiving",
+        "_is_sending",
+        "_limit",
+        "_news",
+        "_not_told",
+        "_number",
+        "_on_heard",
+        "_on_the_way",
+        "_payloads",
+        "_room",
+        "_unread",
+        "is_ended",
+    )
+
+    def __init__(self, carrier: "Carrier", number: int, on_heard: Callable[[], None] | None = None) -> None:
+        self._carrier = carrier
+        self._number = number
+        self._on_heard = on_heard
+        self._limit = MAX_FRAME_BYTES
+        self._payloads: list[bytes] = []
+        self._failure: Exception | None = None  # what comes behind the payloads: an end, or worse
+        self._is_closed = self._is_receiving = self._is_sending = False
+        self.is_ended = False  # by the other end
+        self._unread = 0  # what came, as far as the other end was not told that it was taken
+        self._not_told = 0  # of that, what was taken
+        self._on_the_way = 0  # what left, as far as the other end has not told that it has taken it
+        self._news: trio.Event | None = None
+        self._room: trio.Event | None = None
+
+    @property
+    def peer(self) -> str:
+        return self._carrier.connection.peer
+
+    @property
+    def peer_fingerprint(self) -> str:
+        return self._carrier.connection.peer_fingerprint
+
+    @property
+    def connection(self) -> Channel:
+        """What carries it, and others."""
+        return self._carrier.connection
+
+    def limit_payloads(self, max_payload_bytes: int) -> None:
+        self._limit = max_payload_bytes
+
+    async def send(self, payloads: Sequence[bytes]) -> None:
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._is_sending:
+            raise trio.BusyResourceError("another task is sending on this channel")
+        self._check_sending()
+        for payload in payloads:
+            check_size(payload)
+        self._is_sending = True
+        try:
+            for payload in payloads:
+                while not self._has_room:
+                    await self._wait_for_room()
+                    self._check_sending()
+                self._put(payload)
+            await trio.lowlevel.cancel_shielded_checkpoint()
+        finally:
+            self._is_sending = False
+
+    def send_nowait(self, payload: bytes) -> None:
+        self._check_sending()
+        check_size(payload)
+        if self._is_sending or not self._has_room:
+            raise trio.WouldBlock
+        self._put(payload)
+
+    async def receive(self) -> list[bytes]:
+        if self._is_receiving:
+            raise trio.BusyResourceError("another task is receiving on this channel")
+        self._is_receiving = True
+        try:
+            await trio.lowlevel.checkpoint()
+            while not self._payloads or self._is_closed:
+                if self._is_closed:
+                    raise trio.ClosedResourceError("this end of the channel is closed")
+                if self._failure is not None:
+                    raise copy.copy(self._failure)
+                self._news = trio.Event()
+                await self._news.wait()
+            payloads, self._payloads = self._payloads, []
+            self._not_told += sum(map(_cost_of, payloads))
+            if self._not_told * 2 >= WINDOW_BYTES and self._failure is None:
+                self._carrier.tell(_TAKEN, self._number, self._not_told)
+                self._unread, self._not_told = self._unread - self._not_told, 0
+            return payloads
+        finally:
+            self._is_receiving = False
+
+    def close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self._note_heard()
+            self._payloads.clear()
+            self._wake()
+            self._carrier.leave(self._number, self)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether neither end speaks of it any more."""
+        return self._is_closed and self.is_ended
+
+    def deliver(self, payload: bytes) -> None:
+        """Take a payload that came.
+
+        Raises:
+            MalformedMessageError: the other end had to wait, and did not.
+        """
+        if self._unread >= WINDOW_BYTES:
+            raise MalformedMessageError(f"channel {self._number} has more than {WINDOW_BYTES} bytes on the way")
+        self._unread += _cost_of(payload)
+        self._note_heard()
+        if self._is_closed or self._failure is not None:
+            return
+        if len(payload) > self._limit:
+            self._failure = refused_size(len(payload), limit=self._limit)
+        else:
+            self._payloads.append(payload)
+        self._wake_reader()
+
+    def note_taken(self, amount: int) -> None:
+        """Take note of what the other end has taken.
+
+        Raises:
+            MalformedMessageError: so much was not on its way.
+        """
+        if not 0 < amount <= self._on_the_way:
+            raise MalformedMessageError(f"channel {self._number} had {self._on_the_way} bytes to take, not {amount}")
+        self._on_the_way -= amount
+        if self._room is not None:
+            self._room.set()
+
+    def end(self, failure: Exception) -> None:
+        """Take note that nothing more comes, and why."""
+        self._failure = self._failure or failure
+        self._wake()
+
+    @property
+    def _has_room(self) -> bool:
+        return self._on_the_way < WINDOW_BYTES and not self._carrier.is_full
+
+    async def _wait_for_room(self) -> None:
+        if self._carrier.is_full:
+            await self._carrier.wait_for_room()
+        else:
+            self._room = trio.Event()
+            await self._room.wait()
+
+    def _put(self, payload: bytes) -> None:
+        self._on_the_way += _cost_of(payload)
+        self._carrier.put(self._number, payload)
+
+    def _check_sending(self) -> None:
+        if self._is_closed:
+            raise trio.ClosedResourceError("this end of the channel is closed")
+        if self._failure is not None:
+            raise trio.BrokenResourceError("the other end is closed, or the connection broken") from self._failure
+
+    def _note_heard(self) -> None:
+        if self._on_heard is not None:
+            self._on_heard()
+            self._on_heard = None
+
+    def _wake(self) -> None:
+        self._wake_reader()
+        if self._room is not None:
+            self._room.set()
+
+    def _wake_reader(self) -> None:
+        if self._news is not None:
+            self._news.set()
+            self._news = None
+
+
+class Carrier(Listener):
+    """Channels over one connection. `run` has to run as long as any of them is used.
+
+    Args:
+        connection: new, or one on which `GREETING` was received; closed with the carrier.
+        most: how many channels the other end may have open at a time; 0 for the end that opens them.
+        before_writing: called and awaited before payloads leave: what they follow from can be made durable then.
+        heard: payloads of the connection that were received already.
+
+    Attributes:
+        connection: the same.
+        failure: why it has ended; None until it has.
+    """
+
+    def __init__(
+        self,
+        connection: Channel,
+        *,
+        most: int = 0,
+        before_writing: Callable[[], Awaitable[None]] | None = None,
+        heard: Sequence[bytes] = (),
+    ) -> None:
+        self.connection = connection
+        self.failure: Exception | None = None
+        self._most = most
+        self._before_writing = before_writing
+        self._heard = heard
+        self._channels: dict[int, CarriedChannel] = {}  # which either end may still speak of
+        self._last = 0
+        self._num_open = 0
+        self._addressed: CarriedChannel | None = None  # whose payload comes next; None for a header
+        self._arrived: collections.deque[CarriedChannel] = collections.deque()
+        self._queue = [] if most else [GREETING]
+        self._num_queued = 0
+        self._num_owed = 0
+        self._news, self._arrival, self._room, self._idle = (trio.lowlevel.ParkingLot() for _ in range(4))
+        self._is_writing = False
+        self._trouble: Exception | None = None
+
+    @property
+    def address(self) -> str:
+        """Where its other end is; nobody connects there."""
+        return self.connection.peer
+
+    @property
+    def is_full(self) -> bool:
+        """Whether senders have to wait until the connection has taken what there is."""
+        return self._num_queued >= _MOST_QUEUED
+
+    def open(self, on_heard: Callable[[], None] | None = None) -> CarriedChannel:
+        """Open a channel.
+
+        Args:
+            on_heard: called once, as the first payload comes or the channel is closed here.
+
+        Raises:
+            trio.BrokenResourceError: the connection has ended.
+        """
+        if self.failure is not None:
+            raise trio.BrokenResourceError("the connection is broken") from self.failure
+        self._last += 1
+        channel = self._channels[self._last] = CarriedChannel(self, self._last, on_heard)
+        self.tell(_OPEN, self._last)
+        return channel
+
+    async def accept(self) -> Channel:
+        await trio.lowlevel.checkpoint()
+        while not self._arrived:
+            if self.failure is not None:
+                raise trio.ClosedResourceError("the connection has ended")
+            await self._arrival.park()
+        return self._arrived.popleft()
+
+    async def run(self) -> None:
+        """Carry payloads until the connection ends, and end all channels then; cancelled, at once.
+
+        Raises:
+            RemoteProtocolError: the other end broke the rules, or is not who was expected.
+            Exception: as `before_writing`; what it comes before has not left.
+        """
+        failure: Exception = trio.BrokenResourceError("the connection is broken")
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._write)
+                try:
+                    for payload in self._heard:
+                        self._take(payload)
+                    while True:
+                        for payload in await self.connection.receive():
+                            self._take(payload)
+                except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
+                    pass
+                except RemoteProtocolError as error:
+                    failure = error
+                nursery.cancel_scope.cancel()
+        finally:
+            self.connection.close()
+            self.failure = self._trouble or failure
+            for channel in self._channels.values():
+                channel.end(self.failure)
+            for lot in (self._arrival, self._room, self._idle):
+                lot.unpark_all()
+        if self._trouble is not None or isinstance(failure, RemoteProtocolError):
+            raise self.failure
+
+    async def drain(self) -> None:
+        """Wait until everything that was sent has left, or the connection has ended."""
+        await trio.lowlevel.checkpoint()
+        while self.failure is None and (self._queue or self._is_writing):
+            await self._idle.park()
+
+    async def aclose(self) -> None:
+        self.connection.close()
+        await trio.lowlevel.checkpoint()
+
+    def put(self, number: int, payload: bytes) -> None:
+        """Let a payload leave in its turn."""
+        self._num_queued += _cost_of(payload)
+        self._queue += (_HEADER.pack(_PAYLOAD, number, 0), payload)
+        self._news.unpark()
+
+    def tell(self, kind: int, number: int, amount: int = 0) -> None:
+        """Let a header leave that no payload follows."""
+        if self.failure is None:
+            self._queue.append(_HEADER.pack(kind, number, amount))
+            self._num_owed += 1
+            self._news.unpark()
+            if self._num_owed > _MOST_OWED + 2 * (self._most or self._last):
+                self.connection.close()  # it does not read what it asks for
+
+    def leave(self, number: int, channel: CarriedChannel) -> None:
+        """Take note that this end has closed a channel."""
+        self.tell(_CLOSE, number)
+        if channel.is_over:
+            self._channels.pop(number, None)
+
+    async def wait_for_room(self) -> None:
+        """Wait until the connection has taken what there is."""
+        await self._room.park()
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                while self._queue:
+                    self._is_writing = True
+                    queue, self._queue = self._queue, []
+                    self._num_queued = self._num_owed = 0
+                    if self._before_writing is not None:
+                        await self._before_writing()
+                    await self.connection.send(queue)
+                    self._room.unpark_all()
+                self._is_writing = False
+                self._idle.unpark_all()
+                await self._news.park()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # its reader will find out
+        except Exception as error:  # noqa: BLE001  raised by `run`, to which all of this belongs
+            self._trouble = error
+            self.connection.close()
+
+    def _take(self, payload: bytes) -> None:
+        """Take one payload of the connection.
+
+        Raises:
+            MalformedMessageError: it is against the rules.
+        """
+        if self._addressed is not None:
+            channel, self._addressed = self._addressed, None
+            channel.deliver(payload)
+            return
+        if len(payload) != _HEADER.size:
+            raise MalformedMessageError(f"a carrier's header has {_HEADER.size} bytes, not {len(payload)}")
+        kind, number, amount = _HEADER.unpack(payload)
+        if kind == _OPEN:
+            self._admit(number)
+            return
+        channel = self._channels.get(number)
+        if channel is None or channel.is_ended or kind > _CLOSE:
+            raise MalformedMessageError(f"channel {number} is not open")
+        if kind == _PAYLOAD:
+            self._addressed = channel
+        elif kind == _TAKEN:
+            channel.note_taken(amount)
+        else:
+            self._num_open -= 1
+            channel.is_ended = True
+            channel.end(trio.EndOfChannel())
+            if channel.is_over:
+                del self._channels[number]
+
+    def _admit(self, number: int) -> None:
+        if number != self._last + 1 or self._num_open >= self._most:
+            reason = (
+                f"channel {number} cannot be opened behind {self._last}, with {self._num_open} of {self._most} open"
+            )
+            raise MalformedMessageError(reason)
+        self._last, self._num_open = number, self._num_open + 1
+        channel = self._channels[number] = CarriedChannel(self, number)
+        self._arrived.append(channel)
+        self._arrival.unpark()
+
+
+class SharedTransport(Transport):
+    """All channels to one address over one connection of another transport, which is made anew where it was lost.
+
+    Args:
+        inner: by which to connect.
+        nursery: where the connection is used, and which an error of `before_writing` ends.
+        before_writing: as `Carrier` has it.
+    """
+
+    def __init__(
+        self, inner: Transport, nursery: trio.Nursery, *, before_writing: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._nursery = nursery
+        self._before_writing = before_writing
+        self._carrier: Carrier | None = None
+        self._lock = trio.Lock()
+        self._unanswered = trio.Semaphore(_UNANSWERED)
+        self._not_before = -math.inf
+
+    async def open_listener(self, address: str | None = None) -> Listener:
+        return await self._inner.open_listener(address)
+
+    async def connect(self, address: str) -> Channel:
+        await self._unanswered.acquire()
+        try:
+            async with self._lock:
+                if self._carrier is None or self._carrier.failure is not None:
+                    self._carrier = await self._make(address)
+                return self._carrier.open(self._unanswered.release)
+        except BaseException:
+            self._unanswered.release()
+            raise
+
+    async def aclose(self) -> None:
+        """Let what was sent leave, and close the connection."""
+        if self._carrier is not None:
+            await self._carrier.drain()
+            await self._carrier.aclose()
+
+    async def _make(self, address: str) -> Carrier:
+        await trio.sleep_until(self._not_before)
+        self._not_before = trio.current_time() + _PAUSE_SECONDS
+        with trio.move_on_after(_CONNECT_SECONDS):
+            connection = await self._inner.connect(address)
+            carrier = Carrier(connection, before_writing=self._before_writing)
+            self._nursery.start_soon(self._run, carrier)
+            return carrier
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), address)
+
+    async def _run(self, carrier: Carrier) -> None:
+        with contextlib.suppress(RemoteProtocolError):  # which every channel raises
+            await carrier.run()
+
+
+def _cost_of(payload: bytes) -> int:
+    return len(payload) + _OF_PAYLOAD
