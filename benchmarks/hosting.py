@@ -30,12 +30,12 @@ epsilon = 1.0
 """
 
 
-def _start(folder: pathlib.Path, *words: object, **options: Any) -> subprocess.Popen[bytes]:
+def _start(folder: pathlib.Path, *words: object, **options: Any) -> subprocess.Popen[Any]:
     command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
     return subprocess.Popen(command, cwd=folder, **options)  # noqa: S603  our own
 
 
-def _end(process: subprocess.Popen[bytes], what: str) -> str:
+def _end(process: subprocess.Popen[Any], what: str) -> str:
     """Wait for a process, and return what it took.
 
     Raises:

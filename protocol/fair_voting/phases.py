@@ -216,7 +216,7 @@ class RandomizedRankings(LeveledPhase):
     person = UNIT
 
     def __init__(self, parameters: Parameters) -> None:
-        self.reports = make_reports(parameters)
+        self.reports: tuple[RankingReport, ...] = make_reports(parameters)
         self.report: RankingReport = self.reports[-1]
         self._num_cells = len(parameters.groups) * len(self.reports)
         super().__init__(

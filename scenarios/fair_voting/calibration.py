@@ -20,7 +20,7 @@ from ...protocol.fair_voting.choices import ExponentialChoice
 from ...protocol.fair_voting.confirmation import p_value_of
 from ...protocol.fair_voting.joint_reports import JointReport
 from ...protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL
-from ...protocol.fair_voting.phases import DisclosedRankings, MaskedRankings
+from ...protocol.fair_voting.phases import DisclosedRankings, JointRankings, MaskedRankings
 from ...protocol.fair_voting.posteriors import merits_of
 from ...protocol.fair_voting.rankings import Rankings
 from ...protocol.fair_voting.reports import RankingReport
@@ -160,7 +160,7 @@ def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.
     for mechanism, places in phase.mechanism_groups(public):
         reports[places] = mechanism.randomize_rows(rows[places], uniforms[places])
     voters = len(profile.groups)
-    if isinstance(phase.report, JointReport):
+    if isinstance(phase, JointRankings):
         told = _told(phase.report, reports).reshape(votes, voters, len(sizes), -1)
         means: FloatArray = told.sum(axis=1) / np.array(sizes)[:, None]
     else:
@@ -240,7 +240,7 @@ def _noise_of(vote: FairVoting, profile: _Profile) -> UtilityNoise:
         return UtilityNoise.of_sums(laplace, phase.scoring.step, sizes)
     if isinstance(phase, MaskedRankings):
         return UtilityNoise.of_shares(phase.share, sum(sizes), phase.scoring.step, sizes)
-    if isinstance(phase.report, JointReport):
+    if isinstance(phase, JointRankings):
         return UtilityNoise.of_joint_reports(phase.report, sum(sizes))
     number = len(phase.reports)
     cells = np.bincount(phase.cells_of(_inputs_of(vote, profile).public), minlength=number * len(sizes))

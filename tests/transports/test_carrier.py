@@ -133,8 +133,8 @@ async def test_a_slow_channel_holds_up_no_other_one() -> None:
 
 async def test_who_asks_and_never_reads_is_cut_off() -> None:
     async with hostile(most=4) as (connection, carrier, ended):
+        number = 1
         with contextlib.suppress(trio.BrokenResourceError), trio.fail_after(10):
-            number = 1
             while True:
                 await connection.send([head(OPEN, number), head(CLOSE, number)])
                 (await carrier.accept()).close()
@@ -169,10 +169,10 @@ async def test_nothing_leaves_before_it_is_kept_and_nothing_at_all_where_it_cann
     async with await transport.open_listener() as listener:
         near = Carrier(await transport.connect(listener.address), before_writing=keep)
         far = await listener.accept()
+        channel = near.open()
         with pytest.RaisesGroup(pytest.RaisesExc(OSError, match="the disk is full")):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(near.run)
-                channel = near.open()
                 told.append("first")
                 channel.send_nowait(b"first")
                 payloads: list[bytes] = []

@@ -99,7 +99,7 @@ def test_no_answer_weighs_more_than_its_own_epsilon() -> None:
     """The log-odds of a report of two labels are those of its channel at most: e^ε against 1."""
     inputs, survey = perturbed_crowd(1)
     found = run_population(survey, inputs, noise=SimulatedNoise(1, session="s")).own_outcomes
-    own = [survey.parameters.own_levels.epsilons[level] for level in inputs.public[:, -1].tolist()]
+    own: list[float] = [survey.parameters.own_levels.epsilons[level] for level in inputs.public[:, -1].tolist()]
     weights = [getattr(found[worker], "weight") for worker in range(40)]  # noqa: B009  any protocol's
     assert all(0 <= weight <= epsilon for weight, epsilon in zip(weights, own, strict=True))
     assert min(weights[::4]) > max(weight for weight, epsilon in zip(weights, own, strict=True) if epsilon < 1)

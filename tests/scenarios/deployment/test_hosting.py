@@ -198,7 +198,7 @@ def check_killed(folder: Path, *, entries: Mapping[str, Mapping[str, str]], deat
         server = vote.serve()
         server.address()
         words = ("join", vote.roster / "invitations", "--parties", "three.csv", "--key", "org")
-        out = folder
+        out, number = folder, 0
         for number in itertools.count():
             out = folder / f"hosted-{number}"
             dying = next(deaths, None)
