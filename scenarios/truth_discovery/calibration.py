@@ -116,7 +116,7 @@ def _parameters_of(case: Case) -> Parameters | None:
 
 def _held_by(case: Case) -> list[IntArray]:
     """Return the places of who has each ε: all the one, or one in twenty the least, a fifth the next."""
-    places: IntArray = np.arange(case["answers"])
+    places = np.arange(int(case["answers"]), dtype=np.int64)
     if case["mechanism"] != _OWN:
         return [places]
     level = np.where(places % 20 == 0, 0, np.where(places % 5 == 1, 1, 2))

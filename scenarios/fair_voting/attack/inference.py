@@ -324,7 +324,7 @@ class FairVotingAttack(Attack):
         told = np.zeros((len(targets), len(rows)))
         if totals is None and seen.release is None:
             return told
-        for cell in np.unique(cells).tolist():
+        for cell in map(int, np.unique(cells)):
             report = phase.reports[cell % len(phase.reports)]
             if totals is not None and totals[cell, 0] == own[cell, 0]:
                 continue  # whoever is honest did not report

@@ -115,7 +115,7 @@ def test_errors_and_verdicts_hold_where_few_have_nearly_all_of_the_noise(mechani
     inputs = vote.encode({"group": groups, "ranking": orders.tolist(), "epsilon": epsilons.tolist()})
     means = np.zeros((trials, 2, 3))
     for place, (row, public) in enumerate(zip(inputs.private, inputs.public.tolist(), strict=True)):
-        report, mechanism_of = phase.reports[public[1]], phase.mechanism_of(public)
+        report, mechanism_of = phase.reports[int(public[1])], phase.mechanism_of(public)
         drawn = mechanism_of.randomize_rows(
             np.tile(row, (trials, 1)), generator.random((trials, mechanism_of.slots_of(3)))
         )
