@@ -77,3 +77,19 @@ def test_batches_of_a_file_give_the_outcome_of_its_table(psephos: Psephos, scena
     assert told[0] == told[1]
     assert [level["epsilon"] for level in told[0]["details"]["levels"]] == [0.5, 1, 3]
     assert "probability" not in told[0]["assurance"] or told[0]["assurance"]["probability"] is None
+
+
+def test_the_command_of_a_plan_at_another_price_asks_for_a_file_of_its_levels(psephos: Psephos, scenario: str) -> None:
+    told = {price: psephos("plan", scenario, "--epsilon", str(price), "--no-pictures") for price in (3, 1.23456789)}
+    own, other = ([line for line in ended.out.splitlines() if "To hold it" in line] for ended in told.values())
+    assert own[0].endswith("'epsilons=[0.5, 1.0, 3.0]'")  # the roster's
+    assert other[0].endswith("1.23456789]' --set voters=FILE")
+    assert "--set epsilon=1.23456789 " in other[0]  # rounded it would be none of the levels
+
+
+def test_a_collusion_sweep_names_the_targets_own_epsilon(psephos: Psephos, scenario: str) -> None:
+    path = Path(scenario)
+    path.write_text(f"{path.read_text(encoding='utf-8')}[[adversary]]\nrole = 'collusion-sweep'\nsizes = [1]\n")
+    ended = psephos("run", scenario, "--set", "made_up=true")
+    assert ended.status == 0, ended.err
+    assert "fair-voting, local model, ε = 0.5: with the server" in " ".join(ended.out.split())
