@@ -93,3 +93,13 @@ def test_a_collusion_sweep_names_the_targets_own_epsilon(psephos: Psephos, scena
     ended = psephos("run", scenario, "--set", "made_up=true")
     assert ended.status == 0, ended.err
     assert "fair-voting, local model, ε = 0.5: with the server" in " ".join(ended.out.split())
+
+
+def test_an_asker_is_refused_first_by_whoever_pays_most(psephos: Psephos, scenario: str) -> None:
+    path = Path(scenario)
+    path.write_text(f"{path.read_text(encoding='utf-8')}[[adversary]]\nrole = 'asker'\nmembers = ['server']\n")
+    ended = psephos("run", scenario, "--set", "made_up=true", "--set", "budget=7", "--verbose")
+    assert ended.status == 0, ended.err
+    said = " ".join(ended.out.split())
+    assert "a budget of whoever pays most answers 2 of them and refuses from session 3 on" in said
+    assert "success stays at" not in said  # others have room for 14 sessions
