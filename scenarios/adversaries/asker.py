@@ -160,17 +160,17 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         )
         if allowed >= self.votes:
             yield "No budget refuses any of these sessions; each is on the ledger."
-        elif allowed:
-            success = f"{tried[allowed - 1].found.success:.3f}"
-            are_alike = len({price for price, *_ in self._prices(scene)}) == 1
+        elif allowed and len({price for price, *_ in self._prices(scene)}) > 1:
             yield (
-                f"A ledger with a budget{'' if are_alike else ' of whoever pays most'} answers {allowed:,} of them and "
-                f"refuses from session {allowed + 1:,} on, before anything is drawn: "
-                + (
-                    f"success stays at {success}, however often it asks."
-                    if are_alike
-                    else f"till then it is {success}."
-                )
+                f"A ledger with a budget of whoever pays most answers {allowed:,} of them and refuses from session "
+                f"{allowed + 1:,} on, before anything is drawn: till then success is "
+                f"{tried[allowed - 1].found.success:.3f}."
+            )
+        elif allowed:
+            yield (
+                f"A ledger with a budget answers {allowed:,} of them and refuses from session {allowed + 1:,} on, "
+                f"before anything is drawn: success stays at {tried[allowed - 1].found.success:.3f}, however often it "
+                "asks."
             )
         else:
             yield "A ledger with this budget refuses the first session already."

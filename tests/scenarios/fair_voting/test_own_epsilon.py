@@ -73,6 +73,8 @@ def test_batches_of_a_file_give_the_outcome_of_its_table(psephos: Psephos, scena
             "run", scenario, "--seed", "4", "--set", f"voters={tmp_path}/voters.{name}", "--out", f"of-{name}"
         )
         assert ended.status == 0, ended.err
+        page = Path(f"of-{name}/report.html").read_text(encoding="utf-8")
+        assert "sampled_pair, one voter, ε ≤ 3" in page  # who reports, at ε = .5 or 1 too
         told.append(json.loads(Path(f"of-{name}/result.json").read_text(encoding="utf-8"))["outcome"])
     assert told[0] == told[1]
     assert [level["epsilon"] for level in told[0]["details"]["levels"]] == [0.5, 1, 3]
