@@ -123,7 +123,7 @@ def check_alone(given: Mapping[str, Any], party: str) -> None:
     if not isinstance(levels, (list, tuple)) or not levels:
         return
     greatest = cast("Sequence[Any]", levels)[-1]
-    if given.get("epsilon", greatest) != greatest:
+    if "epsilon" in given and given["epsilon"] != greatest:
         raise ConfigurationError(field="parameters.epsilon", value=given["epsilon"], allowed=_BESIDE.format(party))
 
 

@@ -36,7 +36,7 @@ _WITHOUT_LEVELS: Final[Mapping[MechanismName, str]] = {
 }
 MAX_ROUNDS: Final = 10_000
 MAX_LABELS: Final = 1_000
-MAX_CONFUSIONS: Final = 1 << 26  # numbers of tasks' confusions, s² each: half a gigabyte
+MAX_CONFUSIONS: Final = 1 << 26  # numbers of confusions of tasks, and of workers, s² each: half a gigabyte
 MAX_LEVELS: Final = 20
 MAX_MASKED: Final = 1 << 14  # numbers of a masked row
 DEFAULT_EPSILON: Final = 1.0
@@ -118,11 +118,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             allowed = f"in [1, {len(self.tasks)}], the number of tasks"
             raise ConfigurationError(field="max_answers", value=self.max_answers, allowed=allowed)
         refuse(self.max_iterations < 1, "max_iterations", self.max_iterations, "at least 1")
-        most = MAX_CONFUSIONS // max(self.sizes) ** 2
-        is_too_large = self.estimator == "minimax_entropy" and len(self.tasks) > most
-        refuse(
-            is_too_large, "tasks", len(self.tasks), f"at most {most} with estimator 'minimax_entropy' and these labels"
-        )
+        self.check_confusions("tasks", len(self.tasks))
         if not isinstance(self.rounds, msgspec.UnsetType):
             if self.estimator not in ROUNDED:
                 allowed = f"left out, except with the estimators {', '.join(sorted(ROUNDED))}"
@@ -193,6 +189,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             if not 0 <= number < len(self.answer_sets):
                 allowed = f"in [0, {len(self.answer_sets) - 1}]"
                 raise ConfigurationError(field="answer_set_of_task", value=number, allowed=allowed)
+
+    def check_confusions(self, field: str, number: int, *, kinds: int = 1) -> None:
+        """Refuse more tasks or workers, with as many confusions each as there are kinds, than memory is for."""
+        most = MAX_CONFUSIONS // (kinds * max(self.sizes) ** 2)
+        is_too_large = self.estimator == "minimax_entropy" and number > most
+        refuse(is_too_large, field, number, f"at most {most} with estimator 'minimax_entropy' and these labels")
 
     def _check_levels(self) -> None:
         """Refuse levels where nothing is perturbed by them, and a price beside them; set `epsilon` to the greatest."""

@@ -260,6 +260,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     def check_numbers(self, rows: IntArray, numbers: IntArray) -> None:
         require(np.any(rows), "tasks", "none", "at least one task for one worker")
+        self.parameters.check_confusions("workers", int(numbers.sum()), kinds=len(set(self.parameters.sizes)))
         if self.masked_phase is not None:
             self.masked_phase.check_parties(int(numbers.sum()))
 

@@ -126,11 +126,15 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
     def _votes_answered(self, scene: Scene) -> int:
         """Return how many of the votes a target answers: of those who pay most, as they are refused first."""
         budget = scene.budget_of(self.budget)
-        public: list[list[int]] = scene.inputs.public[self._targets(scene)].tolist()
-        losses = [(scene.protocol.losses_of(own), own) for own in public]
-        dearest, own = max(losses, key=lambda each: total_of(each[0], relation=NeighboringRelation.REPLACE_ONE).proven)
+        _, dearest, own = max(self._prices(scene), key=lambda each: each[0])
         again = [loss for phase in scene.protocol.phases if phase.kept is None for loss in phase.losses_of(own)]
         return votes_answered(dearest, budget=budget, votes=self.votes, again=again)
+
+    def _prices(self, scene: Scene) -> list[tuple[float, Sequence[PrivacyLoss], list[int]]]:
+        """Return what a session costs each target, with its losses and its public row."""
+        public: list[list[int]] = scene.inputs.public[self._targets(scene)].tolist()
+        losses = [(scene.protocol.losses_of(own), own) for own in public]
+        return [(total_of(own, relation=NeighboringRelation.REPLACE_ONE).proven, own, row) for own, row in losses]
 
     def _rows(self, tried: Sequence["_Tried"], allowed: int) -> list[Row]:
         """Return a line for each way to ask."""
@@ -156,6 +160,12 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         )
         if allowed >= self.votes:
             yield "No budget refuses any of these sessions; each is on the ledger."
+        elif allowed and len({price for price, *_ in self._prices(scene)}) > 1:
+            yield (
+                f"A ledger with a budget of whoever pays most answers {allowed:,} of them and refuses from session "
+                f"{allowed + 1:,} on, before anything is drawn: till then success is "
+                f"{tried[allowed - 1].found.success:.3f}."
+            )
         elif allowed:
             yield (
                 f"A ledger with a budget answers {allowed:,} of them and refuses from session {allowed + 1:,} on, "

@@ -116,9 +116,10 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
                     if has_server or size == len(scene.names) - 1:
                         raise
                     # What so few learn from the tallies is not computed; the table has no line for it.
-        epsilon: float = getattr(scene.protocol.parameters, "epsilon", None) or attack.loss(
-            secret, scene.inputs.public, _TARGET, Coalition((), has_server=False)
-        )
+        parameters = scene.protocol.parameters
+        epsilon: float = not getattr(parameters, "epsilons", ()) and getattr(parameters, "epsilon", 0.0)
+        if not epsilon:  # there is none of all: the target's own
+            epsilon = attack.loss(secret, scene.inputs.public, _TARGET, Coalition((), has_server=False))
         return epsilon, found
 
     def _each(self, scene: Scene) -> Iterator[tuple[str, Scene, Attack, str]]:

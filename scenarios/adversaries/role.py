@@ -84,10 +84,10 @@ class Scene:
         return SimulatedNoise(self.seed, session=self.session, round_number=self.round_number + rerun)
 
     def budget_of(self, epsilon: float | None) -> Budget | None:
-        """Return the budget of a party that allows this ε instead, at the same δ; the scene's own where it is None."""
+        """Return the budget of a party that allows this ε instead; the scene's own where it is None."""
         if epsilon is None:
             return self.budget
-        return Budget(epsilon=epsilon, delta=0.0 if self.budget is None else self.budget.delta)
+        return msgspec.structs.replace(self.budget or Budget(epsilon=epsilon), epsilon=epsilon)
 
     def place_of(self, name: str, *, field: str) -> int:
         """Return a party's place in the roster; ConfigurationError where there is no such party."""

@@ -1,9 +1,10 @@
-"""How a claim is judged by numbers that trials gave: by intervals, all of which hold at once.
+"""How a claim is judged by numbers that trials gave: by intervals.
 
 With a probability of at least 1 − `RISK`, over all claims of all papers together, none is said to hold that does not,
 and none not to hold that does: each claim has its part of that risk, and each comparison within a claim its part of
 the claim's. That all of some numbers are so is said where each is by an interval of its own: were it wrong, one of
-them would have to err (Berger 1982). Means of trials have Student's law. What the intervals leave open "cannot be
+them would have to err (Berger 1982). That something is so "at none" is not shown so: no interval says the contrary
+(`ahead_somewhere`). Means of trials have Student's law. What the intervals leave open "cannot be
 told"; more trials tell it. What two cells made of the same draws is compared trial by trial.
 """
 
@@ -36,7 +37,8 @@ __all__ = [
 RISK: Final = 0.01
 """That any claim at all is judged wrongly, in either direction."""
 MOST_CLAIMS: Final = 200
-"""So many claims share the risk, at most; one that was judged again, of more trials, counts twice."""
+"""So many parts share the risk. A verdict that something is above takes half a part, since it errs on one side alone;
+`between` one, `agree` two; a claim that is judged again, of more trials, takes as much again."""
 
 _LIMIT: Final = 100  # trials from which on squares of deviations have nearly the law of a normal number's
 

@@ -163,12 +163,13 @@ def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: 
     offered = plan.best[0].offered
     assert offered is not None  # noqa: S101  it is met
     role = table.resolved.protocol.client_role
-    words = ["psephos", "run", source]
+    words, levels = ["psephos", "run", source], offered.settings.get("epsilons")
     for key, value in offered.settings.items():
         if value is not None and value != ():
-            written = f"{value:.6g}" if isinstance(value, float) else str(value)
+            written = f"{value:.6g}" if isinstance(value, float) and not levels else str(value)  # the greatest of them
             words += ["--set", f"{key}={written}"]
-    if plan.best[0].people != len(table.resolved.names):
+    own = list(table.resolved.protocol.parameters.own_levels.epsilons) if levels else levels
+    if plan.best[0].people != len(table.resolved.names) or levels != own:  # a file of now says other levels
         words += ["--set", f"{role}s=FILE"]
     console.print()
     said = shlex.join(words)

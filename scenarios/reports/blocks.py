@@ -119,8 +119,8 @@ def _priced(loss: Priced) -> str:
     unit = say(loss.unit if loss.unit.startswith(("one ", "all ")) else f"one {loss.unit}")
     told = {"mechanism": say(loss.mechanism), "unit": unit, "epsilon": epsilon_text(loss.proven)}
     if loss.number == 1:
-        return say("{mechanism}, {unit}, ε = {epsilon}", **told)
-    return say("{mechanism}, {number:,} times {unit}, ε = {epsilon} in all", number=loss.number, **told)
+        return say("{mechanism}, {unit}, ε ≤ {epsilon}", **told)
+    return say("{mechanism}, {number:,} times {unit}, ε ≤ {epsilon} in all", number=loss.number, **told)
 
 
 def _counted(number: int | None) -> str:

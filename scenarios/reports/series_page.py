@@ -155,9 +155,7 @@ def price_of_series(result: Released, role: str) -> tuple[str, str]:
         if person.certainty > LITTLE:
             warning = little_of([say("ε = {epsilon} over all votes", epsilon=epsilon)])
     if budget is not None:
-        limit = say_limit(
-            budget.epsilon, budget.delta, role=role, period_seconds=budget.period_seconds, in_all=budget.in_all
-        )
+        limit = say_limit(budget, role=role, period_seconds=budget.period_seconds, in_all=budget.in_all)
         said.append(say("The budget: {limit}.", limit=limit))
     return " ".join(said), warning
 

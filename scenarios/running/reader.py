@@ -7,6 +7,7 @@ read is a value, pictures and an audit beside the run included: whoever makes a 
 
 import contextlib
 import dataclasses
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -109,6 +110,7 @@ class BudgetLeft(msgspec.Struct, frozen=True, kw_only=True):
 
     epsilon: float
     delta: float = 0.0
+    datum: float = math.inf
     period_seconds: float | None = None
     in_all: float | None = None
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
+from ...protocol.privacy import Budget
 from ..presentation import briefs_of, drawing
 from ..presentation.numbers import capitalized, some
 from ..presentation.presenter import Brief
@@ -15,6 +16,7 @@ from ..presentation.terminal import show_label, show_note, show_table
 from ..reading.times import say_period
 from ..tables import Cell, Entry, Table
 from ..words import marked, say, say_again
+from .reader import BudgetLeft
 from .series import Series, Vote
 from .series_run import FinishedSeries, Held
 from .statements import meaning_of
@@ -40,21 +42,20 @@ def say_allowance(series: Series) -> str:
     allowance = series.allowance
     if allowance.budget is None:
         return ""
-    said = say_limit(
-        allowance.budget.epsilon,
-        allowance.budget.delta,
+    return say_limit(
+        allowance.budget,
         role=series.client_role,
         period_seconds=allowance.period_seconds,
         in_all=None if allowance.in_all is None else allowance.in_all.epsilon,
     )
-    datum = allowance.budget.datum
-    return said if math.isinf(datum) else say("{limit}, and {datum:g} for each datum", limit=said, datum=datum)
 
 
-def say_limit(epsilon: float, delta: float, *, role: str, period_seconds: float | None, in_all: float | None) -> str:
+def say_limit(budget: Budget | BudgetLeft, *, role: str, period_seconds: float | None, in_all: float | None) -> str:
     """Return a limit of losses as a phrase: ε at a δ in a period, or in all of the series, and what holds beside it."""
-    at_delta = f" (δ = {delta:g})" if delta else ""
-    limit = say("ε at most {epsilon} for each {role}", epsilon=f"{epsilon:g}{at_delta}", role=say(role))
+    at_delta = f" (δ = {budget.delta:g})" if budget.delta else ""
+    limit = say("ε at most {epsilon} for each {role}", epsilon=f"{budget.epsilon:g}{at_delta}", role=say(role))
+    if not math.isinf(budget.datum):
+        limit = say("{limit} and {datum:g} for each datum", limit=limit, datum=budget.datum)
     if period_seconds is None:
         return say("{limit} in all", limit=limit)
     said = say("{limit} in any {period}", limit=limit, period=say_period(period_seconds))

@@ -221,4 +221,5 @@ def test_an_epsilon_beside_levels_is_refused_in_a_table_of_parameters() -> None:
     assert FairVoting.complete({"epsilons": [1, 2], "epsilon": 2}, table)["epsilon"] == 2  # as a run's folder has it
     with pytest.raises(ConfigurationError, match="left out beside epsilons: each voter has one of these"):
         FairVoting.complete({"epsilons": [1, 2], "epsilon": 1}, table)
+    assert "epsilon" not in FairVoting.complete({"epsilons": [1, math.nan]}, table)  # which equals nothing: said later
     assert FairVoting.complete({"epsilons": 3}, table)["epsilons"] == 3  # refused by its type, later

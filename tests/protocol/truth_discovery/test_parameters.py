@@ -96,6 +96,14 @@ REFUSALS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
+def test_more_workers_than_there_is_memory_for_their_confusions_are_refused_before_a_session() -> None:
+    sets = [["no", "yes"], [f"a{number}" for number in range(1000)]]
+    survey = TruthDiscovery(parameters(answer_sets=sets, answer_set_of_task=[0, 1], estimator="minimax_entropy"))
+    survey.check_numbers(np.array([[1]]), np.array([33]))
+    with pytest.raises(ConfigurationError, match="workers must be at most 33 with estimator 'minimax_entropy'"):
+        survey.check_numbers(np.array([[1]]), np.array([34]))
+
+
 @pytest.mark.parametrize(("field", "allowed", "given"), REFUSALS, ids=str)
 def test_a_value_that_is_not_allowed_is_refused_by_field(field: str, allowed: str, given: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError) as caught:

@@ -73,7 +73,35 @@ def test_batches_of_a_file_give_the_outcome_of_its_table(psephos: Psephos, scena
             "run", scenario, "--seed", "4", "--set", f"voters={tmp_path}/voters.{name}", "--out", f"of-{name}"
         )
         assert ended.status == 0, ended.err
+        page = Path(f"of-{name}/report.html").read_text(encoding="utf-8")
+        assert "sampled_pair, one voter, ε ≤ 3" in page  # who reports, at ε = .5 or 1 too
         told.append(json.loads(Path(f"of-{name}/result.json").read_text(encoding="utf-8"))["outcome"])
     assert told[0] == told[1]
     assert [level["epsilon"] for level in told[0]["details"]["levels"]] == [0.5, 1, 3]
     assert "probability" not in told[0]["assurance"] or told[0]["assurance"]["probability"] is None
+
+
+def test_the_command_of_a_plan_at_another_price_asks_for_a_file_of_its_levels(psephos: Psephos, scenario: str) -> None:
+    told = {price: psephos("plan", scenario, "--epsilon", str(price), "--no-pictures") for price in (3, 1.23456789)}
+    own, other = ([line for line in ended.out.splitlines() if "To hold it" in line] for ended in told.values())
+    assert own[0].endswith("'epsilons=[0.5, 1.0, 3.0]'")  # the roster's
+    assert other[0].endswith("1.23456789]' --set voters=FILE")
+    assert "--set epsilon=1.23456789 " in other[0]  # rounded it would be none of the levels
+
+
+def test_a_collusion_sweep_names_the_targets_own_epsilon(psephos: Psephos, scenario: str) -> None:
+    path = Path(scenario)
+    path.write_text(f"{path.read_text(encoding='utf-8')}[[adversary]]\nrole = 'collusion-sweep'\nsizes = [1]\n")
+    ended = psephos("run", scenario, "--set", "made_up=true")
+    assert ended.status == 0, ended.err
+    assert "fair-voting, local model, ε = 0.5: with the server" in " ".join(ended.out.split())
+
+
+def test_an_asker_is_refused_first_by_whoever_pays_most(psephos: Psephos, scenario: str) -> None:
+    path = Path(scenario)
+    path.write_text(f"{path.read_text(encoding='utf-8')}[[adversary]]\nrole = 'asker'\nmembers = ['server']\n")
+    ended = psephos("run", scenario, "--set", "made_up=true", "--set", "budget=7", "--verbose")
+    assert ended.status == 0, ended.err
+    said = " ".join(ended.out.split())
+    assert "a budget of whoever pays most answers 2 of them and refuses from session 3 on" in said
+    assert "success stays at" not in said  # others have room for 14 sessions

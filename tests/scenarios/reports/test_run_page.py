@@ -76,7 +76,7 @@ def test_a_run_leaves_a_page_that_says_what_came_of_it_and_what_it_cost(psephos:
         "Someone who starts at 50 : 50 ends at most 99.988 % sure of one person's vote (ε = 9).",
         "Nobody is trusted with private values",
         "Request: opinions",
-        "randomized response, 3 times one opinion, ε = 9 in all",
+        "randomized response, 3 times one opinion, ε ≤ 9 in all",
         "27 reports",
         "In this folder, to repeat it: psephos run scenario.json The seed is not kept here",
         "parties 27 listed",

@@ -236,4 +236,6 @@ def test_streamed_parties_are_in_no_series(write: Write, psephos: Psephos, tmp_p
 
 def test_a_cap_of_a_datum_is_held_beside_that_of_a_person(load: Load) -> None:
     series, _ = load("budget = 9\nbudget_datum = 2.5\n" + HEAD + PLAN)
-    assert say_allowance(series) == "ε at most 9 for each partner in all, and 2.5 for each datum"
+    assert say_allowance(series) == "ε at most 9 for each partner and 2.5 for each datum in all"
+    series, _ = load('budget = 9\nbudget_datum = 2.5\nbudget_period = "3 days"\n' + HEAD + PLAN)
+    assert say_allowance(series) == "ε at most 9 for each partner and 2.5 for each datum in any 3 days"
