@@ -300,6 +300,7 @@ class Carrier(Listener):
             if self.failure is not None:
                 raise trio.ClosedResourceError("the connection has ended")
             await self._arrival.park()
+        self._arrival.unpark()
         return self._arrived.popleft()
 
     async def run(self) -> None:
@@ -319,6 +320,8 @@ class Carrier(Listener):
                     while True:
                         for payload in await self.connection.receive():
                             self._take(payload)
+                        while len(self._arrived) > self._most:  # opened and closed again before they are accepted
+                            await self._arrival.park()
                 except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
                     pass
                 except RemoteProtocolError as error:

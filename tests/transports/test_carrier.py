@@ -115,6 +115,27 @@ async def test_channels_are_opened_again_and_again_but_only_so_many_at_a_time() 
         assert far.failure is None
 
 
+async def test_channels_that_nobody_has_accepted_yet_wait_on_the_connection() -> None:
+    sent: list[int] = []
+
+    async with hostile() as (connection, carrier, ended), trio.open_nursery() as nursery:
+
+        async def flood() -> None:
+            for number in range(1, 1_000):
+                await connection.send([head(OPEN, number), head(CLOSE, number)])
+                sent.append(number)
+
+        nursery.start_soon(flood)
+        nursery.start_soon(until_it_ends, connection)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(sent) < 100
+        for _ in range(1, 1_000):
+            (await carrier.accept()).close()
+        assert not ended
+        nursery.cancel_scope.cancel()
+    assert len(sent) == 999
+
+
 async def test_a_slow_channel_holds_up_no_other_one() -> None:
     async with carriers(MemoryTransport()) as (near, far), trio.open_nursery() as nursery:
         slow, quick = near.open(), near.open()
