@@ -22,8 +22,8 @@ __all__ = ["HOST", "HostJournal"]
 
 HOST: Final = "host"
 """The kind of these journals."""
-_BETWEEN: Final = "/"
-"""Between a session's id, which has none, and a party's name."""
+_BETWEEN: Final = "\t"
+"""Between a session's id, which whoever draws it up chooses, and a party's name, which has none."""
 
 
 class _RowsOfParty:
@@ -53,9 +53,9 @@ class HostJournal(Closing):
         self._clock = clock
         self._rows: dict[str, list[Row]] = {}
         for row in rows:
-            session, _, party = row.session.partition(_BETWEEN)
+            session, _, party = row.session.rpartition(_BETWEEN)
             self._rows.setdefault(party, []).append(row._replace(session=session))
-        first = (row.session.partition(_BETWEEN)[2] for row in rows[: file.about.unsure_rows])
+        first = (row.session.rpartition(_BETWEEN)[2] for row in rows[: file.about.unsure_rows])
         self._unsure = collections.Counter(first)
         self._waiting: list[Row] = []
         self._lock = trio.Lock()

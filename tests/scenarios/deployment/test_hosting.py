@@ -212,7 +212,7 @@ def check_killed(folder: Path, *, entries: Mapping[str, Mapping[str, str]], deat
         assert read_json(out / "outcome.json") == vote.outcome_by_arrays()
         rows: dict[str, list[Row]] = {}
         for row in read_journal(folder / "host.sqlite", kind=HOST).rows:
-            rows.setdefault(row.session.partition("/")[2], []).append(row)
+            rows.setdefault(row.session.rpartition("\t")[2], []).append(row)
         assert set(rows) == set(entries)
         for party, own in rows.items():
             (session,) = sessions_of(own, folder).values()
@@ -235,6 +235,15 @@ def test_a_journal_of_a_host_that_is_full_ends_it_in_one_line(tmp_path: Path) ->
                     trio.run(journal.commit)
         with pytest.raises(JournalError, match="is full"):
             journal.of("bob").sitting("0" * 32).keep([reserved])
+
+
+@pytest.mark.parametrize("session_id", ["0" * 32, "a/b", "a\tbob", ""])
+def test_whatever_a_session_is_called_its_losses_stay_the_partys(tmp_path: Path, session_id: str) -> None:
+    reserved = Reserved(party="a/b", session="vote", protocol="dpwevote", expires=0, entries=())
+    with HostJournal.open(tmp_path / "host.sqlite", now=0.0, clock=lambda: 0.0) as journal:
+        journal.of("a/b").sitting(session_id).keep([reserved])
+    with HostJournal.open(tmp_path / "host.sqlite", now=0.0, clock=lambda: 0.0) as journal:
+        assert journal.of("a/b").sitting(session_id).records == (reserved,)
 
 
 def test_bad_input_of_a_host_is_one_line(tmp_path: Path, psephos: Psephos) -> None:
