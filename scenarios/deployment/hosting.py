@@ -11,6 +11,7 @@ from typing import Any
 
 import trio
 
+from ...agents.client import answer_seconds
 from ...agents.driver import LINGER_SECONDS
 from ...agents.events import Log
 from ...agents.host_journal import HostJournal
@@ -139,7 +140,12 @@ async def host(
 
     try:
         async with trio.open_nursery() as nursery:
-            shared = SharedTransport(inner, nursery, before_writing=None if journal is None else journal.commit)
+            shared = SharedTransport(
+                inner,
+                nursery,
+                before_writing=None if journal is None else journal.commit,
+                answer_seconds=answer_seconds(parties[0].patience_seconds),
+            )
             async with trio.open_nursery() as taking_part:
                 for joining in parties:
                     is_first = joining is parties[0]
