@@ -4,12 +4,10 @@ The rule that holds here: what `commit` returns before may leave. A party's own 
 commit; so nothing may leave, nor be told to anybody, without one in between.
 """
 
-import collections
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-import msgspec
 import trio
 
 from ..protocol.errors import JournalError
@@ -22,22 +20,21 @@ __all__ = ["HOST", "HostJournal"]
 
 HOST: Final = "host"
 """The kind of these journals."""
-_BETWEEN: Final = "/"
-"""Between a session's id, which has none, and a party's name."""
+_BETWEEN: Final = "\t"
+"""Between a session's id, which whoever draws it up chooses, and a party's name, which has none."""
 
 
 class _RowsOfParty:
     """What the journal of one party has for its file.
 
     Args:
-        about: what the host's says of itself, of this party's rows.
         append: takes rows for the next commit.
     """
 
-    def __init__(self, file: JournalFile, about: About, append: Callable[[Sequence[Row]], None]) -> None:
+    def __init__(self, file: JournalFile, append: Callable[[Sequence[Row]], None]) -> None:
         self.path = file.path
         self.is_new = file.is_new
-        self.about = about
+        self.about = file.about
         self.append = append
 
     def close(self) -> None:
@@ -53,10 +50,8 @@ class HostJournal(Closing):
         self._clock = clock
         self._rows: dict[str, list[Row]] = {}
         for row in rows:
-            session, _, party = row.session.partition(_BETWEEN)
+            session, _, party = row.session.rpartition(_BETWEEN)
             self._rows.setdefault(party, []).append(row._replace(session=session))
-        first = (row.session.partition(_BETWEEN)[2] for row in rows[: file.about.unsure_rows])
-        self._unsure = collections.Counter(first)
         self._waiting: list[Row] = []
         self._lock = trio.Lock()
         self._failure: JournalError | None = None
@@ -92,8 +87,7 @@ class HostJournal(Closing):
                 raise self._failure
             self._waiting += [row._replace(session=f"{row.session}{_BETWEEN}{party}") for row in rows]
 
-        about = msgspec.structs.replace(self._file.about, unsure_rows=self._unsure[party])
-        file = _RowsOfParty(self._file, about, append)
+        file = _RowsOfParty(self._file, append)
         return PersonJournal(file, self._rows.pop(party, ()), now=self._now, clock=self._clock)
 
     async def commit(self) -> None:

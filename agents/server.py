@@ -250,12 +250,13 @@ class Server:
 
     async def _carry(self, channel: Channel, payloads: list[bytes], driver: Driver) -> None:
         """Accept the channels of a host, as many at a time as there are seats for its certificate."""
-        fingerprint = channel.peer_fingerprint
+        whose = channel.peer_fingerprint or channel.peer
         channel.limit_payloads(self._machine.max_received_bytes)
-        carrier = Carrier(channel, most=self._roster.num_seats(fingerprint), heard=payloads)
-        if (replaced := self._carriers.get(fingerprint)) is not None and fingerprint:
-            await replaced.aclose()
-        self._carriers[fingerprint or channel.peer] = carrier
+        carrier = Carrier(channel, most=self._roster.num_seats(channel.peer_fingerprint), heard=payloads)
+        replaced = self._carriers.get(whose)
+        self._carriers[whose] = carrier  # before anybody else's turn
+        if replaced is not None:
+            replaced.connection.close()
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._accept, carrier, driver, nursery)
@@ -264,8 +265,8 @@ class Server:
             if isinstance(carrier.failure, RemoteProtocolError):
                 raise carrier.failure
         finally:
-            if self._carriers.get(fingerprint or channel.peer) is carrier:
-                del self._carriers[fingerprint or channel.peer]
+            if self._carriers.get(whose) is carrier:
+                del self._carriers[whose]
 
     async def _converse(self, channel: Channel, driver: Driver) -> None:
         """Find out who speaks on a new channel, then read it until it ends."""

@@ -241,6 +241,7 @@ class Carrier(Listener):
     Attributes:
         connection: the same.
         failure: why it has ended; None until it has.
+        heard_at: when anything came last, in trio's time.
     """
 
     def __init__(
@@ -253,6 +254,7 @@ class Carrier(Listener):
     ) -> None:
         self.connection = connection
         self.failure: Exception | None = None
+        self.heard_at = -math.inf
         self._most = most
         self._before_writing = before_writing
         self._heard = heard
@@ -300,6 +302,7 @@ class Carrier(Listener):
             if self.failure is not None:
                 raise trio.ClosedResourceError("the connection has ended")
             await self._arrival.park()
+        self._arrival.unpark()
         return self._arrived.popleft()
 
     async def run(self) -> None:
@@ -317,8 +320,12 @@ class Carrier(Listener):
                     for payload in self._heard:
                         self._take(payload)
                     while True:
-                        for payload in await self.connection.receive():
+                        payloads = await self.connection.receive()
+                        self.heard_at = trio.current_time()
+                        for payload in payloads:
                             self._take(payload)
+                        while len(self._arrived) > self._most:  # opened and closed again before they are accepted
+                            await self._arrival.park()
                 except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
                     pass
                 except RemoteProtocolError as error:
@@ -438,15 +445,22 @@ class SharedTransport(Transport):
         inner: by which to connect.
         nursery: where the connection is used, and which an error of `before_writing` ends.
         before_writing: as `Carrier` has it.
+        answer_seconds: whoever waits for its turn gives up where nothing at all was heard for so long.
     """
 
     def __init__(
-        self, inner: Transport, nursery: trio.Nursery, *, before_writing: Callable[[], Awaitable[None]] | None = None
+        self,
+        inner: Transport,
+        nursery: trio.Nursery,
+        *,
+        before_writing: Callable[[], Awaitable[None]] | None = None,
+        answer_seconds: float = math.inf,
     ) -> None:
         self.name = inner.name
         self._inner = inner
         self._nursery = nursery
         self._before_writing = before_writing
+        self._answer_seconds = answer_seconds
         self._carrier: Carrier | None = None
         self._lock = trio.Lock()
         self._unanswered = trio.Semaphore(_UNANSWERED)
@@ -456,7 +470,7 @@ class SharedTransport(Transport):
         return await self._inner.open_listener(address)
 
     async def connect(self, address: str) -> Channel:
-        await self._unanswered.acquire()
+        await self._wait_for_turn(address)
         try:
             async with self._lock:
                 if self._carrier is None or self._carrier.failure is not None:
@@ -480,11 +494,24 @@ class SharedTransport(Transport):
             carrier = Carrier(connection, before_writing=self._before_writing)
             self._nursery.start_soon(self._run, carrier)
             return carrier
-        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), address)
+        raise _silence_of(address)
+
+    async def _wait_for_turn(self, address: str) -> None:
+        while True:
+            began = trio.current_time()
+            with trio.move_on_after(self._answer_seconds):
+                await self._unanswered.acquire()
+                return
+            if self._carrier is None or self._carrier.heard_at < began:
+                raise _silence_of(address)
 
     async def _run(self, carrier: Carrier) -> None:
         with contextlib.suppress(RemoteProtocolError):  # which every channel raises
             await carrier.run()
+
+
+def _silence_of(address: str) -> TimeoutError:
+    return TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), address)
 
 
 def _cost_of(payload: bytes) -> int:

@@ -11,10 +11,12 @@ from typing import Any
 
 import trio
 
+from ...agents.client import answer_seconds
 from ...agents.driver import LINGER_SECONDS
 from ...agents.events import Log
 from ...agents.host_journal import HostJournal
 from ...protocol.errors import ConfigurationError, JournalError, PsephosError, refuse
+from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from ...transports.carrier import SharedTransport
 from ..running.folder import RunFolder
@@ -27,6 +29,7 @@ from .client import Heard, describe, join
 from .common import find_transport
 from .invitations import Invitation, read_invitations
 from .journals import default_journal, witness_of
+from .own_entries import read_entries_of_many
 
 __all__ = ["Hosted", "host", "host_in_folder", "hosted_by", "open_host_journal"]
 
@@ -59,25 +62,35 @@ def hosted_by(parties: Path, invitations: Path) -> tuple[dict[str, Invitation], 
     known = read_invitations(invitations)
     first = next(iter(known.values()))
     kind = find_protocol(first.protocol)
-    try:
-        table = read_parties(str(parties), parameters=first.parameters, protocol=kind)
-    except ConfigurationError as error:
-        if error.field != f"{kind.client_role}s":
-            raise
-        raise ConfigurationError(field="--parties", value=error.value, allowed=error.allowed) from None
+    entries = read_entries_of_many(parties, kind, field="--parties") or _read_lines(parties, kind, first.parameters)
     found: dict[str, Invitation] = {}
-    for name in table.names:
+    for name in entries:
         refuse(
             name not in known, f"{kind.client_role} of --parties", name, f"a party with an invitation in {invitations}"
         )
         found[name] = each = known[name]
-        first = found[table.names[0]]
+        first = next(iter(found.values()))
         same = (each.session_id, each.roster, each.certificate) == (first.session_id, first.roster, first.certificate)
-        allowed = f"a party of the session and the host of {table.names[0]!r}: enroll all of them by --parties"
+        allowed = f"a party of the session and the host of {first.party!r}: enroll all of them by --parties"
         refuse(not same, f"{kind.client_role} of --parties", name, allowed)
+    return found, entries
+
+
+def _read_lines(
+    parties: Path, kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any]
+) -> dict[str, Mapping[str, Any]]:
+    try:
+        table = read_parties(str(parties), parameters=parameters, protocol=kind)
+    except ConfigurationError as error:
+        if error.field != f"{kind.client_role}s":
+            raise
+        raise ConfigurationError(field="--parties", value=error.value, allowed=error.allowed) from None
+    for name in sorted(table.fixed):
+        allowed = f"{parameters[name]}, as the session has them, in this order"
+        refuse(table.parameters[name] != parameters[name], f"{name} of --parties", table.parameters[name], allowed)
     columns = list(table.table)
-    rows = zip(*table.table.values(), strict=True) if columns else ((),) * len(found)
-    return found, {name: dict(zip(columns, row, strict=True)) for name, row in zip(found, rows, strict=True)}
+    rows = zip(*table.table.values(), strict=True) if columns else ((),) * len(table.names)
+    return {name: dict(zip(columns, row, strict=True)) for name, row in zip(table.names, rows, strict=True)}
 
 
 @contextlib.contextmanager
@@ -139,7 +152,12 @@ async def host(
 
     try:
         async with trio.open_nursery() as nursery:
-            shared = SharedTransport(inner, nursery, before_writing=None if journal is None else journal.commit)
+            shared = SharedTransport(
+                inner,
+                nursery,
+                before_writing=None if journal is None else journal.commit,
+                answer_seconds=answer_seconds(parties[0].patience_seconds),
+            )
             async with trio.open_nursery() as taking_part:
                 for joining in parties:
                     is_first = joining is parties[0]

@@ -12,10 +12,19 @@ import numpy as np
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import PhasedProtocol
 from ..reading.files import MAX_FILE_BYTES, check_size, readable
-from ..reading.text_forms import form_of, names_in, open_table
+from ..reading.text_forms import form_of, header_of, names_in, open_table, read_rows
 from ..system import load_each, part_of
 
-__all__ = ["INPUT", "OwnEntries", "OwnFile", "Questions", "own_file_of", "questions_of", "read_own_entries"]
+__all__ = [
+    "INPUT",
+    "OwnEntries",
+    "OwnFile",
+    "Questions",
+    "own_file_of",
+    "questions_of",
+    "read_entries_of_many",
+    "read_own_entries",
+]
 
 INPUT: Final = "--input"
 """What names the file, for errors."""
@@ -87,12 +96,14 @@ class OwnEntries:
             them; None where each is text or a number.
         ask: returns what to ask for, of a protocol and the party's public row; None for each column of its own where
             there is no `read`, and for nothing but the file where there is one.
+        is_by_rows: whether `read` needs the header and rows alone, so that those of several parties may be in one file.
     """
 
     columns: frozenset[str] = frozenset()
     read: Callable[[OwnFile], Mapping[str, Any]] | None = None
     write: Callable[[PhasedProtocol[Any, Any], Mapping[str, Any]], Sequence[Sequence[str]]] | None = None
     ask: Callable[[PhasedProtocol[Any, Any], Sequence[int]], Questions] | None = None
+    is_by_rows: bool = False
 
 
 def questions_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Questions | None:
@@ -170,3 +181,34 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
     refuse(len(rows) != 1, INPUT, f"{path} with {len(rows)} lines below its header", allowed)
     ((_, entries),) = own.entries()
     return entries
+
+
+def read_entries_of_many(
+    path: Path, protocol: type[PhasedProtocol[Any, Any]], *, field: str
+) -> dict[str, Mapping[str, Any]] | None:
+    """Return the entries of several parties, by name, whose own files are parts of this one beside a column of names.
+
+    Args:
+        path: the file.
+        protocol: whose parties.
+        field: what names the file, for errors.
+
+    Returns:
+        None where a party has a line, or the file is none that a party may have.
+
+    Raises:
+        ConfigurationError: it cannot be read, or as `OwnEntries.read`.
+    """
+    role, header = protocol.client_role, header_of(path)
+    known = part_of(protocol, "own_entries", OwnEntries)
+    if known is None or known.read is None or not known.is_by_rows or not {role, *known.columns} <= set(header):
+        return None
+    refuse(len(set(header)) < len(header), f"{path.name} line 1", header, "a header of distinct, non-empty names")
+    header.remove(role)
+    rows: dict[str, list[tuple[int, Sequence[str]]]] = {}
+    for line, (name, *row) in read_rows(path, role, *header, field=field):
+        rows.setdefault(name.strip(), []).append((line, row))
+    return {
+        name: known.read(OwnFile(path=path, party=name, roles=(), header=header, rows=own))
+        for name, own in rows.items()
+    }

@@ -115,6 +115,27 @@ async def test_channels_are_opened_again_and_again_but_only_so_many_at_a_time() 
         assert far.failure is None
 
 
+async def test_channels_that_nobody_has_accepted_yet_wait_on_the_connection() -> None:
+    sent: list[int] = []
+
+    async with hostile() as (connection, carrier, ended), trio.open_nursery() as nursery:
+
+        async def flood() -> None:
+            for number in range(1, 1_000):
+                await connection.send([head(OPEN, number), head(CLOSE, number)])
+                sent.append(number)
+
+        nursery.start_soon(flood)
+        nursery.start_soon(until_it_ends, connection)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(sent) < 100
+        for _ in range(1, 1_000):
+            (await carrier.accept()).close()
+        assert not ended
+        nursery.cancel_scope.cancel()
+    assert len(sent) == 999
+
+
 async def test_a_slow_channel_holds_up_no_other_one() -> None:
     async with carriers(MemoryTransport()) as (near, far), trio.open_nursery() as nursery:
         slow, quick = near.open(), near.open()
@@ -187,8 +208,9 @@ async def test_nothing_leaves_before_it_is_kept_and_nothing_at_all_where_it_cann
             await channel.receive()
 
 
-@pytest.mark.usefixtures("autojump_clock")
-async def test_a_lost_connection_is_made_anew_once_for_all() -> None:
+async def test_a_lost_connection_is_made_anew_once_for_all(
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
+) -> None:
     inner = MemoryTransport()
     async with await inner.open_listener() as listener, trio.open_nursery() as nursery:
         shared = SharedTransport(inner, nursery)
@@ -233,3 +255,31 @@ async def test_no_more_channels_wait_for_an_answer_than_are_answered_soon() -> N
         await trio.testing.wait_all_tasks_blocked()
         assert len(connected) == 300
         nursery.cancel_scope.cancel()
+
+
+async def test_who_waits_for_its_turn_leaves_a_server_that_says_nothing_at_all(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    del autojump_clock  # time passes by itself
+    inner = MemoryTransport()
+    ended: list[float] = []
+    async with await inner.open_listener() as listener, trio.open_nursery() as nursery:
+        shared = SharedTransport(inner, nursery, answer_seconds=60.0)
+
+        async def connect() -> None:
+            try:
+                await shared.connect(listener.address)
+            except TimeoutError:
+                ended.append(trio.current_time())
+
+        for _ in range(300):
+            nursery.start_soon(connect)
+        connection = await listener.accept()
+        await connection.receive()
+        await trio.sleep(50)
+        await connection.send([head(CLOSE, 1)])
+        await trio.sleep(60)
+        assert not ended
+        await trio.sleep(60)
+        nursery.cancel_scope.cancel()
+    assert ended == [120.0] * 44

@@ -56,4 +56,4 @@ def _ask(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Questions
     return Questions(allowed=allowed, entries=lambda answers: {"answers": dict(answers)})
 
 
-OWN_ANSWERS: Final = OwnEntries(columns=frozenset({"task"}), read=_read, write=_write, ask=_ask)
+OWN_ANSWERS: Final = OwnEntries(columns=frozenset({"task"}), read=_read, write=_write, ask=_ask, is_by_rows=True)

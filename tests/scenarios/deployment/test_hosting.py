@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,12 @@ from psephos.protocol.records import Drawn, Reserved
 from psephos.protocol.server_machine import SessionResult
 from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
 from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, enroll, join, serve
+from psephos.scenarios.deployment.agreement import protocol_of
 from psephos.scenarios.deployment.common import make_mode
-from psephos.scenarios.deployment.hosting import Hosted, host
+from psephos.scenarios.deployment.hosting import Hosted, host, hosted_by
 from psephos.scenarios.deployment.invitations import Drawn as DrawnUp
 from psephos.scenarios.deployment.keys import check_enrollments, read_enrollments
+from psephos.scenarios.deployment.own_rows import encode_own
 from psephos.transports import Channel
 from psephos.transports.carrier import GREETING, Carrier
 from psephos.transports.keys import Identity, read_certificate
@@ -212,7 +215,7 @@ def check_killed(folder: Path, *, entries: Mapping[str, Mapping[str, str]], deat
         assert read_json(out / "outcome.json") == vote.outcome_by_arrays()
         rows: dict[str, list[Row]] = {}
         for row in read_journal(folder / "host.sqlite", kind=HOST).rows:
-            rows.setdefault(row.session.partition("/")[2], []).append(row)
+            rows.setdefault(row.session.rpartition("\t")[2], []).append(row)
         assert set(rows) == set(entries)
         for party, own in rows.items():
             (session,) = sessions_of(own, folder).values()
@@ -235,6 +238,15 @@ def test_a_journal_of_a_host_that_is_full_ends_it_in_one_line(tmp_path: Path) ->
                     trio.run(journal.commit)
         with pytest.raises(JournalError, match="is full"):
             journal.of("bob").sitting("0" * 32).keep([reserved])
+
+
+@pytest.mark.parametrize("session_id", ["0" * 32, "a/b", "a\tbob", ""])
+def test_whatever_a_session_is_called_its_losses_stay_the_partys(tmp_path: Path, session_id: str) -> None:
+    reserved = Reserved(party="a/b", session="vote", protocol="dpwevote", expires=0, entries=())
+    with HostJournal.open(tmp_path / "host.sqlite", now=0.0, clock=lambda: 0.0) as journal:
+        journal.of("a/b").sitting(session_id).keep([reserved])
+    with HostJournal.open(tmp_path / "host.sqlite", now=0.0, clock=lambda: 0.0) as journal:
+        assert journal.of("a/b").sitting(session_id).records == (reserved,)
 
 
 def test_bad_input_of_a_host_is_one_line(tmp_path: Path, psephos: Psephos) -> None:
@@ -279,3 +291,41 @@ def test_a_certificate_is_one_hosts_or_one_partys_and_a_masked_session_has_no_ho
     enrolled = dict.fromkeys(side.names, made)
     with pytest.raises(ConfigurationError, match="the enrollment of a host"):
         draw_session(side.protocol, side.roster, session="m", kind=SessionKind.DEPLOYMENT, enrolled=enrolled, days=1.0)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "table", "hosted", "told"),
+    [
+        (
+            'protocol = "moral-preferences"\nvoters = "all.csv"\n[parameters]\nparadigm = "VLDP"\nepsilon = 1.0\n',
+            "voter,record,choice,lives,law\nann,1,1,5,1\nann,1,0,2,0\nbob,1,1,1,0\nbob,1,0,3,1\n",
+            "voter,record,choice,law,lives\nann,1,1,1,5\nann,1,0,0,2\n",
+            "features of --parties must be ['lives', 'law']",
+        ),
+        (
+            'protocol = "truth-discovery"\n[workers]\nanswers = "all.csv"\n[parameters]\nepsilon = 1.0\n',
+            "worker,task,label\nann,q1,yes\nann,q2,no\nbob,q1,no\nbob,q3,yes\ncid,q2,no\n",
+            "worker,task,label\ncid,q2,no\nbob,q3,yes\nbob,q1,no\n",
+            "",
+        ),
+    ],
+)
+def test_what_a_hosts_file_says_is_what_each_party_would_say(
+    tmp_path: Path, psephos: Psephos, scenario: str, table: str, hosted: str, told: str
+) -> None:
+    (tmp_path / "all.csv").write_text(table, encoding="utf-8")
+    (tmp_path / "hosted.csv").write_text(hosted, encoding="utf-8")
+    (tmp_path / "game.toml").write_text(scenario, encoding="utf-8")
+    assert psephos("enroll", "org", "--parties", tmp_path / "all.csv", "--out", tmp_path / "org").status == 0
+    drawn = ("roster", tmp_path / "game.toml", "--enrolled", tmp_path, "--out", tmp_path / "drawn")
+    assert psephos(*drawn).status == 0
+    expected = pytest.raises(ConfigurationError, match=re.escape(told)) if told else contextlib.nullcontext()
+    with expected:
+        invited, entries = hosted_by(tmp_path / "hosted.csv", tmp_path / "drawn" / "invitations")
+        protocol = protocol_of(invited["bob"], trusts_server=False)
+        rows = [encode_own(protocol, entries[name], invited[name].public) for name in ("bob", "cid")]
+        by_hand = [{"answers": {"q1": "no", "q3": "yes"}}, {"answers": {"q2": "no"}}]
+        names = ["bob", "cid"]
+        assert rows == [
+            encode_own(protocol, own, invited[name].public) for own, name in zip(by_hand, names, strict=True)
+        ]
