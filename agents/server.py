@@ -316,7 +316,7 @@ class Server:
                 await self._carry(channel, payloads[1:], driver)
                 return None
             seats = self._roster.num_seats(channel.peer_fingerprint)
-            if channel.peer_fingerprint and seats > 1 and not isinstance(channel, CarriedChannel):
+            if self._roster.fingerprints is not None and seats > 1 and not isinstance(channel, CarriedChannel):
                 reason = f"{seats} parties have this certificate, and share one connection (psephos join --parties)"
                 raise RemoteProtocolError(reason, sender=channel.peer, role="server")  # noqa: TRY301  told below
             message = _greeting_in(payloads[0], peer=channel.peer)
