@@ -120,6 +120,13 @@ def test_agents_over_tcp_and_arrays_give_the_same_bits(vote: Vote) -> None:
     check_equal(vote.run("tls"), vote.run("array"))
 
 
+def test_all_partners_of_a_simulation_over_tls_take_part_though_they_have_one_certificate() -> None:
+    protocol = DPWeVote(Parameters(candidates=("c0",), weights=WEIGHTS, epsilon=1.0))
+    inputs = protocol.encode({"weight": [1.0, 2.5, 4.0], "c0": [1, 0, 1]})
+    vote = Vote(protocol, ["p0", "p1", "p2"], inputs, 1)
+    check_equal(vote.run("tls"), vote.run("array"))
+
+
 @hypothesis.given(vote=votes())
 @hypothesis.settings(max_examples=draws(5, full=20))
 def test_the_ledger_charges_every_partner_what_the_protocol_costs(vote: Vote) -> None:
