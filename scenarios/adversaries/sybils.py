@@ -235,9 +235,9 @@ def _mean_shift(pushed: Pushed, places: IntArray) -> tuple[float, float]:
 def rehearse(scene: Scene, name: str, *, has_certificates: bool) -> Rehearsal:
     """Let an impostor ask a real server for a seat before its owner does, and see who gets it.
 
-    With certificates on the roster, over TLS, the impostor holds the keys of all others. The session goes no further.
+    With certificates on the roster, over TLS, the impostor holds another party's keys. The session goes no further.
     """
-    own, others, of_server = make_identity(), make_identity(), make_identity()
+    own, other, of_server = make_identity(), make_identity(), make_identity()
     mode = Simulation(scene.session, scene.noise())
 
     async def hold() -> Rehearsal:
@@ -245,10 +245,12 @@ def rehearse(scene: Scene, name: str, *, has_certificates: bool) -> Rehearsal:
         impostor_side = owner_side = server_side
         roster = Roster(scene.names, scene.inputs.public)
         if has_certificates:
-            fingerprints = [(own if party == name else others).fingerprint for party in scene.names]
+            fingerprints = [f"{place:064x}" for place in range(len(scene.names))]  # of nobody who comes
+            place = scene.names.index(name)
+            fingerprints[place], fingerprints[place - 1] = own.fingerprint, other.fingerprint
             roster = Roster(scene.names, scene.inputs.public, fingerprints=fingerprints)
-            server_side = TLSTransport(of_server, peers=[own.certificate, others.certificate])
-            impostor_side, owner_side = (TLSTransport(key, peers=[of_server.certificate]) for key in (others, own))
+            server_side = TLSTransport(of_server, peers=[own.certificate, other.certificate])
+            impostor_side, owner_side = (TLSTransport(key, peers=[of_server.certificate]) for key in (other, own))
         server = Server(scene.protocol, roster, mode)
         async with await server_side.open_listener() as listening, trio.open_nursery() as nursery:
             nursery.start_soon(server.serve, listening)

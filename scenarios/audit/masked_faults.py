@@ -17,7 +17,7 @@ from ...protocol.arrays import IntArray
 from ...protocol.client_machine import ClientMachine
 from ...protocol.effects import Effect, Send
 from ...protocol.messages import Message, Report
-from ...protocol.phases import Inputs, MaskedPhase
+from ...protocol.phases import Inputs, LeveledPhase, MaskedPhase
 from ...protocol.population import draw_reports
 from ...protocol.randomness import SimulatedNoise
 from .fault import Fault
@@ -33,7 +33,9 @@ _TIMES = 10  # as many outputs as a full run has: a fault is found at a higher c
 def _shared_by(number: int, phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
     """Draw shares of noise that so many parties share."""
     wrong = copy.copy(phase)
-    wrong.mechanism = wrong.share = dataclasses.replace(phase.share, planned=number)
+    wrong.mechanism = wrong.share = share = dataclasses.replace(phase.share, planned=number)
+    if isinstance(wrong, LeveledPhase):
+        wrong.mechanisms = (share,)
     return draw_reports(wrong, inputs, noise=noise, protocol=protocol, start=0)
 
 

@@ -13,9 +13,9 @@ Psephos = Callable[..., Any]
 # Trials by default, what else there is to ask for, and how many trials there may be.
 PAPERS: dict[str, tuple[int, dict[str, Any], str]] = {
     "dpwevote": (2_000, {}, "from 100 to 1,000,000"),
-    "truth-discovery": (1_000, {"data": ""}, "from 10 to 100,000"),
+    "truth-discovery": (3_000, {"data": ""}, "from 10 to 100,000"),
     "moral-preferences": (100, {"workers": 0}, "from 10 to 50,000"),
-    "fair-voting": (1_000, {"data": ""}, "from 10 to 20,000"),
+    "fair-voting": (5_000, {"data": ""}, "from 10 to 20,000"),
 }
 
 
