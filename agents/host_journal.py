@@ -65,16 +65,6 @@ class HostJournal(Closing):
         file, rows = JournalFile.open(path, About(kind=HOST), witness=witness)
         return cls(file, rows, now=now, clock=clock)
 
-    @property
-    def path(self) -> Path:
-        """The file's."""
-        return self._file.path
-
-    @property
-    def is_new(self) -> bool:
-        """Whether it was begun just now."""
-        return self._file.is_new
-
     def of(self, party: str) -> PersonJournal:
         """Return a party's own; of each party once.
 
