@@ -52,7 +52,8 @@ EXPERIMENTS: Final = Experiments(
     },
     title="The moral preferences paper, run again",
     introduction="`psephos reproduce moral-preferences` runs Figures 1 to 10 again, {run.trials:,} repetitions of each "
-    f"point ({SIZES.times} times as many in Figures 6 and 9, {SIZES.often} in 6(b); seed {{run.seed}}), each with "
+    f"point ({SIZES.times} times as many in Figures 6 and 9 and of methods for voters, {SIZES.often} in 6(b), "
+    f"{SIZES.times // 4} in 10(a); seed {{run.seed}}), each with "
     "voters and noise of its own, and what the paper does not show: what the same ε buys with other mechanisms, "
     "weights and projections. Every number and every verdict here comes from that run; ± is one standard error. The "
     "paper's figures are pictures without numbers: its sentences on them are checked. Accuracy is the "

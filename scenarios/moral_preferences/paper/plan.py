@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from ....protocol.moral_preferences import Level
 from ..data.privacy_groups import PrivacyGroups
 from .methods import ALGORITHMS, METHODS
 from .published import (
@@ -57,14 +58,23 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     crowd_voters: int = 5_000  # of the crowd
     crowd_objectives: int = 1_000  # of the crowd with Algorithm 3, whose every report is a maximization
     dimensions: tuple[int, ...] = DIMENSIONS  # d in Figure 5, ascending
-    # as many repetitions of the figures of groups, whose effects are of a point or two
+    # as many repetitions of the figures of groups and of methods for voters, whose effects are of a point or two; a
+    # quarter of it where variants are compared, and four times as many of the stand-in's weights
     times: int = 16
     often: int = 32  # likewise of Figure 6(b), whose effect is the least
 
     @property
     def compared(self) -> dict[str, tuple[Setting, int]]:
         """Where variants are compared: the two places of Section 5.3."""
-        return {SYNTHETIC: (self.long, self.few), MACHINE_LIKE: (self.machine, self.most)}
+        return {
+            SYNTHETIC: (repeated(self.long, max(self.times // 4, 1)), self.few),
+            MACHINE_LIKE: (self.machine, self.most),
+        }
+
+
+def repeated(setting: Setting, times: int) -> Setting:
+    """Return a setting with so many times as many repetitions."""
+    return msgspec.structs.replace(setting, times=times)
 
 
 PAPER: Final = Sizes()
@@ -155,7 +165,7 @@ def _figures_of_groups(sizes: Sizes) -> Iterator[Place]:
                 panels = {"conservative": shares, **panels}
             for panel, (varied, points) in zip("abc", panels.items(), strict=False):
                 is_least = (figure, panel) == (6, "b")
-                often = msgspec.structs.replace(setting, times=sizes.often if is_least else sizes.times)
+                often = repeated(setting, sizes.often if is_least else sizes.times)
                 for voters in (sizes.few, sizes.many):
                     for at, groups in points:
                         cell = Cell(setting=often, voters=voters, method=method, groups=groups)
@@ -169,16 +179,17 @@ def variant_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
             is_new = setting.kind == SYNTHETIC
             if name.endswith(_SEPARATE) or (method.is_whitened and is_new) or (name in _NOT_FOR_ALL and not is_new):
                 continue
+            own = repeated(setting, sizes.times) if method.paradigm.level is Level.VOTER else setting
             for epsilon in _FEWER.get((name, setting.kind), (*_EPSILONS, math.inf)):
-                yield Cell(setting=setting, voters=voters, method=name, epsilon=epsilon)
+                yield Cell(setting=own, voters=voters, method=name, epsilon=epsilon)
 
 
 def weight_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
     """Yield plain and weighted means over voters with an ε of their own."""
     for setting, numbers in (
-        (sizes.short, (sizes.few, sizes.many)),
+        (repeated(sizes.short, sizes.times), (sizes.few, sizes.many)),
         (sizes.crowd, (sizes.crowd_objectives, sizes.crowd_voters)),
-        (sizes.machine, (sizes.many,)),
+        (repeated(sizes.machine, 4 * sizes.times), (sizes.many,)),
     ):
         for plain in ("algorithm-2", "algorithm-3", "direction"):
             for voters in numbers:
