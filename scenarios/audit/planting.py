@@ -138,13 +138,14 @@ def planted_in_stage(
         times: how many times as much is drawn as in a full run, whose confidence is lower than a fault's.
         wrong: the fields of the stage that the fault changes.
     """
-    number = FULL_SAMPLES[source]
+    right = stage.case(name, seed=SEED)
+    share = times * (right.share if source == "simulated" else right.secure_share)
 
     def sides(is_faulty: bool) -> dict[str, Any]:  # noqa: FBT001  as `fault_of` calls it
-        case = (dataclasses.replace(stage, **wrong) if is_faulty else stage).case(name, seed=SEED)
+        case = dataclasses.replace(stage, **wrong).case(name, seed=SEED) if is_faulty else right
         fields = ("pairs", "law_checks", "unit", "relation", "model", "claimed", "proven", "note")
-        own = case.share if source == "simulated" else case.secure_share
-        share = min(1.0, own * times)
-        return {field: getattr(case, field) for field in fields} | {"share": share, "secure_share": share}
+        shares = dict.fromkeys(("share", "secure_share"), min(share, 1.0))
+        return {field: getattr(case, field) for field in fields} | shares
 
-    return fault_of((name, repaired), what, sides, source=source, samples=number)
+    samples = round(FULL_SAMPLES[source] * max(share, 1.0))
+    return fault_of((name, repaired), what, sides, source=source, samples=samples)

@@ -94,4 +94,4 @@ def _of_sizes() -> Iterator[Fault]:
     ):
         stage = surveys.make(mechanism, dict(zip(surveys.sizes, sizes, strict=True)))
         noise = one_source(functools.partial(WrongNoise, drawing))
-        yield planted_in_stage(stage, name, what, repaired, make_noise=noise)
+        yield planted_in_stage(stage, name, what, repaired, times=2, make_noise=noise)
