@@ -148,7 +148,7 @@ def _reported(
         law: FloatArray = np.cumsum(np.concatenate([side[:0:-1], side]))
         added: IntArray = np.searchsorted(law, generator.random((tasks, size)), side="right") - (len(side) - 1)
         both = np.array([[-1, 1], [1, 1]])
-        return true, (2 * true + added @ both if size == 2 else true + added)[:, :, None], noise  # noqa: PLR2004  two
+        return true, (2 * true + added @ both if size == 2 else true + added)[:, :, None], noise  # noqa: PLR2004  two labels
     if (laplace := noise.on_counts) is not None:  # of two labels, one has the other's
         first = 1 if size == 2 else 0  # noqa: PLR2004  two labels
         drawn = laplace.randomize_rows(np.tile(true[first:], (tasks, 1)), generator.random((tasks, size - first)))
