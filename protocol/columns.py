@@ -100,7 +100,8 @@ class Column(msgspec.Struct, frozen=True):
 
 def missing_column(name: str) -> ConfigurationError:
     """Return the error for a table without a column that it needs."""
-    return ConfigurationError(field=name, value="no such column", allowed="a column of the table")
+    what = ", with a line for each party: its own ε" if name == "epsilon" else ""
+    return ConfigurationError(field=name, value="no such column", allowed=f"a column of the table{what}")
 
 
 def unknown_column(name: str, known: Sequence[str], *, field: str = "") -> ConfigurationError:
@@ -109,7 +110,8 @@ def unknown_column(name: str, known: Sequence[str], *, field: str = "") -> Confi
     The error calls it `field`, or by its name.
     """
     shown = f"{', '.join(known[:_MOST_NAMED])}{', ...' if len(known) > _MOST_NAMED else ''}"
-    allowed = f"left out: the columns are {shown}{did_you_mean(name, known)}"
+    why = ", since nobody has an ε of its own here" if name == "epsilon" else ""
+    allowed = f"left out{why}: the columns are {shown}{did_you_mean(name, known)}"
     return ConfigurationError(field=field or name, value="an unknown column", allowed=allowed)
 
 

@@ -403,6 +403,12 @@ def test_no_module_outgrows_its_idea() -> None:
     assert [f"{file} has {number} lines" for file, number in lines.items() if number > MOST_LINES] == []
 
 
+def test_every_suppression_says_why() -> None:
+    bare = re.compile(r"# noqa(: [A-Z0-9, ]+)?$", re.MULTILINE)
+    files = [*FILES, *(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py"))]
+    assert [str(file) for file in files if bare.search((ROOT / file).read_text(encoding="utf-8"))] == []
+
+
 def test_every_room_has_files() -> None:
     assert {file.parts[0] for file in FILES} == set(RULES)
 

@@ -275,6 +275,8 @@ def _places(
         shown = ", ".join(f"{choice:g}" for choice in allowed[:12])
         more = ", ..." if len(allowed) > 12 else ""  # noqa: PLR2004  as many as are shown
         described = OPINION_WORDS if words else f"one of {shown}{more}"
+        if words and field == "epsilon":
+            described += ", as of a candidate: nobody has an ε of its own here"
         value = entries[first].item() if isinstance(entries[first], np.generic) else entries[first]
         raise ConfigurationError(field=f"{field} in row {first + 1}", value=value, allowed=described)
     return places

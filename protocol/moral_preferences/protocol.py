@@ -125,8 +125,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         given = list(names)
         is_one = "society" in given and not self.parameters.names_of_societies
         refuse(is_one, "society", "a column", "left out, since all voters are one society (societies names several)")
-        is_same = "epsilon" in given and not self.parameters.is_personal
-        refuse(is_same, "epsilon", "a column", "left out, since everybody has the same ε")
         super().check_columns(given)
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:

@@ -95,7 +95,9 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         allowed = self._votes_answered(scene)
         answers = count_answers(happened.views)
         caveat = attack.session_caveat(secret, votes=self.votes)
-        rows = self._rows(tried, allowed)
+        # Where sessions cost the targets more or less, the budgets of some last longer than of whoever pays most.
+        are_alike = len({price for price, *_ in self._prices(scene)}) == 1
+        rows = self._rows(tried, allowed if are_alike else 0)
         anew = part_of(type(scene.protocol), "asking", AskedAnew)
         rows += [] if anew is None else self._rows_of_ways(scene, anew)
         return self.lesson(
@@ -103,12 +105,12 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             trust=_TRUST,
             sentences=(
                 *_say_repeated(scene, happened, answers, times=self.times),
-                *self._say_votes(tried, allowed, scene, secret),
+                *self._say_votes(tried, allowed, scene, secret, are_alike=are_alike),
                 *([caveat] if caveat else []),
                 *(() if anew is None else anew.say(scene.protocol)),
             ),
             rows=rows,
-            figures=(self._figure(tried, allowed, secret),),
+            figures=(self._figure(tried, allowed, secret, are_alike=are_alike),),
         )
 
     def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
@@ -148,7 +150,9 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             rows.append(_row(way, tried[allowed - 1]))
         return rows
 
-    def _say_votes(self, tried: Sequence["_Tried"], allowed: int, scene: Scene, secret: str) -> Iterator[str]:
+    def _say_votes(
+        self, tried: Sequence["_Tried"], allowed: int, scene: Scene, secret: str, *, are_alike: bool
+    ) -> Iterator[str]:
         first, last = tried[0], tried[-1]
         kept = [f"phase {phase.name!r} ({phase.kept})" for phase in scene.protocol.phases if phase.kept is not None]
         but = f", but for the reports of {' and '.join(kept)!s}, which are repeated as they are," if kept else ""
@@ -160,11 +164,11 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         )
         if allowed >= self.votes:
             yield "No budget refuses any of these sessions; each is on the ledger."
-        elif allowed and len({price for price, *_ in self._prices(scene)}) > 1:
+        elif not are_alike:
             yield (
                 f"A ledger with a budget of whoever pays most answers {allowed:,} of them and refuses from session "
-                f"{allowed + 1:,} on, before anything is drawn: till then success is "
-                f"{tried[allowed - 1].found.success:.3f}."
+                f"{allowed + 1:,} on, before anything is drawn. Those of others may answer more: no picture has a "
+                "budget."
             )
         elif allowed:
             yield (
@@ -175,7 +179,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         else:
             yield "A ledger with this budget refuses the first session already."
 
-    def _figure(self, tried: Sequence["_Tried"], allowed: int, secret: str) -> Figure:
+    def _figure(self, tried: Sequence["_Tried"], allowed: int, secret: str, *, are_alike: bool) -> Figure:
         votes = tuple(float(number) for number in range(1, self.votes + 1))
         success = tuple(own.found.success for own in tried)
         errors = tuple(own.found.success_error for own in tried)
@@ -183,7 +187,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             Series(name="sessions with fresh noise", x=votes, y=success, errors=errors),
             Series(name="asked again in one session", x=votes, y=(success[0],) * len(votes)),
         ]
-        if allowed < self.votes:
+        if allowed < self.votes and are_alike:
             after = success[allowed - 1] if allowed else tried[0].found.baseline
             held = (*success[:allowed], *[after] * (self.votes - allowed))
             series.append(Series(name="sessions on a ledger with a budget", x=votes, y=held))

@@ -138,7 +138,7 @@ def _distinct(inputs: Inputs, labels: Sequence[str], *, are_given: bool) -> Cand
 
 def _check_two(protocol: PhasedProtocol[Any, Any], found: CandidateRows) -> CandidateRows:
     """Raise ConfigurationError unless there are two rows: of a single possibility nothing can be told."""
-    if len(found.rows) < 2:  # noqa: PLR2004  two
+    if len(found.rows) <= 1:
         field = f"possible rows of protocol {protocol.name!r}"
         raise ConfigurationError(field=field, value=f"{len(found.rows)} rows", allowed="at least two rows that differ")
     return found

@@ -44,6 +44,7 @@ from .whole_sessions import charge
 __all__ = [
     "ALPHABETS",
     "FIRST_ROTATION",
+    "OWN",
     "RUNGS",
     "Climb",
     "Climbed",
@@ -54,12 +55,14 @@ __all__ = [
     "Stage",
     "climbed",
     "combinations",
+    "of_other_level",
     "tried_of",
 ]
 
 RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)  # sizes that are tried of whatever grows
 ALPHABETS: Final = (2, 3, 4, 6, 8, 16, 33, 64)  # the same of what a number may be: neighbors of powers of two, too
 FIRST_ROTATION: Final = 1
+OWN: Final = ", own ε = "  # in a choice, before the level of ε that its ends have
 _SHARE_IF_QUICK: Final = 2.0  # of what a stage would take of the fewer outputs of a quick run
 _SEEDS: Final = 1000
 _DRAWS: Final = 256
@@ -91,6 +94,12 @@ class Ends(NamedTuple):
 
     first: Any
     second: Any
+
+
+def of_other_level(party: Member, number: int) -> dict[str, Ends]:
+    """Return, by its name, no difference in secret: a party of another of so many levels of ε, in the same roster."""
+    *others, place = party.public
+    return {"another ε, which is public": Ends(party, Member(party.row, (*others, (place + 1) % number)))}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from ...protocol.errors import ConfigurationError, did_you_mean
 from ..running.config import shipped_scenarios
 from ..running.processes import Pool, named_answers, num_cores, open_workers, working
 from ..running.progress import OnStep
-from ..system import load_each, protocol_names
+from ..system import load_each, protocol_names, systems
 from ..verdicts import AuditVerdict
 from .case import FULL_SAMPLES, Case, Source
 from .engine import audit, check_confidence, check_samples
@@ -107,28 +107,35 @@ def mechanism_cases() -> list[Case]:
     return [*shared_cases(), *_of_systems("mechanism_cases")]
 
 
-def session_cases() -> list[Case]:
-    """Return every protocol's every variant, with all that leaves one party, or a trusted server, as the output."""
-    return _of_systems("session_cases")
+def session_cases(name: str = ALL) -> list[Case]:
+    """Return a protocol's every variant, with all that leaves one party, or a trusted server, as the output; or all."""
+    return _of_systems("session_cases", name)
 
 
-def ladder_cases(ladder: Ladder) -> list[Case]:
-    """Return whole sessions of the sizes that a rotation draws, of every protocol that has climbs."""
-    return [case for _, make in load_each("climbs", Callable) for case in climbed(list(make()), ladder)]
+def ladder_cases(ladder: Ladder, name: str = ALL) -> list[Case]:
+    """Return whole sessions of the sizes that a rotation draws, of a protocol that has climbs; or of all."""
+    made = ((protocol, make) for protocol, make in load_each("climbs", Callable) if name in {ALL, protocol})
+    return [case for _, make in made for case in climbed(list(make()), ladder)]
 
 
-def _of_systems(part: str) -> list[Case]:
-    return [case for _, make in load_each(part, Callable) for case in make()]
+def _of_systems(part: str, name: str = ALL) -> list[Case]:
+    return [case for protocol, make in load_each(part, Callable) if name in {ALL, protocol} for case in make()]
+
+
+def _made(name: str) -> list[Case]:
+    """Return the cases of a group, or of all: sessions of no other protocol are made, which takes seconds."""
+    return [*(case for case in _of_mechanisms() if name in {ALL, case.group}), *session_cases(name)]
 
 
 @functools.lru_cache(maxsize=1)
-def _all_cases() -> tuple[Case, ...]:
-    return (*mechanism_cases(), *session_cases())
+def _of_mechanisms() -> tuple[Case, ...]:
+    return tuple(mechanism_cases())
 
 
 def group_names() -> list[str]:
     """Return the names of mechanisms and protocols, in order."""
-    return list(dict.fromkeys(case.group for case in _all_cases()))
+    protocols = (name for name, system in systems().items() if system.session_cases)
+    return list(dict.fromkeys([*(case.group for case in _of_mechanisms()), *protocols]))
 
 
 def cases_of(name: str) -> list[Case]:
@@ -138,7 +145,7 @@ def cases_of(name: str) -> list[Case]:
         known = ", ".join(group_names())
         allowed = f"{ALL}, faults, papers, a registered protocol, a scenario, or one of {known}{hint}"
         raise ConfigurationError(field="mechanism or protocol", value=name, allowed=allowed)
-    return [case for case in _all_cases() if name in {ALL, case.group}]
+    return _made(name)
 
 
 def sources_of(name: SourceName) -> list[Source]:
@@ -184,7 +191,7 @@ def audit_all(
     if cases is None:
         cases = cases_of(name)
         if ladder is not None:
-            cases += [case for case in ladder_cases(ladder) if name in {ALL, case.group}]
+            cases += ladder_cases(ladder, name)
             climbs = [
                 tried
                 for protocol, make in load_each("climbs", Callable)
@@ -283,8 +290,10 @@ class _Task(msgspec.Struct, frozen=True):
 
 
 def _rows_of(task: _Task) -> list[AuditRow]:
-    known = [*_all_cases(), *([] if task.job.ladder is None else ladder_cases(task.job.ladder))]
-    cases = {(case.group, case.name): case for case in known}
+    cases: dict[tuple[str, str], Case] = {}
+    for group in dict.fromkeys(group for group, _ in task.names):
+        known = _made(group) + ([] if task.job.ladder is None else ladder_cases(task.job.ladder, group))
+        cases |= {(case.group, case.name): case for case in known}
     return [_audit_case(cases[name], task.job) for name in task.names]
 
 

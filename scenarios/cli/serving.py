@@ -150,7 +150,7 @@ def serve(
         left = serve_in_folder(
             serving,
             folder,
-            on_resuming=lambda told: click.echo(say_again(f"going on with this session: {told}"), err=as_json),
+            on_resuming=lambda said: click.echo(say_again(said), err=as_json),
             pictures=pictures,
             listener=watching.listener,
             on_listening=tell_address,

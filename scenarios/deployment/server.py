@@ -20,7 +20,7 @@ from ...agents.witness import Witness
 from ...protocol.errors import ConfigurationError, UnheardError, refuse
 from ...protocol.kept_reports import ReceivedReports
 from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
-from ...protocol.records import Accepted, PhaseClosed
+from ...protocol.records import Accepted, Broken, PhaseClosed
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ...protocol.rules import names_of
@@ -35,6 +35,7 @@ from ..running.results import published
 from ..running.rosters import FINGERPRINT_COLUMN, SIGNATURE_COLUMN
 from ..running.statements import setting_of
 from ..running.writing import describe_failure, open_run, write_outcome
+from ..words import marked
 from .common import DEFAULT_TRANSPORT, Keys, find_transport, in_charter, naming_address
 
 __all__ = ["JOURNAL_FILE", "Serving", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
@@ -165,7 +166,8 @@ def open_sitting(
     """Yield a session's journal, made if it is not there; None where there is no file for it.
 
     Args:
-        on_resuming: told how far the session is that goes on; where participation is private, without numbers.
+        on_resuming: told, as a sentence, how far the session is that goes on, or that it has failed; where
+            participation is private, without numbers.
 
     Raises:
         JournalError: it cannot be used.
@@ -195,7 +197,11 @@ def open_sitting(
             num_closed = sum(isinstance(record, PhaseClosed) for record in journal.records)
             num_reports = sum(isinstance(record, Accepted) for record in journal.records)
             counted = "" if side.protocol.hides_participation else f", {num_reports:,} reports are kept"
-            on_resuming(f"{num_closed} of {len(side.protocol.phases)} phases are closed{counted}")
+            told = f"{num_closed} of {len(side.protocol.phases)} phases are closed{counted}"
+            said = marked(f"going on with this session: {told}")
+            if isinstance(last := journal.records[-1], Broken):
+                said = marked(f"this session has failed: too few took part in phase {last.phase!r}; who joins is told")
+            on_resuming(said)
         yield journal
 
 

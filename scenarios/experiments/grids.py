@@ -23,7 +23,8 @@ def read_axes(grid: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
     Commas inside brackets and quotes do not part values.
 
     Raises:
-        ConfigurationError: one has another form, a key or a value stands there twice, or there are too many cells.
+        ConfigurationError: one has another form, a key or a value stands there twice, a key is the seed, or there are
+            too many cells.
     """
     axes: dict[str, tuple[str, ...]] = {}
     cells = 1
@@ -32,6 +33,7 @@ def read_axes(grid: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
         values = tuple(value.strip() for value in _parts(listed))
         refuse(not equals or not key or not all(values), "--grid", text, "of the form key=value,value,...")
         refuse(key in axes, "--grid", key, "given once: all of its values behind it")
+        refuse(key == "seed", "--grid", text, "another key: all cells have one seed (--seed), and so the same luck")
         refuse(len(set(values)) < len(values), "--grid", text, "distinct values")
         axes[key] = values
         cells *= len(values)

@@ -146,6 +146,8 @@ def _notes(plan: Plan, table: VariantTable) -> list[str]:
             *([_cut(plan)] if plan.is_cut else []),
         ]
     explained = [plan.unit.explained] if plan.unit.explained else []
+    if any(each.offered is not None and each.share > 1 for each in plan.variants):
+        explained.append("an error above 100 % is larger than the whole: such a result tells next to nothing")
     return [*notes, f"{_ERRORS}; exact, and of nobody's values", *explained]
 
 

@@ -151,12 +151,15 @@ def prepare_all(
     """Return the cells of a grid as `prepare` does, and those that cannot be tried.
 
     Raises:
-        ConfigurationError: none can be; the first one's.
+        ConfigurationError: none can be; the first one's. Or parties are drawn anew whose seeds are an axis.
     """
     prepared: list[tuple[Settings, Scenario, Local]] = []
     refused: list[RefusedCell] = []
     first: ConfigurationError | None = None
     for settings, scenario in cells:
+        for key, _ in settings:
+            allowed = "left out with --redraw, whose draws have the seeds that follow: cells would share them unawares"
+            refuse(redraws and key.endswith(".seed"), "--grid", key, allowed)
         try:
             prepared.append((settings, *prepare(scenario, seed=seed, redraws=redraws)))
         except ConfigurationError as error:

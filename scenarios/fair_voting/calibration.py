@@ -403,7 +403,7 @@ def _statements() -> list[Statement]:
         ),
         Statement(
             name="winner by own ε",
-            about="the same of voters with an ε of their own, of whom few have the smallest and most of the noise.",
+            about="the same where few voters have the smallest ε of their own, and most of the noise.",
             axes=_LEVELS,
             hold=_hold_verdicts,
         ),

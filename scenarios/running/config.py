@@ -304,9 +304,10 @@ def drop_replaced(tables: Tables, chosen: Tables, words: Collection[str], source
 
 
 def _drop_alternatives(tables: Tables, sources: PartySources, chosen: Collection[str]) -> None:
-    """Drop the scenario's own parameters in place of which others are chosen."""
+    """Drop the scenario's own parameters in place of which others are chosen, and who chooses among dropped levels."""
     groups = (group for group in sources.alternatives if group & set(chosen))
-    _drop_parameters(tables, {name for group in groups for name in group - set(chosen)})
+    dropped = {name for group in groups for name in group - set(chosen)}
+    _drop_parameters(tables, dropped | ({"chosen_by"} - set(chosen) if "epsilons" in dropped else set()))
 
 
 def _is_chosen(name: str, chosen: Tables, words: Collection[str]) -> bool:

@@ -118,8 +118,7 @@ class Worker:
     """Another process that answers a task at a time; whoever sends one receives its answer before the next."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None  # noqa: S101  pipes were asked for
-        assert process.stdout is not None  # noqa: S101
+        assert process.stdin and process.stdout  # noqa: S101, PT018  pipes were asked for
         self.process, self._tasks, self.answers = process, process.stdin, process.stdout
 
     def send(self, task: bytes) -> None:

@@ -148,7 +148,7 @@ def _reported(
         law: FloatArray = np.cumsum(np.concatenate([side[:0:-1], side]))
         added: IntArray = np.searchsorted(law, generator.random((tasks, size)), side="right") - (len(side) - 1)
         both = np.array([[-1, 1], [1, 1]])
-        return true, (2 * true + added @ both if size == 2 else true + added)[:, :, None], noise  # noqa: PLR2004  two
+        return true, (2 * true + added @ both if size == 2 else true + added)[:, :, None], noise  # noqa: PLR2004  two labels
     if (laplace := noise.on_counts) is not None:  # of two labels, one has the other's
         first = 1 if size == 2 else 0  # noqa: PLR2004  two labels
         drawn = laplace.randomize_rows(np.tile(true[first:], (tasks, 1)), generator.random((tasks, size - first)))
@@ -206,9 +206,9 @@ def _statements() -> Sequence[Statement]:
         Statement(
             name="limits of supports",
             about=(
-                "the limits of any label of a task miss how many workers gave it with no more probability than the "
-                "level, so that those of the label that is found do, too; also where workers draw their flip "
-                "probabilities by a law of one's own, and where a trusted server or masked sums tell noisy counts."
+                "the limits of any label miss how many workers gave it with no more probability than the level, so "
+                "that those of the label that is found do, too; also of flip probabilities by a law of one's own, and "
+                "of noisy counts."
             ),
             axes=_TASKS,
             hold=_hold_limits,
@@ -224,17 +224,14 @@ def _statements() -> Sequence[Statement]:
         ),
         Statement(
             name="limits of supports, own ε",
-            about=(
-                "the same where workers have an ε of their own: one in twenty a tenth of the price, a fifth the price, "
-                "the others three times as much."
-            ),
+            about="the same where one worker in twenty has a tenth of ε, a fifth of them ε, and others three times ε.",
             axes=_OF_LEVELS,
             hold=_hold_limits,
             times=10,
         ),
         Statement(
             name="standard error of a support, own ε",
-            about="the same where they have.",
+            about="the same of these workers.",
             axes={axis: values for axis, values in _OF_LEVELS.items() if axis != "level"},
             hold=_hold_errors,
             kind="error",

@@ -189,7 +189,9 @@ def _meaning(outcome: Outcome) -> str:
         "Confidence: {what}; of the accuracy beyond guessing, {least:.0f} to {most:.0f} % was kept on published "
         "crowds, from the worst to the best: it ranks the tasks, and of a new crowd nothing says where it is."
     )
-    return say(kept, what=what, least=100 * credit.least, most=100 * credit.most)
+    told = say(kept, what=what, least=100 * credit.least, most=100 * credit.most)
+    fitted = say("These shares were found where all workers have one ε, and not where they have their own.")
+    return told if isinstance(outcome.levels, msgspec.UnsetType) else f"{told} {fitted}"
 
 
 def _table_of(tasks: Sequence[_Task], known: Known) -> Table:

@@ -5,6 +5,7 @@ Seeds are fixed; each test states the probability that another seed would fail a
 change at others.
 """
 
+import csv
 import hashlib
 import math
 from collections.abc import Callable
@@ -219,6 +220,14 @@ def statements() -> list[tuple[str, Statement]]:
     found = {system: part.statements() for system, part in load_each("calibration", Calibration)}
     assert set(found) == set(check_calibration(ALL, Wanted()))
     return [(system, statement) for system, own in found.items() for statement in own]
+
+
+def test_the_manual_has_cells_of_every_statement() -> None:
+    folder = Path(__file__).resolve().parents[2] / "docs" / "tables" / "calibration"
+    for system, statement in statements():
+        with (folder / f"{system}-cells.csv").open(encoding="utf-8", newline="") as opened:
+            told = {row["statement"] for row in csv.DictReader(opened)}
+        assert statement.name in told, system
 
 
 def test_statements_hold_at_places_that_are_drawn_from_all_sizes() -> None:

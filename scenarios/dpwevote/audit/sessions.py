@@ -16,7 +16,7 @@ from ....protocol.dpwevote.parameters import VARIANTS, VariantName
 from ....protocol.phases import Inputs
 from ...audit.case import Case
 from ...audit.exposures import Exposure, exposure_of_release
-from ...audit.ladder import ALPHABETS, RUNGS, Climb, Ends, Member, Stage
+from ...audit.ladder import ALPHABETS, OWN, RUNGS, Climb, Ends, Member, Stage, of_other_level
 from ...audit.machines import roster_of
 from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.whole_sessions import Party, two_party_cases
@@ -169,10 +169,11 @@ def dpwevote_climbs() -> Iterator[Climb]:
     variants = [name for name, kind in VARIANTS.items() if not kind.is_biased and not kind.model.bounds_release]
     sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": RUNGS, "votes in a row": RUNGS}
     usual = [name for name in variants if name != "optimal"]
-    yield Climb("votes", sizes, [*usual, "public weights"], _stage, alphabets=["weights"])
+    *own, designed = [f"{name}{OWN}{level:g}" for name, level in zip(_BY_LEVEL, _LEVELS, strict=True)]
+    yield Climb("votes", sizes, [*usual, "public weights", *own], _stage, alphabets=["weights"])
     # To design reports for many weights takes minutes, and a matrix is for 32 at most.
     few = sizes | {"weights": ALPHABETS[:4]}
-    yield Climb("votes of designed reports", few, ["optimal", "matrices"], _stage, alphabets=["weights"])
+    yield Climb("votes of designed reports", few, ["optimal", designed, "matrices"], _stage, alphabets=["weights"])
     # Phases for each candidate anew, which take their time.
     yield Climb(
         "weights again",
@@ -238,7 +239,10 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
     weights = tuple(range(1, sizes["weights"] + 1))
     given: dict[str, Any] = {"variant": choice, "epsilon": 1.0}
-    if is_again:
+    variant, _, level = choice.partition(OWN)
+    if level:
+        given = {"variant": variant, "epsilons": _LEVELS}
+    elif is_again:
         given |= {"weight_collection": "per_candidate"}
     elif choice == "public weights":
         given |= {"variant": "joint", "public_weights": True}
@@ -253,6 +257,7 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
     no, yes = [0] * len(candidates), [1] * len(candidates)
     rows = [(1, no), (weights[-1], no), (1, yes), (1, [*no[:-1], 1]), (weights[-1], yes)]
     table = {name: [opinions[place] for _, opinions in rows] for place, name in enumerate(candidates)}
+    table |= {"epsilon": [level] * len(rows)} if level else {}
     inputs = vote.encode({"weight": [weight for weight, _ in rows], **table})
     least, heavy, approving, last, most = (
         Member(tuple(row), tuple(public))
@@ -260,6 +265,8 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
     )
     kinds = {"weight": Ends(least, heavy), "all opinions": Ends(least, approving), "one opinion": Ends(least, last)}
     kinds["weight and opinions"] = Ends(least, most)
+    if level:
+        kinds |= of_other_level(least, len(_LEVELS))
     return Stage(vote, kinds, num_parties=sizes["partners"], num_sessions=sizes["votes in a row"])
 
 

@@ -258,5 +258,6 @@ SOURCES: Final = PartySources(
     published=frozenset({"file"}),
     parameters_of_table=frozenset({"candidates"}),
     implied_parameters=frozenset(_ONE_VOTE),
+    alternatives=(frozenset({"epsilon", "epsilons"}),),
     words={"votes": ""},
 )

@@ -23,7 +23,7 @@ from ....protocol.phases import Inputs
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
 from ...audit.exposures import Exposure, exposure_of_release
-from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
+from ...audit.ladder import OWN, RUNGS, Climb, Ends, Member, Stage, of_other_level
 from ...audit.machines import roster_of
 from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.whole_sessions import Party, two_party_cases
@@ -116,7 +116,9 @@ def fair_voting_climbs() -> Iterator[Climb]:
     """Yield votes of any number of alternatives, voters, groups and votes in a row, by every mechanism with a law."""
     sizes: dict[str, Sequence[int]] = {"alternatives": RUNGS[1:-1], "voters": RUNGS, "votes in a row": RUNGS}
     few, groups = {"alternatives": RUNGS[1:4]}, {"groups": RUNGS[1:]}
-    yield Climb("rankings", sizes, [name for name in LOCAL if name != "whole_ranking"], _local_stage)
+    rankings = [name for name in LOCAL if name != "whole_ranking"]
+    own = [f"{name}{OWN}{level:g}" for name, level in zip(rankings, _LEVELS, strict=True)]
+    yield Climb("rankings", sizes, [*rankings, *own], _local_stage)
     yield Climb("whole rankings", sizes | few, ["whole_ranking"], _local_stage)
     yield Climb("private groups", sizes | groups, [name for name in JOINT if name != "joint_ranking"], _local_stage)
     few |= {"groups": RUNGS[1:4]}
@@ -150,18 +152,23 @@ def masked_stage(scores: str, sizes: Mapping[str, int]) -> MaskedStage:
     return MaskedStage(vote, kinds, num_parties=number)
 
 
-def _local_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
+def _local_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
+    mechanism, _, level = choice.partition(OWN)
+    given: dict[str, Any] = {"epsilons": _LEVELS} if level else {"epsilon": 2.0}
     groups = tuple(f"g{number}" for number in range(sizes.get("groups", 2)))
     names = tuple(f"a{number}" for number in range(sizes["alternatives"]))
-    vote = _vote(alternatives=names, groups=groups, group_sizes=(2,) * len(groups), mechanism=mechanism, epsilon=2.0)
+    vote = _vote(alternatives=names, groups=groups, group_sizes=(2,) * len(groups), mechanism=mechanism, **given)
     order, swapped = list(names), [*names[:-2], *names[-1:-3:-1]]
     told = [(0, order), (0, order[::-1]), (0, swapped), (1, order), (len(groups) - 1, order[::-1])]
-    rows = vote.encode({"group": [groups[own] for own, _ in told], "ranking": [list(each) for _, each in told]}).private
-    public = () if vote.parameters.is_joint else _PUBLIC
-    first, reversed_order, last, other, farthest = (Member(tuple(row), public) for row in rows.tolist())
+    table: dict[str, Any] = {"group": [groups[own] for own, _ in told], "ranking": [list(each) for _, each in told]}
+    inputs = vote.encode(table | ({"epsilon": [level] * len(told)} if level else {}))
+    public = tuple(inputs.public[0].tolist())
+    first, reversed_order, last, other, farthest = (Member(tuple(row), public) for row in inputs.private.tolist())
     kinds = {"ranking": Ends(first, reversed_order), "two alternatives": Ends(first, last)}
     if vote.parameters.is_joint:
         kinds |= {"group": Ends(first, other), "group and ranking": Ends(first, farthest)}
+    if level:
+        kinds |= of_other_level(first, len(_LEVELS))
     return Stage(vote, kinds, num_parties=sizes["voters"], num_sessions=sizes["votes in a row"])
 
 

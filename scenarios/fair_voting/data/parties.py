@@ -217,5 +217,6 @@ SOURCES: Final = PartySources(
     table_of=_table_of,
     parameters_of_table=frozenset({"alternatives", "groups", "group_sizes", "features"}),
     parameters_of_public_columns=frozenset({"groups", "group_sizes", "features"}),
+    alternatives=(frozenset({"epsilon", "epsilons"}),),
     words={"rankings": ""},
 )

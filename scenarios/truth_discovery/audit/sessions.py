@@ -17,7 +17,7 @@ from ....protocol.truth_discovery import CountedAnswers, Outcome, Parameters, Tr
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
 from ...audit.exposures import Exposure, exposure_of_release
-from ...audit.ladder import ALPHABETS, RUNGS, Climb, Ends, Member, Stage
+from ...audit.ladder import ALPHABETS, OWN, RUNGS, Climb, Ends, Member, Stage, of_other_level
 from ...audit.machines import roster_of
 from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
@@ -132,8 +132,10 @@ def _read_counts(phase: CountedAnswers, outcome: Outcome) -> list[int]:
 def truth_discovery_climbs() -> Iterator[Climb]:
     """Yield surveys of any number of labels, answers, workers and surveys in a row, by every mechanism."""
     sizes = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS, "surveys in a row": RUNGS}
+    mechanisms = ["two_layer", "one_layer", "fresh_two_layer"]
     mixed = ["two_layer of two answer sets", *(f"two_layer of {name}" for name in _HYPERS)]
-    yield Climb("surveys", sizes, ["two_layer", "one_layer", "fresh_two_layer", *mixed], _stage, alphabets=["labels"])
+    mixed += [f"{name}{OWN}{level:g}" for name, level in zip(mechanisms, _LEVELS, strict=True)]
+    yield Climb("surveys", sizes, [*mechanisms, *mixed], _stage, alphabets=["labels"])
     counted = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS}
     yield Climb(
         "counts", counted, ["one answer set", "two answer sets"], _counted_stage, alphabets=["labels"], most=400
@@ -185,7 +187,8 @@ def _counted_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
 
 def _stage(choice: str, sizes: Mapping[str, int]) -> Stage:
     number = sizes["answers"]
-    name, _, of = choice.partition(" of ")
+    kind, _, level = choice.partition(OWN)
+    name, _, of = kind.partition(" of ")
     mechanisms: dict[str, MechanismName] = {"one_layer": "one_layer", "fresh_two_layer": "fresh_two_layer"}
     usual = tuple(f"label {place}" for place in range(sizes["labels"]))
     sets = (_TERNARY, usual, usual) if of == "two answer sets" else (usual,)
@@ -194,17 +197,20 @@ def _stage(choice: str, sizes: Mapping[str, int]) -> Stage:
     if isinstance(hyper, Moments):
         number = min(number, len(hyper.moments))  # of more answers nothing is known
         labels = labels[:number]
-    survey = survey_of(mechanisms.get(name, "two_layer"), None if hyper else 1.0, labels, hyper=hyper)
+    own: dict[str, Any] = {"epsilons": _LEVELS} if level else {}
+    epsilon = None if hyper or level else 1.0
+    survey = survey_of(mechanisms.get(name, "two_layer"), epsilon, labels, hyper=hyper, others=own)
     tasks, firsts, lasts = survey.parameters.tasks, [own[0] for own in labels], [own[-1] for own in labels]
     answers = [firsts, lasts, [*firsts[:-1], lasts[-1]], [lasts[0], *firsts[1:]]]
-    inputs = survey.encode(
-        {"tasks": [list(tasks)] * 4 + [list(tasks[:1])] * 2, "answers": [*answers, firsts[:1], lasts[:1]]}
-    )
+    table = {"tasks": [list(tasks)] * 4 + [list(tasks[:1])] * 2, "answers": [*answers, firsts[:1], lasts[:1]]}
+    inputs = survey.encode(table | ({"epsilon": [level] * 6} if level else {}))
     asked, single = tuple(inputs.public[0].tolist()), tuple(inputs.public[-1].tolist())  # but for the worker's place
     first, last, of_last, of_first = (Member(tuple(row), asked) for row in inputs.private[:4].tolist())
     one, other = (Member(tuple(row), single) for row in inputs.private[4:].tolist())
     kinds = {"all answers": Ends(first, last), "the last answer": Ends(first, of_last)}
     kinds |= {"the first answer": Ends(first, of_first), "one task alone": Ends(one, other)}
+    if level:
+        kinds |= of_other_level(first, len(_LEVELS))
     return Stage(survey, kinds, num_parties=sizes["workers"], num_sessions=sizes["surveys in a row"])
 
 

@@ -179,7 +179,8 @@ def test_a_column_that_nobody_knows_is_refused() -> None:
 
 def test_epsilons_of_ones_own_are_left_out_where_everybody_has_the_same() -> None:
     error = refusal(make_preferences(), {"records": [[PAIR]], "epsilon": [1.0]})
-    assert (error.field, error.allowed) == ("epsilon", "left out, since everybody has the same ε")
+    allowed = "left out, since nobody has an ε of its own here: the columns are records"
+    assert (error.field, error.allowed) == ("epsilon", allowed)
 
 
 # Levels of ε

@@ -17,7 +17,7 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, Mechanism, RowMechanism, VectorLaplace
 from psephos.protocol.phases import CentralPhase, Draw, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
-from psephos.scenarios.audit import AuditVerdict, Case, any_protocol, audit, running
+from psephos.scenarios.audit import AuditVerdict, Case, any_protocol, audit
 from psephos.scenarios.audit.any_protocol import cases_of_protocol, cases_of_scenario
 from psephos.scenarios.audit.verdict import Audited
 from psephos.scenarios.system import System
@@ -274,7 +274,6 @@ def test_each_public_row_is_audited_for_itself() -> None:
 @pytest.fixture
 def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     register(tmp_path / "site", monkeypatch, Approvals, BoundedMean)
-    monkeypatch.setattr(running, "_all_cases", tuple)  # the package's own, which take seconds to make
 
 
 @pytest.mark.full("two audits more")

@@ -1,7 +1,7 @@
 """Sizes of whole sessions: what is tried, and that right sessions follow their laws where wrong ones do not."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from psephos.scenarios.audit import AuditVerdict, audit
 from psephos.scenarios.audit.case import LawCheck, Streams
 from psephos.scenarios.audit.fault import Drawing, WrongNoise
 from psephos.scenarios.audit.following import draw_checks, hold
-from psephos.scenarios.audit.ladder import Climb, Ladder, combinations, tried_of
+from psephos.scenarios.audit.ladder import OWN, Climb, Ladder, combinations, tried_of
 from psephos.scenarios.audit.machines import one_source
 from psephos.scenarios.audit.running import ladder_cases
 from psephos.scenarios.audit.stream_views import Stream
@@ -68,6 +68,22 @@ def test_every_choice_can_be_held_at_the_ends_of_every_size(climb: Climb) -> Non
         for size, rungs in climb.sizes.items():
             for rung in (rungs[0], rungs[-1]):
                 assert climb.make(choice, climb.lowered({**usual, size: rung})).case("x", seed=1).proven > 0
+
+
+@pytest.mark.parametrize("climbs", [dpwevote_climbs, truth_discovery_climbs, fair_voting_climbs])
+def test_what_a_party_of_each_own_level_loses_is_held_against_this_level(climbs: Callable[[], Iterator[Climb]]) -> None:
+    """In a roster that has another level, too."""
+    levels: set[float] = set()
+    for climb, choice in [(each, choice) for each in climbs() for choice in each.choices if OWN in choice]:
+        stage = climb.make(choice, least(climb))
+        case = stage.case("x", seed=1)
+        level = float(choice.partition(OWN)[2])
+        levels.add(level)
+        assert case.claimed >= level * (1 - 1e-9)
+        assert len({end.public[-1] for own in stage.kinds.values() for end in own}) > 1
+        lost = max(np.log(pair.laws[0] / pair.laws[1]).max() for pair in case.pairs() if pair.laws is not None)
+        assert 0.5 * case.proven < lost <= case.proven * (1 + 1e-9), choice
+    assert len(levels) == 3
 
 
 RELEASES = [climb for climb in CLIMBS if climb.name in {"releases", "counts"}]

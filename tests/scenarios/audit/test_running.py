@@ -5,7 +5,7 @@ import csv
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from psephos.scenarios.audit.running import AuditReport, Job, audit_all, audit_c
 from psephos.scenarios.audit.showing import show_report, write_report
 from psephos.scenarios.presentation import make_console
 from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.system import load_each
 
 Psephos = Callable[..., Any]
 
@@ -53,12 +54,14 @@ def make_case(
 def known(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Puts cases in the place of all that there are."""
 
-    def no_sizes(ladder: Ladder) -> list[Case]:
-        del ladder
+    def no_sizes(ladder: Ladder, name: str) -> list[Case]:
+        del ladder, name
         return []
 
     def put(*cases: Case) -> None:
-        monkeypatch.setattr(running, "_all_cases", lambda: cases)
+        monkeypatch.setattr(running, "_of_mechanisms", lambda: cases)
+        monkeypatch.setattr(running, "session_cases", lambda _: [])
+        monkeypatch.setattr(running, "systems", dict)
         monkeypatch.setattr(running, "ladder_cases", no_sizes)
 
     return put
@@ -84,6 +87,23 @@ def test_a_name_stands_for_its_group_and_all_for_all(known: Callable[..., None])
         cases_of("cards")
     assert sources_of("both") == ["simulated", "secure"]
     assert sources_of("secure") == ["secure"]
+
+
+def test_sessions_of_no_other_protocol_are_made_for_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def noting(part: str, kind: Any) -> Iterator[tuple[str, Callable[[], list[Case]]]]:
+        for name, make in load_each(part, kind):
+            yield name, lambda name=name, make=make: (made.append(f"{part} of {name}"), list(make()))[1]
+
+    monkeypatch.setattr(running, "load_each", noting)
+    names = running.group_names()
+    made.clear()
+    assert {case.group for case in cases_of("laplace")} == {"laplace"}
+    assert running.ladder_cases(Ladder(is_quick=True), "laplace") == made == []
+    assert {case.group for case in cases_of("truth-discovery")} == {"truth-discovery"}
+    assert made == ["session_cases of truth-discovery"]
+    assert [*dict.fromkeys(case.group for case in cases_of("all"))] == names
 
 
 def test_the_risk_is_shared_by_all_audits(known: Callable[..., None]) -> None:

@@ -325,6 +325,9 @@ def test_serve_says_whom_it_serves_and_how_it_knows_them(psephos: Psephos) -> No
     words = ("--listen", "127.0.0.1:0", *short, "--roster", "drawn", "--out", "again")
     ended = psephos("serve", "vote.toml", *words)
     assert "3 partners · protocol dpwevote · deployment · known by their certificates" in ended.out
+    ended = psephos("serve", "vote.toml", *words[:-1], "once more")
+    assert "this session has failed: too few took part in phase 'join'; who joins is told" in ended.out
+    assert "going on" not in ended.out
 
 
 @pytest.mark.parametrize("command", ["enroll", "roster", "serve", "revoke", "join", "rehearse"])

@@ -326,6 +326,14 @@ def test_the_command_says_what_is_needed_first_and_what_it_protects(psephos: Pse
     assert "ask more people" in said
 
 
+@pytest.mark.parametrize(("epsilon", "is_larger"), [("0.5", False), ("0.05", True)])
+def test_an_error_above_the_whole_is_said_to_tell_next_to_nothing(
+    psephos: Psephos, *, epsilon: str, is_larger: bool
+) -> None:
+    ended = psephos("plan", "two-societies", "--epsilon", epsilon, "--out", "out", "--no-pictures")
+    assert ("an error above 100 % is larger than the whole" in " ".join(ended.out.split())) == is_larger
+
+
 def test_the_command_that_is_shown_holds_what_was_planned(psephos: Psephos) -> None:
     ended = psephos("plan", "two-societies", "--error", "0.05", "--out", "out", "--no-pictures")
     (line,) = [line for line in ended.out.splitlines() if line.startswith("To hold it: ")]

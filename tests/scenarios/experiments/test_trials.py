@@ -527,6 +527,7 @@ def test_a_grid_has_a_line_for_each_cell(psephos: Psephos, grid: tuple[str, ...]
         (["--redraw", "3", "--trials", "10"], "--trials must be a multiple of 3"),
         (["--redraw", "3", "--trials", "6"], "--trials must be a multiple of 3"),
         (["--redraw", "2", "--like", "50%"], "--redraw must be left out"),
+        (["--redraw", "--grid", "partners.seed=1,2"], "--grid must be left out with --redraw, whose draws"),
     ],
 )
 def test_bad_input_is_said_before_anything_is_written(psephos: Psephos, words: list[str], said: str) -> None:

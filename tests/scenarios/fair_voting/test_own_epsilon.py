@@ -100,8 +100,10 @@ def test_a_collusion_sweep_names_the_targets_own_epsilon(psephos: Psephos, scena
 def test_an_asker_is_refused_first_by_whoever_pays_most(psephos: Psephos, scenario: str) -> None:
     path = Path(scenario)
     path.write_text(f"{path.read_text(encoding='utf-8')}[[adversary]]\nrole = 'asker'\nmembers = ['server']\n")
-    ended = psephos("run", scenario, "--set", "made_up=true", "--set", "budget=7", "--verbose")
+    ended = psephos("run", scenario, "--set", "made_up=true", "--set", "budget=7", "--verbose", "--out", "run")
+    assert "sessions on a ledger with a budget" not in Path("run/report.html").read_text(encoding="utf-8")
     assert ended.status == 0, ended.err
     said = " ".join(ended.out.split())
     assert "a budget of whoever pays most answers 2 of them and refuses from session 3 on" in said
+    assert "Those of others may answer more: no picture has a budget." in said
     assert "success stays at" not in said  # others have room for 14 sessions

@@ -86,3 +86,47 @@ def test_a_partys_own_entries_are_held_against_the_columns(entries: dict[str, st
     protocol = kind(kind.parameters_type(candidates=("tea", "coffee", "lime soda")))
     with pytest.raises(ConfigurationError, match=f"{column} must be a column of the table"):
         protocol.encode_own(entries, ())
+
+
+LEVELED = {
+    "dpwevote": (
+        "seed = 1\n[[partners]]\npartner = 'ann'\nweight = 1\nplan = 'yes'\nepsilon = 2\n",
+        {"variant": "two_point", "weights": [1.0, 2.0]},
+    ),
+    "fair-voting": (
+        "seed = 1\n[[voters]]\nvoter = 'ann'\nranking = 'a>b'\nepsilon = 1\n",
+        {"mechanism": "local", "objective": "welfare", "groups": ["all"]},
+    ),
+    "truth-discovery": (
+        "seed = 1\n[[workers]]\nworker = 'ann'\ntasks = ['t']\nanswers = ['x']\nepsilon = 1\n",
+        {"answer_sets": [["x", "y"]]},
+    ),
+    "moral-preferences": (
+        "seed = 1\n[[voters]]\nvoter = 'ann'\nrecords = [[[1, 0], [0, 1]]]\nepsilon = 1\n",
+        {"paradigm": "VLDP", "mechanism": "laplace", "features": ["x", "y"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("protocol", LEVELED)
+def test_a_chosen_epsilon_or_levels_of_it_stand_in_place_of_the_files(protocol: str, tmp_path: Path) -> None:
+    """With its levels goes who chooses among them; a column of an ε that nobody has is refused for what it is."""
+    parties, given = LEVELED[protocol]
+    role = str(find_protocol(protocol).client_role)
+    parameters = "".join(f"{name} = {value!r}\n" for name, value in given.items())
+    path = tmp_path / "own.toml"
+
+    def load(prices: str, *settings: str) -> Any:
+        path.write_text(f"protocol = '{protocol}'\n{parties}[parameters]\n{parameters}{prices}", encoding="utf-8")
+        return resolve(load_scenario(str(path), settings)).protocol.parameters
+
+    assert load("epsilon = 3", "epsilons=[1, 2]").own_levels.epsilons == (1, 2)
+    leveled = f"epsilons = [1, 2]\nchosen_by = '{role}'"
+    assert load(leveled).own_levels.is_chosen
+    with pytest.raises(ConfigurationError, match="nobody has an ε of its own here"):
+        load(leveled, "epsilon=1.5")
+    parties = parties.replace("epsilon = 1\n", "").replace("epsilon = 2\n", "")
+    alike = load(leveled, "epsilon=1.5")
+    assert (alike.epsilon, alike.own_levels.epsilons) == (1.5, ())
+    with pytest.raises(ConfigurationError, match="epsilon"):
+        load(leveled, "epsilon=1.5", "epsilons=[1, 2]")

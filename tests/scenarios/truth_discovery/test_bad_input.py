@@ -44,7 +44,7 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "levels without a column of them": (
         CROWD_FINE,
         ["epsilons=[1, 2]"],
-        ["epsilon must be a column of the table", "got 'no such column'"],
+        ["epsilon must be a column of the table, with a line for each party: its own ε, got 'no such column'"],
     ),
     "one epsilon beside levels": (
         CROWD_FINE,

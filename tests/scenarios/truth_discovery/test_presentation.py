@@ -154,7 +154,10 @@ def test_a_verdict_on_many_labels_names_the_most_frequent() -> None:
 
 def test_levels_are_shown_with_how_many_have_them() -> None:
     levels = tuple(LevelReports(level, 9, PETS.flip_probabilities, PETS.reports) for level in (0.5, 2.0))
-    assert "Workers by their own ε: 0.5 (9), 2 (9)." in shown(msgspec.structs.replace(PETS, levels=levels)).text
+    text = " ".join(shown(msgspec.structs.replace(PETS, levels=levels)).text.split())
+    assert "Workers by their own ε: 0.5 (9), 2 (9)." in text
+    assert "These shares were found where all workers have one ε, and not where they have their own." in text
+    assert "These shares were found" not in shown(PETS).text
     assert "their own" not in shown(PETS).text
 
 
