@@ -28,7 +28,7 @@ from .agreement import Joining
 from .client import Heard, describe, join
 from .common import find_transport
 from .invitations import Invitation, read_invitations
-from .journals import default_journal, witness_of
+from .journals import HOST_FILE, default_journal, witness_of
 from .own_entries import read_entries_of_many
 
 __all__ = ["Hosted", "host", "host_in_folder", "hosted_by", "open_host_journal"]
@@ -100,7 +100,7 @@ def open_host_journal(
     """Yield the journal of a host's parties; None for a simulation, whose losses are nobody's.
 
     Args:
-        given: its file, or the folder of host.sqlite; by default that of this system's user.
+        given: its file, or the folder of `HOST_FILE`; by default that of this system's user.
 
     Raises:
         ConfigurationError: as `witness_of`.
@@ -110,7 +110,7 @@ def open_host_journal(
         yield None
         return
     path = given or default_journal().parent
-    path = path / "host.sqlite" if given is None or given.is_dir() else path
+    path = path / HOST_FILE if given is None or given.is_dir() else path
     told = witness_of(witness, path)
     with HostJournal.open(path, now=time.time(), clock=time.time, witness=told) as journal:
         yield journal
@@ -122,6 +122,7 @@ async def host(
     journal: HostJournal | None,
     log: Log | None = None,
     on_loss: Callable[[Exception], None] | None = None,
+    hosted: Hosted | None = None,
 ) -> Hosted:
     """Let parties take part in one session over one connection.
 
@@ -129,17 +130,18 @@ async def host(
         parties: how each does; address, transport and keys are those of all of them, and so is the journal's file.
         journal: theirs.
         on_loss: told why the connection was lost, or cannot be made, before another try.
+        hosted: takes what becomes of each, as it does.
 
     Returns:
         What became of each of them; what keeps one out is no other one's business.
 
     Raises:
         JournalError: what has to be kept cannot be; nothing left that was not.
-        ConfigurationError: as `find_transport`.
+        ConfigurationError: as `find_transport`, or another process takes part with the key.
     """
-    hosted = Hosted()
+    hosted = Hosted() if hosted is None else hosted
     inner = find_transport(parties[0].transport, keys=parties[0].keys)
-    failure: JournalError | None = None
+    failure: BaseException | None = None
 
     async def take_part(joining: Joining, shared: SharedTransport, *, is_first: bool) -> None:
         party = joining.party
@@ -167,8 +169,8 @@ async def host(
             if journal is not None:
                 await journal.commit()
             nursery.cancel_scope.cancel()
-    except* JournalError as group:
-        failure = next(each for each in group.exceptions if isinstance(each, JournalError))
+    except* (JournalError, ConfigurationError) as group:
+        failure = group.exceptions[0]
     if failure is not None:
         raise failure
     return hosted
@@ -183,17 +185,21 @@ def host_in_folder(
 ) -> Hosted:
     """Let parties take part over one connection, and leave outcome, events and ledger of all of them in a folder.
 
-    `parties.csv` there says of each why it did not hear the release, and which report came too late.
+    However it ends, `parties.csv` there says of each how many of its reports the server has accepted (with a journal),
+    which one came too late, and why it did not hear the release.
 
     Raises:
         PsephosError, OSError: as `host`; or nobody heard the release, and that is why most did not.
     """
+    hosted = Hosted()
     how = {"party": f"{len(parties):,} parties of a host", "server": parties[0].address}
     with open_run(folder, None, how, describe=describe) as run, calm_collector(len(parties)):
-        session = functools.partial(host, parties, journal=journal, log=run.log, on_loss=on_loss)
-        hosted = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
-        run.entries.extend(hosted.paid)
-        folder.write_table("parties.csv", [_row_of(joining.party, hosted) for joining in parties])
+        session = functools.partial(host, parties, journal=journal, log=run.log, on_loss=on_loss, hosted=hosted)
+        try:
+            trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+        finally:
+            run.entries.extend(hosted.paid)
+            folder.write_table("parties.csv", [_row_of(joining, hosted) for joining in parties])
         if not hosted.heard:
             usual = collections.Counter(map(str, hosted.failures.values())).most_common(1)[0][0]
             raise next(error for error in hosted.failures.values() if str(error) == usual)
@@ -206,8 +212,13 @@ def host_in_folder(
     return hosted
 
 
-def _row_of(party: str, hosted: Hosted) -> dict[str, object]:
+def _row_of(joining: Joining, hosted: Hosted) -> dict[str, object]:
+    party, invitation = joining.party, joining.invitation
+    accepted: int | str = ""
+    if joining.journal is not None and invitation is not None:
+        accepted = joining.journal.num_acknowledged(invitation.session_id)
     heard = hosted.heard.get(party)
     late = "" if heard is None or heard.late_phase is None else heard.late_phase
-    failure = describe(hosted.failures[party])["reason"] if party in hosted.failures else ""
-    return {"party": party, "late_phase": late, "failure": failure}
+    failure = "" if heard is not None else "it was stopped before it heard the outcome"
+    failure = describe(hosted.failures[party])["reason"] if party in hosted.failures else failure
+    return {"party": party, "accepted": accepted, "late_phase": late, "failure": failure}
