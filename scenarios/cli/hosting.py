@@ -1,6 +1,6 @@
 """`join --parties`: all parties of a host, in a session whose server is another process."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +28,7 @@ def host(
     key: Path,
     address: str | None,
     *,
+    choices: Sequence[str],
     of_one: Mapping[str, object],
     how: Mapping[str, Any],
     kept: tuple[Path | None, Path | None],
@@ -38,6 +39,7 @@ def host(
     """Take part as all parties of a host.
 
     Args:
+        choices: as `hosted_by` has them.
         of_one: what was given that is for one party alone.
         how: what else their `Joining` have in common.
         kept: the journal and its witness, as they were given.
@@ -53,7 +55,7 @@ def host(
     refuse(how["transport"] != "tls", "--transport", how["transport"], allowed)
     for field, value in of_one.items():
         refuse(bool(value), field, str(value), "left out beside --parties, whose file has names and values")
-    invited, entries = hosted_by(parties, invitations)
+    invited, entries = hosted_by(parties, invitations, choices)
     first = next(iter(invited.values()))
     keys = first.find_keys([key])
     transport = find_transport(how["transport"], keys=keys)

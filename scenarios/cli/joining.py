@@ -59,7 +59,7 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     metavar="NAME=VALUE",
     multiple=True,
     help="What the session leaves you to choose, such as your epsilon among its levels: everybody will see it. "
-    "May be repeated; left out in a terminal, it is asked for.",
+    "May be repeated; left out in a terminal, it is asked for. Beside --parties, VALUE is a CSV file with each one's.",
 )
 @click.option(
     "--parties",
@@ -189,7 +189,8 @@ def join(
             Path(invitation_or_address or ""),
             key or Path(),
             address,
-            of_one={"--as": party, "--input": input_file, "--set": " ".join(settings), "--invitation": invitation_file},
+            choices=settings,
+            of_one={"--as": party, "--input": input_file, "--invitation": invitation_file},
             how=how,
             kept=(journal, witness),
             out=out,

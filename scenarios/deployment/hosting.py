@@ -19,12 +19,13 @@ from ...protocol.errors import ConfigurationError, JournalError, PsephosError, r
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from ...transports.carrier import SharedTransport
+from ..reading.text_forms import read_rows
 from ..running.folder import RunFolder
 from ..running.limits import calm_collector
 from ..running.parties import read_parties
 from ..running.writing import open_run
 from ..system import find_protocol
-from .agreement import Joining
+from .agreement import Joining, protocol_of
 from .client import Heard, describe, join
 from .common import find_transport
 from .invitations import Invitation, read_invitations
@@ -49,20 +50,27 @@ class Hosted:
     paid: list[LedgerEntry] = dataclasses.field(default_factory=list[LedgerEntry])
 
 
-def hosted_by(parties: Path, invitations: Path) -> tuple[dict[str, Invitation], dict[str, Mapping[str, Any]]]:
+def hosted_by(
+    parties: Path, invitations: Path, choices: Sequence[str] = ()
+) -> tuple[dict[str, Invitation], dict[str, Mapping[str, Any]]]:
     """Return the invitations of a host's parties, and the entries of each by column.
 
     Args:
         parties: their file, in the form in which a scenario has it.
         invitations: a folder with theirs, among others or not.
+        choices: `NAME=FILE` each: a CSV file with what each party chooses in a column that the session leaves to it.
 
     Raises:
-        ConfigurationError: a file cannot be read, a party has no invitation, or two are not of one session and host.
+        ConfigurationError: a file cannot be read, a party has no invitation or no choice, two are not of one session
+            and host, or the session is masked.
     """
     known = read_invitations(invitations)
     first = next(iter(known.values()))
-    kind = find_protocol(first.protocol)
+    kind, protocol = find_protocol(first.protocol), protocol_of(first, trusts_server=True)  # trust is asked for later
+    allowed = "left out in a masked session, where a host could take masks off: let each party join by itself"
+    refuse(protocol.masked_phase is not None, "--parties", str(parties), allowed)
     entries = read_entries_of_many(parties, kind, field="--parties") or _read_lines(parties, kind, first.parameters)
+    entries = _with_choices(entries, choices, protocol)
     found: dict[str, Invitation] = {}
     for name in entries:
         refuse(
@@ -74,6 +82,27 @@ def hosted_by(parties: Path, invitations: Path) -> tuple[dict[str, Invitation], 
         allowed = f"a party of the session and the host of {first.party!r}: enroll all of them by --parties"
         refuse(not same, f"{kind.client_role} of --parties", name, allowed)
     return found, entries
+
+
+def _with_choices(
+    entries: Mapping[str, Mapping[str, Any]], choices: Sequence[str], protocol: PhasedProtocol[Any, Any]
+) -> dict[str, Mapping[str, Any]]:
+    role, left = protocol.client_role, [column.name for column in protocol.columns() if column.chosen]
+    chosen: dict[str, dict[str, Any]] = {party: {} for party in entries}
+    for choice in choices:
+        column, _, file = choice.partition("=")
+        refuse(column not in left, "--set", choice, f"NAME=FILE beside --parties, NAME one of {left or 'none here'}")
+        for line, (name, entry) in read_rows(Path(file), role, column, field="--set"):
+            own = chosen.setdefault(party := name.strip(), {})
+            is_one = party in entries and column not in own
+            refuse(not is_one, f"{role} ({file} line {line})", party, "a party of --parties, named once")
+            own[column] = entry.strip()
+    merged: dict[str, Mapping[str, Any]] = {party: {**own, **chosen[party]} for party, own in entries.items()}
+    for party, own in merged.items():
+        for column in left:
+            allowed = f"--set {column}=FILE, a CSV file of {role},{column} with a line for each party"
+            refuse(column not in own, f"{column} ({party})", "left out", allowed)
+    return merged
 
 
 def _read_lines(

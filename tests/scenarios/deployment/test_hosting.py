@@ -34,7 +34,7 @@ from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.hosting import Hosted, host, hosted_by
 from psephos.scenarios.deployment.invitations import Drawn as DrawnUp
 from psephos.scenarios.deployment.keys import check_enrollments, read_enrollments
-from psephos.scenarios.deployment.own_rows import encode_own
+from psephos.scenarios.deployment.own_rows import encode_own, with_choices
 from psephos.scenarios.running.folder import read_ledger
 from psephos.transports import Channel
 from psephos.transports.carrier import GREETING, Carrier
@@ -453,3 +453,59 @@ def test_what_a_hosts_file_says_is_what_each_party_would_say(
         assert rows == [
             encode_own(protocol, own, invited[name].public) for own, name in zip(by_hand, names, strict=True)
         ]
+
+
+MASKED = """protocol = "dpwevote"
+trust = "distributed"
+partners = "all.csv"
+[parameters]
+candidates = ["merger"]
+weights = [1, 2, 3]
+epsilon = 1.0
+threshold = 3
+colluders = 1
+"""
+
+
+def test_a_masked_session_takes_no_host_and_says_what_to_do(tmp_path: Path, psephos: Psephos) -> None:
+    (tmp_path / "all.csv").write_text("partner,weight,merger\nann,1,1\nbob,3,0\ncid,2,1\n", encoding="utf-8")
+    (tmp_path / "game.toml").write_text(MASKED, encoding="utf-8")
+    for folder, hosted in (("alone", ()), ("hosted", ("--parties", tmp_path / "all.csv"))):
+        for name in ("ann", "bob", "cid") if not hosted else ("org",):
+            assert psephos("enroll", name, *hosted, "--out", tmp_path / folder / name).status == 0
+    drawn = ("roster", tmp_path / "game.toml", "--out", tmp_path / "drawn", "--enrolled")
+    ended = psephos(*drawn, tmp_path / "hosted")
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert "let each party enroll by itself" in ended.err
+    assert psephos(*drawn, tmp_path / "alone").status == 0
+    joining = ("join", tmp_path / "drawn" / "invitations", "--parties", tmp_path / "all.csv")
+    ended = psephos(*joining, "--key", tmp_path / "alone" / "ann")
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert "let each party join by itself" in ended.err
+
+
+def test_what_each_voter_chooses_is_in_a_file_beside_a_hosts(tmp_path: Path, psephos: Psephos) -> None:
+    table = "voter,record,choice,lives,law\nann,1,1,5,1\nann,1,0,2,0\nbob,1,1,1,0\nbob,1,0,3,1\n"
+    parameters = 'paradigm = "VLDP"\nepsilons = [0.5, 1.0]\nchosen_by = "voter"\n'
+    scenario = f'protocol = "moral-preferences"\nvoters = "all.csv"\n[parameters]\n{parameters}'
+    (tmp_path / "all.csv").write_text(table, encoding="utf-8")
+    (tmp_path / "game.toml").write_text(scenario, encoding="utf-8")
+    assert psephos("enroll", "org", "--parties", tmp_path / "all.csv", "--out", tmp_path / "org").status == 0
+    drawn = ("roster", tmp_path / "game.toml", "--enrolled", tmp_path, "--out", tmp_path / "drawn")
+    assert psephos(*drawn).status == 0
+    own = tmp_path / "own.csv"
+    own.write_text("voter,epsilon\nann,0.5\nbob,1\n", encoding="utf-8")
+    hosted = (tmp_path / "all.csv", tmp_path / "drawn" / "invitations")
+    invited, entries = hosted_by(*hosted, [f"epsilon={own}"])
+    protocol = protocol_of(invited["bob"], trusts_server=False)
+    assert [with_choices(protocol, entries[name], invited[name].public) for name in ("ann", "bob")] == [(0,), (1,)]
+    for lines, told in (
+        ("voter,epsilon\nann,0.5\n", r"epsilon \(bob\) must be --set epsilon=FILE"),
+        ("voter,epsilon\nann,0.5\nann,1\n", "a party of --parties, named once"),
+        ("voter,epsilon\nann,0.5\neve,1\n", "a party of --parties, named once"),
+    ):
+        own.write_text(lines, encoding="utf-8")
+        with pytest.raises(ConfigurationError, match=told):
+            hosted_by(*hosted, [f"epsilon={own}"])
+    with pytest.raises(ConfigurationError, match="NAME=FILE beside --parties"):
+        hosted_by(*hosted, ["lives=1"])
