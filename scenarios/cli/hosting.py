@@ -14,9 +14,10 @@ from .reports import reporting
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ...agents.person_journal import PersonJournal
     from ..deployment import Agreement
 
-__all__ = ["host", "show_agreement", "tell_of_loss"]
+__all__ = ["host", "show_agreement", "tell_of_loss", "tell_of_new_journal"]
 
 _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
@@ -86,6 +87,7 @@ def host(
         folder, console = make_folder(out, f"as-{len(joining)}-parties"), make_console()
         if not as_json:
             show_agreement(console, dearest, num_parties=len(joining))
+            tell_of_new_journal(console, joining[0].journal)
         with reporting(folder, wanted=report):
             hosted = host_in_folder(joining, folder, journal=journal, on_loss=tell_of_loss)
     heard = next(iter(hosted.heard.values()))
@@ -106,6 +108,13 @@ def host(
 def tell_of_loss(error: Exception) -> None:
     """Say why the connection is tried again."""
     click.echo(say_again(f"trying again: {error}"), err=True)
+
+
+def tell_of_new_journal(console: "Console", kept: "PersonJournal | None") -> None:
+    """Say where a journal was begun just now."""
+    if kept is not None and kept.is_new:
+        begun = say_again(f"Journal: {kept.path}, begun now; it knows of no earlier loss.")
+        console.print(f"\n{begun}", soft_wrap=True)
 
 
 def show_agreement(console: "Console", agreement: "Agreement", *, num_parties: int = 1) -> None:

@@ -303,6 +303,7 @@ def test_a_host_that_is_stopped_says_what_was_accepted_and_what_it_cost(tmp_path
         stopped.send(signal.SIGINT)
         ended = stopped.ending()
         assert ended.status == 128 + signal.SIGINT
+        assert "host.sqlite, begun now; it knows of no earlier loss" in ended.out
         assert "parties.csv" in ended.err.splitlines()[-1]
         why = "it was stopped before it heard the outcome"
         rows = (tmp_path / "first" / "parties.csv").read_text(encoding="utf-8").splitlines()
