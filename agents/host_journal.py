@@ -4,23 +4,27 @@ The rule that holds here: what `commit` returns before may leave. A party's own 
 commit; so nothing may leave, nor be told to anybody, without one in between.
 """
 
+import collections
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Self
 
+import msgspec
 import trio
 
 from ..protocol.errors import JournalError
 from .journal_file import JournalFile
 from .journal_format import About, Closing, Row
-from .person_journal import PersonJournal
+from .person_journal import PERSON, PersonJournal
 from .witness import Witness
 
-__all__ = ["HOST", "HostJournal"]
+__all__ = ["BETWEEN", "HOST", "OF_PARTIES", "HostJournal"]
 
 HOST: Final = "host"
 """The kind of these journals."""
-_BETWEEN: Final = "\t"
+OF_PARTIES: Final = (PERSON, HOST)
+"""The kinds that keep what parties have lost."""
+BETWEEN: Final = "\t"
 """Between a session's id, which whoever draws it up chooses, and a party's name, which has none."""
 
 
@@ -29,12 +33,13 @@ class _RowsOfParty:
 
     Args:
         append: takes rows for the next commit.
+        unsure_rows: as `About` has it, of the party's rows.
     """
 
-    def __init__(self, file: JournalFile, append: Callable[[Sequence[Row]], None]) -> None:
+    def __init__(self, file: JournalFile, append: Callable[[Sequence[Row]], None], *, unsure_rows: int) -> None:
         self.path = file.path
         self.is_new = file.is_new
-        self.about = file.about
+        self.about = msgspec.structs.replace(file.about, unsure_rows=unsure_rows)
         self.append = append
 
     def close(self) -> None:
@@ -49,8 +54,10 @@ class HostJournal(Closing):
         self._now = now
         self._clock = clock
         self._rows: dict[str, list[Row]] = {}
-        for row in rows:
-            session, _, party = row.session.rpartition(_BETWEEN)
+        self._unsure_rows = collections.Counter[str]()
+        for number, row in enumerate(rows):
+            session, _, party = row.session.rpartition(BETWEEN)
+            self._unsure_rows[party] += number < file.about.unsure_rows
             self._rows.setdefault(party, []).append(row._replace(session=session))
         self._waiting: list[Row] = []
         self._lock = trio.Lock()
@@ -75,9 +82,9 @@ class HostJournal(Closing):
         def append(rows: Sequence[Row]) -> None:
             if self._failure is not None:
                 raise self._failure
-            self._waiting += [row._replace(session=f"{row.session}{_BETWEEN}{party}") for row in rows]
+            self._waiting += [row._replace(session=f"{row.session}{BETWEEN}{party}") for row in rows]
 
-        file = _RowsOfParty(self._file, append)
+        file = _RowsOfParty(self._file, append, unsure_rows=self._unsure_rows[party])
         return PersonJournal(file, self._rows.pop(party, ()), now=self._now, clock=self._clock)
 
     async def commit(self) -> None:

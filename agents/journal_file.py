@@ -75,19 +75,18 @@ class JournalFile(Closing):
     def open(
         cls,
         path: Path,
-        about: About,
+        about: About | tuple[str, ...],
         *,
         may_be_moved: bool = False,
-        may_make: bool = True,
         witness: Witness | None = None,
     ) -> tuple[Self, Sequence[Row]]:
         """Open a journal, or make one.
 
         Args:
             path: the file's. A folder that is missing is made, and then its owner's alone, as the files are.
-            about: what a new one says of itself; of one that is there the kind has to be the same.
+            about: what a new one says of itself; of one that is there the kind has to be the same. Or the kinds of
+                which it may be, where one that is missing is not made.
             may_be_moved: whether one that has moved, or that is a backup, may be opened as well.
-            may_make: whether one that is missing is made.
             witness: where it is told outside the journal's folder how far the journal is; by which an older copy of
                 the whole folder is found.
 
@@ -102,7 +101,7 @@ class JournalFile(Closing):
         with naming_journal(path):
             if path.is_dir():
                 raise JournalError("is a folder: name a file", path=str(path))
-            if may_make:
+            if isinstance(about, About):
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             elif not path.exists() and not lock_file_of(path).exists():
                 raise JournalError("does not exist", path=str(path))
@@ -114,7 +113,9 @@ class JournalFile(Closing):
             try:
                 is_new = not path.exists()
                 if is_new:
-                    lock.check_not_lost(may_make=may_make)
+                    lock.check_not_lost()
+                    if not isinstance(about, About):
+                        raise JournalError("does not exist", path=str(path))  # noqa: TRY301  the lock goes first
                     _make(path, about)
                 else:
                     check_header(path)
@@ -122,7 +123,7 @@ class JournalFile(Closing):
                 try:
                     contents = contents_of(connection, path)
                     lock.check(contents)
-                    check_kind(contents.about, about.kind, path)
+                    check_kind(contents.about, about.kind if isinstance(about, About) else about, path)
                     if not may_be_moved:
                         check_usable(contents.about, path)
                     _make_present(connection)
@@ -241,7 +242,7 @@ def copy_journal(path: Path, target: Path, **changes: Any) -> None:
 
 
 def install_journal(
-    source: Path, path: Path, *, kind: str, witness: Witness | None = None, **changes: Any
+    source: Path, path: Path, *, kind: str | tuple[str, ...], witness: Witness | None = None, **changes: Any
 ) -> Path | None:
     """Put a copy of a journal in a journal's place, where no process may have one open.
 
@@ -260,6 +261,8 @@ def install_journal(
     """
     path = path.resolve()
     with naming_journal(path):
+        if path.is_dir():
+            raise JournalError("is a folder: name a file", path=str(path))
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = _Heads(path, witness)
         try:
@@ -277,7 +280,7 @@ def install_journal(
     return aside
 
 
-def read_own(path: Path, *, kind: str, witness: Witness | None = None) -> Contents:
+def read_own(path: Path, *, kind: str | tuple[str, ...], witness: Witness | None = None) -> Contents:
     """Return what a journal in its place holds, as `read_journal`, once its witness was heard."""
     path = path.resolve()
     told = [] if witness is None else list(witness.heads(path))  # first: it is never newer than what is read then
@@ -293,7 +296,7 @@ def _check_told(contents: Contents, told: Iterable[tuple[Path, Head, bool]], pat
             contents.check(head, path, file=file)
 
 
-def give_lock(path: Path, *, kind: str, witness: Witness | None = None) -> None:
+def give_lock(path: Path, *, kind: str | tuple[str, ...], witness: Witness | None = None) -> None:
     """Let a copy that is to be used in its place have a lock, as a journal has, if it has none yet.
 
     Raises:
@@ -334,13 +337,11 @@ class _Heads:
         """Whether the lock told anything."""
         return self._files[0].head is not None
 
-    def check_not_lost(self, *, may_make: bool) -> None:
+    def check_not_lost(self) -> None:
         """Raise JournalError if there was a journal, which is gone."""
         told = {each.file: head for each in self._files if (head := each.head) is not None}
         told = {file: head for file, head in told.items() if head.length or head.generation}
         if not told:
-            if not may_make:
-                raise JournalError("does not exist", path=str(self._path))
             return
         raise JournalError(
             f"is gone, and had {max(head.length for head in told.values())} records. Put it back, or {HOW_TO_MEND}. "

@@ -127,7 +127,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """What a journal says of itself.
 
     Args:
-        kind: whose journal it is: "person" or "session".
+        kind: whose journal it is: "person", "host" or "session".
         configuration: of what it is the journal, by field.
         generation: how often its rows were written anew, as pruning does, or this was.
         backup_of: of a backup, when it was made, in seconds since 1970; else 0.
@@ -211,12 +211,12 @@ def beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
-def read_journal(path: Path, *, kind: str, is_copy: bool = False) -> Contents:
+def read_journal(path: Path, *, kind: str | tuple[str, ...], is_copy: bool = False) -> Contents:
     """Return what a journal holds, also while a process has it open, or after one that was killed.
 
     Args:
         path: the file's.
-        kind: the journal's.
+        kind: the journal's, or those that it may have.
         is_copy: it is not in a journal's place, so that there need be no lock.
 
     Raises:
@@ -312,10 +312,11 @@ def _check_version(application: int, version: int, mode: str, *, path: Path) -> 
         raise _damaged(path, f"its mode is {mode!r}")
 
 
-def check_kind(about: About, kind: str, path: Path) -> None:
-    """Raise JournalError if a journal is another's kind."""
-    if about.kind != kind:
-        raise JournalError(f"is that of a {about.kind}, not of a {kind}", path=str(path))
+def check_kind(about: About, kind: str | tuple[str, ...], path: Path) -> None:
+    """Raise JournalError if a journal is of another kind."""
+    kinds = (kind,) if isinstance(kind, str) else kind
+    if about.kind not in kinds:
+        raise JournalError(f"is that of a {about.kind}, not of a {' or a '.join(kinds)}", path=str(path))
 
 
 def check_usable(about: About, path: Path) -> None:

@@ -409,6 +409,11 @@ class PersonJournal(Closing):
         session = self._sessions.get(session_id)
         return session is not None and session.left is not None and bool(session.left.release)
 
+    def num_acknowledged(self, session_id: str) -> int:
+        """Return how many reports of a session its server keeps, as far as that was heard."""
+        session = self._sessions.get(session_id)
+        return 0 if session is None else session.num_acknowledged
+
     def recall(self, phases: Iterable[Phase], *, session_id: str = "") -> dict[str, Recalled]:
         """Return the reports of earlier sessions that these phases repeat, by the phase's name.
 
@@ -443,13 +448,18 @@ class PersonJournal(Closing):
         self._file.close()
 
 
-def read_sessions(path: Path, *, witness: Witness | None = None) -> tuple[About, dict[str, SessionRecords]]:
+def read_sessions(
+    path: Path, *, kind: str | tuple[str, ...] = PERSON, witness: Witness | None = None
+) -> tuple[About, dict[str, SessionRecords]]:
     """Return what a person's journal says of itself, and its sessions by id, also while a process has it open.
 
+    Args:
+        kind: as `read_journal` has it; of a host's there is a session for each of its parties (`host_journal.HOST`).
+
     Raises:
-        JournalError: it cannot be read, is not a person's, or is not as it was left.
+        JournalError: it cannot be read, is not of that kind, or is not as it was left.
     """
-    contents = read_own(path, kind=PERSON, witness=witness)
+    contents = read_own(path, kind=kind, witness=witness)
     return contents.about, sessions_of(contents.rows, path)
 
 

@@ -20,7 +20,7 @@ from ..protocol.server_machine import ServerMachine, SessionResult
 from ..protocol.states import SESSION
 from ..protocol.views import View
 from ..transports.abc import Channel, Listener
-from ..transports.carrier import GREETING, CarriedChannel, Carrier
+from ..transports.carrier import GREETING, REFUSAL, CarriedChannel, Carrier
 from .driver import LINGER_SECONDS, NOBODY, Driver, Observers, RunInThread
 from .events import log_unless_it_fails
 from .journals import SittingOfServer
@@ -31,6 +31,7 @@ from .standing import Companion, Connections, Standing
 __all__ = ["Aggregator", "CloudServer", "Server"]
 
 _REFUSAL_SECONDS: Final = 5.0
+"""In which whoever is refused is told, and an earlier process with the same key may say that it is there."""
 _GOODBYE_SECONDS: Final = 2.0
 """In which clients are told that a server is stopped; whoever stops it does not wait for long."""
 _RETURN_SECONDS: Final = 30.0
@@ -249,14 +250,25 @@ class Server:
             nursery.start_soon(self._converse, channel, driver)
 
     async def _carry(self, channel: Channel, payloads: list[bytes], driver: Driver) -> None:
-        """Accept the channels of a host, as many at a time as there are seats for its certificate."""
+        """Accept the channels of a host, as many at a time as there are seats for its certificate.
+
+        While an earlier connection with that answers, another one is refused: two processes would take turns for ever.
+        """
         whose = channel.peer_fingerprint or channel.peer
         channel.limit_payloads(self._machine.max_received_bytes)
         carrier = Carrier(channel, most=self._roster.num_seats(channel.peer_fingerprint), heard=payloads)
-        replaced = self._carriers.get(whose)
-        self._carriers[whose] = carrier  # before anybody else's turn
-        if replaced is not None:
-            replaced.connection.close()
+        while (earlier := self._carriers.get(whose)) is not None:
+            if await earlier.answers(_REFUSAL_SECONDS):
+                self._lobby.turn_away("party")
+                with contextlib.suppress(Exception), trio.move_on_after(_REFUSAL_SECONDS):
+                    await channel.send([REFUSAL])
+                    while await channel.receive():  # what is closed with something unread loses what it has sent
+                        pass
+                return
+            earlier.connection.close()
+            if self._carriers.get(whose) is earlier:
+                del self._carriers[whose]
+        self._carriers[whose] = carrier
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._accept, carrier, driver, nursery)

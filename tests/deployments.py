@@ -629,6 +629,10 @@ class Process:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def send(self, number: signal.Signals) -> None:
         """Send it a signal; SIGINT is Ctrl-C."""
         self._process.send_signal(number)

@@ -57,7 +57,8 @@ class Vote:
         settings: of the scenario, for the server.
         entries: each partner's own.
         name: of the session's folder, to tell votes of one folder apart.
-        host: of all partners, who enrolls for them; empty for keys of their own.
+        host: of partners, who enrolls for them; empty for keys of their own.
+        hosted: the file of its partners, by default of all; others have enrolled in `folder`.
         prefix: the words of a command that runs every process somewhere else.
 
     Attributes:
@@ -72,6 +73,7 @@ class Vote:
         entries: Mapping[str, Mapping[str, str]] = ENTRIES,
         name: str = "drawn",
         host: str = "",
+        hosted: str = "three.csv",
         prefix: Sequence[str] = (),
     ) -> None:
         self.roster = folder / name
@@ -90,7 +92,7 @@ class Vote:
         self.address = f"127.0.0.1:{self._seat.getsockname()[1]}"
         keys: Sequence[object] = ("--make-keys",)
         if host:
-            ended = self.start("enroll", host, "--parties", "three.csv", "--out", folder / host).ending()
+            ended = self.start("enroll", host, "--parties", hosted, "--out", folder / host).ending()
             assert (ended.status, ended.err) == (0, "")
             keys = ("--enrolled", folder)
         how = (*keys, "--address", self.address, "--out", self.roster)

@@ -5,6 +5,7 @@ most, beyond which its sender waits, or breaks the rules; and whoever breaks the
 
 The connection begins with `GREETING`, from the end that opens channels. Then come headers: what it is, the channel's
 number, an amount. Numbers are 1, 2, 3, …, and none comes twice. The payload of a header of `_PAYLOAD` is the next.
+Of no channel is `_ASK`, to which the other end answers, and `REFUSAL`, behind which the connection ends.
 """
 
 import collections
@@ -19,11 +20,11 @@ from typing import Final
 
 import trio
 
-from ..protocol.errors import MalformedMessageError, RemoteProtocolError
+from ..protocol.errors import ConfigurationError, MalformedMessageError, RemoteProtocolError
 from .abc import Channel, Listener, Transport
 from .framing import MAX_FRAME_BYTES, check_size, refused_size
 
-__all__ = ["GREETING", "WINDOW_BYTES", "CarriedChannel", "Carrier", "SharedTransport"]
+__all__ = ["GREETING", "REFUSAL", "WINDOW_BYTES", "CarriedChannel", "Carrier", "SharedTransport"]
 
 GREETING: Final = b"\xc1psephos carrier 1"
 """No message begins so: its first byte is none of msgpack's."""
@@ -42,7 +43,9 @@ _CONNECT_SECONDS: Final = 30.0
 _UNANSWERED: Final = 256
 """Channels on which nothing was heard yet; beyond them others wait, so that the other end answers each soon."""
 _HEADER: Final = Struct(">BII")
-_OPEN, _PAYLOAD, _TAKEN, _CLOSE = range(4)
+_OPEN, _PAYLOAD, _TAKEN, _CLOSE, _ASK, _ANSWER, _REFUSE = range(7)
+REFUSAL: Final = _HEADER.pack(_REFUSE, 0, 0)
+"""What whoever opens channels is sent where another process is there with its key."""
 
 
 class CarriedChannel(Channel):
@@ -266,7 +269,7 @@ class Carrier(Listener):
         self._queue = [] if most else [GREETING]
         self._num_queued = 0
         self._num_owed = 0
-        self._news, self._arrival, self._room, self._idle = (trio.lowlevel.ParkingLot() for _ in range(4))
+        self._news, self._arrival, self._room, self._idle, self._answer = (trio.lowlevel.ParkingLot() for _ in range(5))
         self._is_writing = False
         self._trouble: Exception | None = None
 
@@ -310,6 +313,7 @@ class Carrier(Listener):
 
         Raises:
             RemoteProtocolError: the other end broke the rules, or is not who was expected.
+            ConfigurationError: another process is there with the same key; then channels do not end, as their users do.
             Exception: as `before_writing`; what it comes before has not left.
         """
         failure: Exception = trio.BrokenResourceError("the connection is broken")
@@ -328,17 +332,17 @@ class Carrier(Listener):
                             await self._arrival.park()
                 except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
                     pass
-                except RemoteProtocolError as error:
+                except (RemoteProtocolError, ConfigurationError) as error:
                     failure = error
                 nursery.cancel_scope.cancel()
         finally:
             self.connection.close()
             self.failure = self._trouble or failure
-            for channel in self._channels.values():
+            for channel in () if isinstance(failure, ConfigurationError) else self._channels.values():
                 channel.end(self.failure)
-            for lot in (self._arrival, self._room, self._idle):
+            for lot in (self._arrival, self._room, self._idle, self._answer):
                 lot.unpark_all()
-        if self._trouble is not None or isinstance(failure, RemoteProtocolError):
+        if self._trouble is not None or isinstance(failure, (RemoteProtocolError, ConfigurationError)):
             raise self.failure
 
     async def drain(self) -> None:
@@ -346,6 +350,15 @@ class Carrier(Listener):
         await trio.lowlevel.checkpoint()
         while self.failure is None and (self._queue or self._is_writing):
             await self._idle.park()
+
+    async def answers(self, seconds: float) -> bool:
+        """Ask whether the other end is there, and return whether it answers within so many seconds."""
+        with trio.move_on_after(seconds):
+            if self.failure is None:
+                self.tell(_ASK, 0)
+                await self._answer.park()
+            return self.failure is None
+        return False
 
     async def aclose(self) -> None:
         self.connection.close()
@@ -401,6 +414,7 @@ class Carrier(Listener):
 
         Raises:
             MalformedMessageError: it is against the rules.
+            ConfigurationError: it is `REFUSAL`, to whoever opens channels.
         """
         if self._addressed is not None:
             channel, self._addressed = self._addressed, None
@@ -412,6 +426,15 @@ class Carrier(Listener):
         if kind == _OPEN:
             self._admit(number)
             return
+        if kind == _ASK:
+            self.tell(_ANSWER, 0)
+            return
+        if kind == _ANSWER:
+            self._answer.unpark_all()
+            return
+        if kind == _REFUSE and not self._most:
+            allowed = "one with which no other process takes part in this session: end that one first, or let it go on"
+            raise ConfigurationError(field="the host's key", value="in use", allowed=allowed)
         channel = self._channels.get(number)
         if channel is None or channel.is_ended or kind > _CLOSE:
             raise MalformedMessageError(f"channel {number} is not open")
@@ -443,7 +466,7 @@ class SharedTransport(Transport):
 
     Args:
         inner: by which to connect.
-        nursery: where the connection is used, and which an error of `before_writing` ends.
+        nursery: where the connection is used, and which an error of `before_writing` ends, or `REFUSAL`.
         before_writing: as `Carrier` has it.
         answer_seconds: whoever waits for its turn gives up where nothing at all was heard for so long.
     """

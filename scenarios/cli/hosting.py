@@ -1,6 +1,6 @@
 """`join --parties`: all parties of a host, in a session whose server is another process."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
@@ -14,9 +14,10 @@ from .reports import reporting
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ...agents.person_journal import PersonJournal
     from ..deployment import Agreement
 
-__all__ = ["host", "show_agreement", "tell_of_loss"]
+__all__ = ["host", "show_agreement", "tell_of_loss", "tell_of_new_journal"]
 
 _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
@@ -28,6 +29,7 @@ def host(
     key: Path,
     address: str | None,
     *,
+    choices: Sequence[str],
     of_one: Mapping[str, object],
     how: Mapping[str, Any],
     kept: tuple[Path | None, Path | None],
@@ -38,6 +40,7 @@ def host(
     """Take part as all parties of a host.
 
     Args:
+        choices: as `hosted_by` has them.
         of_one: what was given that is for one party alone.
         how: what else their `Joining` have in common.
         kept: the journal and its witness, as they were given.
@@ -53,7 +56,7 @@ def host(
     refuse(how["transport"] != "tls", "--transport", how["transport"], allowed)
     for field, value in of_one.items():
         refuse(bool(value), field, str(value), "left out beside --parties, whose file has names and values")
-    invited, entries = hosted_by(parties, invitations)
+    invited, entries = hosted_by(parties, invitations, choices)
     first = next(iter(invited.values()))
     keys = first.find_keys([key])
     transport = find_transport(how["transport"], keys=keys)
@@ -84,6 +87,7 @@ def host(
         folder, console = make_folder(out, f"as-{len(joining)}-parties"), make_console()
         if not as_json:
             show_agreement(console, dearest, num_parties=len(joining))
+            tell_of_new_journal(console, joining[0].journal)
         with reporting(folder, wanted=report):
             hosted = host_in_folder(joining, folder, journal=journal, on_loss=tell_of_loss)
     heard = next(iter(hosted.heard.values()))
@@ -104,6 +108,13 @@ def host(
 def tell_of_loss(error: Exception) -> None:
     """Say why the connection is tried again."""
     click.echo(say_again(f"trying again: {error}"), err=True)
+
+
+def tell_of_new_journal(console: "Console", kept: "PersonJournal | None") -> None:
+    """Say where a journal was begun just now."""
+    if kept is not None and kept.is_new:
+        begun = say_again(f"Journal: {kept.path}, begun now; it knows of no earlier loss.")
+        console.print(f"\n{begun}", soft_wrap=True)
 
 
 def show_agreement(console: "Console", agreement: "Agreement", *, num_parties: int = 1) -> None:

@@ -59,7 +59,7 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     metavar="NAME=VALUE",
     multiple=True,
     help="What the session leaves you to choose, such as your epsilon among its levels: everybody will see it. "
-    "May be repeated; left out in a terminal, it is asked for.",
+    "May be repeated; left out in a terminal, it is asked for. Beside --parties, VALUE is a CSV file with each one's.",
 )
 @click.option(
     "--parties",
@@ -170,7 +170,7 @@ def join(
     from ..deployment.keys import slug_of
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.report import show_privacy
-    from .hosting import host, show_agreement, tell_of_loss
+    from .hosting import host, show_agreement, tell_of_loss, tell_of_new_journal
 
     check_seed(simulate=simulate, seed=seed)
     how: dict[str, Any] = {
@@ -189,7 +189,8 @@ def join(
             Path(invitation_or_address or ""),
             key or Path(),
             address,
-            of_one={"--as": party, "--input": input_file, "--set": " ".join(settings), "--invitation": invitation_file},
+            choices=settings,
+            of_one={"--as": party, "--input": input_file, "--invitation": invitation_file},
             how=how,
             kept=(journal, witness),
             out=out,
@@ -228,9 +229,7 @@ def join(
             agreed.append(agreement)
             if not as_json:
                 show_agreement(console, agreement)
-                if kept is not None and kept.is_new:
-                    begun = say_again(f"Journal: {kept.path}, begun now; it knows of no earlier loss.")
-                    console.print(f"\n{begun}", soft_wrap=True)
+                tell_of_new_journal(console, kept)
 
         with reporting(folder, wanted=with_report):
             heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=tell_of_loss)

@@ -1,8 +1,9 @@
 """`journal`: the person's journal is backed up, restored, moved, pruned; what `ledger` shows of it."""
 
+import collections
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["journal", "show_journal"]
 
+_MOST_NAMED: Final = 3
+"""Parties of a host that are named in one row of a table; more are counted."""
 _CommandT = TypeVar("_CommandT", bound="Callable[..., Any]")
 
 
@@ -42,6 +45,7 @@ def journal() -> None:
 
     `psephos join` keeps it: what you reserved, drew and sent in every session. It is your ledger, which `psephos
     ledger` shows, and by it no report is drawn twice. Keep one for yourself, and do not copy it by other means.
+    That of a host's parties (`join --parties`) is host.sqlite beside it: name it by --journal.
     """
 
 
@@ -74,7 +78,7 @@ def restore(source: Path, path: Path | None, witness: Path | None, *, accept_unk
     """
     from ..deployment.journal_care import restore as put_back
 
-    place, told = _placed(path, witness)
+    place, told = _placed(path, witness, like=source)
     aside = put_back(source, place, accepts_unknown_losses=accept_unknown_losses, witness=told)
     click.echo(f"{place}: restored; losses after the backup are unknown")
     if aside is not None:
@@ -95,12 +99,11 @@ def move(target: Path | None, path: Path | None, witness: Path | None) -> None:
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import refuse
     from ..deployment.journal_care import move as move_journal
-    from ..deployment.journals import default_journal
 
     allowed = "given: where to; or --journal, to move that one to where it is looked for"
     refuse(target is None and path is None, "FILE", "left out", allowed)
     source, told = _placed(path, witness)
-    place, told_there = _placed(target or default_journal(), witness)
+    place, told_there = _placed(target, witness, like=source)
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     move_journal(source, place, witness=told, at_target=told_there)
     click.echo(f"{place}: the journal from now on")
@@ -128,7 +131,7 @@ def leave(session: str, path: Path | None, witness: Path | None) -> None:
     """Free what SESSION, by its name or id, has reserved and you will not go on with.
 
     Room is freed by itself when a session ends for you, or expires. What was lost stays lost. If you join the session
-    again, it reserves anew and sends the same reports.
+    again, it reserves anew and sends the same reports. In a host's journal, all its parties' room in SESSION is freed.
     """
     from ..deployment.journal_care import leave as free_room
 
@@ -137,62 +140,88 @@ def leave(session: str, path: Path | None, witness: Path | None) -> None:
     click.echo(f"{place}: session {session} holds no room any more")
 
 
-def _placed(path: Path | None, witness: Path | None) -> "tuple[Path, Witness]":
+def _placed(path: Path | None, witness: Path | None, *, like: Path | None = None) -> "tuple[Path, Witness]":
     from ..deployment.journals import default_journal, witness_of
 
-    place = default_journal() if path is None else path
+    place = default_journal(like=like) if path is None else path
     return place, witness_of(witness, place)
 
 
-def show_journal(console: "Console | None", path: Path, *, witness: Path | None = None) -> "list[LedgerEntry]":
-    """Return every loss in a person's journal, in order, as that one person's.
+def show_journal(
+    console: "Console | None", path: Path, *, witness: Path | None = None, party: str | None = None
+) -> "list[LedgerEntry]":
+    """Return every loss in a person's journal, in order, as that one person's; in a host's, as each of its parties'.
 
     Args:
         console: gets its sessions: how far each is, what it cost, and what room it holds; None for none of it.
+        party: of a host's, whose alone; a person's is all one person's, whatever it was called in each session.
 
     Raises:
-        JournalError: it cannot be read, or is not a person's.
+        JournalError: it cannot be read, or is neither's.
+        ConfigurationError: a host's has no such party.
     """
     import msgspec
 
+    from ...agents.host_journal import HOST, OF_PARTIES
     from ...agents.person_journal import read_sessions
+    from ...protocol.errors import refuse
     from ..deployment.journals import witness_of
 
-    about, sessions = read_sessions(path, witness=witness_of(witness, path))
+    about, by_id = read_sessions(path, kind=OF_PARTIES, witness=witness_of(witness, path))
+    sessions, is_hosts = [each for each in by_id.values() if each.first is not None], about.kind == HOST
+    if is_hosts and party is not None:
+        sessions = [each for each in sessions if each.first is not None and each.first.party == party]
+        refuse(not sessions, "--party", party, f"a party with a session in the host's journal {path}")
     if console is not None:
-        _show_sessions(console, sessions.values(), now=time.time())
+        _show_sessions(console, sessions, now=time.time(), is_hosts=is_hosts)
         _show_history(console, about)
         console.print()
-    names = ", ".join(dict.fromkeys(each.first.party for each in sessions.values() if each.first is not None))
-    return [msgspec.structs.replace(entry, person=names) for each in sessions.values() for entry in each.entries]
+    entries = [entry for each in sessions for entry in each.entries]
+    if is_hosts:
+        return entries
+    names = ", ".join(dict.fromkeys(each.first.party for each in sessions if each.first is not None))
+    return [msgspec.structs.replace(entry, person=names) for entry in entries]
 
 
-def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *, now: float) -> None:
+def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *, now: float, is_hosts: bool) -> None:
+    """Print the sessions of a journal; in a host's, those of its parties whose is the same stand in one row."""
     from rich.text import Text
 
+    from ...agents.host_journal import BETWEEN
     from ...protocol.privacy import NeighboringRelation, total_of
     from ..presentation.terminal import show_table
     from ..tables import Table
 
-    rows: list[tuple[str, ...]] = []
-    room = 0.0
+    alike: dict[tuple[str, ...], list[str]] = {}
+    room = collections.defaultdict[str, float](float)
+    kept_before: dict[str, None] = {}
     for each in sessions:
+        if each.first is None:
+            continue
         paid, held = (
             total_of(entries, relation=NeighboringRelation.REPLACE_ONE).proven
             for entries in (each.entries, each.held(now))
         )
-        room += held
-        if each.first is not None:
-            kept = f"{each.num_acknowledged} of {each.num_drawn}"
-            rows.append((each.first.session, each.first.party, _state_of(each, now), kept, f"{paid:g}", f"{held:g}"))
+        name, party = each.first.session, each.first.party
+        room[party if is_hosts else ""] += held
+        kept = f"{each.num_acknowledged} of {each.num_drawn}"
+        row = (each.session_id.partition(BETWEEN)[0], name, _state_of(each, now), kept, f"{paid:g}", f"{held:g}")
+        alike.setdefault(row, []).append(party)
+        for drawn in each.reports_kept:
+            if drawn.kept is not None and not drawn.entries:
+                where = f"kept from an earlier session of {drawn.kept.scope}, nothing paid"
+                kept_before[f"  {name}: {drawn.kept.phase} {where}"] = None
+    rows = [
+        (name, ", ".join(parties) if len(parties) <= _MOST_NAMED else f"{len(parties):,} parties", *numbers)
+        for (_, name, *numbers), parties in alike.items()
+    ]
     columns = ("Session", "As", "State", "Reports at server", "ε lost", "ε reserved")
     show_table(console, Table(columns=columns, rows=rows, labels=3), drop=("As",))
-    for each in sessions:
-        for drawn in each.reports_kept:
-            if drawn.kept is not None and not drawn.entries and each.first is not None:
-                where = f"kept from an earlier session of {drawn.kept.scope}, nothing paid"
-                console.print(Text(f"  {each.first.session}: {drawn.kept.phase} {where}"), soft_wrap=True)
-    console.print(Text(f"  reserved by sessions under way: ε = {room:g}", style="bold"))
+    for line in kept_before:
+        console.print(Text(line), soft_wrap=True)
+    whose = " of each party at most" if is_hosts and len(room) > 1 else ""
+    reserved = f"  reserved by sessions under way: ε = {max(room.values(), default=0.0):g}{whose}"
+    console.print(Text(reserved, style="bold"))
 
 
 def _show_history(console: "Console", about: "About") -> None:

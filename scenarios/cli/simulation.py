@@ -174,6 +174,8 @@ def ledger(
 ) -> None:
     """Show the privacy loss of each party in RUN, a run's folder, or of one person in RUN, its journal.
 
+    RUN may be a host's journal, or the folder of its host.sqlite: what each of its parties lost, over all sessions.
+
     Several folders are of runs of the same persons: what one of them lost in all of the runs adds up, by its name.
 
     Without RUN it is your journal (PSEPHOS_JOURNAL, or where this system keeps it), over all sessions. It is shown
@@ -192,8 +194,8 @@ def ledger(
         entries = add_ledgers(runs)
         _check_party(party, entries)
     elif (journal := _journal_in(run, party)) is not None:
-        entries = show_journal(None if as_json else console, journal, witness=witness)
-        party = None  # all of it is one person's, whatever it was called in each session
+        entries = show_journal(None if as_json else console, journal, witness=witness, party=party)
+        party = None  # all of it is one person's, whatever it was called in each session, or of the one party
     else:
         entries = read_ledger(Path() if run is None else run)
         _check_party(party, entries)
@@ -214,13 +216,13 @@ def _own_journal() -> Path | None:
 
 
 def _journal_in(run: Path | None, party: str | None) -> Path | None:
-    """Return the journal that is meant: a file, one of a party in a folder of several, or the user's own."""
-    from ..deployment.journals import journal_file
+    """Return the journal that is meant: a file, one of a party or of a host in a folder, or the user's own."""
+    from ..deployment.journals import HOST_FILE, journal_file
 
     if run is None or run.is_file() or (run.suffix and not run.exists()):  # a file that is not there is no folder
         return journal_file(run, party="")
-    named = None if party is None else journal_file(run, party=party)
-    return named if named is not None and named.is_file() else None
+    named = (run / HOST_FILE,) if party is None else (journal_file(run, party=party), run / HOST_FILE)
+    return next(filter(Path.is_file, named), None)
 
 
 def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:

@@ -19,16 +19,17 @@ from ...protocol.errors import ConfigurationError, JournalError, PsephosError, r
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from ...transports.carrier import SharedTransport
+from ..reading.text_forms import read_rows
 from ..running.folder import RunFolder
 from ..running.limits import calm_collector
 from ..running.parties import read_parties
 from ..running.writing import open_run
 from ..system import find_protocol
-from .agreement import Joining
+from .agreement import Joining, protocol_of
 from .client import Heard, describe, join
 from .common import find_transport
 from .invitations import Invitation, read_invitations
-from .journals import default_journal, witness_of
+from .journals import HOST_FILE, default_journal, witness_of
 from .own_entries import read_entries_of_many
 
 __all__ = ["Hosted", "host", "host_in_folder", "hosted_by", "open_host_journal"]
@@ -49,20 +50,27 @@ class Hosted:
     paid: list[LedgerEntry] = dataclasses.field(default_factory=list[LedgerEntry])
 
 
-def hosted_by(parties: Path, invitations: Path) -> tuple[dict[str, Invitation], dict[str, Mapping[str, Any]]]:
+def hosted_by(
+    parties: Path, invitations: Path, choices: Sequence[str] = ()
+) -> tuple[dict[str, Invitation], dict[str, Mapping[str, Any]]]:
     """Return the invitations of a host's parties, and the entries of each by column.
 
     Args:
         parties: their file, in the form in which a scenario has it.
         invitations: a folder with theirs, among others or not.
+        choices: `NAME=FILE` each: a CSV file with what each party chooses in a column that the session leaves to it.
 
     Raises:
-        ConfigurationError: a file cannot be read, a party has no invitation, or two are not of one session and host.
+        ConfigurationError: a file cannot be read, a party has no invitation or no choice, two are not of one session
+            and host, or the session is masked.
     """
     known = read_invitations(invitations)
     first = next(iter(known.values()))
-    kind = find_protocol(first.protocol)
+    kind, protocol = find_protocol(first.protocol), protocol_of(first, trusts_server=True)  # trust is asked for later
+    allowed = "left out in a masked session, where a host could take masks off: let each party join by itself"
+    refuse(protocol.masked_phase is not None, "--parties", str(parties), allowed)
     entries = read_entries_of_many(parties, kind, field="--parties") or _read_lines(parties, kind, first.parameters)
+    entries = _with_choices(entries, choices, protocol)
     found: dict[str, Invitation] = {}
     for name in entries:
         refuse(
@@ -74,6 +82,27 @@ def hosted_by(parties: Path, invitations: Path) -> tuple[dict[str, Invitation], 
         allowed = f"a party of the session and the host of {first.party!r}: enroll all of them by --parties"
         refuse(not same, f"{kind.client_role} of --parties", name, allowed)
     return found, entries
+
+
+def _with_choices(
+    entries: Mapping[str, Mapping[str, Any]], choices: Sequence[str], protocol: PhasedProtocol[Any, Any]
+) -> dict[str, Mapping[str, Any]]:
+    role, left = protocol.client_role, [column.name for column in protocol.columns() if column.chosen]
+    chosen: dict[str, dict[str, Any]] = {party: {} for party in entries}
+    for choice in choices:
+        column, _, file = choice.partition("=")
+        refuse(column not in left, "--set", choice, f"NAME=FILE beside --parties, NAME one of {left or 'none here'}")
+        for line, (name, entry) in read_rows(Path(file), role, column, field="--set"):
+            own = chosen.setdefault(party := name.strip(), {})
+            is_one = party in entries and column not in own
+            refuse(not is_one, f"{role} ({file} line {line})", party, "a party of --parties, named once")
+            own[column] = entry.strip()
+    merged: dict[str, Mapping[str, Any]] = {party: {**own, **chosen[party]} for party, own in entries.items()}
+    for party, own in merged.items():
+        for column in left:
+            allowed = f"--set {column}=FILE, a CSV file of {role},{column} with a line for each party"
+            refuse(column not in own, f"{column} ({party})", "left out", allowed)
+    return merged
 
 
 def _read_lines(
@@ -100,7 +129,7 @@ def open_host_journal(
     """Yield the journal of a host's parties; None for a simulation, whose losses are nobody's.
 
     Args:
-        given: its file, or the folder of host.sqlite; by default that of this system's user.
+        given: its file, or the folder of `HOST_FILE`; by default that of this system's user.
 
     Raises:
         ConfigurationError: as `witness_of`.
@@ -110,7 +139,7 @@ def open_host_journal(
         yield None
         return
     path = given or default_journal().parent
-    path = path / "host.sqlite" if given is None or given.is_dir() else path
+    path = path / HOST_FILE if given is None or given.is_dir() else path
     told = witness_of(witness, path)
     with HostJournal.open(path, now=time.time(), clock=time.time, witness=told) as journal:
         yield journal
@@ -122,6 +151,7 @@ async def host(
     journal: HostJournal | None,
     log: Log | None = None,
     on_loss: Callable[[Exception], None] | None = None,
+    hosted: Hosted | None = None,
 ) -> Hosted:
     """Let parties take part in one session over one connection.
 
@@ -129,17 +159,18 @@ async def host(
         parties: how each does; address, transport and keys are those of all of them, and so is the journal's file.
         journal: theirs.
         on_loss: told why the connection was lost, or cannot be made, before another try.
+        hosted: takes what becomes of each, as it does.
 
     Returns:
         What became of each of them; what keeps one out is no other one's business.
 
     Raises:
         JournalError: what has to be kept cannot be; nothing left that was not.
-        ConfigurationError: as `find_transport`.
+        ConfigurationError: as `find_transport`, or another process takes part with the key.
     """
-    hosted = Hosted()
+    hosted = Hosted() if hosted is None else hosted
     inner = find_transport(parties[0].transport, keys=parties[0].keys)
-    failure: JournalError | None = None
+    failure: BaseException | None = None
 
     async def take_part(joining: Joining, shared: SharedTransport, *, is_first: bool) -> None:
         party = joining.party
@@ -167,8 +198,8 @@ async def host(
             if journal is not None:
                 await journal.commit()
             nursery.cancel_scope.cancel()
-    except* JournalError as group:
-        failure = next(each for each in group.exceptions if isinstance(each, JournalError))
+    except* (JournalError, ConfigurationError) as group:
+        failure = group.exceptions[0]
     if failure is not None:
         raise failure
     return hosted
@@ -183,17 +214,21 @@ def host_in_folder(
 ) -> Hosted:
     """Let parties take part over one connection, and leave outcome, events and ledger of all of them in a folder.
 
-    `parties.csv` there says of each why it did not hear the release, and which report came too late.
+    However it ends, `parties.csv` there says of each how many of its reports the server has accepted (with a journal),
+    which one came too late, and why it did not hear the release.
 
     Raises:
         PsephosError, OSError: as `host`; or nobody heard the release, and that is why most did not.
     """
+    hosted = Hosted()
     how = {"party": f"{len(parties):,} parties of a host", "server": parties[0].address}
     with open_run(folder, None, how, describe=describe) as run, calm_collector(len(parties)):
-        session = functools.partial(host, parties, journal=journal, log=run.log, on_loss=on_loss)
-        hosted = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
-        run.entries.extend(hosted.paid)
-        folder.write_table("parties.csv", [_row_of(joining.party, hosted) for joining in parties])
+        session = functools.partial(host, parties, journal=journal, log=run.log, on_loss=on_loss, hosted=hosted)
+        try:
+            trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+        finally:
+            run.entries.extend(hosted.paid)
+            folder.write_table("parties.csv", [_row_of(joining, hosted) for joining in parties])
         if not hosted.heard:
             usual = collections.Counter(map(str, hosted.failures.values())).most_common(1)[0][0]
             raise next(error for error in hosted.failures.values() if str(error) == usual)
@@ -206,8 +241,13 @@ def host_in_folder(
     return hosted
 
 
-def _row_of(party: str, hosted: Hosted) -> dict[str, object]:
+def _row_of(joining: Joining, hosted: Hosted) -> dict[str, object]:
+    party, invitation = joining.party, joining.invitation
+    accepted: int | str = ""
+    if joining.journal is not None and invitation is not None:
+        accepted = joining.journal.num_acknowledged(invitation.session_id)
     heard = hosted.heard.get(party)
     late = "" if heard is None or heard.late_phase is None else heard.late_phase
-    failure = describe(hosted.failures[party])["reason"] if party in hosted.failures else ""
-    return {"party": party, "late_phase": late, "failure": failure}
+    failure = "" if heard is not None else "it was stopped before it heard the outcome"
+    failure = describe(hosted.failures[party])["reason"] if party in hosted.failures else failure
+    return {"party": party, "accepted": accepted, "late_phase": late, "failure": failure}

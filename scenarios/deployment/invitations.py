@@ -201,7 +201,7 @@ def draw_session(
         certificates = list(of_each)
         if protocol.masked_phase is not None:
             hosts = [each.party for each in known if each.parties]
-            allowed = "left out in a masked session: whoever signs for several parties could take their masks off"
+            allowed = "left out in a masked session, where a host could take masks off: let each party enroll by itself"
             refuse(bool(hosts), "the enrollment of a host", hosts[:1], allowed)
             keys = [bytes.fromhex(enrollment.signature_key) for enrollment in known]
     roster = Roster(roster.names, roster.public, fingerprints=fingerprints, keys=keys)

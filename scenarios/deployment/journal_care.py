@@ -1,6 +1,6 @@
-"""A person's journal is backed up, restored, moved to another machine, pruned, and rid of room that nobody needs.
+"""A person's journal, or a host's, is backed up, restored, moved to another machine, pruned, and rid of idle room.
 
-The rule that holds here: no two files are one person's ledger, and no loss is forgotten without its owner's word.
+The rule that holds here: no two files are one party's ledger, and no loss is forgotten without its owner's word.
 """
 
 import time
@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ...agents.host_journal import BETWEEN, OF_PARTIES
 from ...agents.journal_file import JournalFile, copy_journal, give_lock, install_journal, read_own
-from ...agents.journal_format import About, Row, check_usable, read_journal
-from ...agents.person_journal import PERSON, row_of, sessions_of
+from ...agents.journal_format import Row, check_usable, read_journal
+from ...agents.person_journal import row_of, sessions_of
 from ...agents.witness import Witness
 from ...protocol.errors import ConfigurationError, JournalError
 from ...protocol.records import Drawn, Left
@@ -44,10 +45,10 @@ def back_up(path: Path, target: Path, *, witness: Witness | None = None) -> int:
     Raises:
         JournalError: one of them cannot be read or written, or the journal has moved, or is a backup itself.
     """
-    contents = read_own(path, kind=PERSON, witness=witness)
+    contents = read_own(path, kind=OF_PARTIES, witness=witness)
     check_usable(contents.about, path)
     copy_journal(path, target, backup_of=int(time.time()))
-    return len(read_journal(target, kind=PERSON).rows)
+    return len(read_journal(target, kind=OF_PARTIES).rows)
 
 
 def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: Witness | None = None) -> Path | None:
@@ -64,7 +65,7 @@ def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: 
         ConfigurationError: the person has not accepted it.
         JournalError: the journal is not lost, or one of the files cannot be read or written.
     """
-    contents = read_journal(source, kind=PERSON, is_copy=True)
+    contents = read_journal(source, kind=OF_PARTIES, is_copy=True)
     if contents.about.moved_to:
         check_usable(contents.about, source)
     _check_lost(path, witness)
@@ -78,7 +79,7 @@ def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: 
         raise ConfigurationError(field=ACCEPT_OPTION, value="left out", allowed=allowed)
     about = contents.about
     unsure = {"unsure_rows": len(contents.rows), "unsure_since": about.backup_of}
-    return install_journal(source, path, kind=PERSON, witness=witness, backup_of=0, **unsure)
+    return install_journal(source, path, kind=OF_PARTIES, witness=witness, backup_of=0, **unsure)
 
 
 def move(path: Path, target: Path, *, witness: Witness | None = None, at_target: Witness | None = None) -> None:
@@ -95,7 +96,7 @@ def move(path: Path, target: Path, *, witness: Witness | None = None, at_target:
             written.
     """
     target = target.resolve()
-    journal, rows = JournalFile.open(path, About(kind=PERSON), may_be_moved=True, may_make=False, witness=witness)
+    journal, rows = JournalFile.open(path, OF_PARTIES, may_be_moved=True, witness=witness)
     with journal:
         is_under_way = not journal.about.is_moved and journal.about.moved_to == str(target)
         if not is_under_way:
@@ -110,9 +111,9 @@ def move(path: Path, target: Path, *, witness: Witness | None = None, at_target:
                 if not target.exists():
                     journal.change_about(moved_to="")
                 raise
-        elif read_journal(target, kind=PERSON, is_copy=True).rows[: len(rows)] != rows:
+        elif read_journal(target, kind=OF_PARTIES, is_copy=True).rows[: len(rows)] != rows:
             raise JournalError(f"is not the copy of {journal.path} that was begun", path=str(target))
-        give_lock(target, kind=PERSON, witness=at_target)
+        give_lock(target, kind=OF_PARTIES, witness=at_target)
         journal.change_about(is_moved=True)
 
 
@@ -129,13 +130,17 @@ def leave(path: Path, session: str, *, now: float, witness: Witness | None = Non
         ConfigurationError: no session of this name or id holds room.
         JournalError: the journal is in use, or cannot be read or written.
     """
-    journal, rows = JournalFile.open(path, About(kind=PERSON), may_make=False, witness=witness)
+    journal, rows = JournalFile.open(path, OF_PARTIES, witness=witness)
     with journal:
         holding = [each for each in sessions_of(rows, journal.path).values() if each.held(now)]
         named = {each.session_id: each.first.session for each in holding if each.first is not None}
-        given_up = [session_id for session_id, name in named.items() if session in {session_id, name}]
+        given_up = [
+            session_id
+            for session_id, name in named.items()
+            if session in {session_id, session_id.partition(BETWEEN)[0], name}
+        ]
         if not given_up:
-            allowed = f"a session that has reserved something: {', '.join(named.values()) or 'none has'}"
+            allowed = f"a session that has reserved something: {', '.join(dict.fromkeys(named.values())) or 'none has'}"
             raise ConfigurationError(field="SESSION", value=session, allowed=allowed)
         journal.append([row_of(session_id, Left("its owner gave it up")) for session_id in given_up])
     return len(given_up)
@@ -153,7 +158,7 @@ def prune(path: Path, *, now: float, witness: Witness | None = None) -> Pruned:
     Raises:
         JournalError: the journal is in use, or cannot be read or written.
     """
-    journal, rows = JournalFile.open(path, About(kind=PERSON), may_make=False, witness=witness)
+    journal, rows = JournalFile.open(path, OF_PARTIES, witness=witness)
     with journal:
         before = journal.path.stat().st_size
         sessions = sessions_of(rows, journal.path)
@@ -162,13 +167,13 @@ def prune(path: Path, *, now: float, witness: Witness | None = None) -> Pruned:
         if not over:
             return Pruned(0, 0)
         journal.rewrite([_without_report(row) if row.session in over else row for row in rows])
-        return Pruned(len(over), before - journal.path.stat().st_size)
+        return Pruned(len({each.partition(BETWEEN)[0] for each in over}), before - journal.path.stat().st_size)
 
 
 def _check_lost(path: Path, witness: Witness | None) -> None:
     """Raise JournalError if there is a journal that can be used, or that has moved elsewhere."""
     try:
-        journal, rows = JournalFile.open(path, About(kind=PERSON), may_be_moved=True, may_make=False, witness=witness)
+        journal, rows = JournalFile.open(path, OF_PARTIES, may_be_moved=True, witness=witness)
     except JournalError:
         return  # or it is in use, and whoever takes its place is told
     journal.close()

@@ -1,24 +1,38 @@
-"""Where a person's journal is, and where a journal's witness is."""
+"""Where a person's journal is, or a host's, and where a journal's witness is."""
 
 import contextlib
 import time
 from collections.abc import Generator
 from pathlib import Path
+from typing import Final
 
 import platformdirs
 
-from ...agents.journal_format import lock_file_of
+from ...agents.host_journal import HOST, OF_PARTIES
+from ...agents.journal_format import lock_file_of, read_journal
 from ...agents.person_journal import PersonJournal, read_sessions
 from ...agents.witness import Witness
 from ...protocol.errors import JournalError, JournalInUseError, refuse
 from .keys import slug_of, stem_of
 
-__all__ = ["check_free", "default_journal", "journal_file", "open_journal", "witness_of"]
+__all__ = ["HOST_FILE", "check_free", "default_journal", "journal_file", "open_journal", "witness_of"]
 
 
-def default_journal() -> Path:
-    """Return where the journal of this system's user is: whoever is that user is one person, by whatever names."""
-    return _state() / "journal.sqlite"
+HOST_FILE: Final = "host.sqlite"
+"""What a host's journal is called in its folder."""
+
+
+def default_journal(*, like: Path | None = None) -> Path:
+    """Return where the journal of this system's user is: whoever is that user is one person, by whatever names.
+
+    Args:
+        like: another journal; where it is a host's, the user's is that of the parties that the user hosts.
+
+    Raises:
+        JournalError: the other one cannot be read.
+    """
+    is_host = like is not None and read_journal(like, kind=OF_PARTIES, is_copy=True).about.kind == HOST
+    return _state() / (HOST_FILE if is_host else "journal.sqlite")
 
 
 def _state() -> Path:

@@ -10,7 +10,7 @@ import trio.lowlevel
 import trio.testing
 from psephos.protocol.errors import MalformedMessageError
 from psephos.transports import Channel, MemoryTransport, TCPTransport, TLSTransport, Transport
-from psephos.transports.carrier import GREETING, WINDOW_BYTES, Carrier, SharedTransport
+from psephos.transports.carrier import GREETING, REFUSAL, WINDOW_BYTES, Carrier, SharedTransport
 from psephos.transports.framing import MAX_FRAME_BYTES
 from psephos.transports.testing.channels import CHANNEL_CHECKS
 from psephos.transports.testing.pairs import Sizes
@@ -86,6 +86,7 @@ def head(kind: int, number: int, amount: int = 0) -> bytes:
         ([head(PAYLOAD, 1), b"x"], "channel 1 is not open"),
         ([head(OPEN, 1), head(CLOSE, 1), head(PAYLOAD, 1), b"x"], "channel 1 is not open"),
         ([head(OPEN, 1), head(9, 1)], "channel 1 is not open"),
+        ([REFUSAL], "channel 0 is not open"),
         ([head(OPEN, 1), head(TAKEN, 1, 1)], "channel 1 had 0 bytes to take, not 1"),
         ([b"short"], "a carrier's header has 9 bytes, not 5"),
         ([head(OPEN, 1)] + [head(PAYLOAD, 1), bytes(1 << 14)] * 5, f"more than {WINDOW_BYTES} bytes on the way"),

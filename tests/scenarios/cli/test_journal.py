@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from bad_input import Psephos
 from journal_sessions import HELD, NOW, REPORT, SESSIONS, SPENT, session_of
+from psephos.agents.host_journal import HostJournal
 from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import About, lock_file_of, read_journal
 from psephos.agents.person_journal import PERSON, PersonJournal, read_sessions
 from psephos.agents.session_journal import SessionJournal
 from psephos.protocol.errors import JournalError
 from psephos.protocol.privacy import Budget
+from psephos.protocol.records import Left
 from psephos.scenarios.deployment import journal_care
 
 KILLED = """
@@ -289,7 +291,7 @@ def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, pa
             (nothing, "does not exist"),
             (tmp_path, "is a folder: name a file"),
             (text, "is "),
-            (session, "is that of a session, not of a person"),
+            (session, "is that of a session, not of a person or a host"),
         ):
             said = refused(psephos, "journal", *command, "--journal", file)
             assert said.startswith(f"the journal {file} {reason}")
@@ -305,4 +307,60 @@ def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, pa
     for words in (("ledger", text), ("journal", "restore", text), ("journal", "restore", nothing)):
         refused(psephos, *words)
     assert read_journal(path, kind=PERSON).rows
-    assert refused(psephos, "ledger", session) == f"the journal {session} is that of a session, not of a person"
+    assert (
+        refused(psephos, "ledger", session) == f"the journal {session} is that of a session, not of a person or a host"
+    )
+
+
+def test_a_hosts_journal_is_cared_for_and_shown_as_a_persons_is(
+    psephos: Psephos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Losses of its parties stay each party's own, and what a backup does not know each party may not join again."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("PSEPHOS_JOURNAL")
+    folder = tmp_path / "state" / "psephos"
+    path, backup, accept = folder / "host.sqlite", tmp_path / "backup.sqlite", "--accept-unknown-losses"
+    parties = ("ann", "bob", "cid", "dan")
+    with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
+        for party in parties:
+            own = journal.of(party)
+            own.sitting("id-heard").keep([*session_of("heard", 0.5, 0.25, num_drawn=2, party=party), Left()])
+            own.sitting("id-under-way").keep(session_of("under-way", 1.0, 2.0, num_drawn=1, party=party))
+
+    shown = psephos("ledger", folder)
+    assert (shown.status, shown.err) == (0, "")
+    rows = [line.split() for line in shown.out.splitlines()]
+    assert ["heard", "4", "parties", "released", "1", "of", "2", "0.75", "0"] in rows
+    assert "reserved by sessions under way: ε = 2 of each party at most" in shown.out
+    assert "each of 4 at most: ε proven = 1.75" in shown.out
+    alone = psephos("ledger", path, "--party", "bob").out
+    assert "bob in all: ε proven = 1.75" in alone
+    assert "ann" not in alone
+    assert "--party must be a party with a session" in refused(psephos, "ledger", folder, "--party", "eve")
+
+    assert psephos("journal", "backup", backup, "--journal", path).out.endswith(": 32 records, as of now\n")
+    assert "reports of 1 sessions are gone" in psephos("journal", "prune", "--journal", path).out
+    assert psephos("ledger", folder).out == shown.out
+    assert psephos("journal", "leave", "under-way", "--journal", path).status == 0
+    assert "reserved by sessions under way: ε = 0" in psephos("ledger", folder).out
+    assert "there is nothing to restore" in refused(psephos, "journal", "restore", backup, accept)
+
+    said = refused(psephos, "journal", "restore", backup, accept, "--journal", folder)
+    assert said.endswith("is a folder: name a file")
+
+    stick = tmp_path / "stick.sqlite"
+    assert psephos("journal", "move", stick, "--journal", path).status == 0
+    assert "has moved to" in refused(psephos, "journal", "prune", "--journal", path)
+    for file in folder.iterdir():
+        file.unlink()
+    assert psephos("journal", "move", "--journal", stick).out.startswith(f"{path}: the journal from now on")
+    path.unlink()
+    assert psephos("journal", "restore", backup, accept).out.startswith(f"{path}: restored")
+    with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
+        for party in parties:
+            own = journal.of(party)
+            with pytest.raises(JournalError, match="was restored from a backup"):
+                own.sitting("id-under-way")
+            own.sitting("id-new").keep(session_of("new", 1.0, num_drawn=1, party=party))
+    with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
+        assert [len(journal.of(party).sitting("id-new").records) for party in parties] == [3] * 4

@@ -4,6 +4,9 @@ import contextlib
 import functools
 import itertools
 import re
+import shutil
+import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +15,9 @@ from unittest import mock
 import msgspec
 import pytest
 import trio
-from deployments import ENTRIES, PATIENCE, SEED, read_json, write_vote
-from durable_votes import PHASES, Dying, Vote, partners
+from deployments import ENTRIES, PATIENCE, SEED, Process, read_json, write_vote
+from durable_votes import PHASES, Dying, Vote, check_ended, partners
+from psephos.agents import server as server_module
 from psephos.agents.host_journal import HOST, HostJournal
 from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import Row, read_journal
@@ -30,7 +34,8 @@ from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.hosting import Hosted, host, hosted_by
 from psephos.scenarios.deployment.invitations import Drawn as DrawnUp
 from psephos.scenarios.deployment.keys import check_enrollments, read_enrollments
-from psephos.scenarios.deployment.own_rows import encode_own
+from psephos.scenarios.deployment.own_rows import encode_own, with_choices
+from psephos.scenarios.running.folder import read_ledger
 from psephos.transports import Channel
 from psephos.transports.carrier import GREETING, Carrier
 from psephos.transports.keys import Identity, read_certificate
@@ -169,6 +174,51 @@ def test_a_host_speaks_for_no_seat_but_its_own_and_harms_no_other_connection(tmp
     assert results[0].tallies[0].num_reports == len(ENTRIES_OF_MANY)
 
 
+def test_a_second_process_with_a_hosts_key_is_refused_as_long_as_the_first_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends in one line, and the first goes on; one that no longer answers gives way."""
+    monkeypatch.setattr(server_module, "_REFUSAL_SECONDS", 2.0)
+    serving, drawn = drawn_up(tmp_path)
+    results: list[SessionResult] = []
+    firsts: list[Hosted] = []
+    losses: list[Exception] = []
+    key = tmp_path / "keys" / "host 0"
+
+    async def vote(address: str) -> None:
+        own = Identity.of((key / "key.pem").read_text(encoding="ascii"))
+        silent = await TLSTransport(own, peers=[drawn.server.certificate]).connect(address)
+        await silent.send([GREETING])
+        async with trio.open_nursery() as nursery:
+
+            async def be_first() -> None:
+                firsts.append(await host(joinings(drawn, OF_HOSTS[0], key, address), journal=None))
+
+            async def be_second() -> None:
+                await host(joinings(drawn, OF_HOSTS[0], key, address), journal=None, on_loss=losses.append)
+
+            nursery.start_soon(be_first)
+            await until_it_ends(silent)  # it is asked whether it is there, and gives way
+            silent.close()
+            for _ in range(2):
+                with pytest.raises(ConfigurationError, match="the host's key must be one with which no other process"):
+                    await be_second()
+            for name in ALONE:
+                (single,) = joinings(drawn, [name], tmp_path / "keys" / name, address)
+                nursery.start_soon(join, single)
+            of_other = joinings(drawn, OF_HOSTS[1], tmp_path / "keys" / "host 1", address)
+            await host(of_other, journal=None)
+
+    async def hold() -> None:
+        async with trio.open_nursery() as nursery:
+            results.append(await serve(serving, on_listening=functools.partial(nursery.start_soon, vote)))
+
+    trio.run(hold)
+    assert results[0].tallies[0].num_reports == len(ENTRIES_OF_MANY)
+    assert [(len(each.heard), each.failures) for each in firsts] == [(len(OF_HOSTS[0]), {})]
+    assert losses == []
+
+
 async def refusal_of(channel: Channel, party: str) -> str:
     """Return what a server says to who asks for a party's seat."""
     await channel.send([encode(Inquiry(PROTOCOL_VERSION, party))])
@@ -225,6 +275,81 @@ def check_killed(folder: Path, *, entries: Mapping[str, Mapping[str, str]], deat
                 report = decode(record.report)
                 assert isinstance(report, Report)
                 assert bytes(report.payload) == vote.accepted(record.step)[party]
+
+
+def vote_of_two_and_one(folder: Path) -> Vote:
+    """Return a vote of a host with ann and bob, and of cid, who has enrolled alone."""
+    (folder / "two.csv").write_text("partner,weight,merger\nann,1,1\nbob,3,0\n", encoding="utf-8")
+    enroll("cid", folder / "cid")
+    return Vote(folder, host="org", hosted="two.csv")
+
+
+def start_two(vote: Vote, folder: Path) -> Process:
+    """Let the host take part until the server has its parties' first reports; the phase waits for cid, who is lost."""
+    words = ("join", vote.roster / "invitations", "--parties", "two.csv", "--key", "org", "--journal", "host.sqlite")
+    of_two = vote.start(*words, "--out", folder / "first")
+    assert vote.join("cid", "--key", "cid", dying=("after", 2)).ending().status == -9  # once all have joined
+    while vote.accepted(0).keys() != {"ann", "bob"}:
+        assert of_two.is_running, of_two.ending()
+        time.sleep(0.05)
+    time.sleep(1.0)  # in which it hears so
+    return of_two
+
+
+def test_a_host_that_is_stopped_says_what_was_accepted_and_what_it_cost(tmp_path: Path) -> None:
+    with vote_of_two_and_one(tmp_path) as vote:
+        vote.serve().address()
+        stopped = start_two(vote, tmp_path)
+        stopped.send(signal.SIGINT)
+        ended = stopped.ending()
+        assert ended.status == 128 + signal.SIGINT
+        assert "host.sqlite, begun now; it knows of no earlier loss" in ended.out
+        assert "parties.csv" in ended.err.splitlines()[-1]
+        why = "it was stopped before it heard the outcome"
+        rows = (tmp_path / "first" / "parties.csv").read_text(encoding="utf-8").splitlines()
+        assert rows == ["party,accepted,late_phase,failure", f"ann,1,,{why}", f"bob,1,,{why}"]
+        assert {entry.person for entry in read_ledger(tmp_path / "first")} == {"ann", "bob"}
+
+
+@pytest.mark.full("a dozen processes")
+def test_an_older_copy_or_a_backup_of_a_hosts_journal_draws_nothing_again(tmp_path: Path) -> None:
+    journal, older = tmp_path / "host.sqlite", tmp_path / "older"
+    with vote_of_two_and_one(tmp_path) as vote:
+        vote.serve().address()
+        words = (
+            "join",
+            vote.roster / "invitations",
+            "--key",
+            "org",
+            "--journal",
+            "host.sqlite",
+            "--parties",
+            "two.csv",
+        )
+        first = start_two(vote, tmp_path)
+        assert vote.start("journal", "backup", "backup.sqlite", "--journal", "host.sqlite").ending().status == 0
+        first.kill()
+        older.mkdir()
+        for file in tmp_path.glob("host.sqlite*"):
+            shutil.copy(file, older)
+        sent = vote.accepted(0)
+        again, cid = vote.start(*words, "--out", tmp_path / "second"), vote.join("cid", "--key", "cid")
+        assert (again.ending().status, cid.ending().status) == (0, 0)
+
+        for file in tmp_path.glob("host.sqlite*"):
+            file.unlink()
+        shutil.copytree(older, tmp_path, dirs_exist_ok=True)
+        check_ended(vote.start(*words).ending(), "it was cut short, or is an older copy", status=2)
+        for file in tmp_path.glob("host.sqlite*"):
+            file.unlink()
+        check_ended(vote.start(*words).ending(), "is gone, and had", status=2)
+        restoring = ("journal", "restore", "backup.sqlite", "--journal", "host.sqlite")
+        check_ended(vote.start(*restoring).ending(), "--accept-unknown-losses must be given", status=2)
+        assert vote.start(*restoring, "--accept-unknown-losses").ending().status == 0
+        check_ended(vote.start(*words).ending(), "was restored from a backup", status=2)
+        assert {party: vote.accepted(0)[party] for party in sent} == sent
+        told = vote.start("ledger", journal).ending()
+        assert (told.status, "restored from a backup of 20" in told.out) == (0, True)
 
 
 def test_a_journal_of_a_host_that_is_full_ends_it_in_one_line(tmp_path: Path) -> None:
@@ -329,3 +454,59 @@ def test_what_a_hosts_file_says_is_what_each_party_would_say(
         assert rows == [
             encode_own(protocol, own, invited[name].public) for own, name in zip(by_hand, names, strict=True)
         ]
+
+
+MASKED = """protocol = "dpwevote"
+trust = "distributed"
+partners = "all.csv"
+[parameters]
+candidates = ["merger"]
+weights = [1, 2, 3]
+epsilon = 1.0
+threshold = 3
+colluders = 1
+"""
+
+
+def test_a_masked_session_takes_no_host_and_says_what_to_do(tmp_path: Path, psephos: Psephos) -> None:
+    (tmp_path / "all.csv").write_text("partner,weight,merger\nann,1,1\nbob,3,0\ncid,2,1\n", encoding="utf-8")
+    (tmp_path / "game.toml").write_text(MASKED, encoding="utf-8")
+    for folder, hosted in (("alone", ()), ("hosted", ("--parties", tmp_path / "all.csv"))):
+        for name in ("ann", "bob", "cid") if not hosted else ("org",):
+            assert psephos("enroll", name, *hosted, "--out", tmp_path / folder / name).status == 0
+    drawn = ("roster", tmp_path / "game.toml", "--out", tmp_path / "drawn", "--enrolled")
+    ended = psephos(*drawn, tmp_path / "hosted")
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert "let each party enroll by itself" in ended.err
+    assert psephos(*drawn, tmp_path / "alone").status == 0
+    joining = ("join", tmp_path / "drawn" / "invitations", "--parties", tmp_path / "all.csv")
+    ended = psephos(*joining, "--key", tmp_path / "alone" / "ann")
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert "let each party join by itself" in ended.err
+
+
+def test_what_each_voter_chooses_is_in_a_file_beside_a_hosts(tmp_path: Path, psephos: Psephos) -> None:
+    table = "voter,record,choice,lives,law\nann,1,1,5,1\nann,1,0,2,0\nbob,1,1,1,0\nbob,1,0,3,1\n"
+    parameters = 'paradigm = "VLDP"\nepsilons = [0.5, 1.0]\nchosen_by = "voter"\n'
+    scenario = f'protocol = "moral-preferences"\nvoters = "all.csv"\n[parameters]\n{parameters}'
+    (tmp_path / "all.csv").write_text(table, encoding="utf-8")
+    (tmp_path / "game.toml").write_text(scenario, encoding="utf-8")
+    assert psephos("enroll", "org", "--parties", tmp_path / "all.csv", "--out", tmp_path / "org").status == 0
+    drawn = ("roster", tmp_path / "game.toml", "--enrolled", tmp_path, "--out", tmp_path / "drawn")
+    assert psephos(*drawn).status == 0
+    own = tmp_path / "own.csv"
+    own.write_text("voter,epsilon\nann,0.5\nbob,1\n", encoding="utf-8")
+    hosted = (tmp_path / "all.csv", tmp_path / "drawn" / "invitations")
+    invited, entries = hosted_by(*hosted, [f"epsilon={own}"])
+    protocol = protocol_of(invited["bob"], trusts_server=False)
+    assert [with_choices(protocol, entries[name], invited[name].public) for name in ("ann", "bob")] == [(0,), (1,)]
+    for lines, told in (
+        ("voter,epsilon\nann,0.5\n", r"epsilon \(bob\) must be --set epsilon=FILE"),
+        ("voter,epsilon\nann,0.5\nann,1\n", "a party of --parties, named once"),
+        ("voter,epsilon\nann,0.5\neve,1\n", "a party of --parties, named once"),
+    ):
+        own.write_text(lines, encoding="utf-8")
+        with pytest.raises(ConfigurationError, match=told):
+            hosted_by(*hosted, [f"epsilon={own}"])
+    with pytest.raises(ConfigurationError, match="NAME=FILE beside --parties"):
+        hosted_by(*hosted, ["lives=1"])
