@@ -49,7 +49,7 @@ def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
     ("scenario", "system", "needs_scipy", "number"),
     [
         ("eu-council", "dpwevote", False, 236),
-        ("crowd", "truth_discovery", True, 249),
+        ("crowd", "truth_discovery", True, 256),
         ("moral-synthetic", "moral_preferences", True, 262),
         ("two-societies", "fair_voting", True, 257),
     ],

@@ -25,7 +25,7 @@ from ...protocol.mechanisms import (
 )
 from ...protocol.privacy import TrustModel
 from .case import LawCheck, Pair, Source
-from .fault import Drawing, Fault, WrongDraw, WrongNoise, fault_of
+from .fault import SECURE_SAMPLES, Drawing, Fault, WrongDraw, WrongNoise, fault_of
 from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
 from .mechanisms.shares import sum_of
@@ -200,6 +200,7 @@ def _halved_release() -> Fault:
         sums,
         unit="voter",
         source="secure",
+        samples=2 * SECURE_SAMPLES,
         wrong=at_half_the_scale,
         model=TrustModel.CENTRAL,
     )
