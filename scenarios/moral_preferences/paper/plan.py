@@ -67,12 +67,12 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     def compared(self) -> dict[str, tuple[Setting, int]]:
         """Where variants are compared: the two places of Section 5.3."""
         return {
-            SYNTHETIC: (repeated(self.long, max(self.times // 4, 1)), self.few),
+            SYNTHETIC: (_repeated(self.long, max(self.times // 4, 1)), self.few),
             MACHINE_LIKE: (self.machine, self.most),
         }
 
 
-def repeated(setting: Setting, times: int) -> Setting:
+def _repeated(setting: Setting, times: int) -> Setting:
     """Return a setting with so many times as many repetitions."""
     return msgspec.structs.replace(setting, times=times)
 
@@ -165,7 +165,7 @@ def _figures_of_groups(sizes: Sizes) -> Iterator[Place]:
                 panels = {"conservative": shares, **panels}
             for panel, (varied, points) in zip("abc", panels.items(), strict=False):
                 is_least = (figure, panel) == (6, "b")
-                often = repeated(setting, sizes.often if is_least else sizes.times)
+                often = _repeated(setting, sizes.often if is_least else sizes.times)
                 for voters in (sizes.few, sizes.many):
                     for at, groups in points:
                         cell = Cell(setting=often, voters=voters, method=method, groups=groups)
@@ -179,7 +179,7 @@ def variant_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
             is_new = setting.kind == SYNTHETIC
             if name.endswith(_SEPARATE) or (method.is_whitened and is_new) or (name in _NOT_FOR_ALL and not is_new):
                 continue
-            own = repeated(setting, sizes.times) if method.paradigm.level is Level.VOTER else setting
+            own = _repeated(setting, sizes.times) if method.paradigm.level is Level.VOTER else setting
             for epsilon in _FEWER.get((name, setting.kind), (*_EPSILONS, math.inf)):
                 yield Cell(setting=own, voters=voters, method=name, epsilon=epsilon)
 
@@ -187,9 +187,9 @@ def variant_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
 def weight_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
     """Yield plain and weighted means over voters with an ε of their own."""
     for setting, numbers in (
-        (repeated(sizes.short, sizes.times), (sizes.few, sizes.many)),
+        (_repeated(sizes.short, sizes.times), (sizes.few, sizes.many)),
         (sizes.crowd, (sizes.crowd_objectives, sizes.crowd_voters)),
-        (repeated(sizes.machine, 4 * sizes.times), (sizes.many,)),
+        (_repeated(sizes.machine, 4 * sizes.times), (sizes.many,)),
     ):
         for plain in ("algorithm-2", "algorithm-3", "direction"):
             for voters in numbers:
