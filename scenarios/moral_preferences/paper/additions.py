@@ -17,12 +17,6 @@ from .societies import MACHINE_LIKE, SYNTHETIC
 
 __all__ = ["own_findings"]
 
-_UNITS = {
-    "RLDP": "a record, nobody trusted",
-    "RLCP": "a record, the aggregator trusted",
-    "VLDP": "a voter, nobody trusted",
-    "VLCP": "a voter, the aggregator trusted",
-}
 _SOURCES = {
     "clipped": "reading M6 and the clipping of differences",
     "tight": "reading M6",
@@ -78,18 +72,14 @@ def _against_the_paper(rows: Sequence[VariantRow], source: str, trials: int) -> 
         if row.epsilon is not None and row.lead is not None and row.lead_in_errors is not None
     ]
     words = ", ".join(f"{100 * lead:+.1f} at {epsilon:g} ({errors:+.0f})" for epsilon, lead, errors in noisy)
-    extra = "".join(
-        f" Without noise it has {share(clean.accuracy)}, {100 * clean.ratio.value:.1f} % of the mean of fits."
-        for clean in where(rows, epsilon=None)
-    )
     return Finding(
-        claim=f"{first.paradigm} ({_UNITS[first.paradigm]}), {_KINDS[first.setting]}: {_lower(first.title)} is better "
-        f"than {reference} at some ε, and at none worse.",
+        claim=f"{first.paradigm}, {_KINDS[first.setting]}: {_lower(first.title)} is better than {reference} at some ε, "
+        "and at none worse.",
         source=source,
         judgement=ahead_somewhere(
             (row.lead for row in rows if row.epsilon is not None and row.lead is not None), trials=trials
         ),
-        numbers=f"Points of accuracy, by ε, and in standard errors: {words}.{extra}",
+        numbers=f"Points of accuracy, by ε, and in standard errors: {words}.",
     )
 
 

@@ -92,9 +92,14 @@ def findings_on_own_data(reproduction: Reproduction) -> Iterator[Finding]:
     yield from _ratios(reproduction)
 
 
+_SHOWN: Final = 5e-4
+"""Less is 0 in three digits."""
+
+
 def share(measurement: Measurement) -> str:
-    """Return a share as people write it, .912 ± .003."""
-    value, error = f"{measurement.value:.3f}", f"{measurement.standard_error:.3f}"
+    """Return a share as people write it, .912 ± .003: with a digit more where the error would be 0."""
+    digits = 3 if measurement.standard_error >= _SHOWN else 4
+    value, error = f"{measurement.value:.{digits}f}", f"{measurement.standard_error:.{digits}f}"
     return f"{value.removeprefix('0')} ± {error.removeprefix('0')}"
 
 

@@ -50,6 +50,7 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     trials: dict[str, set[int]] = {}
     for row in reproduction.effects:
         trials.setdefault(f"figure-{row.figure}", set()).add(row.trials)
+    or_more = f"{reproduction.trials:,} or more"
     two, three = (10.0, 4.2), (13.0, 4.2)
     over = {number: functools.partial(_over_epsilon, number=number) for number in (1, 2, 3, 4, 5, 8)}
     again = f"again, on {reproduction.own or 'a stand-in'}"
@@ -60,8 +61,8 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
             size=size,
             panels=panels,
             title=title,
-            setting=f"{' or '.join(f'{number:,}' for number in sorted(trials.get(name, {reproduction.trials})))} "
-            f"repetitions a point · {WHISKERS}",
+            setting=f"{' or '.join(f'{number:,}' for number in sorted(trials.get(name, ()))) or or_more} repetitions a "
+            f"point · {WHISKERS}",
         )
         for name, title, size, panels, draw in (
             *(
