@@ -237,7 +237,7 @@ class Server:
         while True:
             try:
                 channel = await listener.accept()
-                if isinstance(channel, CarriedChannel):  # of which its connection has a bounded number
+                if type(channel) is CarriedChannel:  # of which its connection has a bounded number
                     channel.limit_payloads(MAX_GREETING_BYTES)
                 else:
                     self._lobby.enter(channel)
@@ -290,7 +290,7 @@ class Server:
             if greeting is None:
                 return
             hello, payloads = greeting
-            if isinstance(channel, CarriedChannel):
+            if type(channel) is CarriedChannel:
                 self._lobby.leave(channel.connection)
             party = hello.party
             channel.limit_payloads(self._machine.max_received_bytes)
