@@ -153,8 +153,9 @@ def _opening(disk: Disk, commit: Commit) -> Generator[None]:
 
     class File(_File):
         @classmethod
-        def open(cls, path: Path, about: About, **_: Any) -> tuple[_File, Sequence[Row]]:
+        def open(cls, path: Path, about: About | tuple[str, ...], **_: Any) -> tuple[_File, Sequence[Row]]:
             del path
+            assert isinstance(about, About)
             kept, rows, is_new = disk.open(about)
             return _File(disk, kept, commit, is_new=is_new), rows
 

@@ -54,15 +54,14 @@ def make_case(
 def known(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Puts cases in the place of all that there are."""
 
-    def no_sizes(ladder: Ladder, name: str) -> list[Case]:
-        del ladder, name
+    def nothing(*_: object) -> list[Case]:
         return []
 
     def put(*cases: Case) -> None:
         monkeypatch.setattr(running, "_of_mechanisms", lambda: cases)
-        monkeypatch.setattr(running, "session_cases", lambda _: [])
+        monkeypatch.setattr(running, "session_cases", nothing)
         monkeypatch.setattr(running, "systems", dict)
-        monkeypatch.setattr(running, "ladder_cases", no_sizes)
+        monkeypatch.setattr(running, "ladder_cases", nothing)
 
     return put
 
