@@ -229,7 +229,7 @@ def _show_history(console: "Console", about: "About") -> None:
     from ..deployment.common import utc
     from ..presentation.terminal import show_note
 
-    if about.unsure_rows:
+    if about.unsure_rows or about.unsure_since:  # an empty backup has no rows
         when = f"of {utc(about.unsure_since)}" if about.unsure_since else "of a time that nobody knows"
         show_note(console, f"restored from a backup {when}: what was lost after that is not here", style="yellow")
     if about.backup_of:

@@ -220,15 +220,18 @@ def host_in_folder(
     Raises:
         PsephosError, OSError: as `host`; or nobody heard the release, and that is why most did not.
     """
-    hosted = Hosted()
+    hosted, ended = Hosted(), "it was stopped before it heard the outcome"
     how = {"party": f"{len(parties):,} parties of a host", "server": parties[0].address}
     with open_run(folder, None, how, describe=describe) as run, calm_collector(len(parties)):
         session = functools.partial(host, parties, journal=journal, log=run.log, on_loss=on_loss, hosted=hosted)
         try:
             trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+        except PsephosError as error:
+            ended = describe(error)["reason"]
+            raise
         finally:
             run.entries.extend(hosted.paid)
-            folder.write_table("parties.csv", [_row_of(joining, hosted) for joining in parties])
+            folder.write_table("parties.csv", [_row_of(joining, hosted, ended) for joining in parties])
         if not hosted.heard:
             usual = collections.Counter(map(str, hosted.failures.values())).most_common(1)[0][0]
             raise next(error for error in hosted.failures.values() if str(error) == usual)
@@ -241,13 +244,13 @@ def host_in_folder(
     return hosted
 
 
-def _row_of(joining: Joining, hosted: Hosted) -> dict[str, object]:
+def _row_of(joining: Joining, hosted: Hosted, ended: str) -> dict[str, object]:
     party, invitation = joining.party, joining.invitation
     accepted: int | str = ""
     if joining.journal is not None and invitation is not None:
         accepted = joining.journal.num_acknowledged(invitation.session_id)
     heard = hosted.heard.get(party)
     late = "" if heard is None or heard.late_phase is None else heard.late_phase
-    failure = "" if heard is not None else "it was stopped before it heard the outcome"
+    failure = "" if heard is not None else ended
     failure = describe(hosted.failures[party])["reason"] if party in hosted.failures else failure
     return {"party": party, "accepted": accepted, "late_phase": late, "failure": failure}

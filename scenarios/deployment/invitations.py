@@ -269,7 +269,7 @@ def read_opening(folder: Path, *, fingerprints: Sequence[str]) -> tuple[Opening,
     """Return what `write_session` wrote for a server.
 
     Raises:
-        ConfigurationError: a file cannot be read, or somebody of the roster has no certificate there.
+        ConfigurationError: a file cannot be read, somebody of the roster has no certificate there, or all are revoked.
     """
     path = folder / _OPENING_FILE
     try:
@@ -283,9 +283,10 @@ def read_opening(folder: Path, *, fingerprints: Sequence[str]) -> tuple[Opening,
         allowed = f"the fingerprint of a certificate in {_CERTIFICATES_FILE}"
         raise ConfigurationError(field=f"fingerprint ({ROSTER_FILE})", value=unknown[0], allowed=allowed)
     revoked = _revoked_in(folder)
-    return opening, dataclasses.replace(
-        keys, peers=[each for each in certificates if fingerprint_of(each) not in revoked]
-    )
+    peers = [each for each in certificates if fingerprint_of(each) not in revoked]
+    allowed = "one of which not all certificates are revoked (a host's parties share one): draw the session up anew"
+    refuse(not peers, "--roster", str(folder), allowed)
+    return opening, dataclasses.replace(keys, peers=peers)
 
 
 def _revoked_in(folder: Path) -> set[str]:

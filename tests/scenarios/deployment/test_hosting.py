@@ -15,7 +15,7 @@ from unittest import mock
 import msgspec
 import pytest
 import trio
-from deployments import ENTRIES, PATIENCE, SEED, Process, read_json, write_vote
+from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, SEED, Process, read_json, write_vote
 from durable_votes import PHASES, Dying, Vote, check_ended, partners
 from psephos.agents import server as server_module
 from psephos.agents.host_journal import HOST, HostJournal
@@ -29,13 +29,14 @@ from psephos.protocol.records import Drawn, Reserved
 from psephos.protocol.server_machine import SessionResult
 from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
 from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, enroll, join, serve
+from psephos.scenarios.deployment import hosting as hosting_module
 from psephos.scenarios.deployment.agreement import protocol_of
 from psephos.scenarios.deployment.common import make_mode
-from psephos.scenarios.deployment.hosting import Hosted, host, hosted_by
+from psephos.scenarios.deployment.hosting import Hosted, host, host_in_folder, hosted_by
 from psephos.scenarios.deployment.invitations import Drawn as DrawnUp
 from psephos.scenarios.deployment.keys import check_enrollments, read_enrollments
 from psephos.scenarios.deployment.own_rows import encode_own, with_choices
-from psephos.scenarios.running.folder import read_ledger
+from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.transports import Channel
 from psephos.transports.carrier import GREETING, Carrier
 from psephos.transports.keys import Identity, read_certificate
@@ -350,6 +351,26 @@ def test_an_older_copy_or_a_backup_of_a_hosts_journal_draws_nothing_again(tmp_pa
         assert {party: vote.accepted(0)[party] for party in sent} == sent
         told = vote.start("ledger", journal).ending()
         assert (told.status, "restored from a backup of 20" in told.out) == (0, True)
+
+
+def test_the_ledger_of_a_restored_empty_backup_says_that_losses_are_unknown(tmp_path: Path, psephos: Psephos) -> None:
+    journal, backup, restored = (tmp_path / name for name in ("host.sqlite", "backup.sqlite", "restored.sqlite"))
+    HostJournal.open(journal, now=0.0, clock=lambda: 0.0).close()
+    assert psephos("journal", "backup", backup, "--journal", journal).status == 0
+    restoring = ("journal", "restore", backup, "--journal", restored, "--accept-unknown-losses")
+    assert psephos(*restoring).status == 0
+    assert "restored from a backup of 20" in psephos("ledger", restored).out
+
+
+def test_a_host_that_is_refused_says_why_of_each_party(tmp_path: Path) -> None:
+    _, drawn = drawn_up(tmp_path)
+    parties = joinings(drawn, OF_HOSTS[0], tmp_path / "keys" / "host 0", NOBODY_LISTENS)
+    error = ConfigurationError(field="the host's key", value="in use", allowed="one of no other process")
+    folder = RunFolder(tmp_path / "run")
+    with mock.patch.object(hosting_module, "host", side_effect=error), pytest.raises(ConfigurationError):
+        host_in_folder(parties, folder, journal=None)
+    rows = (tmp_path / "run" / "parties.csv").read_text(encoding="utf-8").splitlines()[1:]
+    assert rows == [f"{each.party},,,the host's key must be one of no other process" for each in parties]
 
 
 def test_a_journal_of_a_host_that_is_full_ends_it_in_one_line(tmp_path: Path) -> None:

@@ -81,6 +81,9 @@ def test_a_revoked_certificate_is_agreed_no_more_and_the_others_are(drawn: Path,
         assert ended.out == f"{name}: certificate {fingerprints[name]} opens nothing, once the server has begun again\n"
         assert read_opening(drawn, fingerprints=told)[1].fingerprints == {fingerprints[each] for each in left}
     assert refused(psephos("revoke", "eve", "--roster", drawn)).startswith("INVITATION must be a folder with an invita")
+    assert psephos("revoke", "cid", "--roster", drawn).status == 0  # as one word does where a host has all parties
+    with pytest.raises(ConfigurationError, match="--roster must be one of which not all certificates are revoked"):
+        read_opening(drawn, fingerprints=told)
     (drawn / "revoked.json").write_text("[1]", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="--roster must be a list"):
         read_opening(drawn, fingerprints=told)
