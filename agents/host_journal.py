@@ -18,14 +18,19 @@ from .journal_format import About, Closing, Row
 from .person_journal import PERSON, PersonJournal
 from .witness import Witness
 
-__all__ = ["BETWEEN", "HOST", "OF_PARTIES", "HostJournal"]
+__all__ = ["HOST", "OF_PARTIES", "HostJournal", "id_of"]
 
 HOST: Final = "host"
 """The kind of these journals."""
 OF_PARTIES: Final = (PERSON, HOST)
 """The kinds that keep what parties have lost."""
-BETWEEN: Final = "\t"
+_BETWEEN: Final = "\t"
 """Between a session's id, which whoever draws it up chooses, and a party's name, which has none."""
+
+
+def id_of(kept: str) -> str:
+    """Return the id of a session, of how a person's journal keeps it, or a host's, with a party's name behind it."""
+    return kept.rpartition(_BETWEEN)[0] or kept
 
 
 class _RowsOfParty:
@@ -56,7 +61,7 @@ class HostJournal(Closing):
         self._rows: dict[str, list[Row]] = {}
         self._unsure_rows = collections.Counter[str]()
         for number, row in enumerate(rows):
-            session, _, party = row.session.rpartition(BETWEEN)
+            session, _, party = row.session.rpartition(_BETWEEN)
             self._unsure_rows[party] += number < file.about.unsure_rows
             self._rows.setdefault(party, []).append(row._replace(session=session))
         self._waiting: list[Row] = []
@@ -82,7 +87,7 @@ class HostJournal(Closing):
         def append(rows: Sequence[Row]) -> None:
             if self._failure is not None:
                 raise self._failure
-            self._waiting += [row._replace(session=f"{row.session}{BETWEEN}{party}") for row in rows]
+            self._waiting += [row._replace(session=f"{row.session}{_BETWEEN}{party}") for row in rows]
 
         file = _RowsOfParty(self._file, append, unsure_rows=self._unsure_rows[party])
         return PersonJournal(file, self._rows.pop(party, ()), now=self._now, clock=self._clock)

@@ -143,4 +143,6 @@ def revoke(party: str, folder: Path) -> None:
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ..deployment.invitations import revoke as put_down
 
-    click.echo(f"{party}: certificate {put_down(folder, party)} opens nothing, once the server has begun again")
+    fingerprint, names = put_down(folder, party)
+    others = f" and {len(names) - 1:,} more of its host" if len(names) > 1 else ""
+    click.echo(f"{party}{others}: certificate {fingerprint} opens nothing, once the server has begun again")

@@ -121,7 +121,8 @@ def prune(path: Path | None, witness: Path | None) -> None:
 
     place, told = _placed(path, witness)
     num_sessions, num_bytes = prune_journal(place, now=time.time(), witness=told)
-    click.echo(f"{place}: reports of {num_sessions:,} sessions are gone ({num_bytes:,} bytes); every loss is there")
+    sessions = f"{num_sessions:,} session{'s' * (num_sessions != 1)}"
+    click.echo(f"{place}: reports of {sessions} are gone ({num_bytes:,} bytes); every loss is there")
 
 
 @journal.command(short_help="Free what SESSION has reserved.")
@@ -187,7 +188,7 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
     """Print the sessions of a journal; in a host's, those of its parties whose is the same stand in one row."""
     from rich.text import Text
 
-    from ...agents.host_journal import BETWEEN
+    from ...agents.host_journal import id_of
     from ...protocol.privacy import NeighboringRelation, total_of
     from ..presentation.terminal import show_table
     from ..tables import Table
@@ -205,7 +206,7 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
         name, party = each.first.session, each.first.party
         room[party if is_hosts else ""] += held
         kept = f"{each.num_acknowledged} of {each.num_drawn}"
-        row = (each.session_id.partition(BETWEEN)[0], name, _state_of(each, now), kept, f"{paid:g}", f"{held:g}")
+        row = (id_of(each.session_id), name, _state_of(each, now), kept, f"{paid:g}", f"{held:g}")
         alike.setdefault(row, []).append(party)
         for drawn in each.reports_kept:
             if drawn.kept is not None and not drawn.entries:

@@ -298,11 +298,14 @@ def _revoked_in(folder: Path) -> set[str]:
         raise ConfigurationError(field="--roster", value=_REVOKED_FILE, allowed=f"a list ({error})") from None
 
 
-def revoke(folder: Path, party: str) -> str:
-    """Let a party's certificate open nothing from the next start of its session's server on; return its fingerprint.
+def revoke(folder: Path, party: str) -> tuple[str, list[str]]:
+    """Let a party's certificate open nothing from the next start of its session's server on.
 
     Args:
         folder: of the roster, as `write_session` wrote it.
+
+    Returns:
+        its fingerprint, and whose it is: the party's alone, or all of its host's.
 
     Raises:
         ConfigurationError: the party has no invitation there, or one without a certificate; or the list cannot be read.
@@ -312,7 +315,8 @@ def revoke(folder: Path, party: str) -> str:
     refuse(not fingerprint, "PARTY", party, "one with a certificate")
     revoked = sorted(_revoked_in(folder) | {fingerprint})
     replace_private(folder / _REVOKED_FILE, msgspec.json.encode(revoked) + b"\n")
-    return fingerprint
+    known = read_invitations(folder / INVITATIONS)
+    return fingerprint, [name for name, each in known.items() if each.certificate == fingerprint]
 
 
 def check_expiry(charter: Charter, *, field: str) -> None:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ...agents.host_journal import BETWEEN, OF_PARTIES
+from ...agents.host_journal import OF_PARTIES, id_of
 from ...agents.journal_file import JournalFile, copy_journal, give_lock, install_journal, read_own
 from ...agents.journal_format import Row, check_usable, read_journal
 from ...agents.person_journal import row_of, sessions_of
@@ -135,9 +135,7 @@ def leave(path: Path, session: str, *, now: float, witness: Witness | None = Non
         holding = [each for each in sessions_of(rows, journal.path).values() if each.held(now)]
         named = {each.session_id: each.first.session for each in holding if each.first is not None}
         given_up = [
-            session_id
-            for session_id, name in named.items()
-            if session in {session_id, session_id.partition(BETWEEN)[0], name}
+            session_id for session_id, name in named.items() if session in {session_id, id_of(session_id), name}
         ]
         if not given_up:
             allowed = f"a session that has reserved something: {', '.join(dict.fromkeys(named.values())) or 'none has'}"
@@ -167,7 +165,7 @@ def prune(path: Path, *, now: float, witness: Witness | None = None) -> Pruned:
         if not over:
             return Pruned(0, 0)
         journal.rewrite([_without_report(row) if row.session in over else row for row in rows])
-        return Pruned(len({each.partition(BETWEEN)[0] for each in over}), before - journal.path.stat().st_size)
+        return Pruned(len(set(map(id_of, over))), before - journal.path.stat().st_size)
 
 
 def _check_lost(path: Path, witness: Witness | None) -> None:

@@ -339,7 +339,7 @@ def test_a_hosts_journal_is_cared_for_and_shown_as_a_persons_is(
     assert "--party must be a party with a session" in refused(psephos, "ledger", folder, "--party", "eve")
 
     assert psephos("journal", "backup", backup, "--journal", path).out.endswith(": 32 records, as of now\n")
-    assert "reports of 1 sessions are gone" in psephos("journal", "prune", "--journal", path).out
+    assert "reports of 1 session are gone" in psephos("journal", "prune", "--journal", path).out
     assert psephos("ledger", folder).out == shown.out
     assert psephos("journal", "leave", "under-way", "--journal", path).status == 0
     assert "reserved by sessions under way: ε = 0" in psephos("ledger", folder).out

@@ -18,7 +18,7 @@ import trio
 from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, SEED, Process, read_json, write_vote
 from durable_votes import PHASES, Dying, Vote, check_ended, partners
 from psephos.agents import server as server_module
-from psephos.agents.host_journal import HOST, HostJournal
+from psephos.agents.host_journal import HOST, HostJournal, id_of
 from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import Row, read_journal
 from psephos.agents.person_journal import sessions_of
@@ -34,6 +34,7 @@ from psephos.scenarios.deployment.agreement import protocol_of
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.hosting import Hosted, host, host_in_folder, hosted_by
 from psephos.scenarios.deployment.invitations import Drawn as DrawnUp
+from psephos.scenarios.deployment.invitations import write_session
 from psephos.scenarios.deployment.keys import check_enrollments, read_enrollments
 from psephos.scenarios.deployment.own_rows import encode_own, with_choices
 from psephos.scenarios.running.folder import RunFolder, read_ledger
@@ -531,3 +532,14 @@ def test_what_each_voter_chooses_is_in_a_file_beside_a_hosts(tmp_path: Path, pse
             hosted_by(*hosted, [f"epsilon={own}"])
     with pytest.raises(ConfigurationError, match="NAME=FILE beside --parties"):
         hosted_by(*hosted, ["lives=1"])
+
+
+def test_whoever_revokes_a_hosts_certificate_hears_of_all_whose_it_is(tmp_path: Path, psephos: Psephos) -> None:
+    (folder := tmp_path / "drawn").mkdir()
+    write_session(folder, drawn_up(tmp_path)[1])
+    said = psephos("revoke", OF_HOSTS[0][0], "--roster", folder).out
+    assert said.startswith(f"{OF_HOSTS[0][0]} and {len(OF_HOSTS[0]) - 1} more of its host: certificate ")
+
+
+def test_a_session_whose_id_has_a_tab_is_found_in_a_hosts_journal() -> None:
+    assert [id_of(kept) for kept in ("a\tb\tann", "a\tann", "a")] == ["a\tb", "a", "a"]
