@@ -327,7 +327,7 @@ def draw_tables() -> None:
         own = [
             (row, kinds.index((system, row["statement"].partition(":")[0]))) for row in cells if row["system"] == system
         ]
-        strains = [min(float(row["strain"]), _MOST_STRAIN) for row, _ in own]
+        strains = [min(max(float(row["strain"]), 0.0), _MOST_STRAIN) for row, _ in own]  # of an error's normal limits
         axes.scatter(strains, [place for _, place in own], s=14, alpha=0.6, color=color, marker=marker, label=system)
     axes.set_yticks(range(len(kinds)), [statement for _, statement in kinds])
     axes.grid(axis="y", color=GRID)
