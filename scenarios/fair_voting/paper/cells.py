@@ -15,7 +15,7 @@ from ....protocol.fair_voting.kinds import MechanismName
 from ....protocol.fair_voting.rules import RULES
 from ....protocol.randomness import SimulatedNoise
 from ...experiments.measurements import Measurement, mean_of
-from ..elections import Release, choice_shares, clean_release, elect, qualities_of, release
+from ..elections import Release, choice_shares, clean_release, elect, has_quick_law, qualities_of, release
 from ..profiles import Profiles
 from .settings import Setting, draw_profiles
 
@@ -46,7 +46,6 @@ _SAMPLES: Final = tuple(sorted({math.ceil(1.15**step) for step in range(76)}))
 """Tried n_s, up to some 36,000."""
 _MOST_SAMPLES_OF_MANY: Final = 2_500
 """Where every election has voters of its own, whose laws take long for more; its answers are then nearly true."""
-_BY_QUALITY: Final = frozenset({"exponential", "permute_and_flip"})
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -105,11 +104,9 @@ class Cells:
 
     def measure(self, parameters: Parameters, objectives: Sequence[str] = OBJECTIVES) -> dict[str, Measured]:
         """Run all elections of a cell, and elect by each objective."""
-        if parameters.mechanism in _BY_QUALITY:
-            return {
-                name: self._of_shares(choice_shares(FairVoting(with_objective(parameters, name)), self.profiles), name)
-                for name in objectives
-            }
+        votes = {name: FairVoting(with_objective(parameters, name)) for name in objectives}
+        if all(map(has_quick_law, votes.values())):
+            return {name: self._of_shares(choice_shares(vote, self.profiles), name) for name, vote in votes.items()}
         released = self.release(parameters)
         return {name: self.elect(released, name) for name in objectives}
 

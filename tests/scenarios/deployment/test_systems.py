@@ -373,7 +373,8 @@ def test_a_deployment_leaves_nobodys_values_with_anybody_else(deployment: Deploy
     for path in [*(folder / "server").iterdir(), *(folder / "drawn").rglob("*")]:
         text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
         for written in ("private_row", '"rows"', '"seed"', *HIDDEN[system.name]):
-            assert written not in text, (path, written)
+            by_chance = path.suffix == ".sqlite" and len(written) < 4  # a few bytes of a journal's signatures and seeds
+            assert by_chance or written not in text, (path, written)
         for line in text.splitlines() if system is QUIZ and path.suffix != ".json" else []:
             # In a line of a table or a log, who and what would stand together.
             assert not any(party in line and ("yes" in line or ",no" in line) for party in parties), path
