@@ -25,8 +25,8 @@ from psephos.protocol.messages import Hello, decode
 from psephos.scenarios.running.limits import calm_collector, reserve_for_server
 from psephos.transports import TCPTransport, TLSTransport
 from psephos.transports.abc import Channel, Listener, Transport
-from psephos.transports.carrier import SharedTransport
 from psephos.transports.keys import Identity, fingerprint_of
+from psephos.transports.shared import SharedTransport
 from table import NOTHING, Row, at_most, skipped, to_text
 from tcp import Keyring
 from votes import Vote

@@ -18,7 +18,7 @@ from ...agents.host_journal import HostJournal
 from ...protocol.errors import ConfigurationError, JournalError, PsephosError, refuse
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry
-from ...transports.carrier import SharedTransport
+from ...transports.shared import SharedTransport
 from ..reading.text_forms import read_rows
 from ..running.folder import RunFolder
 from ..running.limits import calm_collector
@@ -251,6 +251,6 @@ def _row_of(joining: Joining, hosted: Hosted, ended: str) -> dict[str, object]:
         accepted = joining.journal.num_acknowledged(invitation.session_id)
     heard = hosted.heard.get(party)
     late = "" if heard is None or heard.late_phase is None else heard.late_phase
-    failure = "" if heard is not None else ended
-    failure = describe(hosted.failures[party])["reason"] if party in hosted.failures else failure
+    failed = describe(hosted.failures[party])["reason"] if party in hosted.failures else ended
+    failure = "" if heard is not None else failed
     return {"party": party, "accepted": accepted, "late_phase": late, "failure": failure}

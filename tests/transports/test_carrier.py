@@ -10,8 +10,9 @@ import trio.lowlevel
 import trio.testing
 from psephos.protocol.errors import MalformedMessageError
 from psephos.transports import Channel, MemoryTransport, TCPTransport, TLSTransport, Transport
-from psephos.transports.carrier import GREETING, REFUSAL, WINDOW_BYTES, Carrier, SharedTransport
+from psephos.transports.carrier import GREETING, REFUSAL, WINDOW_BYTES, Carrier
 from psephos.transports.framing import MAX_FRAME_BYTES
+from psephos.transports.shared import SharedTransport
 from psephos.transports.testing.channels import CHANNEL_CHECKS
 from psephos.transports.testing.pairs import Sizes
 

@@ -20,7 +20,7 @@ from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.fair_voting.audit.winner_laws import winner_law
 from psephos.scenarios.fair_voting.binomials import draw_binomials
-from psephos.scenarios.fair_voting.elections import Release, choice_shares, elect, release
+from psephos.scenarios.fair_voting.elections import Release, choice_shares, elect, has_quick_law, release
 from psephos.scenarios.fair_voting.paper.cells import OBJECTIVES, Cells, Electorate, with_objective
 from psephos.scenarios.fair_voting.paper.settings import FITTED, READ, Setting, draw_profiles
 from psephos.scenarios.fair_voting.profiles import Profiles, fixed_profile
@@ -238,3 +238,14 @@ def test_parameters_of_cells_may_have_more_samples_than_are_allowed() -> None:
     assert parameters.samples > 0.3 * 10
     assert cells.first(5).profiles.positions.shape[0] == 5
     assert cells.measure_clean("parity").agreement.value == 1.0
+
+
+def test_few_samples_have_a_quick_law_as_claims_take_it() -> None:
+    cells = Electorate(READ, (12, 8), trials=2, seed=SEED)
+    given = {"mechanism": "sampling", "gamma": 0.4}
+    few, many = (FairVoting(msgspec.structs.replace(cells.base, **given, num_samples=number)) for number in (63, 64))
+    assert has_quick_law(few)
+    assert not has_quick_law(many)
+    shares = choice_shares(few, cells.profiles)
+    assert shares.shape == (2, few.disclosed.choice.num_alternatives if few.disclosed.choice else 0)
+    assert np.allclose(shares.sum(axis=1), 1.0)
