@@ -134,6 +134,31 @@ def test_agents_that_poison_release_what_arrays_say_and_the_lesson_has_its_numbe
     assert f"{own * factor:.4g} at most" in " ".join(lesson.sentences)
 
 
+@pytest.mark.parametrize(
+    ("settings", "strategy"),
+    [
+        pytest.param(["paradigm=VLCP"], "greatest", id="central"),
+        pytest.param(["paradigm=VLDP"], "input", id="false answers"),
+        pytest.param(["paradigm=RLDP", "mechanism=functional"], "input", id="false records"),
+    ],
+)
+def test_voters_that_poison_preferences_release_what_arrays_say(
+    tmp_path: Path, settings: list[str], strategy: Any
+) -> None:
+    few = ["voters.voters=8", "voters.records=5", "voters.features=3"]
+    table = {"role": "poisoner", "members": ["voter 000000002"], "aim": "x2", "direction": "down", "strategy": strategy}
+    scenario = msgspec.structs.replace(load_scenario("moral-synthetic", [*few, *settings]), adversary=[table])
+    resolved = resolve(scenario)
+    finished = run_in_folder(resolved, RunFolder(tmp_path / "run"), pictures=False)
+    scene = resolved.scene(seed=scenario.seed or 0)
+    poisoning = find_poisoning(scene.protocol, "x2", sign=-1)
+    poisoners = np.array([1], dtype=np.int64)
+    reports = reports_of(poisoning, scene.inputs, noise=scene.noise(), poisoners=poisoners, strategy=strategy)
+    assert finished.record.outcome == outcome_of(scene.protocol, reports, scene.inputs.public, noise=scene.noise())
+    (lesson,) = finished.lessons
+    assert len(lesson.figures) == 2
+
+
 def test_a_session_that_releases_its_winner_alone_has_no_estimate_to_push() -> None:
     with pytest.raises(ConfigurationError, match="mechanism"):
         find_poisoning(scene_of("two-societies", ["mechanism=exponential"]).protocol)
