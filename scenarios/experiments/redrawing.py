@@ -79,9 +79,9 @@ def spread_of(draws: Sequence[Sequence[float]]) -> Spread:
         draws: the numbers of the trials of each, at least `LEAST_DRAWS`, all of one size, which is at least 2.
     """
     count, size = len(draws), len(draws[0])
-    means = [math.fsum(draw) / size for draw in draws]
+    means = list(map(_mean, draws))
     inner = [_variance(draw, mean, size) for draw, mean in zip(draws, means, strict=True)]
-    within, middle = mean_of(inner), math.fsum(means) / count
+    within, middle = mean_of(inner), _mean(means)
     outer = _variance(means, middle, count)
     # Without one draw the variance of the others' means follows from the distance of its own mean.
     rests = [
@@ -91,6 +91,11 @@ def spread_of(draws: Sequence[Sequence[float]]) -> Spread:
     ]
     error = (count - 1) * mean_of(rests).standard_error
     return Spread(Measurement(outer - within.value / size, error), within)
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    """Return the mean, which of equal numbers is theirs to the last bit: their variance is 0."""
+    return numbers[0] + math.fsum(number - numbers[0] for number in numbers) / len(numbers)
 
 
 def _variance(numbers: Sequence[float], mean: float, count: int) -> float:

@@ -20,6 +20,14 @@ def test_variances_by_hand() -> None:
     assert found.between.value == pytest.approx(8 / 3)
 
 
+@pytest.mark.parametrize("number", [0.1, 0.7, 1.1, 1e-9, 12345.6789])
+@pytest.mark.parametrize("size", [3, 7, 10])
+def test_equal_trials_have_no_variance_whatever_a_sum_rounds_to(number: float, size: int) -> None:
+    found = spread_of([(number,) * size, (2 * number,) * size, (3 * number,) * size])
+    assert (found.within.value, found.within.standard_error) == (0.0, 0.0)
+    assert spread_of([(number,) * size] * 3).between.value == 0
+
+
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_the_error_between_draws_is_that_of_leaving_each_out(size: int) -> None:
     table = np.random.default_rng(size).exponential(size=(9, size)) + np.arange(9)[:, None]
