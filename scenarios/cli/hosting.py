@@ -1,5 +1,6 @@
 """`join --parties`: all parties of a host, in a session whose server is another process."""
 
+import collections
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
@@ -90,13 +91,17 @@ def host(
             tell_of_new_journal(console, joining[0].journal)
         with reporting(folder, wanted=report):
             hosted = host_in_folder(joining, folder, journal=journal, on_loss=tell_of_loss)
-    heard = next(iter(hosted.heard.values()))
+    heard = hosted.fullest
     if as_json:
         print_json(heard.outcome)
     else:
         show_verdict(console, heard.outcome)
         show_outcome(console, heard.outcome, table="outcome.json")
         show_privacy(console, dearest.protocol, public=dearest.terms.public, kept=dearest.recalled)
+        late = collections.Counter(each.late_phase for each in hosted.heard.values() if each.late_phase is not None)
+        for phase, number in late.items():
+            said = f"Late: phase {phase!r} closed without {number:,} of {len(joining):,} parties, see parties.csv"
+            console.print(f"\n{say_again(said)}", soft_wrap=True)
         tell_transcript(console, heard.transcript)
         tell_folder(console, folder)
     if hosted.failures:

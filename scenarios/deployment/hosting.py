@@ -49,6 +49,11 @@ class Hosted:
     failures: dict[str, Exception] = dataclasses.field(default_factory=dict[str, Exception])
     paid: list[LedgerEntry] = dataclasses.field(default_factory=list[LedgerEntry])
 
+    @property
+    def fullest(self) -> Heard:
+        """What one of those was told who heard most: whoever was late knows no transcript."""
+        return max(self.heard.values(), key=lambda heard: heard.transcript or "")
+
 
 def hosted_by(
     parties: Path, invitations: Path, choices: Sequence[str] = ()
@@ -215,7 +220,7 @@ def host_in_folder(
     """Let parties take part over one connection, and leave outcome, events and ledger of all of them in a folder.
 
     However it ends, `parties.csv` there says of each how many of its reports the server has accepted (with a journal),
-    which one came too late, and why it did not hear the release.
+    which phase closed without it, and why it did not hear the release.
 
     Raises:
         PsephosError, OSError: as `host`; or nobody heard the release, and that is why most did not.
@@ -235,7 +240,7 @@ def host_in_folder(
         if not hosted.heard:
             usual = collections.Counter(map(str, hosted.failures.values())).most_common(1)[0][0]
             raise next(error for error in hosted.failures.values() if str(error) == usual)
-        first = next(iter(hosted.heard.values()))
+        first = hosted.fullest
         run.ending["transcript"] = first.transcript
         run.ending["heard"] = len(hosted.heard)
     folder.write_json("outcome.json", first.outcome)
