@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ...agents.person_journal import PersonJournal
     from ..deployment import Agreement
+    from ..deployment.hosting import Hosted
 
 __all__ = ["host", "show_agreement", "tell_of_loss", "tell_of_new_journal"]
 
@@ -90,7 +91,8 @@ def host(
             show_agreement(console, dearest, num_parties=len(joining))
             tell_of_new_journal(console, joining[0].journal)
         with reporting(folder, wanted=report):
-            hosted = host_in_folder(joining, folder, journal=journal, on_loss=tell_of_loss)
+            told = {"on_loss": tell_of_loss, "on_failure": _tell_of_failures}
+            hosted = host_in_folder(joining, folder, journal=journal, **told)
     heard = hosted.fullest
     if as_json:
         print_json(heard.outcome)
@@ -113,6 +115,13 @@ def host(
 def tell_of_loss(error: Exception) -> None:
     """Say why the connection is tried again."""
     click.echo(say_again(f"trying again: {error}"), err=True)
+
+
+def _tell_of_failures(hosted: "Hosted") -> None:
+    party, error = next(iter(hosted.failures.items()))
+    number = len(hosted.failures)
+    said = f"going on without {number:,} of the parties, such as {party!r}: {error}"
+    click.echo(say_again(said), err=True)
 
 
 def tell_of_new_journal(console: "Console", kept: "PersonJournal | None") -> None:

@@ -7,7 +7,7 @@ import functools
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import trio
 
@@ -33,6 +33,9 @@ from .journals import HOST_FILE, default_journal, witness_of
 from .own_entries import read_entries_of_many
 
 __all__ = ["Hosted", "host", "host_in_folder", "hosted_by", "open_host_journal"]
+
+_MOMENT_SECONDS: Final = 0.5
+"""In which all parties end where it is their session that does."""
 
 
 @dataclasses.dataclass
@@ -156,6 +159,7 @@ async def host(
     journal: HostJournal | None,
     log: Log | None = None,
     on_loss: Callable[[Exception], None] | None = None,
+    on_failure: Callable[[Hosted], None] | None = None,
     hosted: Hosted | None = None,
 ) -> Hosted:
     """Let parties take part in one session over one connection.
@@ -164,6 +168,7 @@ async def host(
         parties: how each does; address, transport and keys are those of all of them, and so is the journal's file.
         journal: theirs.
         on_loss: told why the connection was lost, or cannot be made, before another try.
+        on_failure: told of the first of them that are out of it while others go on.
         hosted: takes what becomes of each, as it does.
 
     Returns:
@@ -185,6 +190,10 @@ async def host(
             hosted.heard[party] = heard
         except (PsephosError, OSError) as error:
             hosted.failures[party] = error
+            if on_failure is not None and len(hosted.failures) == 1:
+                await trio.sleep(_MOMENT_SECONDS)
+                if len(hosted.heard) + len(hosted.failures) < len(parties):
+                    on_failure(hosted)
 
     try:
         async with trio.open_nursery() as nursery:
@@ -216,6 +225,7 @@ def host_in_folder(
     *,
     journal: HostJournal | None,
     on_loss: Callable[[Exception], None] | None = None,
+    on_failure: Callable[[Hosted], None] | None = None,
 ) -> Hosted:
     """Let parties take part over one connection, and leave outcome, events and ledger of all of them in a folder.
 
@@ -228,7 +238,8 @@ def host_in_folder(
     hosted, ended = Hosted(), "it was stopped before it heard the outcome"
     how = {"party": f"{len(parties):,} parties of a host", "server": parties[0].address}
     with open_run(folder, None, how, describe=describe) as run, calm_collector(len(parties)):
-        session = functools.partial(host, parties, journal=journal, log=run.log, on_loss=on_loss, hosted=hosted)
+        told = {"on_loss": on_loss, "on_failure": on_failure}
+        session = functools.partial(host, parties, journal=journal, log=run.log, hosted=hosted, **told)
         try:
             trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         except PsephosError as error:

@@ -1,6 +1,7 @@
 """Hosts: many parties in one process, over one connection and with one journal, take part as if each were alone."""
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 import re
@@ -342,6 +343,25 @@ def test_a_host_that_comes_back_too_late_says_which_phase_closed_without_its_par
 def test_what_a_host_shows_is_of_a_party_that_was_not_late() -> None:
     late, whole = Heard(outcome=Left(), late_phase="opinions"), Heard(outcome=Left(), transcript="1234")
     assert Hosted(heard={"ann": late, "bob": whole, "cid": late}).fullest is whole
+
+
+def test_a_party_without_room_is_named_at_once_while_the_others_go_on(tmp_path: Path) -> None:
+    _, drawn = drawn_up(tmp_path)
+    poor, *others = joinings(drawn, OF_HOSTS[0], tmp_path / "keys" / "host 0", NOBODY_LISTENS)
+    named: list[str] = []
+
+    async def go_on_until_told() -> None:
+        with trio.CancelScope() as scope:
+
+            def on_failure(hosted: Hosted) -> None:
+                named.extend(hosted.failures)
+                scope.cancel()
+
+            poor_one = dataclasses.replace(poor, budget=0.1)
+            await host([poor_one, *others], journal=None, on_failure=on_failure)
+
+    trio.run(go_on_until_told)
+    assert named == [poor.party]
 
 
 @pytest.mark.full("a dozen processes")
