@@ -37,6 +37,7 @@ from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.hosting import Hosted, host, host_in_folder, hosted_by
 from psephos.scenarios.deployment.invitations import Drawn as DrawnUp
 from psephos.scenarios.deployment.invitations import write_session
+from psephos.scenarios.deployment.journal_care import back_up, restore
 from psephos.scenarios.deployment.keys import check_enrollments, read_enrollments
 from psephos.scenarios.deployment.own_rows import encode_own, with_choices
 from psephos.scenarios.running.folder import RunFolder, read_ledger
@@ -445,6 +446,23 @@ def test_whatever_a_session_is_called_its_losses_stay_the_partys(tmp_path: Path,
         journal.of("a/b").sitting(session_id).keep([reserved])
     with HostJournal.open(tmp_path / "host.sqlite", now=0.0, clock=lambda: 0.0) as journal:
         assert journal.of("a/b").sitting(session_id).records == (reserved,)
+
+
+def test_a_session_in_a_hosts_backup_is_joined_by_none_of_its_parties(tmp_path: Path) -> None:
+    """Nor by one that had kept nothing yet as the backup was made."""
+    path, backup = tmp_path / "host.sqlite", tmp_path / "backup.sqlite"
+    reserved = Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=())
+    with HostJournal.open(path, now=0.0, clock=lambda: 0.0) as journal:
+        journal.of("ann").sitting("begun").keep([reserved])
+    back_up(path, backup)
+    path.unlink()
+    restore(backup, path, accepts_unknown_losses=True)
+    with HostJournal.open(path, now=0.0, clock=lambda: 0.0) as journal:
+        for party in ("ann", "bob"):
+            own = journal.of(party)
+            with pytest.raises(JournalError, match="session begun may have gone on"):
+                own.sitting("begun")
+            own.sitting("another")
 
 
 def test_bad_input_of_a_host_is_one_line(tmp_path: Path, psephos: Psephos) -> None:
