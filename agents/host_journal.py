@@ -4,12 +4,10 @@ The rule that holds here: what `commit` returns before may leave. A party's own 
 commit; so nothing may leave, nor be told to anybody, without one in between.
 """
 
-import collections
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-import msgspec
 import trio
 
 from ..protocol.errors import JournalError
@@ -34,17 +32,11 @@ def id_of(kept: str) -> str:
 
 
 class _RowsOfParty:
-    """What the journal of one party has for its file.
+    """What the journal of one party has for its file, where `append` takes rows for the next commit."""
 
-    Args:
-        append: takes rows for the next commit.
-        unsure_rows: as `About` has it, of the party's rows.
-    """
-
-    def __init__(self, file: JournalFile, append: Callable[[Sequence[Row]], None], *, unsure_rows: int) -> None:
+    def __init__(self, file: JournalFile, append: Callable[[Sequence[Row]], None]) -> None:
         self.path = file.path
         self.is_new = file.is_new
-        self.about = msgspec.structs.replace(file.about, unsure_rows=unsure_rows)
         self.append = append
 
     def close(self) -> None:
@@ -59,10 +51,10 @@ class HostJournal(Closing):
         self._now = now
         self._clock = clock
         self._rows: dict[str, list[Row]] = {}
-        self._unsure_rows = collections.Counter[str]()
-        for number, row in enumerate(rows):
+        # Of all its parties: one of which a backup has nothing may have drawn as well, after it was made.
+        self._unsure = {row.session.rpartition(_BETWEEN)[0] for row in rows[: file.about.unsure_rows]}
+        for row in rows:
             session, _, party = row.session.rpartition(_BETWEEN)
-            self._unsure_rows[party] += number < file.about.unsure_rows
             self._rows.setdefault(party, []).append(row._replace(session=session))
         self._waiting: list[Row] = []
         self._lock = trio.Lock()
@@ -89,8 +81,8 @@ class HostJournal(Closing):
                 raise self._failure
             self._waiting += [row._replace(session=f"{row.session}{_BETWEEN}{party}") for row in rows]
 
-        file = _RowsOfParty(self._file, append, unsure_rows=self._unsure_rows[party])
-        return PersonJournal(file, self._rows.pop(party, ()), now=self._now, clock=self._clock)
+        file, rows = _RowsOfParty(self._file, append), self._rows.pop(party, ())
+        return PersonJournal(file, rows, now=self._now, clock=self._clock, unsure=self._unsure)
 
     async def commit(self) -> None:
         """Make durable what all parties have kept so far. Cancelled, that is as if it had not begun, or is done.

@@ -5,7 +5,7 @@ again; room that a session has reserved is no other session's until that one is 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
 
@@ -189,7 +189,6 @@ class RowsFile(Protocol):
     """What a person's journal needs of its file: a `JournalFile`, or a part of one that many share."""
 
     path: Path
-    about: About
     is_new: bool
 
     @property
@@ -308,13 +307,19 @@ class PersonJournal(Closing):
     """
 
     def __init__(
-        self, file: RowsFile, rows: Sequence[Row], *, now: float, clock: Callable[[], float] | None = None
+        self,
+        file: RowsFile,
+        rows: Sequence[Row],
+        *,
+        now: float,
+        clock: Callable[[], float] | None = None,
+        unsure: Collection[str] = (),
     ) -> None:
         self._file = file
         self._now = now
         self._clock = clock
         self._sessions = sessions_of(rows, file.path)
-        self._unsure = {row.session for row in rows[: file.about.unsure_rows]}
+        self._unsure = unsure
 
     @classmethod
     def open(
@@ -334,7 +339,8 @@ class PersonJournal(Closing):
         """
         file, rows = JournalFile.open(path, About(kind=PERSON), witness=witness)
         try:
-            return cls(file, rows, now=now, clock=clock)
+            unsure = {row.session for row in rows[: file.about.unsure_rows]}
+            return cls(file, rows, now=now, clock=clock, unsure=unsure)
         except BaseException:
             file.close()
             raise

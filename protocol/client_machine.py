@@ -195,7 +195,7 @@ class ClientMachine:
 
     @property
     def late_phase(self) -> str | None:
-        """The step for which the report came too late, as the release said; None where all of them counted."""
+        """The step that closed without its report, as the release said; None where all of them counted."""
         return self._late_phase
 
     def start(self) -> list[Effect]:
@@ -421,7 +421,9 @@ class ClientMachine:
             problem = f"what {SERVER}'s release tells {self._party.name} alone is not what the protocol declares"
             own = decode_payload(release.own, decode_own, sender=SERVER, problem=problem)
         if release.is_late:
-            self._late_phase = self._protocol.steps[len(self._answers.given) - 1].name
+            last = len(self._answers.given) - 1
+            missed = last + (last in self._acknowledged and last + 1 < self._num_steps)
+            self._late_phase = self._protocol.steps[missed].name
         return Finish(outcome, own)
 
     def _leaving(self, reason: str, *, is_final: bool = False) -> list[Effect]:

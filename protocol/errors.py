@@ -175,9 +175,11 @@ class QuorumError(PsephosError):
         more = self.num_missing - min(len(self.missing), MAX_NAMES_IN_A_SENTENCE)
         and_more = f" and {more} more" if more else ""
         dropped = f"; the first was dropped because {first_drop}" if first_drop else ""
+        # A quorum that is out of reach closes a phase before its deadline.
+        others = "; the others were no longer waited for" if received + self.num_missing < required else ""
         super().__init__(
             f"phase {phase!r} closed with {received} of the {required} parties that its quorum requires; "
-            f"missing: {named}{and_more}{dropped}"
+            f"missing: {named}{and_more}{dropped}{others}"
         )
 
 

@@ -1,5 +1,6 @@
 """`join --parties`: all parties of a host, in a session whose server is another process."""
 
+import collections
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from ...agents.person_journal import PersonJournal
     from ..deployment import Agreement
+    from ..deployment.hosting import Hosted
 
 __all__ = ["host", "show_agreement", "tell_of_loss", "tell_of_new_journal"]
 
@@ -89,14 +91,19 @@ def host(
             show_agreement(console, dearest, num_parties=len(joining))
             tell_of_new_journal(console, joining[0].journal)
         with reporting(folder, wanted=report):
-            hosted = host_in_folder(joining, folder, journal=journal, on_loss=tell_of_loss)
-    heard = next(iter(hosted.heard.values()))
+            told = {"on_loss": tell_of_loss, "on_failure": _tell_of_failures}
+            hosted = host_in_folder(joining, folder, journal=journal, **told)
+    heard = hosted.fullest
     if as_json:
         print_json(heard.outcome)
     else:
         show_verdict(console, heard.outcome)
         show_outcome(console, heard.outcome, table="outcome.json")
         show_privacy(console, dearest.protocol, public=dearest.terms.public, kept=dearest.recalled)
+        late = collections.Counter(each.late_phase for each in hosted.heard.values() if each.late_phase is not None)
+        for phase, number in late.items():
+            said = f"Late: phase {phase!r} closed without {number:,} of {len(joining):,} parties, see parties.csv"
+            console.print(f"\n{say_again(said)}", soft_wrap=True)
         tell_transcript(console, heard.transcript)
         tell_folder(console, folder)
     if hosted.failures:
@@ -108,6 +115,13 @@ def host(
 def tell_of_loss(error: Exception) -> None:
     """Say why the connection is tried again."""
     click.echo(say_again(f"trying again: {error}"), err=True)
+
+
+def _tell_of_failures(hosted: "Hosted") -> None:
+    party, error = next(iter(hosted.failures.items()))
+    number = len(hosted.failures)
+    said = f"going on without {number:,} of the parties, such as {party!r}: {error}"
+    click.echo(say_again(said), err=True)
 
 
 def tell_of_new_journal(console: "Console", kept: "PersonJournal | None") -> None:

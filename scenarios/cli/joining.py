@@ -244,7 +244,7 @@ def join(
         show_outcome(console, heard.own)
     show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public, kept=agreed[0].recalled)
     if heard.late_phase is not None:
-        late = f"Late: your report of phase {heard.late_phase!r} came after its deadline and was not counted"
+        late = f"Late: phase {heard.late_phase!r} closed without a report of yours"
         console.print(f"\n{say_again(late)}", soft_wrap=True)
     tell_transcript(console, heard.transcript)
     tell_folder(console, folder)

@@ -274,6 +274,7 @@ def tally(
     psephos tally eu-council --roster vote --export reports.csv
     psephos tally eu-council --roster vote --reports 'fronts/*.parquet'
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.errors import refuse
     from ..deployment.recount import read_journaled, read_reports, recount_in_folder, write_reports
     from ..deployment.server import JOURNAL_FILE
     from ..presentation import make_console, show_outcome, show_verdict
@@ -283,6 +284,9 @@ def tally(
     if reports is None and (roster is None or not roster.is_dir()):
         raise click.UsageError("--reports or a folder for --roster, which has the journal, has to be given")
     side = resolve_served(load(scenario, settings, data), roster=roster)
+    for field, files in (("--reports", reports), ("--export", export)):
+        allowed = "left out where parties choose as they join: files do not say what, and the journal does"
+        refuse(files is not None and side.protocol.num_chosen, field, str(files), allowed)
     batches = read_reports(reports) if reports is not None else read_journaled(side, Path(roster or ".") / JOURNAL_FILE)
     if export is not None:
         write_reports(export, held := list(batches))

@@ -43,7 +43,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
         outcome: as everybody was.
         own: what is for this client alone; None where the protocol has nothing of the kind.
         transcript: the digest of what everybody was told; None for who has not heard all of it.
-        late_phase: the phase for which the client's report came too late to count; None where all of them counted.
+        late_phase: the phase that closed without a report of the client's; None where all of them counted.
     """
 
     outcome: msgspec.Struct

@@ -7,7 +7,7 @@ import functools
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import trio
 
@@ -34,6 +34,9 @@ from .own_entries import read_entries_of_many
 
 __all__ = ["Hosted", "host", "host_in_folder", "hosted_by", "open_host_journal"]
 
+_MOMENT_SECONDS: Final = 0.5
+"""In which all parties end where it is their session that does."""
+
 
 @dataclasses.dataclass
 class Hosted:
@@ -48,6 +51,11 @@ class Hosted:
     heard: dict[str, Heard] = dataclasses.field(default_factory=dict[str, Heard])
     failures: dict[str, Exception] = dataclasses.field(default_factory=dict[str, Exception])
     paid: list[LedgerEntry] = dataclasses.field(default_factory=list[LedgerEntry])
+
+    @property
+    def fullest(self) -> Heard:
+        """What one of those was told who heard most: whoever was late knows no transcript."""
+        return max(self.heard.values(), key=lambda heard: heard.transcript or "")
 
 
 def hosted_by(
@@ -151,6 +159,7 @@ async def host(
     journal: HostJournal | None,
     log: Log | None = None,
     on_loss: Callable[[Exception], None] | None = None,
+    on_failure: Callable[[Hosted], None] | None = None,
     hosted: Hosted | None = None,
 ) -> Hosted:
     """Let parties take part in one session over one connection.
@@ -159,6 +168,7 @@ async def host(
         parties: how each does; address, transport and keys are those of all of them, and so is the journal's file.
         journal: theirs.
         on_loss: told why the connection was lost, or cannot be made, before another try.
+        on_failure: told of the first of them that are out of it while others go on.
         hosted: takes what becomes of each, as it does.
 
     Returns:
@@ -180,6 +190,10 @@ async def host(
             hosted.heard[party] = heard
         except (PsephosError, OSError) as error:
             hosted.failures[party] = error
+            if on_failure is not None and len(hosted.failures) == 1:
+                await trio.sleep(_MOMENT_SECONDS)
+                if len(hosted.heard) + len(hosted.failures) < len(parties):
+                    on_failure(hosted)
 
     try:
         async with trio.open_nursery() as nursery:
@@ -211,11 +225,12 @@ def host_in_folder(
     *,
     journal: HostJournal | None,
     on_loss: Callable[[Exception], None] | None = None,
+    on_failure: Callable[[Hosted], None] | None = None,
 ) -> Hosted:
     """Let parties take part over one connection, and leave outcome, events and ledger of all of them in a folder.
 
     However it ends, `parties.csv` there says of each how many of its reports the server has accepted (with a journal),
-    which one came too late, and why it did not hear the release.
+    which phase closed without it, and why it did not hear the release.
 
     Raises:
         PsephosError, OSError: as `host`; or nobody heard the release, and that is why most did not.
@@ -223,7 +238,8 @@ def host_in_folder(
     hosted, ended = Hosted(), "it was stopped before it heard the outcome"
     how = {"party": f"{len(parties):,} parties of a host", "server": parties[0].address}
     with open_run(folder, None, how, describe=describe) as run, calm_collector(len(parties)):
-        session = functools.partial(host, parties, journal=journal, log=run.log, on_loss=on_loss, hosted=hosted)
+        told = {"on_loss": on_loss, "on_failure": on_failure}
+        session = functools.partial(host, parties, journal=journal, log=run.log, hosted=hosted, **told)
         try:
             trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         except PsephosError as error:
@@ -235,7 +251,7 @@ def host_in_folder(
         if not hosted.heard:
             usual = collections.Counter(map(str, hosted.failures.values())).most_common(1)[0][0]
             raise next(error for error in hosted.failures.values() if str(error) == usual)
-        first = next(iter(hosted.heard.values()))
+        first = hosted.fullest
         run.ending["transcript"] = first.transcript
         run.ending["heard"] = len(hosted.heard)
     folder.write_json("outcome.json", first.outcome)

@@ -22,7 +22,7 @@ from ...protocol.columns import CodedColumn
 from ...protocol.errors import ConfigurationError, QuorumError, require
 from ...protocol.phases import Phase, PhasedProtocol
 from ...protocol.plugin_checks import checked_outcome, checked_tally
-from ...protocol.records import Accepted, PhaseClosed, ServerRecord
+from ...protocol.records import Accepted, Chosen, PhaseClosed, ServerRecord
 from ...protocol.roles import SessionKind
 from ...protocol.server_machine import SessionResult
 from ...protocol.tally import Merged
@@ -53,7 +53,7 @@ def read_reports(path: str) -> Iterator[RowBatch]:
 
 
 def read_journaled(side: Served, path: Path) -> Iterator[RowBatch]:
-    """Yield the reports that the journal of a session that is over has.
+    """Yield the reports that the journal of a session that is over has, once `side` has what its parties chose.
 
     Raises:
         ConfigurationError: it is another session's, or the session is not over.
@@ -68,6 +68,9 @@ def read_journaled(side: Served, path: Path) -> Iterator[RowBatch]:
     records = [decode_record(row.body, _decoder, path) for row in journal.rows]
     closed = {record.step for record in records if isinstance(record, PhaseClosed)}
     require(len(closed) == len(side.protocol.phases), _FIELD, str(path), "the journal of a session that is over")
+    for record in records:
+        if isinstance(record, Chosen):
+            side.inputs.public[record.place, -side.protocol.num_chosen :] = record.chosen
     reports = [record for record in records if isinstance(record, Accepted)]
     reports.sort(key=lambda record: (record.place, record.step))
     table = {

@@ -27,6 +27,7 @@ from helpers import (
     messages_of,
     raw,
 )
+from lone_machines import release
 from psephos.protocol import (
     ClientMachine,
     ConfigurationError,
@@ -363,6 +364,16 @@ def test_a_client_made_again_repeats_its_bytes_and_draws_and_charges_nothing() -
     assert isinstance(drawn, Drawn)
     assert encode(message) == drawn.report
     assert ledger.entries == ()
+
+
+@pytest.mark.parametrize(("has_arrived", "missed"), [(False, "weights"), (True, "opinions")])
+def test_who_comes_back_too_late_hears_which_phase_closed_without_it(*, has_arrived: bool, missed: str) -> None:
+    session, client = drawn_client()
+    again = session.client("p0", noise=noise_of_life(2), ledger=Ledger("p0"), records=answered(client))
+    again.start()
+    for message in (welcome(), *([Acknowledgement(0)] if has_arrived else []), release(is_late=True)):
+        again.receive(SERVER, message)
+    assert (again.state, again.late_phase) == (State.FINISHED, missed)
 
 
 def test_another_request_for_an_answered_phase_is_a_fault_after_a_restart_too() -> None:

@@ -108,6 +108,12 @@ def test_what_a_terminal_would_obey_is_in_no_error(text: str, shown: str) -> Non
     assert str(ConfigurationError(field="a", value=1, allowed=text)) == f"a must be {shown}, got 1"
 
 
+def test_quorum_error_says_that_more_than_the_missing_had_not_come() -> None:
+    error = QuorumError(phase="join", received=3, required=5, missing=["p4"])
+    assert str(error).endswith("missing: p4; the others were no longer waited for")
+    assert str(QuorumError(phase="join", received=4, required=5, missing=["p4"])).endswith("missing: p4")
+
+
 @pytest.mark.parametrize("num_missing", [0, 1, 2, -5, None])
 def test_missing_parties_are_never_fewer_than_their_names(num_missing: int | None) -> None:
     """Whatever a peer says in an Abort."""

@@ -244,7 +244,7 @@ def test_a_forged_release_before_the_last_request_is_refused_and_nothing_is_stor
 def test_who_was_late_is_told_so_and_it_is_written_down(tmp_path: Path, join: Join) -> None:
     ended = join(TERMS, WELCOME, Request(0, NIL), Release(real_outcome(), is_late=True))
     assert (ended.status, ended.err) == (0, "")
-    assert "Late: your report of phase 'weights' came after its deadline and was not counted" in ended.out
+    assert "Late: phase 'weights' closed without a report of yours" in ended.out
     run = read_json(tmp_path / "ann" / "run.json")
     assert (run["late_phase"], run["transcript"]) == ("weights", None)
 

@@ -1,6 +1,7 @@
 """Hosts: many parties in one process, over one connection and with one journal, take part as if each were alone."""
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 import re
@@ -25,16 +26,18 @@ from psephos.agents.person_journal import sessions_of
 from psephos.protocol import SessionKind
 from psephos.protocol.errors import ConfigurationError, JournalError
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Report, decode, encode
-from psephos.protocol.records import Drawn, Reserved
+from psephos.protocol.records import Drawn, Left, Reserved
 from psephos.protocol.server_machine import SessionResult
 from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
 from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, enroll, join, serve
 from psephos.scenarios.deployment import hosting as hosting_module
 from psephos.scenarios.deployment.agreement import protocol_of
+from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.hosting import Hosted, host, host_in_folder, hosted_by
 from psephos.scenarios.deployment.invitations import Drawn as DrawnUp
 from psephos.scenarios.deployment.invitations import write_session
+from psephos.scenarios.deployment.journal_care import back_up, restore
 from psephos.scenarios.deployment.keys import check_enrollments, read_enrollments
 from psephos.scenarios.deployment.own_rows import encode_own, with_choices
 from psephos.scenarios.running.folder import RunFolder, read_ledger
@@ -279,11 +282,11 @@ def check_killed(folder: Path, *, entries: Mapping[str, Mapping[str, str]], deat
                 assert bytes(report.payload) == vote.accepted(record.step)[party]
 
 
-def vote_of_two_and_one(folder: Path) -> Vote:
+def vote_of_two_and_one(folder: Path, *settings: str) -> Vote:
     """Return a vote of a host with ann and bob, and of cid, who has enrolled alone."""
     (folder / "two.csv").write_text("partner,weight,merger\nann,1,1\nbob,3,0\n", encoding="utf-8")
     enroll("cid", folder / "cid")
-    return Vote(folder, host="org", hosted="two.csv")
+    return Vote(folder, *settings, host="org", hosted="two.csv")
 
 
 def start_two(vote: Vote, folder: Path) -> Process:
@@ -311,6 +314,55 @@ def test_a_host_that_is_stopped_says_what_was_accepted_and_what_it_cost(tmp_path
         rows = (tmp_path / "first" / "parties.csv").read_text(encoding="utf-8").splitlines()
         assert rows == ["party,accepted,late_phase,failure", f"ann,1,,{why}", f"bob,1,,{why}"]
         assert {entry.person for entry in read_ledger(tmp_path / "first")} == {"ann", "bob"}
+
+
+@pytest.mark.full("half a dozen processes, and a deadline")
+def test_a_host_that_comes_back_too_late_says_which_phase_closed_without_its_parties(tmp_path: Path) -> None:
+    settings = ("quorum=0.1", "phases.opinions.deadline_seconds=0.1")
+    with vote_of_two_and_one(tmp_path, *settings) as vote:
+        vote.serve().address()
+        words = (
+            "join",
+            vote.roster / "invitations",
+            "--parties",
+            "two.csv",
+            "--key",
+            "org",
+            "--journal",
+            "host.sqlite",
+        )
+        alone = vote.join("cid", "--key", "cid")
+        assert vote.start(*words, "--out", tmp_path / "first", dying=("before", 2)).ending().status == -9
+        assert alone.ending().status == 0
+        ended = vote.start(*words, "--out", tmp_path / "again").ending()
+        assert (ended.status, ended.err) == (0, "")
+        assert "Late: phase 'opinions' closed without 2 of 2 parties, see parties.csv" in ended.out
+        rows = (tmp_path / "again" / "parties.csv").read_text(encoding="utf-8").splitlines()
+        assert rows[1:] == ["ann,1,opinions,", "bob,1,opinions,"]
+
+
+def test_what_a_host_shows_is_of_a_party_that_was_not_late() -> None:
+    late, whole = Heard(outcome=Left(), late_phase="opinions"), Heard(outcome=Left(), transcript="1234")
+    assert Hosted(heard={"ann": late, "bob": whole, "cid": late}).fullest is whole
+
+
+def test_a_party_without_room_is_named_at_once_while_the_others_go_on(tmp_path: Path) -> None:
+    _, drawn = drawn_up(tmp_path)
+    poor, *others = joinings(drawn, OF_HOSTS[0], tmp_path / "keys" / "host 0", NOBODY_LISTENS)
+    named: list[str] = []
+
+    async def go_on_until_told() -> None:
+        with trio.CancelScope() as scope:
+
+            def on_failure(hosted: Hosted) -> None:
+                named.extend(hosted.failures)
+                scope.cancel()
+
+            poor_one = dataclasses.replace(poor, budget=0.1)
+            await host([poor_one, *others], journal=None, on_failure=on_failure)
+
+    trio.run(go_on_until_told)
+    assert named == [poor.party]
 
 
 @pytest.mark.full("a dozen processes")
@@ -394,6 +446,23 @@ def test_whatever_a_session_is_called_its_losses_stay_the_partys(tmp_path: Path,
         journal.of("a/b").sitting(session_id).keep([reserved])
     with HostJournal.open(tmp_path / "host.sqlite", now=0.0, clock=lambda: 0.0) as journal:
         assert journal.of("a/b").sitting(session_id).records == (reserved,)
+
+
+def test_a_session_in_a_hosts_backup_is_joined_by_none_of_its_parties(tmp_path: Path) -> None:
+    """Nor by one that had kept nothing yet as the backup was made."""
+    path, backup = tmp_path / "host.sqlite", tmp_path / "backup.sqlite"
+    reserved = Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=())
+    with HostJournal.open(path, now=0.0, clock=lambda: 0.0) as journal:
+        journal.of("ann").sitting("begun").keep([reserved])
+    back_up(path, backup)
+    path.unlink()
+    restore(backup, path, accepts_unknown_losses=True)
+    with HostJournal.open(path, now=0.0, clock=lambda: 0.0) as journal:
+        for party in ("ann", "bob"):
+            own = journal.of(party)
+            with pytest.raises(JournalError, match="session begun may have gone on"):
+                own.sitting("begun")
+            own.sitting("another")
 
 
 def test_bad_input_of_a_host_is_one_line(tmp_path: Path, psephos: Psephos) -> None:

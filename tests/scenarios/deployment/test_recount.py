@@ -14,7 +14,7 @@ from psephos.agents.session_journal import SessionJournal
 from psephos.protocol.errors import ConfigurationError, QuorumError
 from psephos.protocol.population import PopulationResult, draw_reports, run_population
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.protocol.records import Accepted, PhaseClosed, ServerRecord
+from psephos.protocol.records import Accepted, Chosen, PhaseClosed, ServerRecord
 from psephos.scenarios import load_scenario, resolve, resolve_served
 from psephos.scenarios.deployment.recount import read_journaled, read_reports, recount, write_reports
 from psephos.scenarios.deployment.server import JOURNAL_FILE
@@ -175,11 +175,14 @@ def test_what_a_trusted_server_draws_is_not_drawn_again(name: str, settings: tup
         recount(side_of(name, *settings), iter(()))
 
 
-def journaled(side: Served, rows: Sequence[Report], folder: Path, *, is_over: bool = True) -> Path:
+def journaled(
+    side: Served, rows: Sequence[Report], folder: Path, *, is_over: bool = True, chosen: Sequence[Sequence[int]] = ()
+) -> Path:
     """Write the journal of a session as its server leaves it; reports came in any order."""
     folder.mkdir()
     names = [phase.name for phase in side.protocol.phases]
-    records: list[ServerRecord] = [
+    records: list[ServerRecord] = [Chosen(place, tuple(own)) for place, own in enumerate(chosen)]
+    records += [
         Accepted(names.index(str(row[1])), int(str(row[0])), bytes.fromhex(str(row[2]))) for row in reversed(rows)
     ]
     records += [PhaseClosed(step, ()) for step in range(len(names) - (not is_over))]
@@ -204,6 +207,15 @@ def test_a_journal_is_counted_and_written_as_a_file_of_reports() -> None:
         write_reports(Path("reports.csv"), held)
     with pytest.raises(ConfigurationError, match=r"a file of \.csv"):
         write_reports(Path("reports.xls"), held)
+
+
+def test_a_session_whose_parties_chose_is_counted_by_their_choices_and_from_no_file(psephos: Psephos) -> None:
+    rows, expected = session_of("own-epsilon")
+    side, chosen = side_of("own-epsilon"), resolve(load_scenario("own-epsilon", ("transport=array",))).inputs.public
+    left = recount(side, read_journaled(side, journaled(side, rows, Path("vote"), chosen=chosen[:, -1:].tolist())))
+    assert (left.outcome, left.tallies) == (expected.outcome, expected.tallies)
+    write(Path("r.csv"), rows)
+    assert "files do not say what" in psephos("tally", "own-epsilon", "--reports", "r.csv").err
 
 
 def test_a_journal_of_another_session_or_of_one_under_way_is_refused() -> None:
