@@ -5,6 +5,7 @@ aggregator). Roles share the two machines, so nothing in this room depends on a 
 """
 
 import enum
+import unicodedata
 from typing import Final
 
 from .errors import ConfigurationError
@@ -38,7 +39,8 @@ def check_party_name(name: str, *, field: str = "party") -> str:
     """Return `name` if it can name a party.
 
     Args:
-        name: 1 to `MAX_PARTY_NAME_LENGTH` printable characters, no space at either end.
+        name: 1 to `MAX_PARTY_NAME_LENGTH` printable characters, no space at either end, in Unicode's form NFC: names
+            that look the same are the same.
         field: how the caller's user knows this value.
 
     Raises:
@@ -46,5 +48,8 @@ def check_party_name(name: str, *, field: str = "party") -> str:
     """
     if not 0 < len(name) <= MAX_PARTY_NAME_LENGTH or not name.isprintable() or " " in (name[0], name[-1]):
         allowed = f"1 to {MAX_PARTY_NAME_LENGTH} printable characters without a space at either end"
+        raise ConfigurationError(field=field, value=name, allowed=allowed)
+    if not unicodedata.is_normalized("NFC", name):
+        allowed = f"in Unicode's form NFC, as {unicodedata.normalize('NFC', name)!r} is, which may look the same"
         raise ConfigurationError(field=field, value=name, allowed=allowed)
     return name

@@ -20,6 +20,13 @@ def test_what_cannot_name_a_party_is_refused_with_field_and_value(name: str) -> 
     assert "1 to 128 printable characters" in caught.value.allowed
 
 
+@pytest.mark.parametrize(("name", "composed"), [("Rene\u0301e", "Renée"), ("\u212b", "Å")])
+def test_one_name_has_one_spelling_so_that_nobody_has_two_budgets(name: str, composed: str) -> None:
+    assert check_party_name(composed) == composed
+    with pytest.raises(ConfigurationError, match=f"form NFC, as '{composed}' is"):
+        check_party_name(name)
+
+
 def test_the_words_on_the_wire_are_fixed() -> None:
     assert [kind.value for kind in SessionKind] == ["simulation", "deployment"]
     assert [side.value for side in Side] == ["client", "server"]
