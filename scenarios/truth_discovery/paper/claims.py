@@ -273,12 +273,12 @@ def _weights(reproduction: Reproduction) -> Iterator[Finding]:
 def _equal_privacy(reproduction: Reproduction) -> Finding:
     found = where(reproduction.choices, unit="all answers")
     gains = [choice.two_layer_gain for choice in found if choice.two_layer_gain is not None]
-    errors = errors_of(len(gains), reproduction.comparison_trials)
+    errors = errors_of(len(gains), reproduction.trials)
     better, worse = apart(gains, errors)
     return Finding(
         claim="At the same privacy the two-layer mechanism delivers better utility.",
         source="abstract and Section 6.3, at equal proven loss of all answers; reading T4",
-        judgement=all_above(gains, trials=reproduction.comparison_trials),
+        judgement=all_above(gains, trials=reproduction.trials),
         numbers=f"With truth discovery it is better in {better} of {len(gains)} cases and worse in {worse}, by "
         f"more than {errors:.1f} standard errors.",
     )

@@ -60,7 +60,7 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
                 functools.partial(_trade_off, "table_2"),
             ),
             ("figure-4", again, trials, size, (1, 1), functools.partial(_trade_off, "table_3")),
-            ("equal-loss", gains, compared, rows, (1, 2), _equal_loss),
+            ("equal-loss", gains, trials, rows, (1, 2), _equal_loss),
             ("estimators", leads, compared, rows, (1, 2), _estimators),
         )
         if (reproduction.table_3 or name != "figure-4") and (not own or name in {"figure-2", "figure-4"})

@@ -85,8 +85,7 @@ def parts(asked: Asked) -> Iterator[Part]:
         yield Part(f"every estimator on both mechanisms: {crowd}")
         for unit, prices in _PRICES.items():
             for price in prices:
-                trials = comparison_trials(asked.trials)
-                comparisons, choice = _compare(cells, crowd, unit=unit, price=price, trials=trials)
+                comparisons, choice = _compare(cells, crowd, unit=unit, price=price, trials=asked.trials)
                 yield Part(rows={"comparisons": comparisons, "choices": [choice]})
     yield Part(rows={"densities": _densities(), "hypers": _hypers(), "bounds": _bounds()})
 
@@ -214,16 +213,18 @@ def _densities() -> Iterator[Mapping[str, Any]]:
 def _compare(
     cells: Cells, crowd: str, *, unit: str, price: float, trials: int
 ) -> tuple[list[ComparisonRow], ChoiceRow]:
-    """Return all estimators on both mechanisms at one price, and who wins."""
+    """Return all estimators on both mechanisms at one price, and who wins; `trials` are of a published cell."""
     layout = cells.layouts[crowd]
     rows: list[ComparisonRow] = []
     found: dict[tuple[str, str], FloatArray] = {}
+    noises: list[Noise] = []
     for mechanism in MECHANISM_NAMES:
         try:
             noise = noise_at(layout, mechanism, unit=unit, price=price)
         except ConfigurationError:  # two layers cannot have every price where answer sets differ in size
             continue
-        accuracies = cells.accuracies(crowd, noise, tuple(ESTIMATOR_NAMES), trials=trials)
+        noises.append(noise)
+        accuracies = cells.accuracies(crowd, noise, tuple(ESTIMATOR_NAMES), trials=comparison_trials(trials))
         found |= {(mechanism, name): each for name, each in accuracies.items()}
         of_answer, of_worker = _losses(noise, layout)
         rows += [
@@ -242,29 +243,37 @@ def _compare(
             )
             for name, each in accuracies.items()
         ]
-    return rows, _choose(crowd, layout, found, unit=unit, price=price)
+    gain = None
+    if len(noises) == len(MECHANISM_NAMES):  # which the paper's weights tell of many trials at once, so of all of them
+        one, two = (cells.accuracies(crowd, noise, (_PAPER,), trials=trials)[_PAPER] for noise in noises)
+        gain = mean_of(two - one)
+    return rows, _choose(crowd, layout, found, gain, unit=unit, price=price)
 
 
 def _choose(
-    crowd: str, layout: Layout, found: dict[tuple[str, str], FloatArray], *, unit: str, price: float
+    crowd: str,
+    layout: Layout,
+    found: Mapping[tuple[str, str], FloatArray],
+    two_layer_gain: Measurement | None,
+    *,
+    unit: str,
+    price: float,
 ) -> ChoiceRow:
     """Return who wins, and what "auto" does, from the accuracies of each mechanism and estimator."""
     best = max((pair for pair in found if pair[1] != "auto"), key=lambda pair: math.fsum(found[pair].tolist()))
-    reachable = [mechanism for mechanism in MECHANISM_NAMES if (mechanism, _PAPER) in found]
     if unit == "claimed":
         # The claim makes the mechanisms alike, and the paper recommends two layers; "auto" trusts proven prices alone.
         paper_mechanism = auto_mechanism = "two_layer"
     else:
+        reachable = [mechanism for mechanism in MECHANISM_NAMES if (mechanism, _PAPER) in found]
         paper_mechanism = max(reachable, key=lambda mechanism: math.fsum(found[mechanism, _PAPER].tolist()))
-        noise = noise_at(layout, "auto", unit=unit, price=price)
-        auto_mechanism = noise.name
+        auto_mechanism = noise_at(layout, "auto", unit=unit, price=price).name
     paper, auto = found[paper_mechanism, _PAPER], found[auto_mechanism, "auto"]
-    gain = found["two_layer", _PAPER] - found["one_layer", _PAPER] if "two_layer" in reachable else None
     return ChoiceRow(
         crowd=crowd,
         unit=unit,
         price=price,
-        two_layer_gain=None if gain is None else mean_of(gain),
+        two_layer_gain=two_layer_gain,
         best_mechanism=best[0],
         best_estimator=best[1],
         best=mean_of(found[best]),

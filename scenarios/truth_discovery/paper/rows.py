@@ -111,7 +111,8 @@ class ChoiceRow(msgspec.Struct, frozen=True, kw_only=True):
     crowd: str  # its name
     unit: str  # see `ComparisonRow`
     price: float  # see `ComparisonRow`
-    # truth discovery's accuracy with two layers less that with one; None where two layers do not reach the price
+    # truth discovery's accuracy with two layers less that with one, of as many trials as a published cell; None where
+    # two layers do not reach the price
     two_layer_gain: Measurement | None
     best_mechanism: str  # of the pair that is the most accurate
     best_estimator: str  # of the same

@@ -165,6 +165,7 @@ def _mechanisms(reproduction: Reproduction, unit: str, title: str) -> Table:
         missing="–",
         caption=title,
         note="accuracy in percent; flips: the probability that an answer is reported as another label, on average; "
-        "gain: TD with two layers less TD with one; –: two layers cannot have this price",
+        f"gain: TD with two layers less TD with one, of {reproduction.trials:,} trials; –: two layers cannot have this "
+        "price",
         words=_WORDS,
     )

@@ -368,12 +368,11 @@ def leads(value: float, *, unit: str = "claimed") -> Callable[[Any], dict[str, A
     return change
 
 
-def auto_is_right(*, right: bool) -> Callable[[ComparisonRow], dict[str, Any]]:
-    """Make the more informative mechanism the better, or the worse one."""
+def gains_of_the_taken(value: float) -> Callable[[ChoiceRow], dict[str, Any]]:
+    """Make the mechanism that "auto" takes so much better than the other one."""
 
-    def change(row: ComparisonRow) -> dict[str, Any]:
-        height = row.informativeness if right else 1 - row.informativeness
-        return {"accuracy": Measurement(height, 1e-6)}
+    def change(row: ChoiceRow) -> dict[str, Any]:
+        return {"two_layer_gain": Measurement(value if row.auto_mechanism == "two_layer" else -value, 0.001)}
 
     return change
 
@@ -447,7 +446,7 @@ FLIPS: Sequence[tuple[str, str, Callable[[Any], dict[str, Any]], Callable[[Any],
     ),
     ("On the reports of one layer", "comparisons", leads(0.1), leads(-0.1)),
     ("On the reports of two layers", "comparisons", leads(0.1), leads(-0.1)),
-    ("The mechanism that promises", "comparisons", auto_is_right(right=True), auto_is_right(right=False)),
+    ("The mechanism that promises", "choices", gains_of_the_taken(0.0), gains_of_the_taken(-0.1)),
     ("At equal claimed ε, auto", "choices", leads(0.1), leads(-0.1)),
     (
         "At equal proven loss of all answers, auto",
