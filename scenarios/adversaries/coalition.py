@@ -25,6 +25,7 @@ from ..attacks import (
     seen_by_arrays,
     success_bound,
 )
+from ..tables import raised
 from .over_votes import beliefs_over, lesson_over
 from .role import (
     Figure,
@@ -202,7 +203,8 @@ def _sentences(
     if math.isinf(epsilon) or not is_average:
         return told
     prior = posteriors.prior if posteriors.prior.ndim == 1 else posteriors.prior.mean(axis=0)
-    right, bits = success_bound(epsilon, prior), information_bound(epsilon, prior)
+    bounds = success_bound(epsilon, prior), information_bound(epsilon, prior)
+    right, bits = (raised(own, decimals=3) for own in bounds)
     return [*told, f"Whatever it computes, it is right in {right:.3f} at most, and learns {bits:.3f} bits at most."]
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..words import say, say_number
 
-__all__ = ["capitalized", "decimals_of", "in_a_row", "rounded", "some"]
+__all__ = ["capitalized", "decimals_of", "in_a_row", "rounded", "some", "written"]
 
 _DIGITS: Final = 2
 _DIGITS_WITHOUT_ERRORS: Final = 3
@@ -26,6 +26,13 @@ def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
     """Return a number with so many decimals; what is rounded to 0 has no sign."""
     written = f"{value:{'+' if signed else ''},.{decimals}f}"
     return written if any(digit in written for digit in "123456789") else written.lstrip("+-")
+
+
+def written(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
+    """Return a number with so many digits, or all that are before its point."""
+    decimals = min(max(digits - 1 - math.floor(math.log10(abs(number))), 0), _MOST_DECIMALS) if number else 0
+    shown = f"{number:,.{decimals}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def some(number: int, noun: str, plural: str = "") -> str:
