@@ -24,14 +24,15 @@ def decimals_of(values: Iterable[float], errors: Iterable[float | None]) -> int:
 
 def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
     """Return a number with so many decimals; what is rounded to 0 has no sign."""
-    written = f"{value:{'+' if signed else ''},.{decimals}f}"
-    return written if any(digit in written for digit in "123456789") else written.lstrip("+-")
+    shown = f"{value:{'+' if signed else ''},.{min(decimals, _MOST_DECIMALS)}f}"
+    return shown if any(digit in shown for digit in "123456789") else shown.lstrip("+-")
 
 
 def written(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
     """Return a number with so many digits, or all that are before its point."""
-    decimals = min(max(digits - 1 - math.floor(math.log10(abs(number))), 0), _MOST_DECIMALS) if number else 0
-    shown = f"{number:,.{decimals}f}"
+    if not math.isfinite(number):
+        return f"{number:g}"
+    shown = rounded(number, max(digits - 1 - math.floor(math.log10(abs(number))), 0) if number else 0)
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
