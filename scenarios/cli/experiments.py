@@ -105,7 +105,7 @@ def trials(
     from ..experiments.measured import Cell, wanted_of
     from ..experiments.trials import check_trials, made_up_like, open_journal, prepare_all, run_trials, usual_trials
     from ..experiments.trials_shown import check_form, number_of_trials, show_trials, summary_in_json, write_trials
-    from ..presentation import make_console
+    from ..presentation import make_console, numbers
     from ..running.cluster import open_cluster
     from ..running.journaling import seed_in
     from ..running.plugin_errors import blaming_plugins
@@ -134,7 +134,7 @@ def trials(
         folder = make_folder(out, f"trials-{name}", resume=resume)
         cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
         facts = [
-            f"{len(first.names):,} {first.protocol.client_role}s",
+            numbers.some(len(first.names), first.protocol.client_role),
             f"protocol {first.protocol.name}",
             f"{cells}{'' if wanted is None else 'at most '}{number:,} trials",
             *([f"made up: {like} say yes"] if like is not None else []),
