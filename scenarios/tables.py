@@ -8,9 +8,7 @@ import csv
 import dataclasses
 import functools
 import io
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
 
 from .reading.cells import inert_cell
@@ -18,20 +16,7 @@ from .reading.cells import inert_cell
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = [
-    "Cell",
-    "Entry",
-    "Rows",
-    "Table",
-    "Tone",
-    "cell_of",
-    "csv_of",
-    "listed",
-    "markdown_of",
-    "raised",
-    "six_digits",
-    "unit_of",
-]
+__all__ = ["Cell", "Entry", "Rows", "Table", "Tone", "cell_of", "csv_of", "listed", "markdown_of", "six_digits"]
 
 RowT = TypeVar("RowT")
 Tone: TypeAlias = Literal["", "good", "poor", "warning", "quiet", "strong", "open"]
@@ -40,21 +25,7 @@ Rows: TypeAlias = list[dict[str, object]]
 """A table for programs: numbers with all digits, by the names of their columns."""
 
 
-_ROUNDING = 1e-12  # of what is computed in floats, which is not more for that
 _LARGE = 999_999.5, 1e15  # what six digits round to a million, and where numbers have no digits for all votes
-
-
-def raised(bound: float, digits: int = 3, *, decimals: int | None = None) -> float:
-    """Return the least number with so many digits, or decimals, that is not less: a bound ≥ 0 that stays one."""
-    if not 0 < bound < math.inf:
-        return bound
-    unit = unit_of(bound, digits) if decimals is None else Decimal(1).scaleb(-decimals)
-    return float(Decimal(repr(bound * (1 - _ROUNDING))).quantize(unit, rounding=ROUND_CEILING))
-
-
-def unit_of(number: float, digits: int) -> Decimal:
-    """Return what the last of so many digits counts."""
-    return Decimal(1).scaleb(math.floor(math.log10(number)) - digits + 1)
 
 
 def six_digits(value: float, *, signed: bool = False) -> str:

@@ -124,9 +124,8 @@ class UtilityNoise:
     @property
     def is_known(self) -> bool:
         """Whether its law is that of a draw or of shares, or nearly normal: of so many reports."""
-        if self.is_heavy or self.shares is not None:
-            return True
-        return self.sums is not None and self.sums.is_nearly_normal and not self.is_mixed
+        is_normal = self.sums is not None and self.sums.is_nearly_normal and not self.is_mixed
+        return self.is_heavy or self.shares is not None or is_normal
 
 
 def error_of_levels(reports: "Sequence[RankingReport]", counts: Sequence[float]) -> float:

@@ -23,7 +23,7 @@ from ...protocol.roles import Side
 from ...protocol.views import Happening, View
 from ..attacks import Evaluation, find_attack, success_bound
 from ..system import part_of
-from ..tables import raised
+from ..verdicts import raised
 from .over_votes import beliefs_over, lesson_over
 from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, Voted, check_between
 from .trials import try_coalition

@@ -25,7 +25,7 @@ from ..attacks import (
     seen_by_arrays,
     success_bound,
 )
-from ..tables import raised
+from ..verdicts import raised
 from .over_votes import beliefs_over, lesson_over
 from .role import (
     Figure,

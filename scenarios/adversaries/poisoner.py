@@ -17,7 +17,7 @@ from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.estimators import Estimate
 from ..attacks.extreme_reports import NOT_COMPUTED, ExtremeReports
 from ..attacks.poisoning import STRATEGIES, StrategyName, has_poisoning
-from ..tables import raised
+from ..verdicts import raised
 from .masked_push import MaskedPush
 from .pushing import Pushed, PushingRole, others_by_lot, poisoners
 from .role import Figure, Happened, Lesson, Row, Scene, Series, bars_figure

@@ -26,7 +26,7 @@ from ...protocol.privacy import TrustModel
 from ..presentation.numbers import some
 from ..running.config import Scenario
 from ..running.progress import OnStep
-from ..tables import raised
+from ..verdicts import raised
 from .plain_variants import variants_of
 from .searches import SearchClock
 from .variant_searches import VariantSearch, share_of

@@ -11,11 +11,10 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any, Final, TypeVar
 
 from ...protocol.errors import ConfigurationError
-from ..tables import raised, unit_of
+from ..verdicts import raised
 from .searches import OutOfTimeError, SearchClock, least_by_trials
 from .variants import MOST_PEOPLE, Offered, VariantTable
 from .variants import price_for as least_price
@@ -185,4 +184,4 @@ def share_of(table: VariantTable, offered: Offered) -> float:
 
 def _next_below(number: float, digits: int) -> float:
     """Return the number with so many digits that comes before one."""
-    return float(Decimal(repr(number)) - unit_of(number * (1 - 1e-9), digits))
+    return -raised(-number * (1 - 1e-9), digits)

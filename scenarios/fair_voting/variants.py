@@ -25,7 +25,7 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..experiments.measurements import Measurement
 from ..experiments.variants import Offered, SimulatedVariants, Unit, VariantTable
-from ..tables import raised
+from ..verdicts import raised
 from .attack.misreporter_role import bound_of_gain
 from .comparisons import PRICED
 

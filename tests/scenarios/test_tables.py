@@ -6,8 +6,8 @@ import math
 import msgspec
 import pytest
 from psephos.scenarios.presentation.terminal import show_sheet
-from psephos.scenarios.tables import Cell, Table, csv_of, listed, markdown_of, raised, six_digits
-from psephos.scenarios.verdicts import AuditVerdict, Judgement, cell_of_decision
+from psephos.scenarios.tables import Cell, Table, csv_of, listed, markdown_of, six_digits
+from psephos.scenarios.verdicts import AuditVerdict, Judgement, cell_of_decision, raised
 from rich.console import Console
 
 SHEET = Table(

@@ -46,7 +46,7 @@ from ...attacks import (
     seen_by_arrays,
     success_bound,
 )
-from ...tables import raised
+from ...verdicts import raised
 from .differencing_over_votes import beliefs_of_elections
 from .inference import Change, FairVotingAttack
 from .published import totals_of

@@ -40,7 +40,7 @@ from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.phases import Inputs
 from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, check_between
 from ...attacks.seen import Coalition
-from ...tables import raised
+from ...verdicts import raised
 from ..comparisons import with_mechanism
 from .inference import RANKING, FairVotingAttack
 

@@ -22,7 +22,8 @@ from ...presentation.drawing import MOST_ROWS
 from ...presentation.numbers import rounded
 from ...presentation.presenter import Known
 from ...presentation.terminal import show_facts, show_note, show_table
-from ...tables import Cell, Entry, Table, raised
+from ...tables import Cell, Entry, Table
+from ...verdicts import raised
 from ...words import marked, say
 from .alternatives import (
     CROSSINGS,

@@ -21,7 +21,7 @@ from psephos.scenarios.experiments.plain_variants import PlainVariants
 from psephos.scenarios.experiments.variants import VariantTable, epsilon_at, price_for, table_of
 from psephos.scenarios.experiments.variants_shown import show_variants, trusting
 from psephos.scenarios.system import find_protocol, part_of
-from psephos.scenarios.tables import raised
+from psephos.scenarios.verdicts import raised
 from rich.console import Console
 
 Psephos = Callable[..., Any]
