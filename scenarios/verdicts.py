@@ -91,5 +91,4 @@ def raised(bound: float, digits: int = 3, *, decimals: int | None = None) -> flo
     if not bound or not math.isfinite(bound):
         return bound
     places = digits - 1 - math.floor(math.log10(abs(bound))) if decimals is None else decimals
-    exact = Decimal(repr(bound * (1 - _ROUNDING)))
-    return float(exact.quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING))
+    return float(Decimal(repr(bound * (1 - _ROUNDING))).quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING))
