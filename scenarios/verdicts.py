@@ -1,15 +1,18 @@
 """What is said of a claim, a proof or a candidate: a value, its words, and the tone in which everything shows it."""
 
 import enum
+import math
 from collections.abc import Mapping
+from decimal import ROUND_CEILING, Decimal
 from typing import Final, Self
 
 from ..protocol.estimators import Verdict as Decision
 from .tables import Cell, Tone
 from .words import marked, say
 
-__all__ = ["UNDECIDED", "AuditVerdict", "Judgement", "Verdict", "cell_of_decision", "decision_of"]
+__all__ = ["UNDECIDED", "AuditVerdict", "Judgement", "Verdict", "cell_of_decision", "decision_of", "raised"]
 
+_ROUNDING: Final = 1e-12  # of what is computed in floats, which is not more for that
 UNDECIDED: Final = marked("undecided")
 """Of whatever cannot be told at a level."""
 
@@ -81,3 +84,11 @@ def cell_of_decision(decision: object) -> Cell:
     """Return what a file has of a decision, for people; anything else has no tone."""
     words = "–" if decision is None else str(decision)
     return Cell(say(words), tone=_DECISIONS.get(words, ""))
+
+
+def raised(bound: float, digits: int = 3, *, decimals: int | None = None) -> float:
+    """Return the least number with so many digits, or decimals, that is not less: a bound that stays one."""
+    if not bound or not math.isfinite(bound):
+        return bound
+    places = digits - 1 - math.floor(math.log10(abs(bound))) if decimals is None else decimals
+    return float(Decimal(repr(bound * (1 - _ROUNDING))).quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING))

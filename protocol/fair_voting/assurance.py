@@ -29,7 +29,7 @@ class Assurance(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         probability: that it is, on average over profiles that are as the prior says; None where only the winner
-            is released, or pairs are, or where reports of several ε are, whose noise may be far from normal.
+            is released, or pairs are, or reports of several ε, or few reports, whose noise may be far from normal.
         prior: "uniform differences" or "uniform utilities"; None with the probability.
         verdict: "confirmed" where the test is sure of the winner, or "too close to tell"; None with the probability.
         level: of the verdict: the greatest probability, whatever the rankings are, that a winner is confirmed which is
@@ -63,7 +63,7 @@ def assurance_of_estimates(
     prior: str | None = UTILITIES
     chance: float | None = 1.0 / len(parameters.alternatives)
     p_value = 0.5
-    if noise is not None and noise.is_mixed:
+    if noise is not None and not noise.is_known:
         prior, chance = None, None
     elif noise is not None:
         is_one_difference = len(sizes) == 2 and objective.name == "parity" and not objective.partitions  # noqa: PLR2004  one

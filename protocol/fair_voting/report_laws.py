@@ -23,6 +23,9 @@ __all__ = ["LaplaceSums", "ReportLaw", "ReportSums", "in_group", "law_of_pairs",
 
 _MOST_CELLS: Final = 2_000_000
 """Different sums times laws times outcomes, and of one law for each group; what is beyond takes seconds."""
+_MOST_NORMAL: Final = 0.1
+"""The square of the skewness and the excess kurtosis of a sum that normal noise stands for, at most."""
+_EXCESS_OF_LAPLACE: Final = 3
 _MOST_LAWS: Final = 16
 """Of Laplace noise, a millisecond each."""
 
@@ -75,6 +78,23 @@ class ReportSums(NamedTuple):
             parts.append(Alike(contributions, law.channel, number, places.reshape(-1)))
         return tails_of_sums(parts, reach)
 
+    @property
+    def is_nearly_normal(self) -> bool:
+        """Whether each group's noise is, whatever the rankings are: not of few reports of which hardly any lies."""
+        return all(map(self._is_nearly_normal, range(len(self.sizes))))
+
+    def _is_nearly_normal(self, group: int) -> bool:
+        farthest, number = [0.0], 0
+        for law, own in zip(self.laws, self.numbers, strict=True):
+            told = law.values[:, group, 0]
+            if told.any():
+                off = told - (law.channel @ told)[:, None]
+                second, third, fourth = ((law.channel * off**power).sum(axis=1) for power in (2, 3, 4))
+                size = second.mean()  # which stands for that of each alternative
+                farthest += [*(third**2 / size**3), *((fourth - 3 * second**2) / size**2)]
+                number += own
+        return bool(max(farthest) <= _MOST_NORMAL * number)
+
 
 class LaplaceSums(NamedTuple):
     """Laplace noise in estimates of mean utilities, independent between groups and alternatives.
@@ -90,6 +110,11 @@ class LaplaceSums(NamedTuple):
     scales: tuple[float, ...]
     draws: tuple[float, ...]
     grains: tuple[float, ...]
+
+    @property
+    def is_nearly_normal(self) -> bool:
+        """Whether each group's noise is: of many draws, on a grid as fine as the scores'."""
+        return min(self.draws) * _MOST_NORMAL >= _EXCESS_OF_LAPLACE
 
     def tails(self, weights: FloatArray, reach: float) -> FloatArray:
         """Return how likely the noise of each weighted sum of two alternatives' estimates is `reach` or more, at most.

@@ -121,6 +121,12 @@ class UtilityNoise:
         """Whether each group's noise is a single draw of Laplace noise, and not nearly normal."""
         return isinstance(self.sums, LaplaceSums) and max(self.sums.draws) == 1 and not self.is_mixed
 
+    @property
+    def is_known(self) -> bool:
+        """Whether its law is that of a draw or of shares, or nearly normal: of so many reports."""
+        is_normal = self.sums is not None and self.sums.is_nearly_normal and not self.is_mixed
+        return self.is_heavy or self.shares is not None or is_normal
+
 
 def error_of_levels(reports: "Sequence[RankingReport]", counts: Sequence[float]) -> float:
     """Return the standard error of the mean utility of so many voters of each level of ε, averaged over alternatives.

@@ -45,7 +45,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             asked.
         confidences: for each task how probably that label is right: `model_confidences`, drawn towards chance so that
             they hold on average over published crowds (`psephos.protocol.truth_discovery.confidence`). Crowds differ:
-            see `confidence_ranges`. Multiples of 2**−20; None where nobody answered.
+            see `confidence_ranges`. Of a majority it is the share of answers, and no probability. Multiples of 2**−20;
+            None where nobody answered.
         model_confidences: what the estimator itself says for that label: the share of votes, of weighted votes, or the
             posterior probability. It is as good as the estimator's model: the paper's truth discovery, for one, is
             nearly sure of a tie that it has once broken.

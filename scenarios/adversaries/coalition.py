@@ -25,6 +25,7 @@ from ..attacks import (
     seen_by_arrays,
     success_bound,
 )
+from ..verdicts import raised
 from .over_votes import beliefs_over, lesson_over
 from .role import (
     Figure,
@@ -202,7 +203,7 @@ def _sentences(
     if math.isinf(epsilon) or not is_average:
         return told
     prior = posteriors.prior if posteriors.prior.ndim == 1 else posteriors.prior.mean(axis=0)
-    right, bits = success_bound(epsilon, prior), information_bound(epsilon, prior)
+    right, bits = (raised(bound_of(epsilon, prior), decimals=3) for bound_of in (success_bound, information_bound))
     return [*told, f"Whatever it computes, it is right in {right:.3f} at most, and learns {bits:.3f} bits at most."]
 
 

@@ -17,6 +17,7 @@ from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.estimators import Estimate
 from ..attacks.extreme_reports import NOT_COMPUTED, ExtremeReports
 from ..attacks.poisoning import STRATEGIES, StrategyName, has_poisoning
+from ..verdicts import raised
 from .masked_push import MaskedPush
 from .pushing import Pushed, PushingRole, others_by_lot, poisoners
 from .role import Figure, Happened, Lesson, Row, Scene, Series, bars_figure
@@ -119,7 +120,8 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
     ) -> Iterator[str]:
         poisoning, places = pushed.poisoning, pushed.places
         own = rows[STRATEGIES.index(self.strategy)]
-        bound = pushed.bound(places)
+        most = pushed.bound(places)
+        bound = raised(most, 4)
         yield (
             f"They push {f'{poisoning.pushed!s} up' if self.direction == 'up' else f'{poisoning.pushed!s} down'!s}. "
             f"Without them it is {before:.4g} {poisoning.unit!s} "
@@ -133,7 +135,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
             f"{len(places):,} poisoners can shift it by {bound:.4g} at most, whatever they report "
             f"(proven: the greatest contribution less the least, of each of them)."
         )
-        role, gain = pushed.scene.protocol.client_role, bound / pushed.truthful_range(places)
+        role, gain = pushed.scene.protocol.client_role, most / pushed.truthful_range(places)
         if gain > 1 + _ROUNDING:
             yield (
                 f"One of them weighs as much as {gain:,.2f} {role!s}s who lie about a value but randomize it honestly. "

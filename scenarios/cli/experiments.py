@@ -105,7 +105,7 @@ def trials(
     from ..experiments.measured import Cell, wanted_of
     from ..experiments.trials import check_trials, made_up_like, open_journal, prepare_all, run_trials, usual_trials
     from ..experiments.trials_shown import check_form, number_of_trials, show_trials, summary_in_json, write_trials
-    from ..presentation import make_console
+    from ..presentation import make_console, numbers
     from ..running.cluster import open_cluster
     from ..running.journaling import seed_in
     from ..running.plugin_errors import blaming_plugins
@@ -134,7 +134,7 @@ def trials(
         folder = make_folder(out, f"trials-{name}", resume=resume)
         cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
         facts = [
-            f"{len(first.names):,} {first.protocol.client_role}s",
+            numbers.some(len(first.names), first.protocol.client_role),
             f"protocol {first.protocol.name}",
             f"{cells}{'' if wanted is None else 'at most '}{number:,} trials",
             *([f"made up: {like} say yes"] if like is not None else []),
@@ -290,10 +290,12 @@ def plan(
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import msgspec
 
+    from ...protocol.errors import refuse
     from ..experiments.plans import make_plan, make_table
     from ..experiments.plans_shown import plan_in_json, show_plan, write_plan
     from ..experiments.trials import check_trials
     from ..presentation import make_console
+    from ..presentation.numbers import some
     from ..running.progress import steps
     from ..running.report import show_heading
 
@@ -302,6 +304,8 @@ def plan(
     if seed is not None:
         loaded = msgspec.structs.replace(loaded, seed=seed)
     wanted = None if error is None else _share_in(error)
+    is_whole = wanted is not None and wanted >= 1 and str(error).strip().endswith("%")  # else 200 % would be 2 votes
+    refuse(is_whole, "--error", error, "below 100%")
     table = make_table(loaded, trials=number, people=people)
     errors = make_console(stderr=True)
     with steps(errors) as on_step:
@@ -320,7 +324,7 @@ def plan(
         return
     console = make_console()
     protocol = table.resolved.protocol
-    facts = [f"{found.people:,} {protocol.client_role}s", f"protocol {protocol.name}", "nobody has voted yet"]
+    facts = [some(found.people, protocol.client_role), f"protocol {protocol.name}", "nobody has voted yet"]
     show_heading(console, title=f"A plan for: {loaded.title or loaded.name}", facts=facts, description="", trust="")
     show_plan(console, found, table, source=scenario)
     tell_folder(console, folder)

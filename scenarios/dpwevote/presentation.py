@@ -73,7 +73,8 @@ P_WRONG: Final = marked("P(wrong)")
 def _meaning_of_wrong(outcome: Outcome) -> str:
     told = say(
         "P(wrong): the probability that the estimate is on the wrong side of the quota, {prior} (prior {name!r}); "
-        "where the truth is near a tie, it is there about half of the time, whatever this says.",
+        "where the truth is near a tie, it is there about half of the time, whatever this says; of few randomized "
+        "reports it may be too small.",
         prior=say(_PRIORS[outcome.error_prior]),
         name=outcome.error_prior,
     )

@@ -30,6 +30,7 @@ from ...protocol.privacy import TrustModel
 from ..experiments.counting import Counted
 from ..experiments.measurements import Measurement
 from ..experiments.variants import OF_MASKS, SIZES, Offered, Unit, VariantTable
+from ..presentation.numbers import written
 from ..running.resolution import Served
 
 __all__ = ["VoteVariants"]
@@ -218,8 +219,8 @@ class VoteVariants(VariantTable):
                 "ε weight": f"{offer.epsilon_weight:.4g}" if offer.epsilon_weight else "",
                 "ε a candidate": f"{offer.epsilon_opinion:.4g}",
                 "ε in all": f"{offer.epsilon_total:.4g}",
-                "Worst variance": f"{offer.worst_variance:.5g}" if offer.worst_variance else "",
-                self.error: f"{error:,.4g}",
+                "Worst variance": written(offer.worst_variance, 5) if offer.worst_variance else "",
+                self.error: written(error, 4),
             },
         )
 

@@ -36,15 +36,15 @@ _ERRORS: Final = "± is one standard error: about 19 of 20 results are within tw
 def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
     """Return what a plan comes to, as a sentence for each model of trust."""
     role = table.resolved.protocol.client_role
-    people = some(plan.people, role)
+    people, s = some(plan.people, role), "s" * (plan.people == 1)
     sentences: list[str] = []
     for each in plan.best:
         assert each.offered is not None  # noqa: S101  it is met
         epsilon = f"ε = {each.offered.epsilon:.4g} in all"
         if plan.sought == "epsilon":
-            said = f"{people} need {epsilon} for {_aim_of(plan)}"
+            said = f"{people} need{s} {epsilon} for {_aim_of(plan)}"
         elif plan.sought == "error":
-            said = f"{people} at {epsilon} get {plan.unit.long(each.share)}"
+            said = f"{people} at {epsilon} get{s} {plan.unit.long(each.share)}"
         else:
             said = f"it takes {some(each.people or 0, role)} at {epsilon} for {_aim_of(plan)}"
         sentences.append(f"{trusting(each.model, table, people=each.people)}, {said}: by {each.name}.")

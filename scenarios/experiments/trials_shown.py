@@ -23,6 +23,7 @@ from rich.text import Text
 from ...protocol.errors import refuse
 from ..presentation.drawing import save_picture
 from ..presentation.numbers import decimals_of, rounded, some
+from ..presentation.numbers import written as digits_of
 from ..presentation.terminal import show_note, show_table, title_of
 from ..running.folder import RunFolder
 from ..tables import Table, listed
@@ -306,8 +307,9 @@ def _show_spread(console: Console, cell: MeasuredCell) -> None:
             or measure.name in {BYTES.name, MESSAGES.name}
         ):
             continue
-        parts = (summary.between, summary.within)
-        rows.append([title_of(measure.name), *(f"{part:.2g}" for part in parts if isinstance(part, Measurement))])
+        parts = (part for part in (summary.between, summary.within) if isinstance(part, Measurement))
+        cells = (" ± ".join(digits_of(own, 2) for own in (part.value, part.standard_error)) for part in parts)
+        rows.append([title_of(measure.name), *(each.removesuffix(" ± 0") for each in cells)])
     if rows:
         console.print()
         show_table(console, Table(columns=("Variance", "Between draws", "Within one"), rows=rows))

@@ -11,15 +11,15 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable
-from decimal import ROUND_CEILING, Decimal
 from typing import Any, Final, TypeVar
 
 from ...protocol.errors import ConfigurationError
+from ..verdicts import raised
 from .searches import OutOfTimeError, SearchClock, least_by_trials
 from .variants import MOST_PEOPLE, Offered, VariantTable
 from .variants import price_for as least_price
 
-__all__ = ["VariantSearch", "rounded_up", "share_of"]
+__all__ = ["VariantSearch", "share_of"]
 
 _T = TypeVar("_T")
 
@@ -97,7 +97,7 @@ class VariantSearch:
         found = least_price(table, name, aimed, between=(max(below, default=high / _FACTOR), high), steps=_STEPS)
         if found is None:
             return None
-        price = rounded_up(found.epsilon, _DIGITS)
+        price = raised(found.epsilon, _DIGITS)
         rounded = table.at(name, price)
         if not suffices(rounded):
             return found
@@ -117,7 +117,7 @@ class VariantSearch:
         )
         if found is None:
             return None
-        rounded = (rounded_up(found.epsilon * factor, _DIGITS - 1) for factor in (1.0, _NEXT))
+        rounded = (raised(found.epsilon * factor, _DIGITS - 1) for factor in (1.0, _NEXT))
         for price in (*rounded, found.epsilon):
             offered = self.at(table, name, price)  # by all trials, as its error is said
             if offered is not None and offered.quoted <= aimed:
@@ -182,15 +182,6 @@ def share_of(table: VariantTable, offered: Offered) -> float:
     return offered.quoted / table.unit.whole
 
 
-def rounded_up(number: float, digits: int) -> float:
-    """Return the least number with so many digits that is not less."""
-    return float(Decimal(repr(number)).quantize(_unit_of(number, digits), rounding=ROUND_CEILING))
-
-
 def _next_below(number: float, digits: int) -> float:
     """Return the number with so many digits that comes before one."""
-    return float(Decimal(repr(number)) - _unit_of(number * (1 - 1e-9), digits))
-
-
-def _unit_of(number: float, digits: int) -> Decimal:
-    return Decimal(1).scaleb(math.floor(math.log10(number)) - digits + 1)
+    return -raised(-number * (1 - 1e-9), digits)

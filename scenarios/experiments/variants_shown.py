@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.privacy import TrustModel
-from ..presentation.numbers import some
+from ..presentation.numbers import some, written
 from ..presentation.terminal import show_note, show_table
 from ..running.statements import meaning_of
 from ..tables import Cell, Entry, Table
@@ -39,14 +39,16 @@ def verdict_of_variants(
 
     The error that is wanted is in the table's own numbers.
     """
-    people = some(table.people, table.resolved.protocol.client_role)
+    people, s = some(table.people, table.resolved.protocol.client_role), "s" * (table.people == 1)
     sentences: list[str] = []
     for model, of_model in _by_model(table, offers):
         best = table.best(of_model)
-        written = f"{best.cells[table.error]} {table.unit.of}"
+        error_there = f"{best.cells[table.error]} {table.unit.of}"
         if not table.needs_values:
-            written = table.unit.long(best.error.value / table.unit.whole)
-        said = f"{trusting(model, table)}, {people} at ε = {best.epsilon:.4g} in all get {written}: by {best.name}"
+            error_there = table.unit.long(best.error.value / table.unit.whole)
+        said = (
+            f"{trusting(model, table)}, {people} at ε = {best.epsilon:.4g} in all get{s} {error_there}: by {best.name}"
+        )
         sentences.append(f"{said}{_ties(best, offers, of_model, table)}.")
     if error is None:
         return sentences
@@ -54,7 +56,7 @@ def verdict_of_variants(
     known = [offered for offered in prices.values() if offered is not None]
     for model, of_model in _by_model(table, known):
         least = min(of_model, key=lambda offered: offered.epsilon)
-        needed = f"{people} need ε = {least.epsilon:.4g} in all for {aim}"
+        needed = f"{people} need{s} ε = {least.epsilon:.4g} in all for {aim}"
         sentences.append(f"{trusting(model, table)}, {needed}: by {least.name}.")
     return sentences if known else [*sentences, f"No variant is known to bring {aim}, at any price that was tried."]
 
@@ -133,7 +135,7 @@ def _show_counting(console: Console, table: VariantTable) -> None:
     least = next(name for name, error in errors.items() if error <= min(errors.values()) * (1 + 1e-9))
     rows: list[Sequence[Entry]] = []
     for name, error in errors.items():
-        cells = [name, f"{error:,.4g}", f"{100 * error / table.people:,.3g} %"]
+        cells = [name, written(error, 4), f"{written(100 * error / table.people)} %"]
         rows.append(best_of([f"{name} <- least", *cells[1:]]) if name == least else cells)
     people = some(table.people, table.resolved.protocol.client_role)
     columns = [f"Who has {counted.what}", "± of a number", "of all"]

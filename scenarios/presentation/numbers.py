@@ -6,7 +6,7 @@ from typing import Final
 
 from ..words import say, say_number
 
-__all__ = ["capitalized", "decimals_of", "in_a_row", "rounded", "some"]
+__all__ = ["capitalized", "decimals_of", "in_a_row", "rounded", "some", "written"]
 
 _DIGITS: Final = 2
 _DIGITS_WITHOUT_ERRORS: Final = 3
@@ -24,8 +24,16 @@ def decimals_of(values: Iterable[float], errors: Iterable[float | None]) -> int:
 
 def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
     """Return a number with so many decimals; what is rounded to 0 has no sign."""
-    written = f"{value:{'+' if signed else ''},.{decimals}f}"
-    return written if any(digit in written for digit in "123456789") else written.lstrip("+-")
+    shown = f"{value:{'+' if signed else ''},.{min(decimals, _MOST_DECIMALS)}f}"
+    return shown if any(digit in shown for digit in "123456789") else shown.lstrip("+-")
+
+
+def written(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
+    """Return a number with so many digits, or all that are before its point."""
+    if not math.isfinite(number):
+        return f"{number:g}"
+    shown = rounded(number, max(digits - 1 - math.floor(math.log10(abs(number))), 0) if number else 0)
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def some(number: int, noun: str, plural: str = "") -> str:

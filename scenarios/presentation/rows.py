@@ -6,7 +6,7 @@ from typing import Final
 from ..tables import Cell, Rows, Table
 from ..verdicts import cell_of_decision
 from ..words import say
-from .numbers import decimals_of, rounded
+from .numbers import decimals_of, rounded, written
 from .presenter import FLAGS, VERDICT, error_of
 from .terminal import percent, title_of
 
@@ -54,5 +54,5 @@ def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
             words = f"{rounded(value, decimals)} ± {rounded(error, decimals)}"
             cells.append(Cell(words, value, is_part=True))
         else:
-            cells.append(Cell(rounded(value, decimals) if decimals else f"{value:,.4g}", value))
+            cells.append(Cell(rounded(value, decimals) if decimals else written(value, 4), value))
     return cells

@@ -46,6 +46,7 @@ from ...attacks import (
     seen_by_arrays,
     success_bound,
 )
+from ...verdicts import raised
 from .differencing_over_votes import beliefs_of_elections
 from .inference import Change, FairVotingAttack
 from .published import totals_of
@@ -187,6 +188,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         if self.change == "left" and is_maximal:
             yield "Who knows all other rankings learns nothing from the second outcome: it does not hold the target's."
         once, both = epsilons
+        bounds = tuple(raised(own, decimals=3) for own in bounds)
         if self.change == "left":
             yield (
                 f"The second election does not depend on who has left, so that the first one's ε = {once:g} bounds "

@@ -23,6 +23,7 @@ from ...presentation.numbers import rounded
 from ...presentation.presenter import Known
 from ...presentation.terminal import show_facts, show_note, show_table
 from ...tables import Cell, Entry, Table
+from ...verdicts import raised
 from ...words import marked, say
 from .alternatives import (
     CROSSINGS,
@@ -109,7 +110,7 @@ def _assured(assurance: Assurance) -> str:
     if assurance.verdict == CONFIRMED:
         return say("It is the best: wrong in at most {level} of such votes, whatever the rankings are.", level=level)
     if assurance.shortfall is not None:
-        sure, most = f"{100 * (1 - assurance.level):g} %", f"{assurance.shortfall:.2g}"
+        sure, most = f"{100 * (1 - assurance.level):g} %", f"{raised(assurance.shortfall, 2):.2g}"
         return say("With {sure} certainty no other one's quality is higher by {most} or more.", sure=sure, most=most)
     if assurance.probability is not None:
         chance = written_chance(assurance.probability)

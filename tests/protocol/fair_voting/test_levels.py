@@ -151,7 +151,7 @@ def test_a_probability_is_stated_of_one_level_and_not_of_several() -> None:
     vote = make_vote()
     mixed, alone = (
         run_population(vote, make_inputs(vote, choices), noise=SimulatedNoise(1, session="s")).outcome.assurance
-        for choices in (CHOICES, [2] * 5)
+        for choices in (CHOICES, [0] * 5)
     )
     assert (mixed.probability, mixed.prior) == (None, None)
     assert mixed.p_value is not None

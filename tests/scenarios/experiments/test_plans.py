@@ -397,6 +397,7 @@ def test_adversaries_of_a_scenario_do_not_stand_in_a_plan_s_way(psephos: Psephos
             "--error must be at least ± ",
         ),
         (["consortium", "--error", "-1"], "--error must be a share above 0 and below 1, as 0.05 or 5%, or from 1 on"),
+        (["consortium", "--error", "150%"], "--error must be below 100%, got '150%'"),
         (["consortium", "--error", "nan"], "--error must be a share above 0"),
         (["two-societies", "--error", "3"], "--error must be above 0 and below 1"),
         (["two-societies", "--error", "much"], "--error must be a number, as 0.05, or percent, as 5%, got 'much'"),

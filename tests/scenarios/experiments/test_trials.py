@@ -131,6 +131,15 @@ def test_parties_drawn_anew_have_the_same_bits_for_any_number_of_workers(psephos
     assert float(row["difference_standard_error"]) == pytest.approx(np.std(means, ddof=1) / 3**0.5)
 
 
+def test_one_partner_is_no_partners_and_a_variance_has_no_power_of_ten(psephos: Psephos) -> None:
+    words = ["--redraw", "2", "--trials", "6", "--set", "partners.count=1", "--seed", "30", "--no-pictures"]
+    ended = psephos("trials", "trusted-count", *words, "--out", "out")
+    assert "1 partner · protocol" in ended.out
+    assert "MSE margin" in ended.out
+    assert "e+0" not in ended.out
+    assert " 0 ± 0" not in ended.out
+
+
 def test_without_a_number_of_trials_there_are_three_draws_at_least() -> None:
     """Of large draws there were fewer, and a number that nobody had given was refused."""
     assert [trials.usual_trials(size, is_known=True) for size in (0, 1, 3, 250, 1000)] == [500, 500, 498, 750, 3000]

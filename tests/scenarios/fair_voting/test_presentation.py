@@ -131,7 +131,7 @@ def test_a_winner_is_never_announced_without_how_sure_that_is() -> None:
 
 def test_of_a_winner_alone_it_is_said_what_holds_whoever_wins() -> None:
     page = shown(released(**WINNER_ALONE))
-    assert said_of(page, "Verdict") == "With 95 % certainty no other one's quality is higher by 0.09 or more."
+    assert said_of(page, "Verdict") == "With 95 % certainty no other one's quality is higher by 0.091 or more."
     nothing = Assurance(
         probability=0.3, prior="uniform utilities", verdict=None, level=0.1, p_value=None, shortfall=None
     )
@@ -506,7 +506,7 @@ def test_a_verdict_says_who_wins_what_for_and_how_sure_that_is() -> None:
     bare = verdict_of(released(assurance=msgspec.structs.replace(CLOSE, probability=None)))
     assert bare.endswith("Whether it is the best is undecided at a level of 5 %.")
     alone = verdict_of(released(assurance=ALONE))
-    assert alone.endswith("With 95 % certainty no other one's quality is higher by 0.09 or more.")
+    assert alone.endswith("With 95 % certainty no other one's quality is higher by 0.091 or more.")
 
 
 def test_a_verdict_says_where_nothing_tells_how_near_the_others_come() -> None:

@@ -1,7 +1,9 @@
 """Numbers: as many decimals as they deserve, no sign before a zero, and nouns that agree."""
 
+import math
+
 import pytest
-from psephos.scenarios.presentation.numbers import decimals_of, in_a_row, rounded, some
+from psephos.scenarios.presentation.numbers import decimals_of, in_a_row, rounded, some, written
 
 
 @pytest.mark.parametrize(
@@ -32,3 +34,15 @@ def test_one_is_no_plural() -> None:
 def test_names_are_listed_as_people_do() -> None:
     assert in_a_row(["one"]) == "one"
     assert in_a_row(["one", "two", "three"]) == "one, two and three"
+
+
+def test_a_large_number_has_no_power_of_ten() -> None:
+    assert [written(number) for number in (0.0012345, 1.0, 9592399949.2, -0.5, 0, -1e-12, math.inf)] == [
+        "0.00123",
+        "1",
+        "9,592,399,949",
+        "-0.5",
+        "0",
+        "0",
+        "inf",
+    ]
