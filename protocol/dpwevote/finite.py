@@ -26,7 +26,7 @@ from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, Verdict, estimate_counts, project_to_simplex
 from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
 from ..estimators.linear import is_nearly_singular
-from ..estimators.sum_tests import Alike, worst_variance_of
+from ..estimators.sum_tests import Alike, are_nearly_normal, worst_variance_of
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse
 from ..phases import Phase
 from ..privacy import local_loss
@@ -178,6 +178,9 @@ class JointVariant(TwoReports):
                 return verdict
         judged = opinions if weights is None else weights
         return self.judge(margin, self._parts(totals, weights), num_partners=judged.num_reports)
+
+    def is_nearly_normal(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> bool:
+        return are_nearly_normal(self._parts(totals, weights))
 
     def _parts(self, totals: IntArray, weights: Tally | None) -> list[Alike]:
         """Return the reports of one candidate's unbiased margin."""

@@ -20,7 +20,7 @@ from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..elementary import power_of_two_above, power_of_two_below, square
 from ..estimators import Estimate
 from ..estimators.noise_tails import NoisePart, reach_of_noise
-from ..estimators.sum_tests import reach_of_products
+from ..estimators.sum_tests import is_nearly_normal, reach_of_products
 from ..mechanisms import CLAMP_IN_SCALES, DiscreteLaplace
 from ..phases import Phase
 from ..privacy import local_loss
@@ -215,6 +215,14 @@ class LaplaceVariant(TwoReports):
             return self.judge_reach(margin, reach_of_noise(noises, level) if noises else math.inf, num_partners=number)
         reach = reach_of_products(self._moments, weights.num_reports, level) if number else math.inf
         return self.judge_reach(margin, self._unit * reach, num_partners=weights.num_reports)
+
+    def is_nearly_normal(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> bool:
+        if weights is not None:
+            second, third, fourth = (opinions.num_reports * moment for moment in self._moments[2:5])
+            return is_nearly_normal(second, third, fourth - 3 * square(self._moments[2]) * opinions.num_reports)
+        numbers = np.array(self.voters_by_weight(opinions), dtype=np.float64)
+        sizes = np.array(self._parameters.weights) / self._unit
+        return is_nearly_normal(float(2 * numbers @ sizes**2), 0.0, float(12 * numbers @ sizes**4))
 
     def voters_by_weight(self, opinions: Tally) -> list[int]:
         numbers: list[int] = opinions.totals[0, :, 0].tolist()

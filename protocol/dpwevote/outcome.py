@@ -80,7 +80,8 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
         bias: how far the variant's margin is from the unbiased one, estimated; 0 for unbiased variants.
         error_probability: the probability that the decision is wrong, under the prior that the outcome names, at the
             unbiased margin estimated from the same reports (see `error_prior`); above 1/2 where the printed rule
-            contradicts it. Of few randomized reports it may be too small: their noise is taken as normal.
+            contradicts it. None where it is below a tenth, or above nine, and the noise is not nearly normal: where few
+            reports decide, or few of them lie.
     """
 
     name: str
@@ -90,7 +91,7 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
     quota: Estimate | None
     margin: Estimate
     bias: float
-    error_probability: float
+    error_probability: float | None
 
 
 class LevelCount(msgspec.Struct, frozen=True):

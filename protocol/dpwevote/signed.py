@@ -21,6 +21,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import require
 from ..estimators import Estimate, LinearEstimator, Verdict, binomial_bounds
 from ..estimators.frequencies import inverse_matrix
+from ..estimators.sum_tests import are_nearly_normal
 from ..mechanisms import (
     MOST_SYMMETRIC_VALUES,
     MOST_VALUES,
@@ -194,6 +195,7 @@ class SignedVariant(Variant):
             unbiased=Estimate(margin.value, min(error, worst)),
             verdict=self._verdict_on(margin.value, counts, number_of_all),
             electorate=self.private_electorate(number_of_all, num_voting=number_of_all),
+            is_law_near=are_nearly_normal([estimator.reports(sum(own)) for estimator, own in levels]),
         )
         return dataclasses.replace(sums, posterior=self._posterior(counts)) if parameters.own_levels.epsilons else sums
 

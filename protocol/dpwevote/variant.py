@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import msgspec
 import numpy as np
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
 __all__ = ["Holdings", "Offer", "PublishedWeights", "Sums", "TwoReports", "Variant"]
+
+_LEAST_OF_ANY_LAW: Final = 0.1
+"""Of an error or of none, from which on a normal law does for any noise; `test_few_reports.py` holds it."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,6 +63,7 @@ class Sums:
             step where it has `masses`.
         masses: of the margin's noise, of 0, 1, … steps, where that is a law of its own.
         posterior: what reports by several levels of ε say of the margin; None where all have one ε.
+        is_law_near: whether this law of the margin's noise is near to its own: a normal one is not, of few reports.
     """
 
     support: Estimate | None
@@ -71,6 +75,7 @@ class Sums:
     laplace_scale: float = 0.0
     masses: FloatArray | None = None
     posterior: Posterior | None = None
+    is_law_near: bool = True
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -313,6 +318,17 @@ class Variant(abc.ABC):
         margin = sums.margin.value
         passed = margin >= 0 if self._parameters.passes == "at_least" else margin > 0
         prior = self._parameters.named_error_prior
+        if sums.posterior is not None:
+            wrong = sums.posterior.error_probability(sums.electorate, prior=prior, passed=passed)
+        else:
+            wrong = error_probability(
+                sums.unbiased,
+                sums.electorate,
+                prior=prior,
+                passed=passed,
+                laplace_scale=sums.laplace_scale,
+                masses=sums.masses,
+            )
         return CandidateOutcome(
             name=self._parameters.candidates[number],
             passed=passed,
@@ -321,16 +337,7 @@ class Variant(abc.ABC):
             quota=sums.quota,
             margin=sums.margin,
             bias=margin - sums.unbiased.value,
-            error_probability=error_probability(
-                sums.unbiased,
-                sums.electorate,
-                prior=prior,
-                passed=passed,
-                laplace_scale=sums.laplace_scale,
-                masses=sums.masses,
-            )
-            if sums.posterior is None
-            else sums.posterior.error_probability(sums.electorate, prior=prior, passed=passed),
+            error_probability=wrong if sums.is_law_near or min(wrong, 1 - wrong) >= _LEAST_OF_ANY_LAW else None,
         )
 
     def _possible(self, tallies: Sequence[Tally]) -> PossibleRanges:
@@ -425,6 +432,10 @@ class TwoReports(Variant):
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
         """Return the verdict on an unbiased margin, the other arguments being as in `support_and_margins`."""
 
+    @abc.abstractmethod
+    def is_nearly_normal(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> bool:
+        """Return whether the noise of the unbiased margin is, the arguments being as in `support_and_margins`."""
+
     def public_total(self, opinions: Tally) -> Fraction:
         """Return the weight of all who reported opinions, known where weights are public."""
         return self.weigh(self.voters_by_weight(opinions))
@@ -506,7 +517,8 @@ class TwoReports(Variant):
             electorate = self.public_electorate(self.voters_by_weight(opinions))
         else:
             electorate = self.private_electorate(weights.num_reports, num_voting=opinions.num_reports)
-        return Sums(support, quota, margin, unbiased, verdict, electorate)
+        is_law_near = self.is_nearly_normal(totals, weights, opinions)
+        return Sums(support, quota, margin, unbiased, verdict, electorate, is_law_near=is_law_near)
 
     def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
         if not self._parameters.public_weights:

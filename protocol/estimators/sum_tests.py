@@ -27,7 +27,16 @@ from ..errors import require
 from .noise_tails import GRID
 from .verdict import check_level
 
-__all__ = ["Alike", "binomial_bounds", "decisive_reach", "reach_of_products", "tails_of_sums", "worst_variance_of"]
+__all__ = [
+    "Alike",
+    "are_nearly_normal",
+    "binomial_bounds",
+    "decisive_reach",
+    "is_nearly_normal",
+    "reach_of_products",
+    "tails_of_sums",
+    "worst_variance_of",
+]
 
 # Terms below this part of the greatest one do not change a sum of floats.
 _NEGLIGIBLE = 1e-25
@@ -47,6 +56,8 @@ _GRID: Final = 2.0**-24
 _SHIFTS: Final = tuple(number / 4 for number in range(9))
 _NORMAL_ERROR: Final = 0.56
 """Of Berry and Esseen's bound, for sums whose parts have different laws: Shevtsova (2010)."""
+_MOST_NORMAL: Final = 0.1
+"""The square of the skewness and the excess kurtosis of a sum that a normal law stands for, at most."""
 
 
 class Alike(NamedTuple):
@@ -133,6 +144,30 @@ def _decisive_reach(parts: tuple[tuple[bytes, bytes, tuple[int, ...]], ...], lev
 def worst_variance_of(parts: Sequence[Alike]) -> float:
     """Return the greatest variance that a sum of reports has, over the values."""
     return float(_Sums(parts).variances[0])
+
+
+def is_nearly_normal(variance: float, third: float, excess: float) -> bool:
+    """Return whether a normal law may stand for one of this variance, third central moment and fourth cumulant."""
+    if not variance:
+        return True
+    skewness = third / variance / math.sqrt(variance)
+    return max(skewness * skewness, excess / variance / variance) <= _MOST_NORMAL
+
+
+def are_nearly_normal(parts: Sequence[Alike]) -> bool:
+    """Return whether a normal law may stand for a sum, whatever the values are: not of few reports that hardly lie."""
+    found = np.zeros(3)
+    unit = max((float(np.abs(part.contributions).max()) for part in parts), default=0.0) or 1.0
+    for part in parts:
+        channel, numbers = np.array(part.channel, dtype=np.float64).T, np.atleast_1d(part.number)
+        rows = np.array(part.contributions, dtype=np.float64).reshape(-1, len(channel)) / unit
+        first, second, third, fourth = (rows**power @ channel for power in range(1, 5))
+        variance = second - first**2
+        excess = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4 - 3 * variance**2
+        skewed = np.abs(third - 3 * first * second + 2 * first**3).max(axis=1)
+        # The mean variance stands for that of each value; tails that are lighter than normal ones do no harm.
+        found += np.stack([variance.mean(axis=1), skewed, np.maximum(excess.max(axis=1), 0.0)]) @ numbers
+    return is_nearly_normal(*found.tolist())
 
 
 class _Sums:

@@ -16,16 +16,13 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..estimators.noise_tails import NoisePart, tail_of_noise
-from ..estimators.sum_tests import Alike, tails_of_sums
+from ..estimators.sum_tests import Alike, are_nearly_normal, is_nearly_normal, tails_of_sums
 from ..mechanisms import GeneralizedRandomizedResponse
 
 __all__ = ["LaplaceSums", "ReportLaw", "ReportSums", "in_group", "law_of_pairs", "law_of_positions", "law_of_rankings"]
 
 _MOST_CELLS: Final = 2_000_000
 """Different sums times laws times outcomes, and of one law for each group; what is beyond takes seconds."""
-_MOST_NORMAL: Final = 0.1
-"""The square of the skewness and the excess kurtosis of a sum that normal noise stands for, at most."""
-_EXCESS_OF_LAPLACE: Final = 3
 _MOST_LAWS: Final = 16
 """Of Laplace noise, a millisecond each."""
 
@@ -81,19 +78,11 @@ class ReportSums(NamedTuple):
     @property
     def is_nearly_normal(self) -> bool:
         """Whether each group's noise is, whatever the rankings are: not of few reports of which hardly any lies."""
-        return all(map(self._is_nearly_normal, range(len(self.sizes))))
-
-    def _is_nearly_normal(self, group: int) -> bool:
-        farthest, number = [0.0], 0
-        for law, own in zip(self.laws, self.numbers, strict=True):
-            told = law.values[:, group, 0]
-            if told.any():
-                off = told - (law.channel @ told)[:, None]
-                second, third, fourth = ((law.channel * off**power).sum(axis=1) for power in (2, 3, 4))
-                size = second.mean()  # which stands for that of each alternative
-                farthest += [*(third**2 / size**3), *((fourth - 3 * second**2) / size**2)]
-                number += own
-        return bool(max(farthest) <= _MOST_NORMAL * number)
+        pairs = list(zip(self.laws, self.numbers, strict=True))
+        return all(
+            are_nearly_normal([Alike(law.values[:, group, 0], law.channel, number) for law, number in pairs])
+            for group in range(len(self.sizes))
+        )
 
 
 class LaplaceSums(NamedTuple):
@@ -114,7 +103,7 @@ class LaplaceSums(NamedTuple):
     @property
     def is_nearly_normal(self) -> bool:
         """Whether each group's noise is: of many draws, on a grid as fine as the scores'."""
-        return min(self.draws) * _MOST_NORMAL >= _EXCESS_OF_LAPLACE
+        return is_nearly_normal(2.0, 0.0, 12.0 / min(self.draws))
 
     def tails(self, weights: FloatArray, reach: float) -> FloatArray:
         """Return how likely the noise of each weighted sum of two alternatives' estimates is `reach` or more, at most.

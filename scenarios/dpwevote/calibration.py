@@ -310,12 +310,13 @@ def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generato
     vote = vote_of(case)
     if vote is None:
         return None
-    pairs = list(_claims(vote, case, sessions, generator))
+    if not (pairs := list(_claims(vote, case, sessions, generator))):
+        return None
     return Held(*map(np.array, zip(*pairs, strict=True)))
 
 
 def _claims(vote: DPWeVote, case: Case, sessions: int, generator: np.random.Generator) -> Iterator[tuple[float, float]]:
-    """Yield the probability that each session states, and whether its decision is wrong, for electorates of a prior."""
+    """Yield the probability that a session states, and whether its decision is wrong, for electorates of a prior."""
     number = case["partners"]
     for _ in range(sessions):
         is_coins = case["prior"] == "mixed" and generator.random() < 1 / 2
@@ -324,7 +325,8 @@ def _claims(vote: DPWeVote, case: Case, sessions: int, generator: np.random.Gene
         opinions: IntArray = np.asarray(generator.random(number) < yes, dtype=np.int64)
         passes = bool((weights * (2 * opinions - 1)).sum() >= 0)
         candidate = Sessions(vote, _Truth(weights, opinions, passes), 1, generator).outcome(0).candidates[0]
-        yield candidate.error_probability, float(candidate.passed != passes)
+        if candidate.error_probability is not None:
+            yield candidate.error_probability, float(candidate.passed != passes)
 
 
 def _statements() -> list[Statement]:

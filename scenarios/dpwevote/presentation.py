@@ -73,11 +73,13 @@ P_WRONG: Final = marked("P(wrong)")
 def _meaning_of_wrong(outcome: Outcome) -> str:
     told = say(
         "P(wrong): the probability that the estimate is on the wrong side of the quota, {prior} (prior {name!r}); "
-        "where the truth is near a tie, it is there about half of the time, whatever this says; of few randomized "
-        "reports it may be too small.",
+        "where the truth is near a tie, it is there about half of the time, whatever this says.",
         prior=say(_PRIORS[outcome.error_prior]),
         name=outcome.error_prior,
     )
+    if any(candidate.error_probability is None for candidate in outcome.candidates):
+        none = say("–: small; how small, nobody knows where few reports decide, or few of them lie.")
+        told = f"{told} {none}"
     if isinstance(outcome.levels, msgspec.UnsetType):
         return told
     levels = ", ".join(f"{level.epsilon:g} ({level.num_partners:,})" for level in outcome.levels)
@@ -141,7 +143,8 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
         row: dict[str, object] = {"candidate": candidate.name, "passed": int(candidate.passed)}
         verdict = decision_of(candidate.verdict.verdict, passed=candidate.passed)
         row |= {"verdict": verdict, "level": candidate.verdict.level}
-        row |= columns_of(candidate, ("support", "quota", "margin", "bias", "error_probability"))
+        row |= columns_of(candidate, ("support", "quota", "margin", "bias"))
+        row["error_probability"] = candidate.error_probability
         if known.truth is not None:
             support, quota = known.truth[candidate.name], known.truth["quota"]
             row |= {"true_support": support, "true_quota": quota, "true_margin": support - quota}
@@ -194,7 +197,9 @@ def _draw_rows(
         if truth is not None:
             subtracted = truth["quota"] if candidate.support is None else 0.0
             axes.plot(truth[candidate.name] - subtracted, row, **drawing.TRUTH)
-        said = f"{_decision(candidate).words}\n{say(P_WRONG)} {percent(candidate.error_probability)}"
+        said = _decision(candidate).words
+        if candidate.error_probability is not None:
+            said += f"\n{say(P_WRONG)} {percent(candidate.error_probability)}"
         drawing.annotate_row(axes, row, said, color=mark["color"])
     is_margin = any(candidate.support is None for candidate in candidates)
     meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"

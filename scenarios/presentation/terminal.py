@@ -217,8 +217,10 @@ def title_of(key: str) -> str:
     return words[:1].upper() + words[1:] if len(words) > 1 and words[0].isascii() else words
 
 
-def percent(probability: float) -> str:
+def percent(probability: float | None) -> str:
     """Return a probability as everything that shows one writes it."""
+    if probability is None:
+        return "–"
     least = 0.0001
     return "< 0.01 %" if probability < least else f"{100 * probability:.2f} %"
 

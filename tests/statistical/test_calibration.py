@@ -178,7 +178,7 @@ def test_error_probabilities_are_calibrated(variant: str) -> None:
     opinions = (generator.random((trials, num_partners)) < shares).astype(np.int64)
     tallies = tallies_of_trials(vote, weights, opinions, generator)
     outcomes = [vote.outcome(of_trial).candidates[0] for of_trial in tallies]
-    stated = np.array([outcome.error_probability for outcome in outcomes])
+    stated = np.array([outcome.error_probability for outcome in outcomes], dtype=np.float64)  # of none NaN
     passed = np.array([outcome.passed for outcome in outcomes])
     wrong = passed != (2 * (weights * opinions).sum(axis=1) >= weights.sum(axis=1))
     for chosen in (stated >= 0, (stated > 0.05) & (stated < 0.95)):

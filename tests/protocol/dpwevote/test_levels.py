@@ -177,7 +177,10 @@ def test_probabilities_of_errors_are_those_of_exact_posteriors(variant: str, pri
         (candidate,) = result.outcome.candidates
         counts = list(result.tallies[0].totals[:, 0])
         expected = exact_posterior(vote, counts, is_mixed=prior == "mixed", passed=candidate.passed)
-        assert candidate.error_probability == pytest.approx(expected, abs=0.02)
+        if candidate.error_probability is None:  # few of them lie, and their noise is not normal
+            assert min(expected, 1 - expected) < 0.12
+        else:
+            assert candidate.error_probability == pytest.approx(expected, abs=0.02)
 
 
 def test_a_probability_of_many_reports_is_found_in_a_narrow_range_of_shares() -> None:

@@ -13,7 +13,13 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import binomial_bounds, frequencies
 from psephos.protocol.estimators.noise_tails import NoisePart, reach_of_noise
-from psephos.protocol.estimators.sum_tests import Alike, decisive_reach, reach_of_products, tails_of_sums
+from psephos.protocol.estimators.sum_tests import (
+    Alike,
+    are_nearly_normal,
+    decisive_reach,
+    reach_of_products,
+    tails_of_sums,
+)
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from scipy.stats import binom, norm
 
@@ -205,3 +211,15 @@ def test_sums_whose_moments_are_known_reach_no_farther(number: int) -> None:
         assert 1 <= found / (float(norm.isf(level)) * math.sqrt(number)) < (2.2 if level == 0.2 else 1.6)
         exact = reach_of_noise([NoisePart(math.sqrt(0.5), number)], level)
         assert reach_of_products(laplace, number, level) >= exact
+
+
+@pytest.mark.parametrize(("lie", "enough"), [(0.5, 1), (0.25, 14), (0.1, 72), (0.01, 971)])
+def test_a_sum_of_two_kinds_of_reports_is_nearly_normal_from_a_number_on(lie: float, enough: int) -> None:
+    """Of n bits that are wrong with probability q the squared skewness is (1 − 2q)²/(n·q(1 − q)), and is to be .1."""
+    squared = (1 - 2 * lie) ** 2 / (lie * (1 - lie))
+    assert enough == max(math.ceil(10 * max(squared, (1 / (lie * (1 - lie)) - 6))), 1)
+    channel = [[1 - lie, lie], [lie, 1 - lie]]
+    for number in {max(enough - 1, 1), enough}:
+        parts = [Alike([-1e150, 1e150], channel, number), Alike([1.0, 3.0], channel, 0)]
+        assert are_nearly_normal(parts) == (number == enough)
+    assert are_nearly_normal([])

@@ -43,7 +43,7 @@ def test_an_outcome_shows_decision_estimates_errors_and_risk() -> None:
         assert decision_of(candidate.verdict.verdict, passed=candidate.passed) in line
         for estimate in (told(candidate.support), told(candidate.quota), candidate.margin):
             assert any(is_shown(estimate, numbers) for numbers in ESTIMATE.findall(line)), line
-        assert f"{100 * candidate.error_probability:.2f} %" in line
+        assert f"{100 * told(candidate.error_probability):.2f} %" in line
     assert "True margin" not in page.text
     assert "Weight" in page.text
     assert "Verdict: wrong in at most 5 % of such votes, whatever the truth is." in " ".join(page.text.split())
