@@ -150,8 +150,8 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     if len(shown) < len(tasks):
         console.print(Text(say("The {number} that are least sure", number=len(shown)), style="bold"))
         console.print()
-    drop = ("Clean answers", "Support", "True", "Confidence")
-    show_table(console, _table_of(shown, known), drop=drop, whole=known.table)
+    drop = ("Clean answers", "Support", "True", "Confidence", "Share")
+    show_table(console, _table_of(shown, outcome, known), drop=drop, whole=known.table)
     if len(shown) < len(tasks):
         show_note(console, say("{table} has all {number:,}, in their order", table=known.table, number=len(tasks)))
     if known.is_brief:
@@ -183,8 +183,8 @@ def _meaning(outcome: Outcome) -> str:
             "nothing, so that no probability is said.",
             what=what,
         )
-    if credit.average == 1:
-        return say("Confidence: {what}.", what=what)
+    if _is_share(outcome):
+        return say("Share: {what}.", what=what)
     kept = (
         "Confidence: {what}; of the accuracy beyond guessing, {least:.0f} to {most:.0f} % was kept on published "
         "crowds, from the worst to the best: it ranks the tasks, and of a new crowd nothing says where it is."
@@ -194,7 +194,12 @@ def _meaning(outcome: Outcome) -> str:
     return told if isinstance(outcome.levels, msgspec.UnsetType) else f"{told} {fitted}"
 
 
-def _table_of(tasks: Sequence[_Task], known: Known) -> Table:
+def _is_share(outcome: Outcome) -> bool:
+    """Return whether what stands for a confidence claims no probability."""
+    return CREDITS[outcome.estimator].average == 1
+
+
+def _table_of(tasks: Sequence[_Task], outcome: Outcome, known: Known) -> Table:
     """Return a line for each task."""
     with_clean = known.truth is not None and not known.is_brief
     with_gold = any(task.gold is not None for task in tasks)
@@ -209,12 +214,12 @@ def _table_of(tasks: Sequence[_Task], known: Known) -> Table:
             cells += [task.gold or "", _verdict(task)]
         cells += [_confidences(task), *[_support(task)] * (not known.is_brief)]
         rows.append(cells)
-    numbers = [say("Confidence"), *[say("Support")] * (not known.is_brief)]
+    numbers = [say("Share") if _is_share(outcome) else say("Confidence"), *[say("Support")] * (not known.is_brief)]
     return Table(columns=[*texts, *numbers], rows=rows, labels=len(texts))
 
 
 def _sheet(outcome: Outcome, known: Known) -> Table:
-    return dataclasses.replace(_table_of(_tasks(outcome, known), known), note=_meaning(outcome))
+    return dataclasses.replace(_table_of(_tasks(outcome, known), outcome, known), note=_meaning(outcome))
 
 
 def _verdict(task: _Task) -> Cell:
@@ -388,14 +393,16 @@ def _draw_all(tasks: Sequence[_Task], outcome: Outcome) -> Picture:
     known = [task for task in tasks if task.is_right is not None]
     num_panels = 1 if len(known) in {0, len(tasks)} else 2
     return Picture(
-        draw=functools.partial(_draw_confidences, tasks=tasks, known=known),
+        draw=functools.partial(_draw_confidences, tasks=tasks, known=known, are_shares=_is_share(outcome)),
         size=(WIDTH, 1.2 + 1.8 * num_panels),
         panels=(num_panels, 1),
         note=_meaning(outcome),
     )
 
 
-def _draw_confidences(panels: Any, *, tasks: Sequence[_Task], known: Sequence[_Task]) -> Marks:
+def _draw_confidences(
+    panels: Any, *, tasks: Sequence[_Task], known: Sequence[_Task], are_shares: bool = False
+) -> Marks:
     # Whole bins, such that 1 ends the last one.
     num_bins = math.ceil((1 - min((_certainty(task) for task in tasks), default=0.5)) / _BIN) or 1
     edges = [1 - _BIN * place for place in range(num_bins, -1, -1)]
@@ -409,7 +416,7 @@ def _draw_confidences(panels: Any, *, tasks: Sequence[_Task], known: Sequence[_T
         }
         title = say("{tasks} with an answer and a known truth", tasks=some(len(known), "task"))
         _draw_bars(last, edges, split, title=title)
-    last.set_xlabel(say("confidence"))
+    last.set_xlabel(say("share") if are_shares else say("confidence"))
     return {
         f"{say(_VERDICTS[kind])} ({sum(task.is_right is kind for task in known):,})": {
             **mark,

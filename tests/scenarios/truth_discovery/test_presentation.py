@@ -179,7 +179,9 @@ def test_what_has_not_converged_is_said_to() -> None:
 )
 def test_what_a_confidence_means_depends_on_the_estimator(estimator: str, meaning: str) -> None:
     text = shown(found(["cat"], estimator=estimator)).text
-    assert f"Confidence: {meaning}" in " ".join(text.split())
+    name = "Share" if estimator == "majority" else "Confidence"
+    assert f"{name}: {meaning}" in " ".join(text.split())
+    assert name in text.splitlines()[2].split()
     assert ("on published crowds, from the worst to the best" in " ".join(text.split())) == (estimator != "majority")
 
 
