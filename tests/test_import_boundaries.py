@@ -37,7 +37,7 @@ class Rule:
 # Pure: nothing here reads a file, a clock or the environment, starts a thread, or draws.
 PURE_NAMES = (
     "abc bisect collections contextlib copy dataclasses decimal difflib enum fractions functools hashlib heapq "
-    "itertools math numbers operator re string struct types typing"
+    "itertools math numbers operator re string struct types typing unicodedata"
 )
 PURE = frozenset(PURE_NAMES.split())
 # Global randomness, a second event loop, threads beside trio's, and bytes that run as code.

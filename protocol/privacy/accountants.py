@@ -43,6 +43,8 @@ _Private: TypeAlias = (
 )
 _Primitive: TypeAlias = NonPrivate | _Private
 
+_ROUNDED, _ROUNDED_OF_DELTA = 2.0**-45, 2.0**-10
+"""What floats of composed probabilities are taken to be off by: in all, and as a part of δ."""
 # Losses for which a distribution on dp_accounting's grid of 1e-4 says something, and no exponential overflows.
 _LEAST_COMPOSED, _GREATEST_COMPOSED = 1e-4, 100.0
 
@@ -241,9 +243,9 @@ class ApproximateAccountant(Accountant):
         delta: 0 < δ < 1, the δ at which `epsilon` is stated.
 
     Privacy:
-        dp_accounting rounds losses upwards (its pessimistic estimate), so `epsilon` is an upper bound at `delta`, for
-        events that are fixed in advance. It is not an odometer: it fails if somebody may go on or stop depending on
-        outcomes. A `Budget` with a δ holds there.
+        dp_accounting rounds losses upwards (its pessimistic estimate), and is asked for a δ that is smaller by what
+        floats round, so `epsilon` is an upper bound at `delta`, for events that are fixed in advance. It is not an
+        odometer: it fails if somebody may go on or stop depending on outcomes. A `Budget` with a δ holds there.
     """
 
     @exact_arguments
@@ -275,7 +277,9 @@ class ApproximateAccountant(Accountant):
             composed = part if composed is None else composed.compose(part)
         if composed is None:
             return self._pure.epsilon
-        return min(self._pure.epsilon, apart + float(composed.get_epsilon_for_delta(self._delta)))
+        sure = (self._delta - _ROUNDED) * (1 - _ROUNDED_OF_DELTA)
+        epsilon = float(composed.get_epsilon_for_delta(sure)) if sure > 0 else math.inf
+        return min(self._pure.epsilon, apart + epsilon)
 
     def _charge_primitive(self, event: _Primitive, count: int) -> None:
         self._pure.compose(event, count)
