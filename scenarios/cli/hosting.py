@@ -91,8 +91,9 @@ def host(
             show_agreement(console, dearest, num_parties=len(joining))
             tell_of_new_journal(console, joining[0].journal)
         with reporting(folder, wanted=report):
-            told = {"on_loss": tell_of_loss, "on_failure": _tell_of_failures}
-            hosted = host_in_folder(joining, folder, journal=journal, **told)
+            hosted = host_in_folder(
+                joining, folder, journal=journal, on_loss=tell_of_loss, on_failure=_tell_of_failures
+            )
     heard = hosted.fullest
     if as_json:
         print_json(heard.outcome)
