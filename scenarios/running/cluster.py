@@ -6,6 +6,7 @@ Addresses, certificates and all else of the network are Dask's own configuration
 """
 
 import contextlib
+import gc
 import hashlib
 import importlib
 import logging
@@ -64,6 +65,7 @@ def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
                     silence_logs=logging.CRITICAL,
                 )
             )
+        gc.collect()  # an earlier client that was refused would close while Dask's lock is held for this one: for ever
         try:
             client = stack.enter_context(distributed.Client(where, timeout=_SECONDS_TO_FIND))
         except (OSError, RuntimeError, TypeError, ValueError) as error:  # the two in the middle are of encryption

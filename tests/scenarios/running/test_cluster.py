@@ -282,3 +282,30 @@ def test_workers_are_reached_over_tls_where_dask_has_it_and_by_nobody_without_a_
         with dask.config.set(encrypted), open_cluster(daemons.address) as pool:
             shared = [cell.trials for cell in tried(pool=pool)]
     assert shared == [cell.trials for cell in tried(workers=1)]
+
+
+_COLLECTS: Final = """
+import dask, distributed.utils, gc
+from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios.running import cluster
+
+def refuse():
+    try:
+        with dask.config.set({"distributed.comm.require-encryption": True}), cluster.open_cluster("tcp://127.0.0.1:9"):
+            raise SystemExit("nobody is there")
+    except ConfigurationError:
+        pass
+
+gc.disable()
+refuse()
+begin = distributed.utils._CollectErrorThread.__init__
+distributed.utils._CollectErrorThread.__init__ = lambda *args, **options: (gc.collect(), begin(*args, **options))[1]
+refuse()
+"""
+
+
+@pytest.mark.full("a process begins")
+def test_a_refused_cluster_does_not_hold_up_the_next_one_for_ever() -> None:
+    """Whatever is left of the first may be collected as the second begins, with Dask's lock held."""
+    pytest.importorskip("dask", reason="dask is not installed")
+    subprocess.run([sys.executable, "-c", _COLLECTS], check=True, timeout=60)  # noqa: S603  our own words
