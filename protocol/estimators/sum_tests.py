@@ -147,7 +147,10 @@ def worst_variance_of(parts: Sequence[Alike]) -> float:
 
 
 def is_nearly_normal(variance: float, third: float, excess: float) -> bool:
-    """Return whether a normal law may stand for one of this variance, third central moment and fourth cumulant."""
+    """Return whether a normal law may stand for one of this variance, third central moment and fourth cumulant.
+
+    Its squared skewness and its excess kurtosis are .1 at most; tails that are lighter than normal ones do no harm.
+    """
     if not variance:
         return True
     skewness = third / variance / math.sqrt(variance)
@@ -165,7 +168,7 @@ def are_nearly_normal(parts: Sequence[Alike]) -> bool:
         variance = second - first**2
         excess = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4 - 3 * variance**2
         skewed = np.abs(third - 3 * first * second + 2 * first**3).max(axis=1)
-        # The mean variance stands for that of each value; tails that are lighter than normal ones do no harm.
+        # The mean variance stands for that of each value.
         found += np.stack([variance.mean(axis=1), skewed, np.maximum(excess.max(axis=1), 0.0)]) @ numbers
     return is_nearly_normal(*found.tolist())
 
