@@ -37,12 +37,6 @@ def log_unless_it_fails(log: Callable[..., object], event: str, **fields: Any) -
 def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
     """Log one effect of a party's machine, if it is one that people follow a session by.
 
-    Args:
-        log: where to.
-        session: the session's name.
-        party: whose machine it was.
-        effect: what it asked for.
-
     Raises:
         Exception: whatever the log raises for a privacy loss, which must be on file before its report leaves.
     """

@@ -53,8 +53,6 @@ class JournalFile(Closing):
     """A journal that is this process's alone until it is closed. See `JournalFile.open`.
 
     Attributes:
-        path: the file's.
-        about: what the journal says of itself.
         is_new: whether there was none before.
     """
 
@@ -229,7 +227,6 @@ def copy_journal(path: Path, target: Path, **changes: Any) -> None:
     """Write a consistent copy of a journal, also of one that a process has open.
 
     Args:
-        path: the journal's.
         target: a new file, its owner's alone; it is there when the copy is whole and on the disk.
         changes: what the copy says of itself that the journal does not, by fields of `About`.
 
@@ -247,9 +244,7 @@ def install_journal(
     """Put a copy of a journal in a journal's place, where no process may have one open.
 
     Args:
-        source: what to copy.
         path: where to; what is there is kept under another name.
-        kind: the journal's.
         witness: tells of it from then on, whatever it told before.
         changes: what it says of itself from then on, by fields of `About`.
 

@@ -99,7 +99,6 @@ class Measured(FiniteChannel, ExactMechanism):
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Draw by the measurement, whose randomness is its own. See `ExactMechanism.randomize_exactly`."""
-        del below
         return [self.reports.index(self.measurement(self.values[value])) for value in values]
 
 

@@ -43,10 +43,6 @@ _decoder: msgspec.msgpack.Decoder[ClientRecord] = msgspec.msgpack.Decoder(Client
 class SessionRecords:
     """What a person's journal has of one session.
 
-    Args:
-        session_id: the session's.
-        records: in order.
-
     Attributes:
         latest: the last time that was kept, whatever came after; 0 where none was.
     """
@@ -328,7 +324,6 @@ class PersonJournal(Closing):
         """Open a journal, or begin one where there has been none.
 
         Args:
-            path: the file's.
             now: the time in seconds since 1970 (UTC), after which sessions that expired before hold no room.
             clock: tells the time of each loss from then on; without one losses are kept without a time.
             witness: where it is told outside the file's folder how far it is; by which an older copy is found.
@@ -363,7 +358,6 @@ class PersonJournal(Closing):
         Sessions that run at once share one ledger.
 
         Args:
-            person: what to call the person.
             budget: what it allows for all sessions together, or with a period in any window of that length.
             session_id: a session that reserves its room anew, as it begins or goes on; by default none does.
             period_seconds: the length of the window (`privacy.periods`), whose losses alone are then on the ledger. One
@@ -388,9 +382,6 @@ class PersonJournal(Closing):
 
     def sitting(self, session_id: str) -> Sitting:
         """Return the person's part in a session, which may have begun in another process.
-
-        Args:
-            session_id: `Charter.id`.
 
         Raises:
             JournalError: the session cannot go on from here: its reports were pruned, or may be unknown since the
@@ -424,7 +415,6 @@ class PersonJournal(Closing):
         """Return the reports of earlier sessions that these phases repeat, by the phase's name.
 
         Args:
-            phases: of a protocol.
             session_id: the session that asks, which is none of the earlier ones.
 
         Raises:

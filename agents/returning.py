@@ -78,7 +78,6 @@ async def take_part_durably(
 
     Args:
         make_client: makes a client from the party's journal as it is now.
-        connect: connects to the server.
         channel: the first connection, where there is one; without it the server may be away at first.
         patience_seconds: how long to go on trying since the server last welcomed the party; infinite for ever.
         has_journal: whether the clients are made from a journal. Without one the party comes back only until the server

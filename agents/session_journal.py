@@ -40,7 +40,6 @@ class SessionJournal(Closing):
         """Open the journal of a session, or begin it.
 
         Args:
-            path: the file's.
             configuration: what makes the session what it is, by field.
             witness: where it is told outside the file's folder how far it is; by which an older copy is found.
 

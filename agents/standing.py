@@ -34,7 +34,6 @@ class Standing:
     """Where a session stands.
 
     Args:
-        state: of the session.
         phase: the open one; the last one after the end.
         num_parties: on the roster.
         seconds_left: until the open phase's deadline; inf where it has none.

@@ -68,7 +68,6 @@ class ClientMachine:
     """One party's side of a session.
 
     Args:
-        party: who it is, and what it holds.
         view: records what the party sees; simulations only.
         records: what the party has kept of this session, if it keeps records; None if it does not. Its ledger holds
             the losses of what was drawn.

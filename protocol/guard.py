@@ -431,7 +431,6 @@ class GuardedShare(Guarded):
 
     def sensitivity_of(self, public: Sequence[int]) -> int:
         """Return how far apart rows of this person are at most, 0 if it has one: as anybody's, unless overridden."""
-        del public
         return self.share.sensitivity
 
     def check_largest(self) -> None:

@@ -194,8 +194,6 @@ class PartyMasking:
         """Return what the party says in a step.
 
         Args:
-            step: one of a masked phase.
-            request: the server's.
             draw: charges the phase's losses and draws its row with noise, where nothing that was heard is wrong.
 
         Raises:

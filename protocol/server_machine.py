@@ -71,7 +71,6 @@ class ServerMachine:
     """The server's side of one session.
 
     Args:
-        rules: deadlines and quorums.
         view: records what the server sees; simulations only.
         records: what the server has kept of this session, if it keeps records; None if it does not.
         kept: the reports of earlier sessions, by phase and party, in phases that keep theirs. A party that has one is

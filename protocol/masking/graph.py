@@ -106,7 +106,6 @@ def circle_for(num_parties: int, *, corrupt: Fraction, dropped: Fraction, seed: 
         num_parties: n > 1,000.
         corrupt: the part of the parties that collude with the server, in [0, 1).
         dropped: the part that leaves, in [0, 1).
-        seed: see `Circle`.
 
     Raises:
         ConfigurationError: no circle is.

@@ -151,8 +151,6 @@ class MaskingRules:
     """What is public of a masked phase, and the same for all.
 
     Args:
-        session: the session's id.
-        phase: the phase's name.
         names: of all parties, in the order of the roster.
         keys: their keys of signatures, agreed beforehand.
         threshold: T: who survives, answers and signs, at least.

@@ -353,7 +353,6 @@ class Ledger(Shown):
         """Return the proven loss so far in one relation: of one model, which alone bounds nothing more, or of both.
 
         Args:
-            relation: of the total.
             model: only losses of this one; by default all, which is what whoever sees the releases has seen.
             unit: only losses of this one.
 
@@ -495,7 +494,6 @@ def approximate_epsilon(
     """Return ε at this δ of one person's losses, by tighter composition. See `Ledger.approximate_total`.
 
     Args:
-        entries: one person's.
         relation: of the result; by default that of all losses, or replace-one where they differ.
         delta: in (0, 1).
 
