@@ -62,6 +62,7 @@ class Accountant(abc.ABC):
 
     def check(self, event: PrivacyEvent) -> None:
         """Raise UnsupportedEventError if `compose` would; charge nothing."""
+        replaces_one = self._relation is NeighboringRelation.REPLACE_ONE
         match event:
             case Composed(events):
                 for part in events:
@@ -70,25 +71,18 @@ class Accountant(abc.ABC):
                 if count < 0:
                     raise self._refusal(event, "an event cannot happen a negative number of times")
                 self.check(part)
+            case RandomizedResponse() | LocalRandomizer() | SharedDiscreteLaplace() if not replaces_one:
+                raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
             case RandomizedResponse():
-                if self._relation is not NeighboringRelation.REPLACE_ONE:
-                    raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
                 if not event.epsilon >= 0 or event.num_choices < 1:
                     raise self._refusal(event, "epsilon must be >= 0 and num_choices >= 1")
-            case LocalRandomizer():
-                if self._relation is not NeighboringRelation.REPLACE_ONE:
-                    raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
-                if not event.epsilon >= 0:
-                    raise self._refusal(event, "epsilon must be >= 0")
-            case PureMechanism():
+            case LocalRandomizer() | PureMechanism():
                 if not event.epsilon >= 0:
                     raise self._refusal(event, "epsilon must be >= 0")
             case DiscreteLaplaceNoise():
                 if not event.scale > 0 or event.sensitivity < 0:
                     raise self._refusal(event, "scale must be > 0 and sensitivity >= 0")
             case SharedDiscreteLaplace():
-                if self._relation is not NeighboringRelation.REPLACE_ONE:
-                    raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
                 if (
                     not 0 < event.scale < math.inf
                     or min(event.sensitivity, event.honest, event.planned - 1, event.width - 1) < 0
