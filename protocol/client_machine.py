@@ -32,7 +32,7 @@ from .errors import (
     require,
 )
 from .faults import unexpected_message
-from .masked_sessions import party_masking
+from .masked_sessions import PartyMasking
 from .messages import (
     NIL,
     Abort,
@@ -131,7 +131,10 @@ class ClientMachine:
             session=mode.session, protocol=protocol.name, kind=kind._value_, num_steps=self._num_steps
         )
         self._is_durable = records is not None
-        self._masking = party_masking(protocol, party, mode, is_kept=self._is_durable)
+        masked = protocol.masked_phase
+        self._masking: PartyMasking | None = None
+        if masked is not None:
+            self._masking = PartyMasking(protocol, masked, party, mode, is_kept=self._is_durable)
         self._answers = Answers(protocol, party, mode.noise, self._masking)
         self._acknowledged: dict[int, bytes] = {}
         self._has_reserved = False  # on record, by an earlier conversation
