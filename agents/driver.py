@@ -28,6 +28,8 @@ from .outbox import Outbox, OutboxFullError
 
 __all__ = ["LINGER_SECONDS", "NOBODY", "Driver", "EffectListener", "Machine", "Observers", "RunInThread", "Timed"]
 
+EffectListener: TypeAlias = Callable[[Effect], None]
+"""Is told of every effect, after it was acted on: progress bars, recorders. It must not wait or raise."""
 RunInThread: TypeAlias = Callable[..., Awaitable[Any]]
 """Runs a function that blocks, with its arguments, while other tasks go on."""
 
@@ -72,14 +74,6 @@ class Timed(Protocol):
 
     def receive_timeout(self, phase: str) -> list[Effect]:
         """Take note that a deadline has passed."""
-        ...
-
-
-class EffectListener(Protocol):
-    """Is told of every effect, after it was acted on: progress bars, recorders."""
-
-    def __call__(self, effect: Effect, /) -> None:
-        """Take note of one effect; must not wait or raise."""
         ...
 
 
