@@ -129,7 +129,7 @@ class JournalFile(Closing):
                     connection.close()
                     raise
             except BaseException:
-                lock.release()
+                lock.close()
                 raise
         journal = cls(path, connection, lock, contents, is_new=is_new)
         journal._tell_head()
@@ -187,7 +187,7 @@ class JournalFile(Closing):
 
     def close(self) -> None:
         self._connection.close()
-        self._lock.release()
+        self._lock.close()
 
     def _insert(self, rows: Sequence[Row], *, after: int, chain: bytes) -> bytes:
         """Insert rows, and return the chain after them."""
@@ -259,8 +259,7 @@ def install_journal(
         if path.is_dir():
             raise JournalError("is a folder: name a file", path=str(path))
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = _Heads(path, witness)
-        try:
+        with _Heads(path, witness) as lock:
             fresh = beside(path, ".restored")
             _unlink(fresh)
             copy_journal(source, fresh, **changes)
@@ -270,8 +269,6 @@ def install_journal(
             _unlink(fresh)
             sync_folder(path.parent)
             lock.tell_installed(contents)
-        finally:
-            lock.release()
     return aside
 
 
@@ -298,17 +295,13 @@ def give_lock(path: Path, *, kind: str | tuple[str, ...], witness: Witness | Non
         JournalError: it cannot be read, or a process has it open.
     """
     path = path.resolve()
-    with naming_journal(path):
-        lock = _Heads(path, witness)
-        try:
-            if not lock.is_locked:
-                lock.tell_installed(read_journal(path, kind=kind, is_copy=True))
-        finally:
-            lock.release()
+    with naming_journal(path), _Heads(path, witness) as lock:
+        if not lock.is_locked:
+            lock.tell_installed(read_journal(path, kind=kind, is_copy=True))
 
 
-class _Heads:
-    """All that tells how far a journal is, held until it is released or the process ends, however it does.
+class _Heads(Closing):
+    """All that tells how far a journal is, held until it is closed or the process ends, however it does.
 
     Raises:
         JournalError: another process has the journal open.
@@ -324,7 +317,7 @@ class _Heads:
                 self._files.append(witness.open(path))
             self._told = [] if witness is None else list(witness.heads(path))
         except BaseException:
-            self.release()
+            self.close()
             raise
 
     @property
@@ -369,8 +362,7 @@ class _Heads:
             self._witness.forget_elsewhere(self._path, contents.first)
         self.tell(contents.about, num_rows=len(contents.rows), chain=contents.chains[-1], first=contents.first)
 
-    def release(self) -> None:
-        """Let others in; a second call does nothing."""
+    def close(self) -> None:
         for file in self._files:
             file.release()
 
