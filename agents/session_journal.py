@@ -63,11 +63,6 @@ class SessionJournal(Closing):
         return self._file.path
 
     @property
-    def is_new(self) -> bool:
-        """Whether it was begun just now."""
-        return self._file.is_new
-
-    @property
     def records(self) -> tuple[ServerRecord, ...]:
         """All that is kept of the session, in order."""
         return tuple(self._records)
