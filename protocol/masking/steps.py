@@ -195,11 +195,6 @@ class MaskingRules:
         return self.circle or Complete(len(self.names), self.threshold)
 
     @property
-    def num_honest(self) -> int:
-        """T − c, the honest parties that are certain to be in the sum: h."""
-        return self.threshold - self.colluders
-
-    @property
     def needed(self) -> int:
         """How many shares tell a seed, and how many signatures of neighbors settle who survived."""
         return self.graph.needed
