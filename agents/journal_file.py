@@ -107,30 +107,24 @@ class JournalFile(Closing):
                 raise JournalError(f"has to be in {OWN_FOLDER}", path=str(path))
             if path.exists():
                 check_header(path)  # nothing is left beside another's file
-            lock = _Heads(path, witness)
-            try:
+            with contextlib.ExitStack() as opened:
+                lock = opened.enter_context(_Heads(path, witness))
                 is_new = not path.exists()
                 if is_new:
                     lock.check_not_lost()
                     if not isinstance(about, About):
-                        raise JournalError("does not exist", path=str(path))  # noqa: TRY301  the lock goes first
+                        raise JournalError("does not exist", path=str(path))
                     _make(path, about)
                 else:
                     check_header(path)
-                connection = connect(path, "mode=rw")
-                try:
-                    contents = contents_of(connection, path)
-                    lock.check(contents)
-                    check_kind(contents.about, about.kind if isinstance(about, About) else about, path)
-                    if not may_be_moved:
-                        check_usable(contents.about, path)
-                    _make_present(connection)
-                except BaseException:
-                    connection.close()
-                    raise
-            except BaseException:
-                lock.close()
-                raise
+                connection = opened.enter_context(contextlib.closing(connect(path, "mode=rw")))
+                contents = contents_of(connection, path)
+                lock.check(contents)
+                check_kind(contents.about, about.kind if isinstance(about, About) else about, path)
+                if not may_be_moved:
+                    check_usable(contents.about, path)
+                _make_present(connection)
+                opened.pop_all()  # all is well: they stay open
         journal = cls(path, connection, lock, contents, is_new=is_new)
         journal._tell_head()
         return journal, contents.rows
