@@ -49,8 +49,7 @@ class Server:
             `OneProcess` runs all parties.
         sitting: the server's journal of this session; with it the session goes on after a restart where it stood, and
             parties that were lost may come back.
-        kept: the reports of earlier sessions, by phase and party; as `ServerMachine` has them.
-        secret: by which it knows its own acknowledgements again; as `ServerMachine` has it.
+        kept, secret: as `ServerMachine` has them.
 
     Attributes:
         run_in_thread: runs what blocks, which is keeping records; another one is for tests under a virtual clock.
