@@ -105,7 +105,6 @@ class Driver:
             parties and would otherwise wait for nothing.
         hides_peers: log no fault of a peer, since who takes part is private.
         journal: where records are kept; None for a machine that asks for none.
-        run_in_thread: runs a call that blocks while others go on, as `trio.to_thread.run_sync` does.
 
     Attributes:
         outboxes: to each peer.

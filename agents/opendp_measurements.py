@@ -83,7 +83,6 @@ class Measured(FiniteChannel, ExactMechanism):
 
     Args:
         epsilon: see `FiniteChannel`: what its privacy map says of any two values.
-        masses: see `FiniteChannel`.
         values: what the measurement takes, in the order of the rows.
         reports: what it returns, in the order of the columns.
         measurement: draws.

@@ -86,7 +86,6 @@ class Wait(msgspec.Struct, frozen=True):
 
     Args:
         quorum: how many reports it needs; 0 where it is private who reports.
-        is_hidden: whether that is private.
     """
 
     name: str

@@ -33,7 +33,6 @@ class Complete:
     """Each with each.
 
     Args:
-        num_parties: n.
         needed: T: shares that tell a secret, and signatures that settle who survived.
     """
 
@@ -55,7 +54,6 @@ class Circle:
     """Each with the k/2 next to it on either side, on a circle in an order that a seed says.
 
     Args:
-        num_parties: n.
         needed: shares that tell a secret.
         degree: k, even.
         seed: public, and drawn after the parties, and those who collude, are fixed.

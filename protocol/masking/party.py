@@ -69,7 +69,6 @@ class MaskingParty:
     """One party's part, step by step.
 
     Args:
-        place: the party's, in the roster.
         root: 32 uniform bytes, of this phase of this session alone.
         sign: signs by the key that the rules have for it.
 

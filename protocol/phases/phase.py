@@ -218,7 +218,6 @@ class Phase(Guarded):
 
         Args:
             tally: of all reports, with totals alone.
-            draw: applies a mechanism to a row, with the server's randomness.
         """
         return tally
 
