@@ -50,20 +50,14 @@ def crh(
     It starts from the majority's truths, and ends when the truths repeat, or after `max_iterations`.
 
     Args:
-        answers: any number, none included: then every truth is missing.
         noise: the perturbation, where it is known: then a loss is that of the answers before it. Of a flip probability
             that each worker draws, the mean is used. Where reports say nothing, all losses are equal.
         scale: "sum" as the theorem has it, or "greatest", by which the worst worker weighs nothing.
         clamp: a loss is at least this, so that no worker's weight is infinite; in (0, 1/2).
-        max_iterations: rounds at most, at least 1.
-        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
 
     Returns:
         Qualities are 1 less the losses. Probabilities are shares of the weights, and claim no more. Where all weights
         are 0 (one worker, or equal losses at the scale "greatest") it is a majority.
-
-    Raises:
-        ValueError: an argument is out of range, or a size of answer set has no flip probability.
     """
     check_ties(ties)
     check_rounds(max_iterations)

@@ -66,14 +66,9 @@ def check_rounds(max_iterations: int, tolerance: float = 0.0, rounds: int | None
 
 
 def choose_labels(scores: FloatArray, *, ties: Ties) -> IntArray:
-    """Return the label with the largest score for each task.
+    """Return the label with the largest score for each task, shape (tasks,); -1 for a tie where ties are left open.
 
-    Args:
-        scores: shape (labels, tasks); -inf for a label that a task does not have. Scores tie if they are equal.
-        ties: which label is taken then.
-
-    Returns:
-        int64, shape (tasks,); -1 for a tie where ties are left open.
+    Scores have shape (labels, tasks), and are -inf for a label that a task does not have. They tie if they are equal.
     """
     best = scores[0].copy()
     chosen = np.zeros(len(best), dtype=np.int64)

@@ -46,17 +46,11 @@ def minimax_entropy(
     A round is three passes over n answers with s² exponentials each, and needs memory for a few times n·s numbers.
 
     Args:
-        answers: any number, none included: then every truth is missing.
         penalty: γ, in (0, 10⁶]: α = γ·s² of answer sets of s labels, and β = α·(tasks/workers) of those with answers.
-        max_iterations: rounds at most, at least 1.
-        tolerance: it ends when the penalized likelihood rises by less, in nats per answer; at least 0.
-        ties: see `majority_vote`; of labels with as many votes whose probabilities are alike.
+        ties: of labels with as many votes whose probabilities are alike.
 
     Returns:
         A quality is the expected share of right answers, a weight its log-odds.
-
-    Raises:
-        ValueError: an argument is out of range.
 
     Source:
         Zhou, Platt, Basu and Mao, Learning from the Wisdom of Crowds by Minimax Entropy, NeurIPS 2012; Zhou, Liu, Platt
@@ -100,7 +94,6 @@ class _Side:
     Args:
         places: whose an answer is, shape (n,).
         penalties: α of each worker's answers to tasks of one size, or β of each task.
-        size: s of the largest answer set.
     """
 
     def __init__(self, places: IntArray, penalties: FloatArray, size: int) -> None:

@@ -29,14 +29,6 @@ def majority_vote(answers: Answers, *, ties: Ties = "first") -> Inference:
 
     A worker's quality is the share of its answers that are the truth; every weight is 1.
 
-    Args:
-        answers: any number, none included: then every truth is missing.
-        ties: which label is taken where several have the most votes: the smallest code ("first", with which the paper's
-            data set has the published error), the largest ("last"), or none ("missing").
-
-    Raises:
-        ValueError: `ties` is not a rule.
-
     Source:
         Equation (1).
     """
@@ -77,13 +69,10 @@ def truth_discovery(
     and a weight for each size; `weights` has the one for the smallest set.
 
     Args:
-        answers: any number, none included: then every truth is missing.
-        max_iterations: rounds at most, at least 1.
         clamp: p is kept within [clamp, 1 − clamp]; in (0, 1/2).
         normalization: "answered" divides by the worker's own number of answers. "all" divides by the number of tasks,
             as printed, which gives workers with few answers negative weights (reading T2).
         weight_function: g of equation (3), which has to increase.
-        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
 
     Returns:
         Qualities and weights are those that the truths were chosen with: p after the clamp. Probabilities are what the
@@ -134,11 +123,8 @@ def vote_in_turns(
     """Return the truths after rounds of weights and weighted votes from the majority's truths on.
 
     Args:
-        table: the answers.
         fit_workers: from how many answers of each worker are the current truths, shape (workers, kinds). Its weights
             are multiples of 2⁻³².
-        max_iterations: it ends when the truths repeat, or after so many rounds.
-        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
         rate: from the last sums of weights, shape (labels, tasks), which it may overwrite, and what they were made
             with: the labels' probabilities. By default those of weights that are log-odds.
     """

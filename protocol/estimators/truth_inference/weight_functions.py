@@ -76,12 +76,7 @@ def check_weight_function(function: Callable[[float], float], *, num_answers: in
 
 
 def shares_of_answers(num_answers: int, clamp: float) -> list[float]:
-    """Return shares at which a function is tried, rising.
-
-    Args:
-        num_answers: the most that a worker has. All k/n are among them, for n up to 64.
-        clamp: they are within [clamp, 1 − clamp], as are 1,025 evenly spaced ones.
-    """
+    """Return rising shares within the clamp at which a function is tried: all k/n for n up to 64, and 1,025 others."""
     most = min(num_answers, _FEW_ANSWERS)
     fractions = {k / n for n in range(1, most + 1) for k in range(n + 1)}
     fractions |= {clamp + (1 - 2 * clamp) * place / _NUM_PLACES for place in range(_NUM_PLACES + 1)}
