@@ -156,7 +156,7 @@ class _FeatureSystem:
         factorize(self._factors)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Return the solutions of the systems prepared last, for right-hand sides of shape (number, d, lanes)."""
+        """See `ConvexFunctions.solve`."""
         solutions = right * self._roots
         solve_factorized(self._factors, solutions)
         solutions *= self._roots
