@@ -226,7 +226,7 @@ class OneLayer(_EachByItself):
 
     Privacy:
         ε-LDP, replace-one, unit: one answer, with ε the greatest `epsilon_of` of a block; see `channel_matrix`. That an
-        answer was given, and its answer set, are public. With simulated noise there is none, since the seed is known.
+        answer was given, and its answer set, are public.
 
     Source:
         The truth discovery paper, Definition 5.1 and Theorem 6.2.
@@ -293,7 +293,7 @@ class TwoLayer(_InBlocks):
     Privacy:
         J-LDP, replace-one, unit: all answers of a worker; R-LDP, unit: one answer, the others known. Both from
         `joint_law`. The ε of Theorem 6.3 holds for one answer by itself only. That an answer was given, and its answer
-        set, are public. With simulated noise there is none, since the seed is known.
+        set, are public.
 
     Source:
         The truth discovery paper, Section 5.2 and Theorem 6.3; reading T3.
@@ -380,8 +380,7 @@ class FreshTwoLayer(_EachByItself):
 
     Privacy:
         ε-LDP, replace-one, unit: one answer, with ε = abs(ln((1 − p)(s − 1)/p)) for the mean p and the worst s: losses
-        of a worker's answers add. That an answer was given, and its answer set, are public. With simulated noise there
-        is none, since the seed is known.
+        of a worker's answers add. That an answer was given, and its answer set, are public.
 
     Source:
         The truth discovery paper, Section 5.2, read with a draw for each answer; reading T3.

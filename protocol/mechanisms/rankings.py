@@ -67,12 +67,7 @@ class SampledQuestion(ExactMechanism):
 
     @abc.abstractmethod
     def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
-        """Return the true answers: int64, shape (n,).
-
-        Args:
-            positions: rankings, shape (n, m).
-            questions: one for each ranking, shape (n,).
-        """
+        """Return the true answers of rankings, shape (n, m), to a question each: int64, shape (n,)."""
 
     @property
     def value_range(self) -> tuple[int, int]:
@@ -332,16 +327,9 @@ def check_places(values: IntArray, num_alternatives: int, most: int, *, what: st
 
 @exact_arguments
 def code_of_rankings(positions: IntArray) -> IntArray:
-    """Number rankings from 0 to m! − 1, in the lexicographic order of their positions (Lehmer's code).
+    """Number rankings from 0 to m! − 1, in the lexicographic order of their positions (Lehmer's code): shape (n,).
 
-    Args:
-        positions: int64, shape (n, m), m ≤ 20; each row has each position once.
-
-    Returns:
-        int64, shape (n,).
-
-    Raises:
-        ValueError: there are more alternatives.
+    Positions have shape (n, m), each of a row once. A ValueError refuses more than 20 alternatives.
     """
     size = positions.shape[1]
     if size > 20:  # noqa: PLR2004  21! is beyond 64 bits
@@ -358,15 +346,7 @@ def code_of_rankings(positions: IntArray) -> IntArray:
 
 @exact_arguments
 def rankings_of_codes(codes: IntArray, num_alternatives: int) -> IntArray:
-    """Return the rankings that codes number: the inverse of `code_of_rankings`.
-
-    Args:
-        codes: int64, shape (n,), in [0, m!).
-        num_alternatives: m ≤ 20.
-
-    Returns:
-        int64, shape (n, m): positions.
-    """
+    """Return the rankings that codes in [0, m!), shape (n,), number: the inverse of `code_of_rankings`."""
     size = num_alternatives
     digits = np.empty((len(codes), size), dtype=np.int64)
     rest = codes

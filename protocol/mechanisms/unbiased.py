@@ -130,7 +130,8 @@ class UnbiasedReport:
             exact = _decimals(channel.reshape(-1).tolist()).reshape(channel.shape)
             products = _products(exact, exact)
             try:
-                rows = _products(solve_positive_definite(products, _identity(len(exact))), exact.T)
+                identity = _decimals(np.eye(len(exact)).reshape(-1).tolist()).reshape(products.shape)
+                rows = _products(solve_positive_definite(products, identity), exact.T)
             except (decimal.InvalidOperation, decimal.DivisionByZero):  # two values with one and the same law
                 return None
         return tuple(tuple(map(float, row)) for row in rows.tolist())
@@ -316,7 +317,3 @@ def _products(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
 
 def _decimals(numbers: Sequence[float]) -> NDArray[Any]:
     return np.array([Decimal(number) for number in numbers], dtype=np.object_)
-
-
-def _identity(size: int) -> NDArray[Any]:
-    return _decimals([float(row == column) for row in range(size) for column in range(size)]).reshape(size, size)
