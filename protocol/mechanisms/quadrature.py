@@ -106,8 +106,8 @@ def _gauss_half(canonical: FloatArray) -> tuple[FloatArray, FloatArray]:
 def canonical_moments(moments: Sequence[Fraction]) -> list[tuple[Fraction, Fraction, Fraction]]:
     """Return the canonical moments of raw ones, c_1, c_2, …, as far as they are inside of what is possible on [0, 1].
 
-    Each p_j comes with the least and the greatest c_j that the moments before it allow. Where p_j is not in (0, 1) it is
-    the last one. The series Σ c_j z^j is 1/(1 − ζ_1 z/(1 − ζ_2 z/(…))); each reciprocal gives a coefficient.
+    Each p_j comes with the least and the greatest c_j that the moments before it allow. One that is not in (0, 1) is
+    the last. The series Σ c_j z^j is 1/(1 − ζ_1 z/(1 − ζ_2 z/(…))); each reciprocal gives a coefficient.
     """
     found: list[tuple[Fraction, Fraction, Fraction]] = []
     series = [Fraction(1), *moments]

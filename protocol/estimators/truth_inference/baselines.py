@@ -20,8 +20,7 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import Answers
 from .elementwise import log, snap_probabilities, snap_weights
-from .expectation import WorkerFit
-from .inference import Inference, Ties, check_rounds, check_ties
+from .inference import Inference, Ties, check_rounds
 from .vote_table import VoteTable
 from .votes import vote_in_turns
 
@@ -51,8 +50,7 @@ def catd(
         Li, Li, Gao, Su, Zhao, Demirbas, Fan and Han, A Confidence-Aware Approach for Truth Discovery on Long-Tail Data,
         PVLDB 2015, Section 2: weights and Algorithm 1, with the 0-1 loss for categories. The clamp is ours.
     """
-    check_ties(ties)
-    check_rounds(max_iterations)
+    check_rounds(max_iterations, ties)
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be in (0, 1), got {alpha}")
     if not 0 < clamp < 0.5:  # noqa: PLR2004  half is a guess between two labels
@@ -61,13 +59,12 @@ def catd(
     numbers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
     quantiles = 2.0 * np.asarray(gammaincinv(numbers / 2.0, alpha / 2.0), dtype=np.float64)
 
-    def fit_workers(agreements: FloatArray) -> WorkerFit:
+    def weigh_workers(agreements: FloatArray) -> tuple[FloatArray, FloatArray]:
         wrong = np.maximum(numbers - agreements.sum(axis=1), clamp * numbers)
-        weights = np.repeat(snap_weights(quantiles / wrong)[:, None], table.num_kinds, axis=1)
-        return WorkerFit(weights=weights, log_misses=np.zeros_like(weights), qualities=1.0 - wrong / numbers)
+        return np.repeat(snap_weights(quantiles / wrong)[:, None], table.num_kinds, axis=1), 1.0 - wrong / numbers
 
     return vote_in_turns(
-        table, fit_workers, max_iterations=max_iterations, ties=ties, rate=lambda scores, _: table.shares_of(scores)
+        table, weigh_workers, max_iterations=max_iterations, ties=ties, rate=lambda scores, _: table.shares_of(scores)
     )
 
 
@@ -97,8 +94,7 @@ def truth_finder(
         Yin, Han and Yu, Truth Discovery with Multiple Conflicting Information Providers on the Web, KDD 2007, Section
         4, with implication between labels as one number.
     """
-    check_ties(ties)
-    check_rounds(max_iterations)
+    check_rounds(max_iterations, ties)
     if not (0 < start < 1 and 0 < dampening < np.inf and 0 <= influence <= 1 and -1 <= implication <= 1):
         given = f"{start}, {dampening}, {influence} and {implication}"
         raise ValueError(
@@ -176,8 +172,7 @@ def _estimates(
     answers: Answers, start: float, rescaled: float, clamp: float | None, *, max_iterations: int, ties: Ties
 ) -> Inference:
     """Run 2-Estimates, or 3-Estimates where there is a clamp."""
-    check_ties(ties)
-    check_rounds(max_iterations)
+    check_rounds(max_iterations, ties)
     if not (0 < start < 1 and 0 <= rescaled <= 1):
         raise ValueError(f"start and rescaled must be in (0, 1) and [0, 1], got {start} and {rescaled}")
     table = VoteTable(answers)

@@ -65,11 +65,10 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     if np.any(np.abs(kepts) < _LEAST_SIGNAL):
         raise ValueError(f"a flip probability of (s - 1)/s leaves nothing to estimate, got {flips.tolist()}")
     lie, kept = lies[table.kinds_of_tasks], kepts[table.kinds_of_tasks]
-    reported = table.fill_absent(table.vote(np.ones((answers.num_workers, table.num_kinds))), 0.0)
     # The sign turns round where a report speaks against its label. Scores stay exact, so that ties do.
-    truths = table.choose(reported * np.sign(kept), ties=ties)
-    totals = reported.sum(axis=0)
-    counts = (reported - lie * totals) / kept
+    truths = table.choose(table.counts * np.sign(kept), ties=ties)
+    totals = table.counts.sum(axis=0)
+    counts = (table.counts - lie * totals) / kept
     truly = np.clip(counts, 0.0, totals)
     flip = flips[table.kinds_of_tasks]
     own, others = flip * (1 - flip), lie * (1 - lie)

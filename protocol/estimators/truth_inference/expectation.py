@@ -14,7 +14,7 @@ import numpy as np
 from ...arrays import FloatArray
 from .answers import Answers
 from .elementwise import exp_in_place, log, snap_weights
-from .inference import Inference, Ties, check_rounds, check_ties
+from .inference import Inference, Ties, check_rounds
 from .vote_table import VoteTable
 
 __all__ = ["ClassPrior", "Fitting", "WorkerFit", "check_class_prior", "class_log_priors", "maximize", "mean_posteriors"]
@@ -35,8 +35,7 @@ class Fitting:
     ties: Ties
 
     def __post_init__(self) -> None:
-        check_ties(self.ties)
-        check_rounds(self.max_iterations, self.tolerance, self.rounds)
+        check_rounds(self.max_iterations, self.ties, tolerance=self.tolerance, rounds=self.rounds)
 
     def has_converged(self, log_likelihoods: Sequence[float]) -> bool:
         """Return whether the last round raised the log-likelihood by less than the tolerance."""

@@ -55,8 +55,9 @@ def check_ties(ties: str) -> None:
         raise ValueError(f"ties must be one of {', '.join(get_args(Ties))}, got {ties!r}")
 
 
-def check_rounds(max_iterations: int, tolerance: float = 0.0, rounds: int | None = None) -> None:
-    """Raise ValueError unless there is a round and the tolerance is a number that is not negative."""
+def check_rounds(max_iterations: int, ties: str, *, tolerance: float = 0.0, rounds: int | None = None) -> None:
+    """Raise ValueError unless `ties` names a rule, there is a round, and the tolerance is a number ≥ 0."""
+    check_ties(ties)
     if max_iterations < 1:
         raise ValueError(f"max_iterations must be at least 1, got {max_iterations}")
     if rounds is not None and rounds < 1:

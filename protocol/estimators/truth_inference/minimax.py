@@ -13,7 +13,7 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
 from .answers import Answers
 from .elementwise import exp_in_place, log, log_odds, snap_probabilities, snap_weights
-from .inference import Inference, Ties, check_rounds, check_ties
+from .inference import Inference, Ties, check_rounds
 from .vote_table import VoteTable
 
 __all__ = ["minimax_entropy"]
@@ -57,8 +57,7 @@ def minimax_entropy(
         and Meek, Aggregating Ordinal Labels from Crowds by Minimax Conditional Entropy, ICML 2014: the multiclass model
         with squared penalties; α, β and γ as in the authors' program for it. The steps of σ and τ are ours.
     """
-    check_ties(ties)
-    check_rounds(max_iterations, tolerance)
+    check_rounds(max_iterations, ties, tolerance=tolerance)
     if not 0 < penalty <= _MOST_PENALTY:
         raise ValueError(f"penalty must be in (0, {_MOST_PENALTY:g}], got {penalty}")
     table = VoteTable(answers)

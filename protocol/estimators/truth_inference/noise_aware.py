@@ -9,7 +9,6 @@ tell workers apart.
 Source: Li et al. (2018), Definition 5.1, for the channel; the estimators are ours.
 """
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -112,13 +111,13 @@ def noise_aware_votes(
             so that nobody is believed alone against many.
     """
     table = VoteTable(answers)
-    fit_by_level = _fit_by_level(table, noise, prior=(1.0, 1.0), least=0.0, most=most_competence)
+    fit_workers = _fit_by_level(table, noise, prior=(1.0, 1.0), least=0.0, most=most_competence)
 
-    def fit_workers(agreements: FloatArray) -> WorkerFit:
-        fit = fit_by_level(agreements)
-        return dataclasses.replace(fit, weights=snap_weights(fit.weights))
+    def weigh_workers(agreements: FloatArray) -> tuple[FloatArray, FloatArray]:
+        fit = fit_workers(agreements)
+        return snap_weights(fit.weights), fit.qualities
 
-    return vote_in_turns(table, fit_workers, max_iterations=max_iterations, ties=ties)
+    return vote_in_turns(table, weigh_workers, max_iterations=max_iterations, ties=ties)
 
 
 def _fit_by_level(table: VoteTable, noise: KnownNoise | OwnNoise, **prior: Any) -> Callable[[FloatArray], WorkerFit]:
