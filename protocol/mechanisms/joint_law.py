@@ -64,14 +64,7 @@ _Counts: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class HyperLosses(NamedTuple):
-    """What one hyper-distribution costs.
-
-    Args:
-        name: what the caller calls it.
-        mean: E[P].
-        all_answers: J, in nats.
-        one_answer: R, in nats.
-    """
+    """What a hyper-distribution, by the caller's name and with its mean E[P], costs: J and R, in nats."""
 
     name: str
     mean: float

@@ -46,11 +46,7 @@ _IDLE_SHARE: Final = 0.25
 class _State:
     """Where the lanes stand, or by how much they go.
 
-    Args:
-        halves: shape (2, d, lanes): p and q.
-        duals: shape (2, d, lanes): the multipliers of p ≥ 0 and q ≥ 0.
-        slack: shape (lanes,): t.
-        price: shape (lanes,): ν.
+    Halves are p and q, duals their multipliers, shape (2, d, lanes); the slack is t and the price ν, shape (lanes,).
     """
 
     halves: FloatArray

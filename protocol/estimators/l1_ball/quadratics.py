@@ -41,9 +41,6 @@ def maximize_quadratics(
         linear: float64, shape (m, d), d ≥ 1.
         quadratic: float64, shape (m, d, d), symmetric, or a ValueError refuses it, and negative semidefinite.
 
-    Returns:
-        One entry a quadratic.
-
     Source:
         Readings M3 and M10.
     """

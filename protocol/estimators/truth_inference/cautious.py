@@ -108,13 +108,8 @@ def cautious_truth_discovery(
 def frequent_labels(answers: Answers, noise: KnownNoise | OwnNoise, found: Inference) -> dict[int, FloatArray]:
     """Return class priors where always saying one label is worth more than what was found, for each size of answer set.
 
-    Args:
-        answers: perturbed.
-        noise: of workers who have their own, the mean over their answers counts.
-        found: by a model with a uniform class prior, whose confidences beyond chance are worth `CREDIT` of them.
-
-    Returns:
-        The most frequent label's share of the answers, less two standard errors, and all others' alike, shape (s,).
+    They have the most frequent label's share of the answers, less two standard errors, and others' alike, shape (s,).
+    What was found is of a model with a uniform class prior, whose confidences beyond chance are worth `CREDIT` of them.
     """
     priors: dict[int, FloatArray] = {}
     means = np.atleast_2d(noise.means_of(sizes := np.unique(answers.sizes)))  # of all workers, or each its own

@@ -119,9 +119,5 @@ class OwnNoise:
         return [(law, np.flatnonzero(self.level_of_worker == level)) for level, law in enumerate(self.levels)]
 
     def means_of(self, sizes: IntArray) -> FloatArray:
-        """Return each worker's mean flip probability for each of `sizes`, shape (workers, sizes).
-
-        Raises:
-            ValueError: a size is not known.
-        """
+        """Return each worker's mean flip probability for each of `sizes`, shape (workers, sizes). See `KnownNoise`."""
         return np.stack([law.means_of(sizes) for law in self.levels])[self.level_of_worker]

@@ -24,9 +24,6 @@ class VoteTable:
 
     Scores and probabilities have shape (labels, tasks), where labels is the largest answer set: a row for each label is
     what elementwise steps run fastest on. A *kind* of task is the size of its answer set; `sizes` has them in order.
-
-    Args:
-        answers: as codes.
     """
 
     def __init__(self, answers: Answers) -> None:
