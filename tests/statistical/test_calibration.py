@@ -162,9 +162,15 @@ def test_the_printed_bias_is_estimated_on_average() -> None:
 
 
 @pytest.mark.parametrize(
-    "variant", ["joint", pytest.param("printed", marks=pytest.mark.full("as joint, in as many seconds")), "laplace"]
+    ("variant", "epsilon"),
+    [
+        ("joint", 6.0),
+        pytest.param("printed", 6.0, marks=pytest.mark.full("as joint, in as many seconds")),
+        ("laplace", 6.0),
+        ("optimal", 2.0),
+    ],
 )
-def test_error_probabilities_are_calibrated(variant: str) -> None:
+def test_error_probabilities_are_calibrated(variant: str, epsilon: float) -> None:
     """Populations whose true margins are spread evenly and widely, as the prior `uniform` takes them to be.
 
     The number of wrong decisions is a sum of Bernoulli variables with the stated probabilities: in all, and among the
@@ -172,7 +178,7 @@ def test_error_probabilities_are_calibrated(variant: str) -> None:
     """
     num_partners, trials = 120, draws(200, full=3000)
     generator = np.random.default_rng(16)
-    vote = make_vote(variant=variant, epsilon=6.0, error_prior="uniform")
+    vote = make_vote(variant=variant, epsilon=epsilon, error_prior="uniform")
     weights = np.tile(WORKLOADS["uniform"](num_partners)[0], (trials, 1))
     shares = generator.random((trials, 1))
     opinions = (generator.random((trials, num_partners)) < shares).astype(np.int64)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psephos.protocol import SimulatedNoise, Tally, run_population
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.dpwevote.signed import make_report
@@ -78,44 +77,6 @@ def test_standard_errors_are_calibrated(variant: str, given: dict[str, Any]) -> 
     stated = margins[0].standard_error ** 2
     assert exact < stated
     assert float(standardized.var()) == pytest.approx(exact / stated, abs=tolerance)
-
-
-@pytest.mark.few(most=1)
-@pytest.mark.parametrize("variant", SIGNED)
-def test_whole_sessions_over_arrays_are_calibrated_too(variant: str) -> None:
-    """Through `run_population`: sessions of 60, one seed each; 4.5 standard deviations of the mean: 7e-6."""
-    vote = make_vote(variant=variant, epsilon=3.0)
-    weights, opinions = np.where(np.arange(60) % 10 == 0, 1, 3), (np.arange(60) % 5 < 3).astype(np.int64)
-    inputs = vote.encode({"weight": weights, "a": opinions})
-    truth = float((weights * (opinions - 0.5)).sum())
-    standardized: list[float] = []
-    for seed in range(WHOLE_SESSIONS):
-        margin = run_population(vote, inputs, noise=SimulatedNoise(seed, session="signed")).outcome.candidates[0].margin
-        standardized.append((margin.value - truth) / margin.standard_error)
-    assert abs(float(np.mean(standardized))) < 4.5 / math.sqrt(WHOLE_SESSIONS)
-
-
-def test_error_probabilities_are_calibrated() -> None:
-    """Populations with margins spread widely: wrong decisions are as many as stated, in all and among doubtful ones.
-
-    Tolerance of 4.5 standard deviations and 3 % for the finite spread: false alarm below 1e-5 each.
-    """
-    generator = np.random.default_rng(22)
-    vote = make_vote(variant="optimal", epsilon=2.0, error_prior="uniform")
-    weights = np.tile(np.arange(120) % 3 + 1, (TRIALS, 1))
-    opinions = (generator.random((TRIALS, 120)) < generator.random((TRIALS, 1))).astype(np.int64)
-    (reports,) = draw(vote, weights, opinions, generator)
-    public = np.empty((120, 0), dtype=np.int64)
-    tallies: list[Tally] = [vote.phases[0].tally(row[:, None], earlier=[], public=public) for row in reports]
-    outcomes = [vote.outcome([tally]).candidates[0] for tally in tallies]
-    stated = np.array([outcome.error_probability for outcome in outcomes])
-    passed = np.array([outcome.passed for outcome in outcomes])
-    wrong = passed != (2 * (weights * opinions).sum(axis=1) >= weights.sum(axis=1))
-    for chosen in (stated >= 0, (stated > 0.05) & (stated < 0.95)):
-        expected = float(stated[chosen].sum())
-        deviation = math.sqrt(float((stated * (1 - stated))[chosen].sum()))
-        assert int(chosen.sum()) > TRIALS // 10
-        assert abs(int(wrong[chosen].sum()) - expected) < 4.5 * deviation + 0.03 * expected
 
 
 ACCURACIES = [

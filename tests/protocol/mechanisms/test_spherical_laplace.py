@@ -45,19 +45,6 @@ def test_a_report_worked_by_hand() -> None:
     assert space.randomize_row([1, 0, -1], [0.75, 0.25, 0.75, 0.5]) == [1 + 1544, -1544, -1 + 1544]
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 7, 23, 300])
-def test_the_radius_has_the_gamma_law(dimension: int) -> None:
-    """The radius at the middle of each of N parts of its uniform has that part's place in Gamma's distribution."""
-    num_points, scale = 500, 1e9
-    uniforms = np.random.default_rng(11).random((num_points, dimension + 1))
-    uniforms[:, -1] = (np.arange(num_points) + 0.5) / num_points
-    mechanism = SphericalLaplace(scale, 1.0, 1, dimension)
-    noise = mechanism.randomize_rows(np.zeros((num_points, dimension), dtype=np.int64), uniforms) / scale
-    radii: list[float] = np.sqrt((noise**2).sum(axis=1)).tolist()
-    places = [1 - float(gammaincc(dimension, radius)) for radius in radii]
-    np.testing.assert_allclose(places, uniforms[:, -1], atol=1e-7)
-
-
 @pytest.mark.parametrize("dimension", [1, 2, 5, 23])
 def test_the_covariance_is_the_stated_one(dimension: int) -> None:
     """Seeded; within five standard errors, which a right sampler leaves for fewer than one in 10**4 seeds.
