@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psephos.protocol import SimulatedNoise, Tally, run_population
+from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Parameters
+from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from psephos.scenarios.experiments.calibration import (
     ALL,
@@ -28,6 +28,7 @@ from psephos.scenarios.experiments.calibration import (
     search,
 )
 from psephos.scenarios.system import load_each
+from repeated_votes import make_vote, tallies_of_trials
 from thoroughness import IS_FULL, draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
@@ -41,32 +42,6 @@ WORKLOADS: dict[str, Callable[[int], tuple[IntArray, IntArray]]] = {
     "skewed": lambda n: (np.where(np.arange(n) % 10 == 0, 1, 3), (np.arange(n) % 5 < 3).astype(np.int64)),
 }
 QUOTAS: dict[str, dict[str, Any]] = {"majority": {}, "two thirds": {"quota_fraction": 2 / 3}, "fixed": {"quota": 120.0}}
-
-
-def make_vote(**given: Any) -> DPWeVote:
-    fields: dict[str, Any] = {"candidates": ("a",), **given}
-    return DPWeVote(Parameters(**fields))
-
-
-def tallies_of_trials(
-    vote: DPWeVote, weights: IntArray, opinions: IntArray, generator: np.random.Generator, *, present: int | None = None
-) -> list[list[Tally]]:
-    """Return the tallies of a session for each row; only the first `present` partners report opinions."""
-    trials, num_partners = weights.shape
-    inputs = vote.encode({"weight": weights.reshape(-1), "a": opinions.reshape(-1)})
-    public = inputs.public.reshape(trials, num_partners, inputs.public.shape[1])
-    earlier: list[IntArray] = []
-    tallies: list[list[Tally]] = [[] for _ in range(trials)]
-    for phase in vote.phases:
-        number = present if phase.name.startswith("opinions") and present is not None else num_partners
-        values = inputs.private[:, phase.columns].reshape(-1, 1)
-        drawn_now = phase.mechanism.randomize_rows(values, generator.random((len(values), 1)))
-        reports = drawn_now.reshape(trials, num_partners, 1)
-        for trial in range(trials):
-            before = [drawn[trial, :number] for drawn in earlier]
-            tallies[trial].append(phase.tally(reports[trial, :number], earlier=before, public=public[trial, :number]))
-        earlier.append(reports)
-    return tallies
 
 
 def sessions(
