@@ -5,12 +5,8 @@ lie one after another (blocks), so that a code names both its set and its label;
 places are answered, and from which set, is public: neighbors differ in labels alone. `sizes` are those of the blocks,
 each at least 2, and `hyper` is the distribution of a two-layer mechanism's flip probability.
 
-Three mechanisms share Definition 5.1 (another label with the flip probability p, each with p/(s − 1)):
-
-- `OneLayer`: the same p for everyone, which depends on the size alone;
-- `TwoLayer`: each worker draws its own p from a hyper-distribution, and perturbs all its answers with it, so that they
-  share randomness;
-- `FreshTwoLayer`: each answer draws its own p. Its law is that of `OneLayer` with the hyper-distribution's mean.
+Mechanisms share Definition 5.1, another label with the flip probability p, each with p/(s − 1); they differ in who
+draws p, and how often.
 
 Source: the truth discovery paper, Definition 5.1, Sections 5.1 and 5.2; readings T2, T3 and T7.
 """
@@ -288,7 +284,7 @@ class OneLayer(_EachByItself):
 
 @dataclasses.dataclass(frozen=True)
 class TwoLayer(_InBlocks):
-    """Draw one flip probability, and perturb all answers of the row with it.
+    """Draw one flip probability, and perturb all answers of the row with it, so that they share randomness.
 
     Privacy:
         J-LDP, replace-one, unit: all answers of a worker; R-LDP, unit: one answer, the others known. Both from

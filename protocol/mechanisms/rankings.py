@@ -1,9 +1,7 @@
 """Local randomizers of rankings: a comparison, a position, or the whole ranking, by randomized response.
 
-A row is a ranking: the position of each alternative, from 0, the best, to m − 1. `SampledPair` and `SampledPosition`
-draw what is asked, without a look at the ranking, and answer that alone by randomized response; `WholeRanking` is
-randomized response among all m! rankings; `NoisyScores` adds Laplace noise to the scores. ε is in nats for each
-ranking, and m in [2, `MAX_ALTERNATIVES`].
+A row is a ranking: the position of each alternative, from 0, the best, to m − 1. ε is in nats for each ranking, and m
+in [2, `MAX_ALTERNATIVES`].
 
 Source: Warner (1965) and Wang, Wu and Hu (2016) for randomized response; sampling one of many questions and answering
 it at the whole budget is Nguyên et al. (2016), Section III; Yan, Li and Liu (2020) randomize pairs so; Dwork, McSherry,
@@ -51,7 +49,7 @@ MAX_RANKED: Final = 8
 
 
 class SampledQuestion(ExactMechanism):
-    """Ask one question of several about a ranking, all alike, and answer it by randomized response."""
+    """Draw one question of several, without a look at the ranking, and answer that alone by randomized response."""
 
     __slots__ = ()
 

@@ -1,13 +1,7 @@
 """Reports of a number from a public finite set, each of which stands for a number: unbiased, as precise as ε allows.
 
-Three mechanisms (reading W8):
-
-- `two_point`: one bit, P[+] linear in the value;
-- `randomized_response`: k-RR on the values, debiased;
-- `optimal`: the best of all unbiased ε-LDP mechanisms, in the worst case or on average over a named prior.
-
-Source: Duchi, Jordan and Wainwright (2018), minimax optimal procedures, for two points; Wang, Wu and Hu (2016) for
-k-RR; Kairouz, Oh and Viswanath (2014) for the form of the optimal one.
+Source: reading W8; Duchi, Jordan and Wainwright (2018), minimax optimal procedures, for two points; Wang, Wu and Hu
+(2016) for k-RR; Kairouz, Oh and Viswanath (2014) for the form of the optimal one.
 """
 
 import dataclasses

@@ -19,7 +19,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
-from ...errors import ConfigurationError, require
+from ...errors import require
 from ...estimate import Estimate
 from ..verdict import DEFAULT_LEVEL, check_level
 
@@ -162,8 +162,7 @@ def support_limits(
 
 def _check(flip_probability: float, num_labels: int) -> None:
     require(0 <= flip_probability <= 1, "flip_probability", flip_probability, "in [0, 1]")
-    if num_labels < 2:  # noqa: PLR2004  one label has nothing to hide
-        raise ConfigurationError(field="num_labels", value=num_labels, allowed="at least 2")
+    require(num_labels >= 2, "num_labels", num_labels, "at least 2")  # noqa: PLR2004  one label has nothing to hide
 
 
 @functools.lru_cache(maxsize=_MOST_REMEMBERED)
