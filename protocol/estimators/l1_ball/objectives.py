@@ -152,7 +152,7 @@ class _FeatureSystem:
         factorize(self._factors)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """See `ConvexFunctions.solve`."""
+        """Return the solutions of the systems prepared last. See `ConvexFunctions.solve`."""
         solutions = right * self._roots
         solve_factorized(self._factors, solutions)
         solutions *= self._roots
