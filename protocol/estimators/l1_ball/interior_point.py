@@ -101,7 +101,7 @@ def maximize_in_lanes(
 ) -> BallMaximum:
     """Minimize convex functions over an ℓ₁ ball, that is maximize their negatives, one in a lane. See `maximum`.
 
-    The objective is used up. It may begin at points of the ball, shape (d, lanes). The points of lanes that did not
+    The objective is used up. A walk may begin at points of the ball, shape (d, lanes). Those of lanes that did not
     converge, for whatever reason, are in the ball too.
     """
     best = _Best(num_features, num_lanes, tolerance)
