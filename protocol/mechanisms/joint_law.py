@@ -163,7 +163,10 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
 
 @exact_arguments
 def hypers_of_mean(mean: float) -> dict[str, HyperDistribution]:
-    """Return some hyper-distributions of one mean in (0, 1), by name, in the order of their variances."""
+    """Return some hyper-distributions of one mean, by name, in the order of their variances.
+
+    A ValueError refuses a mean that is not in (0, 1).
+    """
     if not 0 < mean < 1:
         raise ValueError(f"mean must be in (0, 1), got {mean}")
     reach = min(mean, 1.0 - mean)

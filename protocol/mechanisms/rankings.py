@@ -344,7 +344,7 @@ def code_of_rankings(positions: IntArray) -> IntArray:
 
 @exact_arguments
 def rankings_of_codes(codes: IntArray, num_alternatives: int) -> IntArray:
-    """Return the rankings that codes in [0, m!), shape (n,), number: the inverse of `code_of_rankings`."""
+    """Return the rankings, shape (n, m), m ≤ 20, that codes in [0, m!) number: the inverse of `code_of_rankings`."""
     size = num_alternatives
     digits = np.empty((len(codes), size), dtype=np.int64)
     rest = codes

@@ -47,6 +47,9 @@ def fit_probit(
     Returns:
         One entry a voter. A voter without records has β = 0 and the gap 0. A gap bounds what is lost up to a thousandth
         of the tolerance: where the rounding of its gradient may be more, that is added.
+
+    Source:
+        Equation (3); reading M10.
     """
     check_limits(radius=radius, tolerance=tolerance, max_iterations=max_iterations)
     _check_records(differences, offsets)
@@ -74,7 +77,11 @@ def fit_probit(
 
 @exact_arguments
 def log_likelihoods(differences: FloatArray, offsets: IntArray, points: FloatArray) -> FloatArray:
-    """Return each voter's Σ_j ln Φ(β·V_j), at most 0, by records as of `fit_probit` and points, shape (voters, d)."""
+    """Return each voter's Σ_j ln Φ(β·V_j), at most 0, for records as of `fit_probit` and points of shape (voters, d).
+
+    Source:
+        Equation (3).
+    """
     _check_records(differences, offsets)
     num_voters = len(offsets) - 1
     check_points(points, name="points", shape=(num_voters, differences.shape[1]))

@@ -40,6 +40,9 @@ def maximize_quadratics(
     Args:
         linear: float64, shape (m, d), d ≥ 1.
         quadratic: float64, shape (m, d, d), symmetric, or a ValueError refuses it, and negative semidefinite.
+
+    Source:
+        Readings M3 and M10.
     """
     check_limits(radius=radius, tolerance=tolerance, max_iterations=max_iterations)
     _check_quadratics(linear, quadratic)
