@@ -39,7 +39,7 @@ from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechan
 from ..tally import Tally
 from .error_prior import unit_of
 from .outcome import DecisionVerdict, WeightsOutcome
-from .variant import Holdings, Offer, Sums, Variant
+from .variant import Holdings, Sums, Variant
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -256,18 +256,6 @@ class CentralVariant(Variant):
         self._share = share_of(parameters)
         self._fixed_quota = Fraction(str(parameters.quota or 0))
 
-    @classmethod
-    def offer_of(cls, parameters: "Parameters") -> Offer | None:
-        """Return what it offers for each candidate at ε: noise that does not grow with the number of partners."""
-        return Offer(
-            variant=cls.name,
-            epsilon_weight=0.0,
-            epsilon_opinion=parameters.epsilon,
-            epsilon_total=len(parameters.candidates) * parameters.epsilon,
-            worst_variance=0.0,
-            server_variance=cls(parameters.as_variant(cls.name)).server_variance,
-        )
-
     @property
     def worst_variance(self) -> float:
         """0: partners add no noise."""
@@ -306,13 +294,8 @@ class CentralVariant(Variant):
         greatest = int(max(np.abs(self.central_sums.margins).max(), self.central_sums.totals.max(initial=0)))
         require(num_partners * greatest <= _BOUND, "partners", num_partners, f"at most {_BOUND // greatest}")
 
-    def encode(self, holdings: Holdings) -> Inputs:
-        places = holdings.places[:, None]
-        if self._parameters.public_weights:
-            groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
-            return Inputs(holdings.opinions, np.hstack([groups, places]))
-        table = np.hstack([places, holdings.opinions])
-        return Inputs(table, np.empty((len(table), 0), dtype=np.int64))
+    def private_rows(self, holdings: Holdings) -> IntArray:
+        return np.column_stack([holdings.places, holdings.opinions])
 
     def decode(self, inputs: Inputs) -> Holdings:
         if self._parameters.public_weights:

@@ -54,9 +54,7 @@ def make_offers(parameters: Parameters, *, is_quick: bool = False) -> tuple[Offe
 
 def make_central_offer(parameters: Parameters) -> Offer:
     """Return what `central` offers at the price of `len(candidates)`·ε; variant and split are not used."""
-    offer = CentralVariant.offer_of(parameters)
-    assert offer is not None  # noqa: S101  any price is one
-    return offer
+    return CentralVariant(parameters.as_variant("central")).offer
 
 
 def make_paper_offer(parameters: Parameters) -> Offer:

@@ -149,9 +149,6 @@ class JointVariant(TwoReports):
     def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
         return OpinionsPhase(name, columns=columns, parameters=self._parameters)
 
-    def encode_weights(self, places: IntArray) -> IntArray:
-        return np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
-
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         counts: list[int] = functools.reduce(Tally.merge, tallies).totals.tolist()
         total = self.total_weight_of(tallies)

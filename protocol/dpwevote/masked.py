@@ -110,14 +110,8 @@ class MaskedVariant(CentralVariant):
 
     @classmethod
     def offer_of(cls, parameters: "Parameters") -> Offer | None:
-        """Return what it offers for each candidate at ε: one share of noise from each partner."""
-        return Offer(
-            variant=cls.name,
-            epsilon_weight=0.0,
-            epsilon_opinion=parameters.epsilon,
-            epsilon_total=len(parameters.candidates) * parameters.epsilon,
-            worst_variance=cls(parameters).worst_variance,
-        )
+        """Return what it offers at T and c of the parameters, which are of this variant."""
+        return cls(parameters).offer
 
     @property
     def worst_variance(self) -> float:

@@ -142,7 +142,20 @@ class Variant(abc.ABC):
         Args:
             parameters: any with private weights; variant and split are not used.
         """
-        return None
+        return cls(parameters.as_variant(cls.name)).offer if cls.has_one_price else None
+
+    @property
+    def offer(self) -> Offer:
+        """What it offers where weight and opinion have one price."""
+        parameters = self._parameters
+        return Offer(
+            variant=self.name,
+            epsilon_weight=0.0,
+            epsilon_opinion=parameters.epsilon,
+            epsilon_total=len(parameters.candidates) * parameters.epsilon,
+            worst_variance=self.worst_variance,
+            server_variance=self.server_variance,
+        )
 
     @property
     @abc.abstractmethod
@@ -176,9 +189,25 @@ class Variant(abc.ABC):
         del uniforms
         return 0.0
 
-    @abc.abstractmethod
     def encode(self, holdings: Holdings) -> Inputs:
-        """Return the rows of partners with these holdings."""
+        """Return the rows of partners with these holdings: of public weights, group and place are the public ones."""
+        if self._parameters.public_weights:
+            public = np.stack([self.groups_of(holdings.places), holdings.places]).T
+            return Inputs(holdings.opinions * self.greatest_opinion, public)
+        return Inputs(self.private_rows(holdings), np.empty((len(holdings.places), 0), dtype=np.int64))
+
+    @abc.abstractmethod
+    def private_rows(self, holdings: Holdings) -> IntArray:
+        """Return the private rows of partners whose weights are private."""
+
+    @property
+    def greatest_opinion(self) -> int:
+        """What "yes" is in a row."""
+        return 1
+
+    def groups_of(self, places: IntArray) -> IntArray:
+        """Return the groups of weights, by their places in the public set."""
+        return np.array(self._parameters.group_of_weight, dtype=np.int64).take(places)
 
     @abc.abstractmethod
     def decode(self, inputs: Inputs) -> Holdings:
@@ -399,14 +428,9 @@ class TwoReports(Variant):
     def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
         """Return a phase in which opinions are reported."""
 
-    @abc.abstractmethod
     def encode_weights(self, places: IntArray) -> IntArray:
         """Return what is reported of weights by their places in the public set."""
-
-    @property
-    def greatest_opinion(self) -> int:
-        """What "yes" is in a row."""
-        return 1
+        return self.groups_of(places)
 
     @abc.abstractmethod
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
@@ -478,13 +502,9 @@ class TwoReports(Variant):
             yield self.make_weights_phase("weights", column=0)
         yield self.make_opinions_phase("opinions", columns=opinions)
 
-    def encode(self, holdings: Holdings) -> Inputs:
+    def private_rows(self, holdings: Holdings) -> IntArray:
         opinions = holdings.opinions * self.greatest_opinion
-        if self._parameters.public_weights:
-            groups = np.array(self._parameters.group_of_weight, dtype=np.int64).take(holdings.places)
-            return Inputs(opinions, np.stack([groups, holdings.places]).T)
-        table = np.column_stack([self.encode_weights(holdings.places), opinions, holdings.places])
-        return Inputs(table, np.empty((len(table), 0), dtype=np.int64))
+        return np.column_stack([self.encode_weights(holdings.places), opinions, holdings.places])
 
     def decode(self, inputs: Inputs) -> Holdings:
         places = inputs.public[:, 1] if self._parameters.public_weights else inputs.private[:, -1]
