@@ -77,11 +77,9 @@ class DisclosedRankings(CentralPhase):
         return self.choice
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what a voter of the group pays: less in a larger one. See `Phase.losses_of`."""
         return self._losses_of_group[public[0]]
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Group voters by what they pay. See `Phase.loss_groups`."""
         if len(set(self._losses_of_group)) == 1:
             return [("", len(public), self._losses_of_group[0])]
         numbers = np.bincount(public[:, 0], minlength=len(self._losses_of_group)).tolist()
@@ -92,7 +90,6 @@ class DisclosedRankings(CentralPhase):
         ]
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return what a choice costs a voter of this group. See `CentralPhase.release_event_of`."""
         mechanism = self.tally_mechanism
         if isinstance(mechanism, Choice):
             return mechanism.event_of_group(public[0])
@@ -309,9 +306,8 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
             is_flipped=parameters.mechanism == "permute_and_flip",
         )
     sizes, plan = parameters.group_sizes, parameters.plan
-
-    def proven_of(group: int) -> float:
-        return proven_epsilon(
+    proven = (
+        proven_epsilon(
             scoring,
             group_sizes=sizes,
             group=group,
@@ -321,7 +317,8 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
             objective=objective.name,
             scale=parameters.scale,
         )
-
+        for group in range(len(sizes))
+    )
     return SampledChoice(
         scoring,
         sizes,
@@ -330,7 +327,7 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
         sum_sizes=sizes if parameters.reading == "group" else (plan.num_samples,) * len(sizes),
         gamma=plan.gamma,
         scale=parameters.scale,
-        proven=tuple(map(proven_of, range(len(sizes)))),
+        proven=tuple(proven),
     )
 
 

@@ -67,8 +67,6 @@ def chance_by_differences(differences: FloatArray, winner: int, noise: UtilityNo
 
     Args:
         differences: the estimated D, shape (m,).
-        winner: whose.
-        noise: of the utilities.
         greatest: the size of the greatest possible difference.
 
     Returns:
@@ -105,12 +103,7 @@ def chance_by_utilities(
 
     Args:
         utilities: the estimates, shape (G, m).
-        winner: whose.
-        noise: of the utilities.
-        objective: what is elected.
         sizes: the groups', shape (G,).
-        least: the least score.
-        greatest: the greatest one.
         key: of the draws, < 2**128.
     """
     num_groups, size = utilities.shape
