@@ -164,7 +164,6 @@ class CentralVotes(CentralPhase):
         )
 
     def values_of(self, public: Sequence[int]) -> Values:
-        """Return the places of weights, then no and yes for each candidate."""
         opinions = (range(2),) * self._num_candidates
         return opinions if self.num_values == self._num_candidates else (range(self._num_weights), *opinions)
 
@@ -194,11 +193,9 @@ class PricedByWeight(Phase):
         raise NotImplementedError
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what a partner of this weight pays. See `Phase.losses_of`."""
         return (self._loss_of_weight[public[1]],)
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Group partners by their weight. See `Phase.loss_groups`."""
         numbers: list[int] = self.numbers_of(public).tolist()
         present = [place for place, number in enumerate(numbers) if number]
         if not present:
@@ -227,7 +224,6 @@ class PublicWeightVotes(PricedByWeight, CentralVotes):
     """
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return what the sums tell of a partner of this weight. See `CentralPhase.release_event_of`."""
         return self._loss_of_weight[public[1]].event
 
     @functools.cached_property
@@ -279,7 +275,6 @@ class CentralVariant(Variant):
         return float(self.central_sums.deviation)
 
     def bias_bound(self, num_partners: int) -> float:
-        """Return the most by which rounding to the grid moves a margin."""
         return float(num_partners * self.central_sums.deviation)
 
     def make_phases(self) -> Iterator[Phase]:
@@ -290,7 +285,6 @@ class CentralVariant(Variant):
             yield CentralVotes(self._parameters, self.central_sums, columns=range(1 + number))
 
     def check_roster(self, num_partners: int) -> None:
-        """Refuse more partners than sums have room for."""
         greatest = int(max(np.abs(self.central_sums.margins).max(), self.central_sums.totals.max(initial=0)))
         require(num_partners * greatest <= _BOUND, "partners", num_partners, f"at most {_BOUND // greatest}")
 
@@ -303,7 +297,6 @@ class CentralVariant(Variant):
         return Holdings(inputs.private[:, 0], inputs.private[:, 1:])
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome | None:
-        """Return the total weight and the share of it that is the quota, where it is told."""
         if not self._tells_total:
             return None
         total, error = self._total(tallies[0])
@@ -367,10 +360,6 @@ class CentralVariant(Variant):
         return {"laplace_scale": self.central_sums.mechanism.scale * float(self.central_sums.step)}
 
     def reach(self, numbers: Sequence[int]) -> float:
-        """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.
-
-        `numbers` are those of partners by weight, or of all; the noise does not grow with them.
-        """
         steps = self.reach_in_steps(sum(numbers))
         return steps * float(self.central_sums.step) + self.bias_bound(sum(numbers))
 
@@ -398,7 +387,6 @@ class CentralVariant(Variant):
         return DecisionVerdict(Verdict.TOO_CLOSE, level)
 
     def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
-        """Return the least and the greatest weight that all partners can have together: public weights are known."""
         if not self._parameters.public_weights:
             return super().total_range(tallies)
         total = float(self._public_total(tallies[0]))

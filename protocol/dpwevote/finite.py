@@ -224,7 +224,6 @@ class JointVariant(TwoReports):
     def support_and_margins(
         self, totals: IntArray, weights: Tally | None, opinions: Tally
     ) -> tuple[Estimate, Estimate, Estimate]:
-        """Return support, margin and unbiased margin from one candidate's counts, shape (groups, 2)."""
         # Whoever reported a weight and then no opinion counts in the quota alone.
         absent: list[int] = [] if weights is None else (weights.totals - totals.sum(axis=1)).tolist()
         total, variance = _add_up(self._support, totals)
@@ -395,8 +394,6 @@ class _SumsByWeight:
     Args:
         variant: whose weights, increasing.
         each: the number of each opinion.
-        channel: of an opinion.
-        inverse: the channel's.
     """
 
     def __init__(

@@ -126,7 +126,6 @@ class MaskedVariant(CentralVariant):
         yield self.phase
 
     def check_roster(self, num_partners: int) -> None:
-        """Refuse a number of partners that threshold and colluders do not fit, or whose sums could wrap around."""
         self.phase.check_parties(num_partners)
         self.reach_in_steps(num_partners)
 

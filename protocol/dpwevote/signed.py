@@ -284,7 +284,6 @@ class OptimalVariant(SignedVariant):
 
     @classmethod
     def report_of(cls, values: Sequence[Fraction], parameters: "Parameters") -> UnbiasedReport:
-        """Return the optimal channel, where there are not more weights than `OPTIMAL_LIMITS` says."""
         value = f"{len(parameters.group_means)} in variant 'optimal'"
         require(has_optimal(values), "weights", value, OPTIMAL_LIMITS)
         prior = (1 / len(values),) * len(values) if parameters.prior == "uniform" else parameters.prior
@@ -292,5 +291,4 @@ class OptimalVariant(SignedVariant):
 
     @classmethod
     def offer_of(cls, parameters: "Parameters") -> Offer | None:
-        """Return nothing where there are more weights than it is computed for."""
         return super().offer_of(parameters) if has_optimal(signed_weights(parameters)) else None

@@ -57,8 +57,6 @@ class Sums:
         quota: what the support is held against; None with it.
         margin: support minus quota, by the variant's own rule, which decides.
         unbiased: the same, by an unbiased rule, and with an error that is no more than it can be.
-        verdict: what a test says of it.
-        electorate: which margins are possible.
         laplace_scale: of the margin's noise, where that is one draw of Laplace's law; 0 where it is a sum of many; one
             step where it has `masses`.
         masses: of the margin's noise, of 0, 1, … steps, where that is a law of its own.
@@ -82,7 +80,6 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """What a variant offers at a price.
 
     Args:
-        variant: which.
         epsilon_weight: of one report of the weight; 0 where there is none.
         epsilon_opinion: of one report of an opinion or of a signed weight.
         epsilon_total: of the session, for one partner.
@@ -388,8 +385,6 @@ class PublishedWeights(Phase):
 
     Args:
         column: of the private row.
-        mechanism: by which weights are reported.
-        loss: what that costs.
         scope: where reports are kept for later votes.
         publish: computes the quota, from the tally.
     """
@@ -409,7 +404,6 @@ class PublishedWeights(Phase):
         self._publish = publish
 
     def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        """Publish the approximate quota."""
         return self._publish(tallies[-1:])
 
 
@@ -490,7 +484,6 @@ class TwoReports(Variant):
         """Return what one pair of reports adds to each candidate's margin, shape (n, columns of opinions)."""
 
     def make_phases(self) -> Iterator[Phase]:
-        """Yield weights and opinions once, or a pair of them for each candidate."""
         parameters = self._parameters
         opinions = self._opinion_columns
         if self._is_per_candidate:
@@ -513,7 +506,6 @@ class TwoReports(Variant):
         return Holdings(places, yes.astype(np.int64))
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        """Return what all weights phases together say; where weights are public, what is known."""
         if self._parameters.public_weights:
             total = Estimate(float(self.public_total(tallies[0])), 0.0)
             return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())
