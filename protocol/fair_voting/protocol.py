@@ -255,8 +255,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             raise ValueError("a row's cells are not of one group")
 
     def check_roster(self, public: IntArray) -> None:
-        if self.parameters.is_masked:
-            super().check_roster(public)
+        super().check_roster(public)
         parameters = self.parameters
         if parameters.is_joint:
             allowed = f"the {parameters.num_voters} of group_sizes together"

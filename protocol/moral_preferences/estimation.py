@@ -24,7 +24,6 @@ class LevelSums:
     """The reports of one level of ε.
 
     Args:
-        epsilon: ε.
         num_voters: how many, at least 1.
         mean: of their reports, in units; shape (w,).
         mean_square: of their reports' numbers, over all of them together.

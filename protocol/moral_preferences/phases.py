@@ -69,9 +69,6 @@ class PerturbedPhase(LeveledPhase):
     (levels, 2 + numbers of a report). Where there are several societies, it has that of the first one, then of the
     next: shape (societies · levels, 2 + numbers of a report).
 
-    Args:
-        summary: what is reported.
-
     Attributes:
         shifts: how many bits of a level's reports their coarse squares are without.
     """
@@ -96,18 +93,15 @@ class PerturbedPhase(LeveledPhase):
         self.shifts = [_shift_of(mechanism) for mechanism in self.mechanisms]
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
         return self._summary.some_rows()
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse what the voter's own mechanism cannot report. See `Phase.check_report`."""
         super().check_report(report, public)
         mechanism = self.mechanism_of(public)
         if isinstance(mechanism, NoisyObjective) and sum(map(abs, report)) > mechanism.report_range[1]:
             raise ValueError("it is no maximum of any objective: it is outside of the ball")
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up reports and their squares, cell by cell: society by society, and level by level."""
         num_levels = len(self.mechanisms)
         totals = np.zeros((self._num_societies * num_levels, _FIRST_SUM + self.num_reported), dtype=np.int64)
         for cell, places in places_by(self.cells_of(public)):
@@ -154,9 +148,6 @@ class DisclosedPhase(CentralPhase):
     """Voters show the aggregator their summaries, and it perturbs the sum (VLCP, RLCP).
 
     The tally has the sums: shape (numbers of a summary,).
-
-    Args:
-        summary: what is disclosed.
     """
 
     def __init__(self, parameters: Parameters, summary: Summary) -> None:
@@ -173,7 +164,6 @@ class DisclosedPhase(CentralPhase):
         )
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
         return self._summary.some_rows()
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
@@ -206,7 +196,6 @@ class MaskedPreferences(MaskedSums):
         )
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
         return self._summary.some_rows()
 
 
@@ -231,7 +220,6 @@ class SocietiesPhase(DisclosedPhase):
         return [np.flatnonzero(public[:, 0] == society) for society in np.unique(public[:, 0])]
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count and add up the summaries of each society."""
         totals = np.zeros((self._num_societies, 1 + self.num_values), dtype=np.int64)
         for society, places in places_by(public[:, 0]):
             totals[society, 0] = len(reports[places])

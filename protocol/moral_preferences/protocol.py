@@ -113,7 +113,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return kind(self.parameters, self.summary)
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns: a voter's records, its society where there are several, its ε where it has its own."""
         description = "the voter's records: for each the features of the chosen and of the rejected alternative"
         public: list[Column] = []
         if self.parameters.names_of_societies:
@@ -138,7 +137,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return Inputs(self.summary.rows_of(records), public)
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the places of the voters' societies and of their ε. See `PhasedProtocol.encode_public`."""
         public: list[IntArray] = []
         if self.parameters.names_of_societies:
             if "society" not in table:
@@ -156,11 +154,9 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         ]
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the place of the ε that a voter chooses. See `PhasedProtocol.encode_chosen`."""
         return self.parameters.own_levels.encode_chosen(entries)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
-        """Return each voter's society and ε. See `PhasedProtocol.write_public`."""
         written: dict[str, list[str]] = {}
         if names := self.parameters.names_of_societies:
             written["society"] = [names[place] for place in public[:, 0].tolist()]
@@ -185,7 +181,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return tuple(row)
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Refuse what is no society or no level of ε. See `PhasedProtocol.check_public`."""
         numbers: dict[str, int] = {}
         if names := self.parameters.names_of_societies:
             numbers["a society"] = len(names)
@@ -202,15 +197,12 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             raise ValueError("it is no summary of any records")
 
     def check_inputs(self, inputs: Inputs) -> None:
-        """Raise ValueError unless every row is a summary of records. See `PhasedProtocol.check_inputs`."""
         super().check_inputs(inputs)
         if not self.summary.are_possible(inputs.private):
             raise ValueError("a row is not a summary of records: it is farther out than the bound allows")
 
     def check_roster(self, public: IntArray) -> None:
-        """Refuse more voters than whose sum fits into 64 bits. See `PhasedProtocol.check_roster`."""
-        if self.parameters.is_masked:
-            super().check_roster(public)
+        super().check_roster(public)
         most = GREATEST_SUM // self.summary.bound
         require(len(public) <= most, "voters", len(public), f"at most {most} at max_records")
         number = self.parameters.public_number
@@ -222,7 +214,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         refuse(missing, "societies", value, "societies to which voters belong")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
-        """Return the preferences of all voters, and of each society where there are several."""
         (tally,) = tallies
         names = self.parameters.names_of_societies
         whole, *parts = self._means_of(tally)
@@ -307,7 +298,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return None if errors is None else self.summary.ball_of(mean.values)
 
     def largest_outcome(self, num_parties: int) -> Outcome | None:
-        """Return one in which each society has all levels of ε. See `PhasedProtocol.largest_outcome`."""
         parameters = self.parameters
         if not parameters.names_of_societies:
             return None

@@ -231,7 +231,6 @@ class Coefficients(Summary):
         return np.concatenate([0 * each[:1], each * self._parameters.max_records])
 
     def are_possible(self, rows: IntArray) -> bool:
-        """Return whether no coefficient is larger than the records allow."""
         return not rows.size or int(np.abs(rows).max()) <= self.bound
 
     def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
@@ -316,7 +315,6 @@ class Direction(Summary):
         return unit_directions(sums.astype(np.float64), step=self.step) if self._is_of_voters else sums
 
     def are_possible(self, rows: IntArray) -> bool:
-        """Return whether no row is longer than the records allow."""
         if not rows.size:
             return True
         if int(np.abs(rows).max()) > self.bound:

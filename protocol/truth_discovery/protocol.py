@@ -236,8 +236,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             raise ValueError("a row adds up what its answers do not say")
 
     def check_roster(self, public: IntArray) -> None:
-        if self.parameters.is_masked:
-            super().check_roster(public)
+        super().check_roster(public)
         self.check_numbers(*distinct_rows(self.counted_of(public)))
 
     def counted_of(self, public: IntArray) -> IntArray:
