@@ -124,7 +124,6 @@ def worst_variance_of(parameters: Parameters) -> float:
 
 
 def _takes_long(values: Sequence[Fraction], epsilon: float) -> bool:
-    """Return whether the optimal mechanism may take more than half a second."""
     is_symmetric = set(values) == {-value for value in values}
     most = _QUICK_SYMMETRIC_VALUES if is_symmetric else _QUICK_VALUES
     return len(values) > most or epsilon > _QUICK_EPSILON

@@ -378,7 +378,6 @@ def debiased_variances(mechanism: Invertible, values: Sequence[float]) -> list[f
 
 
 def _matrices_of(mechanism: Invertible) -> list[FloatArray]:
-    """Return a mechanism's channel and its inverse."""
     return [np.array(mechanism.channel_matrix()), np.array(inverse_matrix(mechanism))]
 
 

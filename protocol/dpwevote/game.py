@@ -23,7 +23,7 @@ Brams and Affuso (1976) and Mann and Shapley (1962) for the generating functions
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final, Self
 
@@ -111,7 +111,10 @@ class WeightedGame:
         Raises:
             ValueError: a place is no member's, or is there twice.
         """
-        return int(self._weight_of(coalition) >= self.quota)
+        places = set(coalition)
+        if len(places) != len(coalition) or not places <= set(range(len(self.weights))):
+            raise ValueError(f"expected distinct places in [0, {len(self.weights) - 1}], got {list(coalition)[:10]}")
+        return int(sum(self.weights[place] for place in places) >= self.quota)
 
     @functools.cached_property
     def num_minimal_winning(self) -> int:
@@ -235,12 +238,6 @@ class WeightedGame:
 
     def _heaviest_first(self) -> list[int]:
         return sorted(range(len(self.weights)), key=lambda place: -self.weights[place])
-
-    def _weight_of(self, coalition: Collection[int]) -> int:
-        places = set(coalition)
-        if len(places) != len(coalition) or not places <= set(range(len(self.weights))):
-            raise ValueError(f"expected distinct places in [0, {len(self.weights) - 1}], got {list(coalition)[:10]}")
-        return sum(self.weights[place] for place in places)
 
 
 def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[float, ...]:

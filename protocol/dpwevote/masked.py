@@ -36,7 +36,6 @@ _MOST_SCALE: Final = 2**13
 
 
 def _unit(parameters: "Parameters") -> str:
-    """Return what is private of a partner."""
     if not parameters.public_weights:
         return "weight and opinions"
     return "opinion" if len(parameters.candidates) == 1 else "opinions"

@@ -241,12 +241,9 @@ class Variant(abc.ABC):
         return number * self._parameters.weights[0], number * self._parameters.weights[-1]
 
     def reach(self, numbers: Sequence[int]) -> float | None:
-        """Return how far noise brings a margin, but for the level, whatever the truth is; None where no bound is known.
+        """Return how far noise brings a margin, but for the level. See `DPWeVote.reach`.
 
-        A decision is wrong at most so often where the true margin is that far from 0.
-
-        Args:
-            numbers: of partners by weight; where weights are private, of all alone, or by their level of ε.
+        `numbers` are of partners by weight; where weights are private, of all alone, or by their level of ε.
         """
         del numbers
 

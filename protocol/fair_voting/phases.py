@@ -1,10 +1,4 @@
-"""The phase of a fair and private vote: disclosed rankings in the central model, randomized ones in the local model.
-
-In the local model groups are public, or reported together with the rankings.
-
-In the central model the aggregator, which is trusted with the rankings, elects as the phase closes, with noise of its
-own. In the local model what leaves a voter is private already.
-"""
+"""The phase of a fair and private vote: rankings that voters disclose, add up under masks, or randomize."""
 
 from collections.abc import Sequence
 from typing import Final, TypeVar
@@ -294,7 +288,6 @@ def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
 
 
 def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
-    """Return what elects on groups' sums."""
     objective = parameters.make_objective()
     if parameters.kind.is_by_quality:
         return ExponentialChoice(
@@ -332,7 +325,6 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
 
 
 def _loss(parameters: Parameters, mechanism: RowMechanism, group: int) -> PrivacyLoss:
-    """Return what a voter of a group pays."""
     size = len(parameters.alternatives)
     event = mechanism.event_of_group(group) if isinstance(mechanism, Choice) else mechanism.event_of(size)
     return PrivacyLoss(

@@ -1,8 +1,4 @@
-"""Fair and private voting as a list of phases: voters enroll with a public group, and report their ranking.
-
-In the central model that is a `CentralPhase`: voters disclose their rankings, and the aggregator, which is trusted with
-them, elects privately (Algorithms 1 and 2, the exponential mechanism). In the local model it is a `Phase`: voters
-randomize their rankings, and whoever has the reports can elect.
+"""Fair and private voting as a list of phases: there is one, in which voters report their rankings.
 
 A private row is a ranking: the position of each alternative, from 0, the best. A public row is the place of the voter's
 group among the groups. Where groups are private, there is no public row, and a private one has for each alternative its
@@ -255,7 +251,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             raise ValueError("a row's cells are not of one group")
 
     def check_roster(self, public: IntArray) -> None:
-        super().check_roster(public)
+        if self.parameters.is_masked:
+            super().check_roster(public)
         parameters = self.parameters
         if parameters.is_joint:
             allowed = f"the {parameters.num_voters} of group_sizes together"
@@ -425,7 +422,6 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return self._release(winner, told, assurance, name=parameters.mechanism, counts=(), details=details)
 
     def _told(self, utilities: Utilities, estimates: Sequence[Sequence[Estimate]]) -> tuple[AlternativeOutcome, ...]:
-        """Return what is told of each alternative."""
         sizes = self.parameters.group_sizes
         objective = self.parameters.make_objective()
         told: list[AlternativeOutcome] = []

@@ -146,7 +146,6 @@ def _answers_of(outcome: Outcome, maxima: NoisyMaxima, size: float) -> tuple[Ans
 
 
 def _mean_of(answers: Sequence[Answer]) -> Answer:
-    """Return the mean of what a simulation's parts found."""
     number = len(answers)
     slope = math.fsum(own.slope for own in answers) / number
     return Answer(slope, math.fsum(own.beside for own in answers) / number)

@@ -175,5 +175,4 @@ def _limits_of_direction(part: Outcome, level: float) -> list[_Limits]:
 
 
 def _noise_in(part: Outcome, place: int) -> list[NoisePart]:
-    """Return the law of the noise in one feature."""
     return noise_parts(part, (part.errors or ())[place : place + 1])

@@ -1,4 +1,4 @@
-"""The phase of moral preferences: perturbed summaries in the local paradigms, disclosed ones in the central ones.
+"""The phase of moral preferences: summaries that voters perturb, disclose, or add up under masks.
 
 Where voters belong to several societies, each has its own part of the tally, and in the central paradigms noise of its
 own.

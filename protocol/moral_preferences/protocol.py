@@ -1,9 +1,5 @@
 """Moral preferences as a list of phases: there is one, in which voters report a summary of their records.
 
-In the local paradigms (VLDP, RLDP) that is a `Phase`: voters perturb, and the aggregator tallies reports. In the
-central ones (VLCP, RLCP) it is a `CentralPhase`: voters disclose, and the aggregator, which is trusted, perturbs the
-tally. The release tells all voters the society's preferences.
-
 A private row is a summary (`summaries`). A public row has the place of the voter's society where there are several,
 then the place of its ε among the public levels where voters have their own; else it is empty.
 """
@@ -202,7 +198,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             raise ValueError("a row is not a summary of records: it is farther out than the bound allows")
 
     def check_roster(self, public: IntArray) -> None:
-        super().check_roster(public)
+        if self.parameters.is_masked:
+            super().check_roster(public)
         most = GREATEST_SUM // self.summary.bound
         require(len(public) <= most, "voters", len(public), f"at most {most} at max_records")
         number = self.parameters.public_number
@@ -289,7 +286,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return _Mean(sums * self.summary.step / number, error, number, (level,))
 
     def _released(self, mean: _Mean) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
-        """Return the preferences that a mean is released as, with their errors."""
         preferences = self._finished(mean.values, mean.error)
         errors = self.summary.errors_of(mean.values, mean.error)
         return tuple(preferences.tolist()), None if errors is None else tuple(errors.tolist())
@@ -358,7 +354,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return self.parameters.project and self.parameters.mechanism == "laplace"
 
     def _finished(self, values: FloatArray, error: float | None) -> FloatArray:
-        """Return the released preferences, of a mean."""
         preferences = self.summary.preferences_of(values, error)
         if self._is_projected:
             (preferences,) = project_to_l1_ball(preferences[None, :], radius=self.parameters.bound)

@@ -135,7 +135,6 @@ def _with_winner(
     made: Mapping[tuple[str, str], Decision],
     level: float | None,
 ) -> Ranking:
-    """Return the ranking with what is known of its winner."""
     own = [decision for pair, decision in made.items() if winner in pair]
     certainties = [_least_certainty(decision) for decision in own if decision.certainty is not None]
     p_values = [decision.p_value for decision in own if decision.p_value is not None]

@@ -347,7 +347,6 @@ def _snapped(number: float) -> float:
 
 
 def _make(parameters: Parameters) -> Noise:
-    """Return the perturbation of a mechanism that is named."""
     if parameters.mechanism == "central":
         return _make_central(parameters)
     if parameters.is_masked:

@@ -45,8 +45,7 @@ DEFAULT_EPSILON: Final = 1.0
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What both sides of a session agree on.
 
-    One of `epsilon`, `flip_probability`, `hyper`, `epsilon_answer` and `epsilon_worker` says how much is perturbed; by
-    default epsilon is 1.
+    One of `PRICES` says how much is perturbed; by default `epsilon` is 1.
 
     Args:
         tasks: what is asked; distinct names.
@@ -110,7 +109,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     colluders: int | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
-        self._check_tasks()
+        require(self.tasks, "tasks", "none", "at least one task")
+        _check_names(self.tasks, "tasks", forbidden=SEPARATOR)
         self._check_answer_sets()
         self._check_levels()
         self._check_noise()
@@ -161,10 +161,6 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def is_masked(self) -> bool:
         """Whether answers are added up under masks."""
         return self.mechanism == "masked"
-
-    def _check_tasks(self) -> None:
-        require(self.tasks, "tasks", "none", "at least one task")
-        _check_names(self.tasks, "tasks", forbidden=SEPARATOR)
 
     def _check_answer_sets(self) -> None:
         require(self.answer_sets, "answer_sets", "none", "at least one")

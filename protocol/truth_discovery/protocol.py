@@ -1,9 +1,7 @@
-"""Truth discovery as a list of phases: distribute, perturb, truth discovery, release.
+"""Truth discovery as a list of phases: there is one, in which workers report answers; closing it finds the truths.
 
-The server distributes as it welcomes a worker, whose public row names its tasks. There is one phase, `answers`, in
-which each worker perturbs its answers and reports them; closing it is truth discovery, and the release tells everybody
-the truths and each worker, alone, its own weight. A server that is trusted (`central`) is shown the answers, adds noise
-to their counts, and tells no weights. One that learns masked sums (`masked`) tells none either.
+The server distributes tasks as it welcomes a worker, whose public row names them. Where answers are counted and dropped
+(`central`, `masked`), nobody is told a weight.
 
 A private row holds one answer for each task of the public row, in that order: a code that tells answer set and
 label, or `NO_ANSWER`; under masks also what is added up. Which tasks a worker is asked, and which of them it skips, is
@@ -236,7 +234,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             raise ValueError("a row adds up what its answers do not say")
 
     def check_roster(self, public: IntArray) -> None:
-        super().check_roster(public)
+        if self.parameters.is_masked:
+            super().check_roster(public)
         self.check_numbers(*distinct_rows(self.counted_of(public)))
 
     def counted_of(self, public: IntArray) -> IntArray:
@@ -275,7 +274,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     def largest_outcome(self, num_parties: int) -> Outcome:
         parameters = self.parameters
-        longest = [max(labels, key=_num_bytes) for labels in parameters.answer_sets]
+        longest = [max(labels, key=lambda label: len(label.encode())) for labels in parameters.answer_sets]
         numbers: tuple[float, ...] = (0.1,) * len(parameters.tasks)
         count = num_parties if self.noise.on_counts is None else self.noise.on_counts.report_range[0]
         sets: list[int] = self.codes.set_of_task.tolist()
@@ -348,7 +347,6 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         )
 
     def _names_of(self, inference: Inference) -> Iterator[str | None]:
-        """Yield the names of the labels that were found."""
         sets = self.parameters.answer_sets
         for number, label in zip(self.codes.set_of_task.tolist(), inference.truths.tolist(), strict=True):
             yield None if label < 0 else sets[number][label]
@@ -404,10 +402,6 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return find_truths(
             self.answers_in(tally), parameters=self.parameters, noise=known, weight_function=self._weight_function
         )
-
-
-def _num_bytes(label: str) -> int:
-    return len(label.encode())
 
 
 def _known(numbers: FloatArray) -> tuple[float | None, ...]:
