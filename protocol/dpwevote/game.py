@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import exact_arguments, make_fields_exact
-from ..errors import ConfigurationError, require
+from ..errors import require
 from ..estimators.frequencies import debiased_values
 from .error_prior import unit_of
 from .parameters import Parameters
@@ -258,9 +258,9 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
     Raises:
         ConfigurationError: weights are private, the variant is another one, or it would take too long.
     """
-    if not parameters.public_weights or not parameters.kind.counts_by_group:
-        value = parameters.variant if parameters.public_weights else "private weights"
-        raise ConfigurationError(field="variant", value=value, allowed="'joint' or 'printed', with public weights")
+    value = parameters.variant if parameters.public_weights else "private weights"
+    is_told = parameters.public_weights and parameters.kind.counts_by_group
+    require(is_told, "variant", value, "'joint' or 'printed', with public weights")
     mechanism = parameters.make_opinion_mechanism()
     channel, debiased = mechanism.channel_matrix(), debiased_values(mechanism, (0, 1))
     # Of a matrix, "yes" may be what is reported less often by those who mean it.

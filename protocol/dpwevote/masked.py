@@ -84,12 +84,11 @@ class PublicMaskedVotes(PricedByWeight, MaskedVotes):
 
     @functools.cached_property
     def _loss_of_weight(self) -> list[PrivacyLoss]:
-        losses: list[PrivacyLoss] = []
-        for place in range(len(self._parameters.weights)):
-            event = self.event_within(self._sums.sensitivity_of(place))
-            claimed = self._sums.sensitivity_of(place) / self.share.scale
-            losses.append(msgspec.structs.replace(self.losses[0], event=event, claimed=claimed, proven=math.nan))
-        return losses
+        (loss,), scale = self.losses, self.share.scale
+        return [
+            msgspec.structs.replace(loss, event=self.event_within(moved), claimed=moved / scale, proven=math.nan)
+            for moved in map(self._sums.sensitivity_of, range(len(self._parameters.weights)))
+        ]
 
     def tally_of_sum(self, total: IntArray, public: IntArray) -> Tally:
         return Tally(len(public), np.concatenate([total, self.numbers_of(public)]))

@@ -131,16 +131,13 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         self.check_public(public)
         weight = self.parameters.weights[public[1]]
         inputs = self.encode({name: [entry] for name, entry in {"weight": weight, **entries}.items()})
-        if inputs.public[0].tolist() != list(public):  # only if the weight was given
-            raise ConfigurationError(
-                field="weight", value=entries["weight"], allowed=f"{weight:g}, as the server has it"
-            )
+        is_servers = inputs.public[0].tolist() == list(public)  # also if the weight was not given
+        require(is_servers, "weight", entries.get("weight"), f"{weight:g}, as the server has it")
         return tuple(inputs.private[0].tolist())
 
     def check_public(self, public: Sequence[int]) -> None:
         rows, allowed = self._public_rows
-        if tuple(public) not in rows:
-            raise ConfigurationError(field="the server's public row", value=list(public), allowed=allowed)
+        require(tuple(public) in rows, "the server's public row", list(public), allowed)
 
     @functools.cached_property
     def _public_rows(self) -> tuple[Collection[tuple[int, ...]], str]:

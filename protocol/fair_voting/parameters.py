@@ -161,8 +161,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def own_levels(self) -> OwnLevels:
         """The levels among which voters have their own ε; none where all have the same."""
-        levels = () if isinstance(self.epsilons, msgspec.UnsetType) else self.epsilons
-        return OwnLevels(levels, self.chosen_by == "voter", "voter")
+        return OwnLevels(self.epsilons or (), self.chosen_by == "voter", "voter")
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -390,12 +389,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(by_pairs, "objective", self.objective, "'copeland' or 'kemeny' with mechanism 'pairwise'")
         allowed = "one alone with mechanism 'pairwise': it compares alternatives, and no groups"
         require(len(self.groups) == 1, "groups", _counted(self.groups, "group"), allowed)
-        require(
-            self.scores == "borda",
-            "scores",
-            self.scores,
-            "'borda' with mechanism 'pairwise', whose counts tell no other",
-        )
+        allowed = "'borda' with mechanism 'pairwise', whose counts tell no other"
+        require(self.scores == "borda", "scores", self.scores, allowed)
         are_few = self.objective != "kemeny" or len(self.alternatives) <= MAX_KEMENY
         allowed = f"{MAX_KEMENY} at most with objective 'kemeny', of which all rankings are tried"
         require(are_few, "alternatives", _counted(self.alternatives, "alternative"), allowed)

@@ -94,16 +94,14 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         """
         completed = dict(given)
         check_alone(given, cls.client_role)
+        named = given.get("groups")
+        groups = cast("Sequence[Any]", named) if isinstance(named, (list, tuple)) else ()
         if "group" not in table:
-            named = given.get("groups")
             if named is None:
                 raise missing_column("group")
-            is_plain = isinstance(named, (list, tuple)) and len(cast("Sequence[Any]", named)) == 1
-            if is_plain and "ranking" in table and "group_sizes" not in given:
+            if len(groups) == 1 and "ranking" in table and "group_sizes" not in given:
                 completed["group_sizes"] = [len(table["ranking"])]
-        if "group" in table and not isinstance(table["group"], np.ndarray):
-            named = given.get("groups")
-            groups = cast("Sequence[Any]", named) if isinstance(named, (list, tuple)) else ()
+        elif not isinstance(table["group"], np.ndarray):
             found = groups_of(table["group"], [str(name) for name in groups])
             completed.setdefault("groups", found)
             numbers = Counter(str(entry).strip() for entry in table["group"])

@@ -390,8 +390,8 @@ def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:
         raise ConfigurationError(field=field, value="something else", allowed=allowed) from None
     require(pairs.size, field, "0 records", "at least one record")
     is_table = pairs.ndim == 3 and pairs.shape[1:] == (2, len(features))  # noqa: PLR2004  pairs of vectors
-    if not is_table or not np.all(np.abs(pairs) <= GREATEST_FEATURE):  # not so for nan
-        raise ConfigurationError(field=field, value=f"an array of shape {pairs.shape}", allowed=allowed)
+    are_fine = is_table and np.all(np.abs(pairs) <= GREATEST_FEATURE)  # not so for nan
+    require(are_fine, field, f"an array of shape {pairs.shape}", allowed)
     return pairs
 
 
