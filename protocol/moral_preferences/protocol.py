@@ -4,7 +4,6 @@ A private row is a summary (`summaries`). A public row has the place of the vote
 then the place of its ε among the public levels where voters have their own; else it is empty.
 """
 
-import dataclasses
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,7 @@ from ..own_levels import number_of, place_in
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import NeighboringRelation, TrustModel, total_of
 from ..tally import Tally
-from .estimation import average
+from .estimation import Mean, average
 from .functional import NoisyObjective
 from .outcome import Ball, LevelOutcome, Outcome, SocietyOutcome
 from .parameters import Paradigm, Parameters
@@ -36,23 +35,6 @@ _GRID: Final = 2.0**32
 # A number of each kind that takes as many bytes as any.
 _LONG_FLOAT: Final = 1 / 3
 _LONGEST_LEVEL: Final = LevelOutcome(epsilon=_LONG_FLOAT, num_voters=1 << 32, weight=_LONG_FLOAT)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Mean:
-    """The mean of some voters' reports.
-
-    Args:
-        values: shape (w,), in units.
-        error: the standard error of each, from the noise; None where it has no closed form.
-        num_voters: whose it is.
-        levels: what the voters of each ε contribute.
-    """
-
-    values: FloatArray
-    error: float | None
-    num_voters: int
-    levels: tuple[LevelOutcome, ...]
 
 
 class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | DisclosedPhase | MaskedPreferences]):
@@ -237,7 +219,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             planned=self.phase.share.planned if isinstance(self.phase, MaskedPreferences) else msgspec.UNSET,
         )
 
-    def _society(self, name: str, mean: _Mean | None) -> SocietyOutcome:
+    def _society(self, name: str, mean: Mean | None) -> SocietyOutcome:
         """Return what is released of a society; None stands for one of which nobody reported."""
         if mean is None:
             return SocietyOutcome(name=name, num_voters=0, preferences=None, errors=None, levels=())
@@ -251,7 +233,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             ball=self._ball_of(mean, errors),
         )
 
-    def _means_of(self, tally: Tally) -> tuple[_Mean, *tuple[_Mean | None, ...]]:
+    def _means_of(self, tally: Tally) -> tuple[Mean, *tuple[Mean | None, ...]]:
         """Return the mean of all reports, then that of each society, if there are several."""
         phase, names = self.phase, self.parameters.names_of_societies
         if isinstance(phase, PerturbedPhase):
@@ -268,29 +250,24 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             self._mean_of_sums(part[1:], int(part[0])) if part[0] else None for part in tally.totals
         )
 
-    def _mean_of_levels(self, phase: PerturbedPhase, tally: Tally) -> _Mean:
+    def _mean_of_levels(self, phase: PerturbedPhase, tally: Tally) -> Mean:
         """Return the mean of the reports of some voters, of whom there is at least one."""
         levels = phase.sums_of(tally, self.summary, self.parameters.levels)
-        mean = average(levels, is_weighted=self.parameters.mean == "weighted")
-        told = tuple(
-            LevelOutcome(epsilon=level.epsilon, num_voters=level.num_voters, weight=weight)
-            for level, weight in zip(levels, mean.weights, strict=True)
-        )
-        return _Mean(mean.values, mean.error, tally.num_reports, told)
+        return average(levels, is_weighted=self.parameters.mean == "weighted")
 
-    def _mean_of_sums(self, sums: IntArray, number: int, *, num_draws: int = 1) -> _Mean:
+    def _mean_of_sums(self, sums: IntArray, number: int, *, num_draws: int = 1) -> Mean:
         """Return the mean of so many voters' summaries, of a sum in which the noise of some draws is."""
         variance = self.summary.noise_variance(self.phase.mechanism_faced(()))
         level = LevelOutcome(epsilon=self.parameters.levels[0], num_voters=number, weight=1.0)
         error = None if variance is None else math.sqrt(variance * num_draws) / number
-        return _Mean(sums * self.summary.step / number, error, number, (level,))
+        return Mean(sums * self.summary.step / number, error, number, (level,))
 
-    def _released(self, mean: _Mean) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
+    def _released(self, mean: Mean) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
         preferences = self._finished(mean.values, mean.error)
         errors = self.summary.errors_of(mean.values, mean.error)
         return tuple(preferences.tolist()), None if errors is None else tuple(errors.tolist())
 
-    def _ball_of(self, mean: _Mean, errors: Sequence[float] | None) -> Ball | None:
+    def _ball_of(self, mean: Mean, errors: Sequence[float] | None) -> Ball | None:
         return None if errors is None else self.summary.ball_of(mean.values)
 
     def largest_outcome(self, num_parties: int) -> Outcome | None:
