@@ -24,7 +24,7 @@ from ..own_levels import check_alone
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Tally
-from .assurance import Assurance, assurance_of_choice, assurance_of_estimates, assurance_of_pairs
+from .assurance import Assurance, assurance_of_choice, assurance_of_estimates, assurance_of_test
 from .entries import MOST_NAMED, alternatives_of, groups_of, places_of_groups, positions_of
 from .features import Feature
 from .lots import draw_lot, key_of, lot_of
@@ -415,7 +415,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             copeland_scores=tuple(copeland_scores(table).tolist()),
             ranking=tuple(parameters.alternatives[place] for place in order),
         )
-        assurance = assurance_of_pairs(parameters, p_value)
+        assurance = assurance_of_test(parameters, p_value)
         told = self._told([utilities], [estimates])
         return self._release(winner, told, assurance, name=parameters.mechanism, counts=(), details=details)
 

@@ -78,7 +78,7 @@ class PerturbedPhase(LeveledPhase):
     def __init__(self, parameters: Parameters, summary: Summary) -> None:
         mechanisms = [summary.local_mechanism(epsilon) for epsilon in parameters.levels]
         self._num_societies = max(len(parameters.names_of_societies), 1)
-        self._summary = summary
+        self._summary, self._epsilons = summary, parameters.levels
         super().__init__(
             PHASE,
             columns=range(summary.num_values),
@@ -123,9 +123,9 @@ class PerturbedPhase(LeveledPhase):
         parts = tally.totals.reshape(self._num_societies, len(self.mechanisms), -1)
         return [Tally(int(part[:, _COUNT].sum()), part) for part in parts]
 
-    def sums_of(self, tally: Tally, summary: Summary, epsilons: Sequence[float]) -> list[LevelSums]:
+    def sums_of(self, tally: Tally) -> list[LevelSums]:
         """Return each level's mean and mean square, in units, for the levels with a report of one society."""
-        step = summary.reported_step
+        step = self._summary.reported_step
         sums: list[LevelSums] = []
         for level, totals in enumerate(tally.totals):
             count = int(totals[_COUNT])
@@ -134,11 +134,11 @@ class PerturbedPhase(LeveledPhase):
             coarse_step = math.ldexp(step, self.shifts[level])
             sums.append(
                 LevelSums(
-                    epsilon=epsilons[level],
+                    epsilon=self._epsilons[level],
                     num_voters=count,
                     mean=totals[_FIRST_SUM:] * step / count,
                     mean_square=int(totals[_SQUARES]) * coarse_step * coarse_step / (count * self.num_reported),
-                    noise_variance=summary.noise_variance(self.mechanisms[level]),
+                    noise_variance=self._summary.noise_variance(self.mechanisms[level]),
                 )
             )
         return sums

@@ -252,8 +252,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     def _mean_of_levels(self, phase: PerturbedPhase, tally: Tally) -> Mean:
         """Return the mean of the reports of some voters, of whom there is at least one."""
-        levels = phase.sums_of(tally, self.summary, self.parameters.levels)
-        return average(levels, is_weighted=self.parameters.mean == "weighted")
+        return average(phase.sums_of(tally), is_weighted=self.parameters.mean == "weighted")
 
     def _mean_of_sums(self, sums: IntArray, number: int, *, num_draws: int = 1) -> Mean:
         """Return the mean of so many voters' summaries, of a sum in which the noise of some draws is."""

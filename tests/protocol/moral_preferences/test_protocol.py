@@ -497,7 +497,7 @@ def test_coarse_squares_are_those_of_the_reports_within_half_a_coarse_step(
     inputs = make_preference_inputs(protocol, 60)
     reports = draw_reports(phase, inputs, noise=NOISE, protocol=protocol.name, start=0)
     tally = phase.tally(reports, earlier=[], public=inputs.public)
-    sums = phase.sums_of(tally, protocol.summary, epsilons)
+    sums = phase.sums_of(tally)
     assert [each.epsilon for each in sums] == list(epsilons)
     for place, of_level in enumerate(sums):
         own = reports[inputs.public[:, 0] == place] * protocol.summary.reported_step
