@@ -237,9 +237,10 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         """Return the mean of all reports, then that of each society, if there are several."""
         phase, names = self.phase, self.parameters.names_of_societies
         if isinstance(phase, PerturbedPhase):
+            mean_of = functools.partial(average, is_weighted=self.parameters.mean == "weighted")
             parts = phase.parts_of(tally)
-            of_societies = [self._mean_of_levels(phase, part) if part.num_reports else None for part in parts]
-            whole = self._mean_of_levels(phase, functools.reduce(Tally.merge, parts))
+            of_societies = [mean_of(phase.sums_of(part)) if part.num_reports else None for part in parts]
+            whole = mean_of(phase.sums_of(functools.reduce(Tally.merge, parts)))
             return whole, *(of_societies if names else [])
         if not names:
             draws = phase.num_draws(tally.num_reports)  # of a masked sum as many shares
@@ -249,10 +250,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return self._mean_of_sums(of_all[1:], int(of_all[0]), num_draws=len(names)), *(
             self._mean_of_sums(part[1:], int(part[0])) if part[0] else None for part in tally.totals
         )
-
-    def _mean_of_levels(self, phase: PerturbedPhase, tally: Tally) -> Mean:
-        """Return the mean of the reports of some voters, of whom there is at least one."""
-        return average(phase.sums_of(tally), is_weighted=self.parameters.mean == "weighted")
 
     def _mean_of_sums(self, sums: IntArray, number: int, *, num_draws: int = 1) -> Mean:
         """Return the mean of so many voters' summaries, of a sum in which the noise of some draws is."""
