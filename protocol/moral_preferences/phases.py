@@ -152,7 +152,7 @@ class DisclosedPhase(CentralPhase):
 
     def __init__(self, parameters: Parameters, summary: Summary) -> None:
         (epsilon,) = parameters.levels
-        self._summary = summary
+        self._summary, self._num_societies = summary, len(parameters.names_of_societies)
         mechanism = summary.central_mechanism(epsilon)
         super().__init__(
             PHASE,
@@ -211,10 +211,6 @@ class SocietiesPhase(DisclosedPhase):
         composition). Replace-one, the societies being public: neighbors differ in what one voter says, and not in whose
         voter it is.
     """
-
-    def __init__(self, parameters: Parameters, summary: Summary) -> None:
-        super().__init__(parameters, summary)
-        self._num_societies = len(parameters.names_of_societies)
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
         return [np.flatnonzero(public[:, 0] == society) for society in np.unique(public[:, 0])]
