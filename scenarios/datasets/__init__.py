@@ -31,7 +31,6 @@ def load_data_set(
         options: its name, as `data`, and what a scenario chooses in it.
         folder: of all data sets; empty where nobody has named it.
         parameters: the scenario's, before they are checked.
-        protocol: that needs parties.
 
     Raises:
         ConfigurationError: there is no such data set, or none for this protocol; an option is not allowed; the folder

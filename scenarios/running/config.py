@@ -112,9 +112,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             Budget(epsilon=self.budget, datum=self._most_of_datum)  # which says what is wrong with it
         refuse(self.noise == "secure" and self.transport == ARRAY, "noise", "secure", "'simulated' for arrays")
         for field, value in (("seed", self.seed), ("round", self.round)):
-            if value is not None and value < 0:
-                # A seed is a secret, so it is not shown.
-                raise ConfigurationError(field=field, value="a negative number", allowed="at least 0")
+            # A seed is a secret, so it is not shown.
+            refuse(value is not None and value < 0, field, "a negative number", "at least 0")
         words = self.trust.split()  # a single one is no text about trust, and else the other model would be run
         models = [model.value for model in TrustModel]
         if len(words) == 1 and words[0] not in models:
@@ -411,9 +410,8 @@ def find_source(source: str) -> Path:
             return path
         if path.exists():
             kind = marked("a folder") if path.is_dir() else marked("neither a file nor a folder")
-            raise ConfigurationError(
-                field="scenario", value=source, allowed=marked(f"a file of TOML or JSON: this is {kind!s}")
-            )
+            allowed = marked(f"a file of TOML or JSON: this is {kind!s}")
+            raise ConfigurationError(field="scenario", value=source, allowed=allowed)
     if hint := did_you_mean(source, shipped):
         allowed = marked(f"a file, or the name of one that comes with Psephos{hint!s}; `psephos scenarios` lists them")
     else:
