@@ -37,7 +37,6 @@ __all__ = [
     "drop_replaced",
     "find_source",
     "load_scenario",
-    "move_paths",
     "name_parties",
     "protocol_of",
     "read_tables",
@@ -47,6 +46,7 @@ __all__ = [
     "shipped_series",
     "unknown_key",
     "with_absolute_paths",
+    "with_paths",
 ]
 
 VOTES: Final = "votes"  # the key by which a file is a series, which `series.load_series` reads
@@ -358,24 +358,25 @@ def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySourc
     if isinstance(own, str):
         tables[word] = str(folder / own)
     elif isinstance(own, dict):
-        tables[word] = move_paths(cast("Tables", own), lambda path: str(folder / path), sources)
+        tables[word] = _move_paths(cast("Tables", own), lambda path: str(folder / path), sources)
 
 
 def with_absolute_paths(scenario: Scenario) -> Scenario:
     """Return a scenario for a process that runs in another folder."""
+    return with_paths(scenario, lambda path: str(Path(path).absolute()))
 
-    def absolute(path: str) -> str:
-        return str(Path(path).absolute()) if path else path
 
+def with_paths(scenario: Scenario, move: Callable[[str], str]) -> Scenario:
+    """Return a scenario with every path in it replaced."""
     parties = scenario.parties
     if isinstance(parties, str):
-        parties = absolute(parties)
+        parties = parties and move(parties)
     elif isinstance(parties, dict):
-        parties = move_paths(parties, absolute, sources_of(find_protocol(scenario.protocol)))
-    return msgspec.structs.replace(scenario, parties=parties, data=absolute(scenario.data))
+        parties = _move_paths(parties, move, sources_of(find_protocol(scenario.protocol)))
+    return msgspec.structs.replace(scenario, parties=parties, data=scenario.data and move(scenario.data))
 
 
-def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySources) -> Tables:
+def _move_paths(parties: Tables, move: Callable[[str], str], sources: PartySources) -> Tables:
     """Return a table of parties with every path in it, which the sources' keys hold, replaced."""
     moved = dict(parties)
     for key in sources.paths:
