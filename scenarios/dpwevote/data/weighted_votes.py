@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ....protocol.errors import ConfigurationError, one_of, refuse
-from ...datasets.loading import DataSet
+from ...datasets import DataSet
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
 from .made_up import MadeUpOpinions, make_opinions, read_ballot

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
-from ...datasets.loading import DataSet
+from ...datasets import DataSet
 from .ballots import FileBallots, tabulate
 from .files import ColumnOptions, RankingOptions, grouping_of_column, merge, profile_of
 from .groups import WithoutGroup, groups_in_turn, groups_of_companion, groups_of_files
