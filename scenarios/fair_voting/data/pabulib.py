@@ -35,7 +35,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of, require
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ...reading.cells import number_in
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, read_lines
@@ -247,10 +247,9 @@ def _read_votes(
     """Add the votes; return the entries of a column."""
     needed = (_VOTER, _VOTE, _POINTS) if votes.vote_type in _BY_POINTS else (_VOTER, _VOTE)
     header = _read_header(path, rows, *needed)
-    if column and column not in header:
-        others = [name for name in header if name not in (_VOTER, _VOTE, _POINTS)]
-        allowed = f"a column of VOTES in {path.name}: {', '.join(others)}{did_you_mean(column, others)}"
-        raise ConfigurationError(field="voters.group_column", value=column, allowed=allowed)
+    others = [name for name in header if name not in (_VOTER, _VOTE, _POINTS)]
+    allowed = f"a column of VOTES in {path.name}: {', '.join(others)}{did_you_mean(column, others)}"
+    refuse(column and column not in header, "voters.group_column", column, allowed)
     voter_place, vote_place = header.index(_VOTER), header.index(_VOTE)
     points_place = header.index(_POINTS) if _POINTS in header else -1
     column_place = header.index(column) if column else -1

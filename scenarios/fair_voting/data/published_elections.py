@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
+from ....protocol.errors import did_you_mean, one_of, refuse, require
 from ...datasets.loading import DataSet
 from .ballots import FileBallots, tabulate
 from .files import ColumnOptions, RankingOptions, grouping_of_column, merge, profile_of
@@ -67,9 +67,8 @@ class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.number <= _NUM_SITUATIONS:
-            allowed = f"1 to {_NUM_SITUATIONS}, or the name of a file from {_breakfast_file(1)} on"
-            raise ConfigurationError(field=f"{_FIELD}.situation", value=self.situation, allowed=allowed)
+        allowed = f"1 to {_NUM_SITUATIONS}, or the name of a file from {_breakfast_file(1)} on"
+        require(1 <= self.number <= _NUM_SITUATIONS, f"{_FIELD}.situation", self.situation, allowed)
 
     @property
     def number(self) -> int:
@@ -92,9 +91,9 @@ class Dots(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.tasks) < 2 or len(set(self.tasks)) < len(self.tasks) or not set(self.tasks) <= set(_TASKS):  # noqa: PLR2004  groups
-            allowed = f"two or more of {', '.join(map(str, _TASKS))}, each once"
-            raise ConfigurationError(field=f"{_FIELD}.tasks", value=list(self.tasks), allowed=allowed)
+        are_fine = len(set(self.tasks)) == len(self.tasks) > 1 and set(self.tasks) <= set(_TASKS)
+        allowed = f"two or more of {', '.join(map(str, _TASKS))}, each once"
+        require(are_fine, f"{_FIELD}.tasks", list(self.tasks), allowed)
 
 
 class LaborLeadership(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -126,9 +125,7 @@ class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.ballot not in _BALLOTS:
-            allowed = one_of(_BALLOTS, self.ballot)
-            raise ConfigurationError(field=f"{_FIELD}.ballot", value=self.ballot, allowed=allowed)
+        require(self.ballot in _BALLOTS, f"{_FIELD}.ballot", self.ballot, one_of(_BALLOTS, self.ballot))
 
 
 class BudgetVotes(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -223,9 +220,8 @@ def _load_pabulib(options: BudgetVotes, folder: Path) -> Profile:
     """Return the citizens of a district."""
     name = f"{options.election.removesuffix(_SUFFIX)}{_SUFFIX}"
     there = sorted(path.name for path in folder.glob(f"*{_SUFFIX}"))
-    if there and name not in there:
-        allowed = f"a file in {folder.name}: {', '.join(there)}{did_you_mean(name, there)}"
-        raise ConfigurationError(field=f"{_FIELD}.election", value=options.election, allowed=allowed)
+    allowed = f"a file in {folder.name}: {', '.join(there)}{did_you_mean(name, there)}"
+    refuse(there and name not in there, f"{_FIELD}.election", options.election, allowed)
     ballots = read_pabulib(folder / name, column=options.group_column, field=_DATA)
     return profile_of(ballots, grouping_of_column(ballots, options), options)
 
@@ -239,24 +235,18 @@ def _published(
     )
 
 
+_POLAND: Final = "pabulib.org; these at github.com/lchipchase/CS407-Clustering-Investigation"
 _PREFLIB: Final = "preflib.org, and github.com/fleverest/PrefLib-Data"
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {
-    "pabulib": _published(
-        BudgetVotes,
-        _load_pabulib,
-        "pabulib.org; these at github.com/lchipchase/CS407-Clustering-Investigation",
-        391_951,
-    ),  # participatory budgets of districts in Poland
-    "preflib_00024_dots": _published(
-        Dots, _load_dots, _PREFLIB, 2_698
-    ),  # pictures in the order of their dots (Mao et al. 2013)
+    # Participatory budgets of districts in Poland.
+    "pabulib": _published(BudgetVotes, _load_pabulib, _POLAND, 391_951),
+    # Pictures in the order of their dots (Mao et al. 2013).
+    "preflib_00024_dots": _published(Dots, _load_dots, _PREFLIB, 2_698),
     "preflib_00030_uklabor": _published(LaborLeadership, _load_labor, _PREFLIB, 1_270),  # members of parliament (2010)
-    "preflib_00035_breakfast": _published(
-        Breakfast, _load_breakfast, _PREFLIB, 24_417
-    ),  # in six situations (Green and Rao 1972)
-    "zurich_pb": _published(
-        ZurichVotes, _load_zurich, "github.com/joshuay1/zurich-pb-voting", 121_068
-    ),  # in six formats of ballots (Yang et al. 2024)
+    # In six situations (Green and Rao 1972).
+    "preflib_00035_breakfast": _published(Breakfast, _load_breakfast, _PREFLIB, 24_417),
+    # In six formats of ballots (Yang et al. 2024).
+    "zurich_pb": _published(ZurichVotes, _load_zurich, "github.com/joshuay1/zurich-pb-voting", 121_068),
 }
 """By the name of the folder that holds it."""
