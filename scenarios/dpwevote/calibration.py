@@ -4,6 +4,7 @@ Sessions of one truth are drawn together by the protocol's own randomizers. A ve
 the surer the farther off that is, so that the protocol's outcome is asked where it turns, and not of every session.
 """
 
+import bisect
 import functools
 import itertools
 import math
@@ -258,17 +259,13 @@ class Sessions:
         """Return in which sessions any candidate has this verdict."""
         margins = self.margins()
         farthest = margins.max(axis=1) if verdict is Verdict.PASSES else -margins.min(axis=1)
-        order = np.argsort(-farthest, kind="stable").tolist()
-        low, high = 0, self.number
-        while low < high:
-            middle = (low + high) // 2
-            candidates = self.outcome(order[middle]).candidates
-            if any(candidate.verdict.verdict is verdict for candidate in candidates):
-                low = middle + 1
-            else:
-                high = middle
+        order: list[int] = np.argsort(-farthest, kind="stable").tolist()
+
+        def is_other(session: int) -> bool:
+            return all(candidate.verdict.verdict is not verdict for candidate in self.outcome(session).candidates)
+
         found = np.zeros(self.number, dtype=np.bool_)
-        found[order[:low]] = True
+        found[order[: bisect.bisect_left(order, x=True, key=is_other)]] = True
         return found
 
 

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, refuse, require
+from ....protocol.errors import refuse, require
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
@@ -51,9 +51,9 @@ class TwoElections:
             allowed = "one in which the aggregator is trusted"
             require(parameters.model.trusts_server, "mechanism", parameters.mechanism, allowed)
             refuse(parameters.samples_voters_first, "reading", "subsample", "group, for two elections")
-        if not publish_alike(self.first.protocol.parameters, self.second.parameters):
-            allowed = "one with the same alternatives, groups and scores that publishes in the same way"
-            raise ConfigurationError(field="second", value="another vote", allowed=allowed)
+        allowed = "one with the same alternatives, groups and scores that publishes in the same way"
+        are_alike = publish_alike(self.first.protocol.parameters, self.second.parameters)
+        require(are_alike, "second", "another vote", allowed)
 
     @functools.cached_property
     def _after(self) -> FairVotingAttack:
@@ -89,8 +89,7 @@ class TwoElections:
         """
         candidates = self.first.candidates(secret)
         totals = [totals_of(each) for each in seen]
-        if any(each is None for each in totals):
-            raise ConfigurationError(field="seen", value="no release", allowed="both elections to their end")
+        refuse(any(each is None for each in totals), "seen", "no release", "both elections to their end")
         weights, first, second = self._log_laws(seen[0], target, candidates.rows, *totals)
         logs = log_sums(log_of(weights)[:, None] + first[:, :, 0] + second[:, :, 0], axis=0)
         before = np.full(len(candidates.labels), 1 / len(candidates.labels))
