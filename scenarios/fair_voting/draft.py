@@ -28,7 +28,6 @@ _LEAST: Final = 2
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
-    """Return a draft of a vote by rankings. See `Beginning`."""
     options = ("voter", "group", "ranking", "place", "choice")
     check_header(sheet, chosen, options=options, names={*_VOTERS, *_GROUPS, "ranking"}, example="voter,group,ranking")
     question = f"which column has a different name for each voter, or {NONE!r}: they are numbered"

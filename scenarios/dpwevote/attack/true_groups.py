@@ -50,10 +50,8 @@ def evaluate_true_groups(parameters: Parameters) -> TrueGroups:
     candidates = DPWeVoteAttack(protocol).candidates(_WEIGHT)
     channel = session_channel(protocol, candidates.rows, public=())
     if channel is None:
-        allowed = "fewer: a partner has too many possible reports to list"
-        raise ConfigurationError(
-            field="candidates", value=f"{len(protocol.parameters.candidates)} candidates", allowed=allowed
-        )
+        number, allowed = len(parameters.candidates), "fewer: a partner has too many possible reports to list"
+        raise ConfigurationError(field="candidates", value=f"{number} candidates", allowed=allowed)
     groups = np.array(protocol.parameters.group_of_weight)[candidates.places]
     # What is seen is a pair of the reports and the group in which they are counted.
     counted = np.eye(groups.max() + 1)[groups]

@@ -82,7 +82,6 @@ def _are_comparable(votes: Sequence[Voted], target: str, group: int) -> bool:
 
 
 def _is_like(voted: Voted, other: Voted) -> bool:
-    """Return whether two elections publish the same, of rankings that count the same."""
     one, two = _protocol_of(voted).parameters, _protocol_of(other).parameters
     return one.model.trusts_server and not one.samples_voters_first and publish_alike(one, two)
 

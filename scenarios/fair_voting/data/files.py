@@ -70,11 +70,7 @@ class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
-    """How a column of a Pabulib file tells groups, beside `RankingOptions`.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """How a column of a Pabulib file tells groups, beside `RankingOptions`."""
 
     group_column: str = ""  # of VOTES, such as sex, age or district_preference
     group_names: dict[str, str] = {}  # a group's name by the entry that stands for it; entries may share one
@@ -99,9 +95,6 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
 
     There is one file and one of `groups_file`, `group_column`, `group_columns` and `group_rule`; or `group_files`.
     Beside `groups_file` there may be `group_columns`. Where `groups` has one name, all voters are in it.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
     """
 
     file: str = ""  # PrefLib's .soc, .soi, .toc or .toi, or Pabulib's .pb; each may be packed (`.gz`)
@@ -271,7 +264,6 @@ def _profile_of_columns(options: RankingFile) -> Profile:
 
 
 def _grouping_of(ballots: FileBallots, options: RankingFile) -> Grouping:
-    """Return the groups of one file's voters."""
     if options.is_plain:
         return Grouping(options.groups, np.zeros(len(ballots), dtype=np.int64))
     if options.group_rule:
@@ -305,7 +297,6 @@ def _columns_like(first: FileBallots, part: FileBallots, *, by_name: bool) -> li
 
 
 def _kept(ballots: FileBallots, wanted: Sequence[str]) -> list[int]:
-    """Return the places of the alternatives that are kept."""
     places: Mapping[str, int] = {
         **{name: place for place, name in enumerate(ballots.ids)},
         **{name: place for place, name in enumerate(ballots.alternatives)},

@@ -66,7 +66,6 @@ def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: s
     """
     with contextlib.closing(read_lines(path, field=field)) as text:
         rows = _rows(path, text)
-        _begin(path, rows)
         meta = _read_meta(path, rows)
         projects = _read_projects(path, rows)
         meta.check_number("num_projects", len(projects), "projects below")
@@ -158,7 +157,6 @@ class _Votes:
         return class_table, listed
 
     def _values(self, points: Sequence[str], lengths: IntArray) -> FloatArray:
-        """Return the points of all ballots."""
         entries, num_entries = _split(points)
         if np.any(num_entries != lengths):
             ballot = int(np.argmax(num_entries != lengths))
@@ -204,7 +202,10 @@ def _classes_by(values: FloatArray, lengths: IntArray) -> IntArray:
 
 
 def _read_meta(path: Path, rows: Iterator[tuple[int, list[str]]]) -> _Meta:
-    """Return META, up to PROJECTS."""
+    """Return META, with which a file begins, up to PROJECTS."""
+    line, row = next(rows, (1, list[str]()))
+    if row != ["META"]:
+        raise line_fault(path, line, ";".join(row), "META, with which a Pabulib file begins")
     header_line, header = next(rows, (1, list[str]()))
     if header != ["key", "value"]:
         raise line_fault(path, header_line, header, "the header key;value")
@@ -276,15 +277,7 @@ def _read_votes(
     return entries
 
 
-def _begin(path: Path, rows: Iterator[tuple[int, list[str]]]) -> None:
-    """Read the first line."""
-    line, row = next(rows, (1, list[str]()))
-    if row != ["META"]:
-        raise line_fault(path, line, ";".join(row), "META, with which a Pabulib file begins")
-
-
 def _read_header(path: Path, rows: Iterator[tuple[int, list[str]]], *needed: str) -> list[str]:
-    """Return the header of a section."""
     line, header = next(rows, (1, list[str]()))
     for name in needed:
         if header.count(name) != 1:

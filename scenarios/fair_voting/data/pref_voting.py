@@ -38,15 +38,7 @@ def to_pref_voting(profile: Profile) -> Any:
 
 
 def groups_to_pref_voting(profile: Profile) -> dict[str, Any]:
-    """Return each group's voters as a `pref_voting.profiles.Profile`, by the groups' names in their order.
-
-    Args:
-        profile: the profile, of at most 255 alternatives.
-
-    Raises:
-        ImportError: pref_voting is not installed.
-        ValueError: there are more alternatives.
-    """
+    """Return the same for each group's voters, by the groups' names in their order. See `to_pref_voting`."""
     return {
         name: _to_theirs(profile.rankings.positions[profile.members == place], profile.alternatives)
         for place, name in enumerate(profile.groups)

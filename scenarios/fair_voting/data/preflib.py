@@ -154,7 +154,6 @@ def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[_Header,
 
 
 def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool) -> _Votes:
-    """Return the votes."""
     form = _STRICT if is_strict else _WEAK
     known: dict[str, int] = {}
     known_counts: dict[str, int] = {}
@@ -228,7 +227,6 @@ def _fault_of(path: Path, number: int, line: str, *, is_strict: bool) -> Configu
 
 
 def _tabulate(path: Path, votes: _Votes, *, num_alternatives: int, is_complete: bool) -> tuple[PlaceArray, PlaceArray]:
-    """Return the classes and the listed places."""
     is_unknown = (votes.numbers < 1) | (votes.numbers > num_alternatives)
     if np.any(is_unknown):
         place = int(np.argmax(is_unknown))

@@ -57,11 +57,7 @@ _BALLOTS: Final = ("S5R", "S5", "SN", "D5", "D10", "S5D10")
 
 
 class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Students and their wives rank 15 things to eat at breakfast; see also `RankingOptions`.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Students and their wives rank 15 things to eat at breakfast; see also `RankingOptions`."""
 
     situation: int | str = 1  # 1 (overall preference) to 6, or the name of its file, such as "00035-00000002"
 
@@ -81,11 +77,7 @@ class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Dots(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """People order four pictures by their dots; each task is a group. See also `RankingOptions`.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """People order four pictures by their dots; each task is a group. See also `RankingOptions`."""
 
     tasks: tuple[int, ...] = _TASKS  # two or more of 1 (the pictures differ by 3 dots) to 4 (by 9)
 
@@ -116,9 +108,6 @@ class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     Args:
         ballot: how they voted: S5R (rank five), S5 (pick five), SN (pick any number), D5 and D10 (give 5 or 10 points),
             S5D10 (10 points to five).
-
-    Raises:
-        ConfigurationError: a value is not allowed.
     """
 
     ballot: str = "S5R"
@@ -199,7 +188,6 @@ def _load_dots(options: Dots, folder: Path) -> Profile:
 
 
 def _load_labor(options: LaborLeadership, folder: Path) -> Profile:
-    """Return the members of parliament."""
     allowed = "given, a CSV file of voter, group: PrefLib's file does not say who cast which ballot"
     require(options.groups_file, f"{_FIELD}.groups_file", "nothing", allowed)
     ballots = read_preflib(folder / "00030-00000001.soi", field=_DATA)
@@ -208,7 +196,6 @@ def _load_labor(options: LaborLeadership, folder: Path) -> Profile:
 
 
 def _load_zurich(options: ZurichVotes, folder: Path) -> Profile:
-    """Return the participants."""
     path = folder / f"qualtrics_zurich_2023_{options.ballot}{_SUFFIX}"
     of_column = ColumnOptions(group_column="district_preference")
     # Every vote has an entry more than the header has names; it stands behind the columns that are read here.
@@ -217,7 +204,6 @@ def _load_zurich(options: ZurichVotes, folder: Path) -> Profile:
 
 
 def _load_pabulib(options: BudgetVotes, folder: Path) -> Profile:
-    """Return the citizens of a district."""
     name = f"{options.election.removesuffix(_SUFFIX)}{_SUFFIX}"
     there = sorted(path.name for path in folder.glob(f"*{_SUFFIX}"))
     allowed = f"a file in {folder.name}: {', '.join(there)}{did_you_mean(name, there)}"

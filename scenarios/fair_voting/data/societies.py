@@ -209,12 +209,10 @@ def make_profile(society: Society) -> Profile:
 
 
 def _key_of(seed: int, group: str) -> int:
-    """Return the key of a group's stream."""
     return stream_key(seed=seed, session="", round_number=0, protocol=_STREAM, phase=group, purpose="rankings")
 
 
 def _draw_group(group: GroupOfVoters, alternatives: Sequence[str], key: int) -> IntArray:
-    """Return the rankings of a group's voters."""
     slots = group.slots(len(alternatives))
     positions = np.empty((group.voters, len(alternatives)), dtype=np.int64)
     for start in range(0, group.voters, _BATCH_ROWS):
@@ -231,7 +229,6 @@ def _check_group(group: GroupOfVoters, alternatives: Sequence[str], place: _Plac
 
 
 def _made_up_names(number: int) -> tuple[str, ...]:
-    """Return names of so many alternatives."""
     _check_number(number, number)
     return tuple(f"a{place}" for place in range(1, number + 1))
 
