@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
+from ...protocol.dpwevote import DPWeVote, Outcome, Parameters
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Verdict
 from ...protocol.mechanisms import MAX_EPSILON, RowMechanism
@@ -141,15 +141,10 @@ def _weights_of(case: Case) -> tuple[float, ...]:
 
 
 class _Truth(NamedTuple):
-    """Who holds what.
-
-    Args:
-        opinions: the same of all candidates, shape (partners,).
-        passes: whether the candidate does.
-    """
+    """Who holds what, shape (partners,), and whether the candidate passes."""
 
     weights: FloatArray
-    opinions: IntArray
+    opinions: IntArray  # the same of all candidates
     passes: bool
 
 
@@ -294,13 +289,9 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     support = float((truth.weights * truth.opinions).sum())
     margin = support - parameters.fraction * float(truth.weights.sum()) - (parameters.quota or 0.0)
     candidates = [held.outcome(session).candidates[0] for session in range(sessions)]
-    pairs = [_squares(candidate, margin) for candidate in candidates]
-    return Held(*map(np.array, zip(*pairs, strict=True)))
-
-
-def _squares(candidate: CandidateOutcome, margin: float) -> tuple[float, float]:
-    error = candidate.margin.value - candidate.bias - margin
-    return candidate.margin.standard_error**2, error**2
+    stated = [candidate.margin.standard_error**2 for candidate in candidates]
+    errors = [candidate.margin.value - candidate.bias - margin for candidate in candidates]
+    return Held(np.array(stated), np.array([error**2 for error in errors]))
 
 
 def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:

@@ -8,7 +8,7 @@ import dataclasses
 import math
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ...protocol.dpwevote.protocol import OPINIONS
@@ -345,26 +345,24 @@ def _abstentions(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], words:
     raise ConfigurationError(field=sheet.where(names[0], row), value=sheet.column(names[0])[row], allowed=allowed)
 
 
-def _options() -> Iterator[Option]:
-    yield Option("partner", f"The column of names, or {NONE!r}: partners are numbered.", multiple=False)
-    yield Option("weight", f"The column of weights, or {NONE!r}: one person, one vote.", multiple=False)
-    yield Option("public-weights", "Everybody knows the weights anyway: nothing is spent on them.", is_flag=True)
-    yield Option("round-weights", "Private weights become multiples of this.", metavar="STEP", multiple=False)
-    yield Option("decimal", "The sign before the decimals of weights.", metavar="SIGN", multiple=False)
-    yield Option("candidate", "A column that is voted on (default: each that holds yes and no).")
-    yield Option("leave-out", f"A column that is not voted on, or {NONE!r}: all that look so are.")
-    yield Option("yes", "A word for yes, beside yes, y, true, 1 and those of other languages.", metavar="WORD")
-    yield Option("no", "A word for no, beside no, n, false, 0 and those of other languages.", metavar="WORD")
-    yield Option("abstain", "A word for an abstention, beside an empty entry.", metavar="WORD")
-    yield Option("abstentions", "What becomes of who abstains: absent, no or yes.", metavar="WHAT", multiple=False)
-    yield Option("without", "The name of a line that is no partner, such as Total.", metavar="NAME")
-
-
 BEGINNING: Final = Beginning(
     word="vote",
     help="A vote with yes or no on one or more candidates. FILE has a line for each partner: a name, "
     "the answer on each candidate, and perhaps a weight.",
-    options=tuple(_options()),
+    options=(
+        Option("partner", f"The column of names, or {NONE!r}: partners are numbered.", multiple=False),
+        Option("weight", f"The column of weights, or {NONE!r}: one person, one vote.", multiple=False),
+        Option("public-weights", "Everybody knows the weights anyway: nothing is spent on them.", is_flag=True),
+        Option("round-weights", "Private weights become multiples of this.", metavar="STEP", multiple=False),
+        Option("decimal", "The sign before the decimals of weights.", metavar="SIGN", multiple=False),
+        Option("candidate", "A column that is voted on (default: each that holds yes and no)."),
+        Option("leave-out", f"A column that is not voted on, or {NONE!r}: all that look so are."),
+        Option("yes", "A word for yes, beside yes, y, true, 1 and those of other languages.", metavar="WORD"),
+        Option("no", "A word for no, beside no, n, false, 0 and those of other languages.", metavar="WORD"),
+        Option("abstain", "A word for an abstention, beside an empty entry.", metavar="WORD"),
+        Option("abstentions", "What becomes of who abstains: absent, no or yes.", metavar="WHAT", multiple=False),
+        Option("without", "The name of a line that is no partner, such as Total.", metavar="NAME"),
+    ),
     draft=_draft,
     shown="votes",
     sample="committee.csv",

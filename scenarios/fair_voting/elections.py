@@ -360,9 +360,8 @@ def _tally_of(
 def _linear(report: RankingReport | JointReport) -> tuple[NDArray[Any], Fraction, Fraction]:
     """Return what each number of a tally adds to the estimates, in integers: shape (width, m), and their unit.
 
-    The third number is added to all estimates, whatever the tally is.
-
-    Estimates are linear in the tally, so that the protocol's estimator is asked for that of single numbers.
+    The third number is added to all estimates, whatever the tally is. These are linear in the tally, so that the
+    protocol's estimator is asked for that of single numbers.
     """
     nothing = list(report.estimates([0] * report.width, 1))
     singles: list[list[int]] = np.eye(report.width, dtype=np.int64).tolist()

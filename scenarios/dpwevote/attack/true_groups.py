@@ -56,7 +56,6 @@ def evaluate_true_groups(parameters: Parameters) -> TrueGroups:
     # What is seen is a pair of the reports and the group in which they are counted.
     counted = np.eye(groups.max() + 1)[groups]
     with_group = (channel[:, :, None] * counted[:, None, :]).reshape(len(channel), -1)
-    prior = np.full(len(candidates.labels), 1 / len(candidates.labels))
     epsilon = total_of(loss for loss in protocol.losses if loss.unit == _WEIGHT).proven
-    reported, true = (evaluate_channel(law, places=candidates.places, prior=prior) for law in (channel, with_group))
+    reported, true = (evaluate_channel(law, places=candidates.places) for law in (channel, with_group))
     return TrueGroups(reported, true, epsilon)

@@ -249,8 +249,7 @@ class _Pair:
         attack = self.elections.first
         candidates = attack.candidates(self.secret)
         channel = channel_of_winner(attack, inputs, self.coalition, self.place, candidates.rows)
-        number = len(candidates.labels)
-        one = evaluate_channel(channel, places=candidates.places, prior=np.full(number, 1 / number))
+        one = evaluate_channel(channel, places=candidates.places)
         return one, self.elections.evaluate(inputs, target=self.place, coalition=self.coalition, secret=self.secret)
 
     def _on_made_up_ones(self, trials: int) -> tuple[Evaluation, Evaluation]:

@@ -79,8 +79,7 @@ class TwoElections:
         weights, first, second = self._log_laws(seen, target, candidates.rows, None, None)
         # (candidates, first winner, second winner): added up over what the others may be.
         joint = np.einsum("s,sci,scj->cij", weights, np.exp(first), np.exp(second))
-        before = np.full(len(candidates.labels), 1 / len(candidates.labels))
-        return evaluate_channel(joint.reshape(len(joint), -1), places=candidates.places, prior=before)
+        return evaluate_channel(joint.reshape(len(joint), -1), places=candidates.places)
 
     def posteriors(self, seen: tuple[Seen, Seen], *, target: int, secret: str) -> Posteriors:
         """Return what is believed of the ranking in the first election once both releases are seen.
@@ -92,8 +91,7 @@ class TwoElections:
         refuse(any(each is None for each in totals), "seen", "no release", "both elections to their end")
         weights, first, second = self._log_laws(seen[0], target, candidates.rows, *totals)
         logs = log_sums(log_of(weights)[:, None] + first[:, :, 0] + second[:, :, 0], axis=0)
-        before = np.full(len(candidates.labels), 1 / len(candidates.labels))
-        return infer(logs[None], places=candidates.places, labels=candidates.labels, prior=before)
+        return infer(logs[None], places=candidates.places, labels=candidates.labels)
 
     def _log_laws(
         self, seen: Seen, target: int, rows: IntArray, of_first: IntArray | None, of_second: IntArray | None

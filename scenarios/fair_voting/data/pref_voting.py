@@ -99,23 +99,14 @@ def _to_theirs(positions: IntArray, alternatives: Sequence[str]) -> Any:
 
 
 def _names_of(profile: Any, group: str) -> tuple[str, ...]:
-    """Return the alternatives' names.
-
-    Raises:
-        TypeError: it is no profile of theirs.
-    """
+    """Return the alternatives' names; TypeError where it is no profile of theirs."""
     if not all(hasattr(profile, name) for name in ("rankings_counts", "candidates", "cmap")):
         raise _another_kind(profile, group)
     return tuple(str(profile.cmap[candidate]) for candidate in profile.candidates)
 
 
 def _positions_of(profile: Any, group: str) -> IntArray:
-    """Return a row of positions for each voter.
-
-    Raises:
-        TypeError: its rankings are not strict.
-        ValueError: it has no voter, or one of them does not have each alternative once.
-    """
+    """Return a row of positions for each voter; TypeError where rankings are not strict, ValueError where none are."""
     orders, counts = (np.asarray(each) for each in profile.rankings_counts)
     if int(np.sum(counts)) < 1:
         raise ValueError(f"group {group!r} must have at least one voter, got none")
