@@ -21,8 +21,8 @@ from ...protocol.dpwevote import DPWeVote, Outcome, Parameters
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Verdict
 from ...protocol.mechanisms import MAX_EPSILON, RowMechanism
-from ...protocol.phases import Inputs, MaskedPhase
-from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement
+from ...protocol.phases import MaskedPhase
+from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement, draw_sessions
 
 __all__ = ["CALIBRATION", "Sessions", "matrices_of", "truth_of", "vote_of"]
 
@@ -187,20 +187,6 @@ def truth_of(case: Case, parameters: Parameters) -> _Truth | None:
     return _Truth(np.array(held), np.array(opinions, dtype=np.int64), not is_failing)
 
 
-def _draw(vote: DPWeVote, inputs: Inputs, sessions: int, generator: np.random.Generator) -> list[IntArray]:
-    """Return each phase's reports of so many sessions, one after another."""
-    rows = np.tile(inputs.private, (sessions, 1))
-    drawn: list[IntArray] = []
-    for phase in vote.phases:
-        values = rows[:, phase.columns]
-        uniforms = generator.random((len(values), phase.mechanism.slots_of(values.shape[1])))
-        reports = np.empty((len(values), phase.num_reported), dtype=np.int64)
-        for mechanism, places in phase.mechanism_groups(np.tile(inputs.public, (sessions, 1))):
-            reports[places] = mechanism.randomize_rows(values[places], uniforms[places])
-        drawn.append(reports)
-    return drawn
-
-
 def _draw_row(generator: np.random.Generator, mechanism: RowMechanism, row: Sequence[int]) -> list[int]:
     uniforms = generator.random((1, mechanism.slots_of(len(row))))
     drawn: list[int] = mechanism.randomize_rows(np.array([row], dtype=np.int64), uniforms)[0].tolist()
@@ -228,7 +214,7 @@ class Sessions:
             draw = functools.partial(_draw_row, generator)
             self._released = [phase.randomize_tally(clear, draw) for _ in range(number)]
         else:
-            self._reports = _draw(vote, inputs, number, generator)
+            self._reports = [draw_sessions(phase, inputs, number, generator) for phase in vote.phases]
 
     def outcome(self, session: int) -> Outcome:
         """Return what a session releases."""
@@ -266,8 +252,7 @@ class Sessions:
 
 def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     vote = vote_of(case)
-    truth = None if vote is None else truth_of(case, vote.parameters)
-    if vote is None or truth is None:
+    if vote is None or (truth := truth_of(case, vote.parameters)) is None:
         return None
     verdict = Verdict.FAILS if truth.passes else Verdict.PASSES
     most = max(_MOST_ROWS // len(truth.weights), 1)
@@ -282,8 +267,7 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
 def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     """Hold the squared errors of margin and support against their squared standard errors."""
     vote = vote_of(case)
-    truth = None if vote is None else truth_of(case, vote.parameters)
-    if vote is None or truth is None:
+    if vote is None or (truth := truth_of(case, vote.parameters)) is None:
         return None
     held, parameters = Sessions(vote, truth, sessions, generator), vote.parameters
     support = float((truth.weights * truth.opinions).sum())
@@ -296,9 +280,7 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
 
 def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     vote = vote_of(case)
-    if vote is None:
-        return None
-    if not (pairs := list(_claims(vote, case, sessions, generator))):
+    if vote is None or not (pairs := list(_claims(vote, case, sessions, generator))):
         return None
     return Held(*map(np.array, zip(*pairs, strict=True)))
 
