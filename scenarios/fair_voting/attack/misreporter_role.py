@@ -291,8 +291,11 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         try:
             check_law(vote, scene.inputs)
         except NotImplementedError:
-            allowed = "another one, or fewer samples: the winner's law takes too long"
-            raise ConfigurationError(field="mechanism", value=vote.parameters.mechanism, allowed=allowed) from None
+            mechanism, allowed = (
+                vote.parameters.mechanism,
+                "another one, or fewer samples: the winner's law takes too long",
+            )
+            raise ConfigurationError(field="mechanism", value=mechanism, allowed=allowed) from None
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         del happened
