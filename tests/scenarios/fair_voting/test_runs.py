@@ -5,19 +5,17 @@ import gzip
 import json
 import math
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input import Psephos, Write
 from ballot_files import BUDGET, COMPANION, ORDERS
 from psephos.protocol.fair_voting.kinds import CENTRAL, MechanismName
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.running.statements import trust_in
 from runs import made, refusal, words_of
-
-Psephos = Callable[..., Any]
-Write = Callable[[str, str | bytes], Path]
 
 PATHS = ("memory", "tcp", "array")
 MECHANISMS: tuple[str, ...] = tuple(
