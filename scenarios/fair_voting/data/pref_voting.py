@@ -106,7 +106,7 @@ def _names_of(profile: Any, group: str) -> tuple[str, ...]:
 
 
 def _positions_of(profile: Any, group: str) -> IntArray:
-    """Return a row of positions for each voter; TypeError where rankings are not strict, ValueError where none are."""
+    """Return each voter's row of positions; TypeError for rankings that are not strict, ValueError for what is none."""
     orders, counts = (np.asarray(each) for each in profile.rankings_counts)
     if int(np.sum(counts)) < 1:
         raise ValueError(f"group {group!r} must have at least one voter, got none")
