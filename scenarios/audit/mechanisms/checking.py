@@ -6,7 +6,6 @@ number's own law is exact; how the numbers of one report hang together is left t
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -27,7 +26,7 @@ from ....protocol.mechanisms import (
     share_log_law,
 )
 from ..case import NO_PLACE, LawCheck, View
-from .sampling import PrivateRow, numbering, secure_draw, simulated_draw
+from .sampling import PrivateRow, all_rows, numbering, secure_draw, simulated_draw
 
 __all__ = [
     "MOST_ROWS",
@@ -101,44 +100,29 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
     if isinstance(mechanism, SphericalLaplace) and mechanism.dimension in WITH_MARGINS:
         return _numbers(row, noise_of_sphere(mechanism.scale, mechanism.dimension), mechanism.report_range)
     if isinstance(mechanism, Mechanism) and high - low < _MOST_OUTPUTS:
-        most = int(math.log(_MOST_CELLS) / math.log(high - low + 1))
-        if most < 2:  # noqa: PLR2004  two hang together
-            return [_number(mechanism, value, place) for place, value in enumerate(row)]
+        most = max(1, int(math.log(_MOST_CELLS) / math.log(high - low + 1)))
         blocks = [range(start, min(start + most, len(row))) for start in range(0, len(row), most)]
-        spread = range(0, len(row), -(-len(row) // most))
-        return [_numbers_together(mechanism, row, places) for places in (*blocks, spread)]
+        if most > 1:  # numbers that are farther apart
+            blocks.append(range(0, len(row), -(-len(row) // most)))
+        return [_numbers_together(mechanism, row, places) for places in blocks]
     raise NotImplementedError(f"the law of {type(mechanism).__name__} is not written down")
-
-
-def _number(mechanism: Mechanism, value: int, place: int) -> View:
-    """Return one number by itself, where numbers are randomized independently."""
-    low, high = mechanism.report_range
-    reports = np.arange(low, high + 1, dtype=np.int64)
-    law = np.exp(mechanism.log_probabilities(reports, np.array([value], dtype=np.int64))[:, 0])
-    encode = numbering(reports[:, None])
-    return View(f"number {place + 1}", law / law.sum(), lambda drawn: encode(drawn[:, place : place + 1])[:, 0])
 
 
 def _numbers_together(mechanism: Mechanism, row: PrivateRow, places: range) -> View:
     """Return some numbers together, where all are randomized independently."""
     whole = _whole(mechanism, [row[place] for place in places])
-    name = (
-        f"numbers {places[0] + 1} to {places[-1] + 1}, each {places.step}."
-        if len(places) > 1
-        else f"number {places[0] + 1}"
-    )
-    return View(
-        name.replace(", each 1.", ""),
-        whole.law,
-        lambda drawn: whole.places(drawn[:, places.start : places.stop : places.step]),
-    )
+    name = f"number {places[0] + 1}"
+    if len(places) > 1:
+        each = "" if places.step == 1 else f", each {places.step}."
+        name = f"numbers {places[0] + 1} to {places[-1] + 1}{each}"
+    return View(name, whole.law, lambda drawn: whole.places(drawn[:, places.start : places.stop : places.step]))
 
 
 def _whole(mechanism: RowMechanism, row: PrivateRow) -> View:
     """Return whole reports, in lexicographic order."""
     low, high = mechanism.report_range
     width = mechanism.num_reports_of(len(row))
-    outputs = np.array(list(itertools.product(range(low, high + 1), repeat=width)), dtype=np.int64)
+    outputs = all_rows(width, high - low + 1) + low
     law = np.exp(mechanism.log_likelihoods(outputs, np.array([row], dtype=np.int64))[:, 0])
     encode = numbering(outputs)
     return View("", law / law.sum(), lambda drawn: encode(drawn)[:, 0])

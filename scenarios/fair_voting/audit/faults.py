@@ -17,14 +17,14 @@ from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from ....protocol.fair_voting.subsample import Subsample
 from ....protocol.integers import encode_row
-from ....protocol.mechanisms import Below, RowMechanism, VectorLaplace
+from ....protocol.mechanisms import Below, RowMechanism
 from ....protocol.messages import Message, Report
 from ....protocol.privacy import TrustModel
 from ...audit.fault import Drawing, Fault, WrongNoise
 from ...audit.machines import by_machines, one_source
 from ...audit.masked_faults import masked_faults
 from ...audit.planting import Sessions, planted_in_stage
-from ...audit.sampler_faults import sampler_fault
+from ...audit.sampler_faults import at_half_the_scale, sampler_fault
 from .sessions import fair_voting_climbs, masked_stage
 
 __all__ = ["coin_fault", "planted_faults", "subsample_fault"]
@@ -140,13 +140,6 @@ def _twice_at_ties(rightly: Drawing, mechanism: RowMechanism, values: Sequence[i
     return rightly(doubled if math.isclose(first, second) else mechanism, values)
 
 
-def _at_half_the_scale(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
-    """Return noisy differences whose noise is made for a voter who is added or removed."""
-    if not isinstance(mechanism, VectorLaplace):  # what voters disclose
-        return rightly(mechanism, values)
-    return rightly(dataclasses.replace(mechanism, scale=mechanism.scale / 2), values)
-
-
 def _of_sizes() -> Iterator[Fault]:
     """Yield what shows for some groups, totals or ties alone, planted into sessions as the ladder draws them."""
     climbs = {climb.name: climb for climb in fair_voting_climbs()}
@@ -172,7 +165,7 @@ def _of_sizes() -> Iterator[Fault]:
         "pairs' noise of the other relation",
         "A voter is replaced, and pairwise counts have the noise for one who is added or removed: half of it.",
         "noise for a voter who is replaced",
-        make_noise=one_source(functools.partial(WrongNoise, _at_half_the_scale)),
+        make_noise=one_source(functools.partial(WrongNoise, at_half_the_scale)),
     )
     for mechanism, name, what, repaired, draw in (
         (

@@ -2,11 +2,9 @@
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.guard import Guarded
-from ....protocol.kept_reports import KeptReports
 from ....protocol.moral_preferences import (
     DisclosedPhase,
     MoralPreferences,
@@ -15,12 +13,9 @@ from ....protocol.moral_preferences import (
     PerturbedPhase,
     SocietiesPhase,
 )
-from ....protocol.phases import Inputs, PhasedProtocol
-from ....protocol.population import run_population
-from ....protocol.randomness import NoiseSource, SimulatedNoise
 from ....protocol.tally import Tally
 from ...audit.fault import Fault, WrongNoise
-from ...audit.machines import HeldSession, one_source, roster_of
+from ...audit.machines import HeldSession, by_arrays, one_source, roster_of
 from ...audit.masked_faults import masked_faults
 from ...audit.planting import Sessions, planted_in_stage
 from ...audit.sampler_faults import at_half_the_scale
@@ -95,32 +90,14 @@ def _counted_twice() -> Fault:
     publics = [[place] for place in range(len(_SOCIETIES))]
     first, second = (roster_of(protocol, [[place], [0], [0]], publics) for place in (-bound, bound))
     entries = charge(protocol, [0], [0], num_sessions=1)
-    rightly, wrongly = (
-        functools.partial(_by_arrays, held) for held in (protocol, _FaultySocieties(protocol.parameters))
-    )
-    right = Sessions(protocol, (first, second), entries, functools.partial(_released, protocol), rightly)
+    right = Sessions(protocol, (first, second), entries, functools.partial(_released, protocol), by_arrays)
     return right.planted(
         "voter counted in all societies",
         "The trusted server adds what a voter says to each society's sum; its ledger has one release.",
         "voter counted in its own society",
         samples=_SAMPLES,
-        hold=wrongly,
+        protocol=_FaultySocieties(protocol.parameters),
     )
-
-
-def _by_arrays(
-    held: MoralPreferences,
-    protocol: PhasedProtocol[Any, Any],
-    inputs: Inputs,
-    *,
-    session: str,
-    noise: NoiseSource,
-    kept: KeptReports | None = None,
-) -> HeldSession:
-    """Hold a session of another protocol than is said, by arrays. See `Holder`."""
-    del protocol, session, kept
-    assert isinstance(noise, SimulatedNoise)  # noqa: S101  what the fault's source is
-    return HeldSession([], run_population(held, inputs, noise=noise).outcome)
 
 
 def _released(protocol: MoralPreferences, held: HeldSession) -> Sequence[Sequence[int]]:
