@@ -11,19 +11,17 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from ....protocol.client_machine import ClientMachine
-from ....protocol.effects import Effect, Send
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from ....protocol.fair_voting.subsample import Subsample
 from ....protocol.integers import encode_row
 from ....protocol.mechanisms import Below, RowMechanism
-from ....protocol.messages import Message, Report
+from ....protocol.messages import Report
 from ....protocol.privacy import TrustModel
-from ...audit.fault import Drawing, Fault, WrongNoise
-from ...audit.machines import by_machines, one_source
+from ...audit.fault import Drawing, Fault
+from ...audit.machines import by_machines
 from ...audit.masked_faults import masked_faults
-from ...audit.planting import Sessions, planted_in_stage
+from ...audit.planting import ReportChanger, Sessions, by_draw, planted_in_stage
 from ...audit.sampler_faults import at_half_the_scale, sampler_fault
 from .sessions import fair_voting_climbs, masked_stage
 
@@ -96,7 +94,7 @@ def _group_in_clear() -> Fault:
         "group and answer randomized together",
         source="secure",
         samples=_FEW_SAMPLES,
-        make_noise=one_source(functools.partial(WrongNoise, _in_clear)),
+        make_noise=by_draw(_in_clear),
     )
 
 
@@ -109,21 +107,15 @@ def _best_of_nine(rightly: Drawing, mechanism: RowMechanism, values: Sequence[in
     return drawn[int(logs.argmax())].tolist()
 
 
-class _WideMachine(ClientMachine):
+class _WideMachine(ReportChanger):
     """A machine whose reports are longer where its voter is of the second group."""
 
     __slots__ = ()
 
-    def receive(self, sender: str, message: Message) -> list[Effect]:
-        return [self._widened(effect) for effect in super().receive(sender, message)]
-
-    def _widened(self, effect: Effect) -> Effect:
-        if not isinstance(effect, Send) or not isinstance(effect.message, Report):
-            return effect
+    def changed(self, report: Report) -> Report:
         if self._party.row[0] // len(self._party.row) != 1:
-            return effect
-        numbers = msgspec.msgpack.decode(effect.message.payload)
-        return Send(effect.recipients, Report(effect.message.step, msgspec.Raw(encode_row(numbers, width=3))))
+            return report
+        return Report(report.step, msgspec.Raw(encode_row(msgspec.msgpack.decode(report.payload), width=3)))
 
 
 def _nothing_in_clear(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
@@ -150,7 +142,7 @@ def _of_sizes() -> Iterator[Fault]:
         "the second group's best of nine",
         "A voter of the second private group draws nine times and sends what fits best.",
         "one draw for each group",
-        make_noise=one_source(functools.partial(WrongNoise, _best_of_nine)),
+        make_noise=by_draw(_best_of_nine),
     )
     yield planted_in_stage(
         private,
@@ -165,7 +157,7 @@ def _of_sizes() -> Iterator[Fault]:
         "pairs' noise of the other relation",
         "A voter is replaced, and pairwise counts have the noise for one who is added or removed: half of it.",
         "noise for a voter who is replaced",
-        make_noise=one_source(functools.partial(WrongNoise, at_half_the_scale)),
+        make_noise=by_draw(at_half_the_scale),
     )
     for mechanism, name, what, repaired, draw in (
         (
@@ -184,9 +176,7 @@ def _of_sizes() -> Iterator[Fault]:
         ),
     ):
         stage = releases.make(mechanism, {"alternatives": 3, "voters": 2, "groups": 2})
-        yield planted_in_stage(
-            stage, name, what, repaired, times=_TIMES, make_noise=one_source(functools.partial(WrongNoise, draw))
-        )
+        yield planted_in_stage(stage, name, what, repaired, times=_TIMES, make_noise=by_draw(draw))
 
 
 _FIELDS: Final = tuple(field.name for field in dataclasses.fields(SampledChoice))

@@ -14,10 +14,10 @@ from ....protocol.moral_preferences import (
     SocietiesPhase,
 )
 from ....protocol.tally import Tally
-from ...audit.fault import Fault, WrongNoise
-from ...audit.machines import HeldSession, by_arrays, one_source, roster_of
+from ...audit.fault import Fault
+from ...audit.machines import HeldSession, by_arrays, roster_of
 from ...audit.masked_faults import masked_faults
-from ...audit.planting import Sessions, planted_in_stage
+from ...audit.planting import Sessions, by_draw, planted_in_stage
 from ...audit.sampler_faults import at_half_the_scale
 from ...audit.whole_sessions import charge
 from .sessions import masked_stage, moral_preferences_climbs, read_sums
@@ -48,7 +48,7 @@ def planted_faults() -> Iterator[Fault]:
         "server's secure noise",
         source="secure",
         samples=_SAMPLES,
-        make_noise=one_source(functools.partial(WrongNoise, at_half_the_scale)),
+        make_noise=by_draw(at_half_the_scale),
     )
 
 
