@@ -18,7 +18,7 @@ from ...protocol.arrays import IntArray
 from ...protocol.masking import MaskingMove, Survivors
 from ...protocol.messages import Release, Report, Request
 from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.population import draw_for_release, draw_reports
+from ...protocol.population import draw_for_release, draw_reports, released_tally
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.roles import Side
 from ...protocol.tally import Tally
@@ -149,11 +149,11 @@ def seen_by_arrays(
 def tallies_of(
     protocol: PhasedProtocol[Any, Any], reports: Sequence[IntArray], public: IntArray, *, noise: SimulatedNoise
 ) -> list[Tally]:
-    """Return the tallies of a session to which these reports come, for each phase, with what a trusted server draws."""
+    """Return the tallies of a session to which these reports come, for each phase, as it releases them."""
     tallies: list[Tally] = []
     for number, phase in enumerate(protocol.phases):
         tally = phase.tally(reports[number], earlier=reports[:number], public=public)
-        tallies.append(phase.randomize_tally(tally, draw_for_release(noise, protocol=protocol.name, phase=phase)))
+        tallies.append(released_tally(phase, tally, draw_for_release(noise, protocol=protocol.name, phase=phase)))
     return tallies
 
 

@@ -115,9 +115,10 @@ class Party:
             are_neighbors: which candidates differ in the unit alone.
             given: other fields of `Case`.
         """
+        reports = functools.partial(exposure_of_party, self.protocol, self.rows, self.public, num_sessions=num_sessions)
 
         def pairs() -> list[Pair]:
-            made = exposure() if exposure else self._reports(num_sessions)
+            made = (exposure or reports)()
             first, second = _worst(made.losses, self.rows, are_neighbors)
             return [made.pair(first, second, name=f"{self.names[first]}, against {self.names[second]}")]
 
@@ -129,9 +130,6 @@ class Party:
             pairs=pairs,
             **{"share": PARTY_SHARE, "secure_share": PARTY_SECURE_SHARE} | given,
         )
-
-    def _reports(self, num_sessions: int) -> Exposure:
-        return exposure_of_party(self.protocol, self.rows, self.public, num_sessions=num_sessions)
 
 
 def of_finest_unit(entry: LedgerEntry) -> LedgerEntry:

@@ -10,9 +10,10 @@ import numpy as np
 from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
-from ...protocol.population import draw_for_release, draw_reports, released_tally, tally_batch
+from ...protocol.population import draw_reports, tally_batch
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
+from ..attacks.seen import tallies_of
 
 __all__ = ["SESSION", "ProtocolCase", "Rows"]
 
@@ -95,13 +96,4 @@ class ProtocolCase:
 
     def tallies(self, number: int = 0) -> list[Tally]:
         """Return the tallies that a session leaves."""
-        reports, noise = self.reports(number), self.noise(number)
-        everybody = np.arange(len(self.inputs))
-        return [
-            released_tally(
-                phase,
-                self.tally(reports, place, everybody),
-                draw_for_release(noise, protocol=self.protocol.name, phase=phase),
-            )
-            for place, phase in enumerate(self.protocol.phases)
-        ]
+        return tallies_of(self.protocol, self.reports(number), self.inputs.public, noise=self.noise(number))

@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -289,19 +289,14 @@ def _play(case: _RoleCase, seen: Scene) -> _Played:
 
 def _with_other_rows(scene: Scene, kept: set[str]) -> Scene:
     """Return the scene with other private rows of those who are not kept, as far as somebody else has one that fits."""
-    private = scene.inputs.private.copy()
-    for place, row in _exchanged(scene, kept):
-        private[place] = row
-    return dataclasses.replace(scene, inputs=Inputs(private, scene.inputs.public))
-
-
-def _exchanged(scene: Scene, kept: set[str]) -> Iterator[tuple[int, Any]]:
     inputs = scene.inputs
+    private = inputs.private.copy()
     places = [place for place, name in enumerate(scene.names) if name not in kept]
     for place, other in itertools.product(places, range(len(inputs))):
         same_public = np.array_equal(inputs.public[place], inputs.public[other])
         if same_public and not np.array_equal(inputs.private[place], inputs.private[other]):
-            yield place, inputs.private[other]
+            private[place] = inputs.private[other]
+    return dataclasses.replace(scene, inputs=Inputs(private, inputs.public))
 
 
 def _told(lesson: Lesson) -> str:
