@@ -249,7 +249,7 @@ class Stream:
                 indices = answered if is_shared else report
                 pairs = list(zip(indices, indices[lag:], strict=False))
                 if pairs and is_shared:
-                    for number in sorted({*range(0, len(pairs), max(1, len(pairs) // _MOST_PAIRS))}):
+                    for number in range(0, len(pairs), max(1, len(pairs) // _MOST_PAIRS)):
                         shared.setdefault(number, []).append(pairs[number])
                 elif pairs and isinstance(self._placed[indices[0]].mechanism, Mechanism | JointPair):
                     independent += pairs

@@ -24,7 +24,7 @@ from ..outcomes import estimates_in, tables_of, truth_of
 from ..presentation import is_plain
 from .cases import SESSION, ProtocolCase
 
-__all__ = ["ESTIMATED"]
+__all__ = ["check_estimates"]
 
 _SESSIONS: Final = 50
 _PARTIES: Final = 2_000
@@ -35,7 +35,7 @@ _SHARE: Final = 0.6
 _NEAR: Final = 0.15
 
 
-def _check_estimates(case: ProtocolCase) -> None:
+def check_estimates(case: ProtocolCase) -> None:
     """Estimates whose truth is told are near it, as far off as their errors say, and each truth is an estimate's."""
     inputs = _inputs_of(case)
     told = checked_truth(case.protocol, inputs)
@@ -59,9 +59,6 @@ def _check_estimates(case: ProtocolCase) -> None:
     found = [estimates_in(outcome) for outcome in outcomes]
     for name in first.keys() & numbers.keys():
         _require_near(name, [each[name] for each in found if name in each], numbers[name])
-
-
-ESTIMATED: Final = _check_estimates  # the check, which runs some fifty sessions
 
 
 def _inputs_of(case: ProtocolCase) -> Inputs:

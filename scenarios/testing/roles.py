@@ -45,17 +45,11 @@ _ROUNDING: Final = 1e-9
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _RoleCase:
-    """A role on a session.
+    """A role on a session."""
 
-    Args:
-        role: what is checked.
-        scene: as roles find it.
-        given: its rows, which no role has seen.
-    """
-
-    role: Role
-    scene: Scene
-    given: Inputs
+    role: Role  # what is checked
+    scene: Scene  # as roles find it
+    given: Inputs  # its rows, which no role has seen
 
     @functools.cached_property
     def played(self) -> "_Played":
@@ -245,14 +239,9 @@ class _Noted(Deviation):
 
 
 def _play(case: _RoleCase, seen: Scene) -> _Played:
-    """Return what a session with the role's deviations leaves.
+    """Return what a session leaves with the role's deviations, which are made of the scene that it has seen.
 
-    Args:
-        case: the role, and the session as it is.
-        seen: the scene of which the deviations are made.
-
-    Raises:
-        AssertionError: a deviation raised an error.
+    AssertionError: a deviation raised an error.
     """
     scene, role = case.scene, case.role
     noted = {name: _Noted(deviation) for name, deviation in role.deviations(seen).items()}

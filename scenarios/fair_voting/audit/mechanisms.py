@@ -193,8 +193,8 @@ def _choice_cases() -> Iterator[Case]:
             "sampled-choice",
             claimed=vote.parameters.claimed,
             proven=choice.proven[0],
-            pairs=_searched(choice),
-            law_checks=_sampled_checks(choice),
+            pairs=functools.partial(_searched, choice),
+            law_checks=functools.partial(_sampled_checks, choice),
         )
 
 
@@ -215,8 +215,8 @@ def _of_voter(
         group,
         claimed=choice.proven[voter] if claimed is None else claimed,
         proven=choice.proven[voter],
-        pairs=_all_profiles(choice, voter, is_secure=is_secure),
-        law_checks=_profile_checks(choice),
+        pairs=functools.partial(_all_profiles, choice, voter, is_secure=is_secure),
+        law_checks=functools.partial(_profile_checks, choice),
     )
 
 
@@ -277,33 +277,29 @@ def _subsample_case() -> Case:
     )
 
 
-def _all_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
-    """Return what makes the worst pair of profiles that differ in a ranking of a group."""
-
-    def pairs() -> Sequence[Pair]:
-        utilities = _utilities(choice)
-        neighbors: set[tuple[bytes, bytes]] = set()
-        profiles: dict[bytes, IntArray] = {}
-        for profile, sums in _profiles(choice):
-            profiles[sums.tobytes()] = sums
-            place = _NUM_ALTERNATIVES * voter
-            for before, after in itertools.product(profile[voter], range(len(utilities))):
-                changed = sums.copy()
-                changed[place : place + _NUM_ALTERNATIVES] += utilities[after] - utilities[before]
-                neighbors.add((sums.tobytes(), changed.tobytes()))
-        return finite_pairs(
-            choice,
-            np.array(list(profiles.values())),
-            is_secure=is_secure,
-            are_neighbors=lambda one, other: (one.tobytes(), other.tobytes()) in neighbors,
-        )
-
-    return pairs
+def _all_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Sequence[Pair]:
+    """Return the worst pair of profiles that differ in a ranking of a group."""
+    utilities = _utilities(choice)
+    neighbors: set[tuple[bytes, bytes]] = set()
+    profiles: dict[bytes, IntArray] = {}
+    for profile, sums in _profiles(choice):
+        profiles[sums.tobytes()] = sums
+        place = _NUM_ALTERNATIVES * voter
+        for before, after in itertools.product(profile[voter], range(len(utilities))):
+            changed = sums.copy()
+            changed[place : place + _NUM_ALTERNATIVES] += utilities[after] - utilities[before]
+            neighbors.add((sums.tobytes(), changed.tobytes()))
+    return finite_pairs(
+        choice,
+        np.array(list(profiles.values())),
+        is_secure=is_secure,
+        are_neighbors=lambda one, other: (one.tobytes(), other.tobytes()) in neighbors,
+    )
 
 
-def _profile_checks(choice: Choice) -> Callable[[], Sequence[LawCheck]]:
-    """Return what makes some of all profiles to be held against their laws."""
-    return lambda: checks_of(choice, np.unique([sums for _, sums in _profiles(choice)], axis=0), most=_MOST_PROFILES)
+def _profile_checks(choice: Choice) -> Sequence[LawCheck]:
+    """Return some of all profiles to be held against their laws."""
+    return checks_of(choice, np.unique([sums for _, sums in _profiles(choice)], axis=0), most=_MOST_PROFILES)
 
 
 def _profiles(choice: Choice) -> Iterator[tuple[Sequence[Sequence[int]], IntArray]]:
@@ -319,15 +315,15 @@ def _utilities(choice: Choice) -> IntArray:
     return np.array(choice.scoring.steps, dtype=np.int64)[_rankings(_NUM_ALTERNATIVES)]
 
 
-def _sampled_checks(choice: SampledChoice) -> Callable[[], Sequence[LawCheck]]:
-    """Return what makes profiles of Algorithm 2: all of one mind, or of two minds in different ways."""
+def _sampled_checks(choice: SampledChoice) -> Sequence[LawCheck]:
+    """Return profiles of Algorithm 2: all of one mind, or of two minds in different ways."""
     utilities = np.array(choice.scoring.steps, dtype=np.int64)[_rankings(choice.num_alternatives)]
     few, many = choice.sum_sizes
     rows = [
         np.concatenate([few * utilities[one], many // 2 * utilities[one] + (many - many // 2) * utilities[other]])
         for one, other in ((0, 0), (0, len(utilities) - 1), (len(utilities) // 2, 1))
     ]
-    return lambda: checks_of(choice, np.array(rows))
+    return checks_of(choice, np.array(rows))
 
 
 def _vote(**given: Any) -> FairVoting:
@@ -336,14 +332,10 @@ def _vote(**given: Any) -> FairVoting:
     return FairVoting(Parameters(**values | given))
 
 
-def _searched(choice: SampledChoice) -> Callable[[], Sequence[Pair]]:
-    """Return what searches a pair of profiles for Algorithm 2."""
-
-    def pairs() -> Sequence[Pair]:
-        found = search_neighbors(choice, seed=_SEED, num_starts=_STARTS, num_steps=_STEPS)
-        return finite_pairs(choice, np.array([found.sums, found.changed_sums], dtype=np.int64), is_secure=True)
-
-    return pairs
+def _searched(choice: SampledChoice) -> Sequence[Pair]:
+    """Return a pair of profiles for Algorithm 2 that a search has found."""
+    found = search_neighbors(choice, seed=_SEED, num_starts=_STARTS, num_steps=_STEPS)
+    return finite_pairs(choice, np.array([found.sums, found.changed_sums], dtype=np.int64), is_secure=True)
 
 
 def _case(
