@@ -55,7 +55,7 @@ _ALL, _ONE = "all answers of a worker", "one answer, the others known"
 
 
 def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
-    """Yield the mechanisms, for a worker's answers together and for one of them, of which Theorems 6.2 and 6.3 state ε."""
+    """Yield the mechanisms, for a worker's answers together and for one of them, whose ε Theorems 6.2 and 6.3 state."""
     for mechanism in _MECHANISMS:
         survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
         for num_sessions, is_one_answer in itertools.product((1, 2), (False, True)):
