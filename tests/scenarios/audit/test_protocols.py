@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from audits import found_by
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.fair_voting import FairVoting
@@ -14,7 +15,7 @@ from psephos.protocol.fair_voting import Parameters as ElectionParameters
 from psephos.protocol.mechanisms import TwoLayer, loss_of_all_answers, loss_of_one_answer, uniform_for
 from psephos.protocol.mechanisms.answer_perturbation import flip_probability_of
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.scenarios.audit import AuditVerdict, Case, audit
+from psephos.scenarios.audit import AuditVerdict, Case
 from psephos.scenarios.audit.bounds import epsilon_bounds, exact_epsilon
 from psephos.scenarios.audit.case import NO_PLACE
 from psephos.scenarios.audit.exposures import exposure_of_party
@@ -137,9 +138,7 @@ def test_audits_say_what_the_ledger_allows() -> None:
         "moral-preferences: VLDP laplace, voter, own ε = 2, twice": AuditVerdict.CONSISTENT,
     }
     for name, verdict in verdicts.items():
-        found = audit(case_named(name), samples=SAMPLES, confidence=1 - RISK)
-        assert found is not None
-        assert found.verdict is verdict
+        assert found_by(case_named(name), SAMPLES, 1 - RISK).verdict is verdict
 
 
 @pytest.mark.parametrize("group", [group for group in GROUPS if group != "moral-preferences"])
@@ -168,9 +167,7 @@ def test_loss_that_is_understated_is_found(name: str) -> None:
     """An audit must be able to fail. By the law without chance, or with room of many standard errors."""
     case = case_named(name)
     understated = dataclasses.replace(case, proven=case.proven / 4, claimed=0.0, share=1.0)
-    found = audit(understated, samples=draws(1_000, full=5_000), confidence=1 - RISK)
-    assert found is not None
-    assert found.verdict is AuditVerdict.PROOF_REFUTED
+    assert found_by(understated, draws(1_000, full=5_000), 1 - RISK).verdict is AuditVerdict.PROOF_REFUTED
 
 
 def test_repeated_votes_share_no_noise() -> None:
