@@ -7,7 +7,7 @@ tallies: everybody who hears of the end has all of them, and so has an outsider,
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,6 +28,7 @@ __all__ = [
     "Background",
     "Coalition",
     "Seen",
+    "draw_all",
     "seen_by_agents",
     "seen_by_arrays",
     "seen_by_server",
@@ -126,7 +127,7 @@ def seen_by_arrays(
     own = [counted.index(place) for place in coalition.members]
     whose = np.full(len(kept), coalition.has_server)
     whose[own] = True
-    drawn = [reports[kept] for reports in _draw(protocol, inputs, noise=noise, earlier=earlier)]
+    drawn = [reports[kept] for reports in draw_all(protocol, inputs, noise=noise, earlier=earlier)]
     tallies = tallies_of(protocol, drawn, public, noise=noise)
     background = None
     if protocol.masked_phase is not None:
@@ -165,7 +166,7 @@ def seen_by_server(
     earlier: dict[str, IntArray] | None = None,
 ) -> Seen:
     """Return what the server by itself sees of reports, and nothing of what it publishes: for many targets."""
-    reports = tuple(_draw(protocol, inputs, noise=noise, earlier=earlier))
+    reports = tuple(draw_all(protocol, inputs, noise=noise, earlier=earlier))
     return Seen(
         protocol=protocol,
         coalition=Coalition((), has_server=True),
@@ -178,16 +179,23 @@ def seen_by_server(
     )
 
 
-def _draw(
-    protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise: SimulatedNoise, earlier: dict[str, IntArray] | None
-) -> Iterator[IntArray]:
+def draw_all(
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    *,
+    noise: SimulatedNoise,
+    earlier: dict[str, IntArray] | None = None,
+) -> list[IntArray]:
+    """Return what everybody reports in a session, phase by phase. See `seen_by_arrays`."""
+    drawn: list[IntArray] = []
     for phase in protocol.phases:
         reports = None if earlier is None or phase.kept is None else earlier.get(phase.name)
         if reports is None:
             reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
         if earlier is not None and phase.kept is not None:
             earlier[phase.name] = reports
-        yield reports
+        drawn.append(reports)
+    return drawn
 
 
 def seen_by_agents(

@@ -39,7 +39,7 @@ from .exposures import Exposure, exposure_of_party
 from .machines import by_agents
 from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
-from .whole_sessions import AGENT_SHARES, PARTY_SECURE_SHARE, PARTY_SHARE, TWO_PARTY_SHARES, charge, exposure_of_two
+from .whole_sessions import AGENT_SHARES, PARTY_SHARES, TWO_PARTY_SHARES, charge, exposure_of_two
 
 __all__ = ["cases_of_protocol", "cases_of_scenario"]
 
@@ -181,8 +181,8 @@ class _Audited:
         two = functools.partial(exposure_of_two, protocol, rows, public, (rows[-1], public))
         by_two_agents = functools.partial(two, simulated=by_agents, secure=by_agents)
         makers: list[tuple[str, int, Callable[[], Exposure], tuple[float, float]]] = [
-            ("whole session", 1, functools.partial(party, num_sessions=1), (PARTY_SHARE, PARTY_SECURE_SHARE)),
-            ("whole session, twice", 2, functools.partial(party, num_sessions=2), (PARTY_SHARE, PARTY_SECURE_SHARE)),
+            ("whole session", 1, functools.partial(party, num_sessions=1), PARTY_SHARES),
+            ("whole session, twice", 2, functools.partial(party, num_sessions=2), PARTY_SHARES),
             ("two parties", 1, two, TWO_PARTY_SHARES),
             ("two parties among agents", 1, by_two_agents, AGENT_SHARES),
         ]

@@ -37,8 +37,7 @@ from .machines import (
 
 __all__ = [
     "AGENT_SHARES",
-    "PARTY_SECURE_SHARE",
-    "PARTY_SHARE",
+    "PARTY_SHARES",
     "TWO_PARTY_SHARES",
     "Party",
     "charge",
@@ -47,13 +46,11 @@ __all__ = [
     "two_party_cases",
 ]
 
-PARTY_SHARE: Final = 0.2  # of the outputs that are asked for: one of several numbers takes a few microseconds
-PARTY_SECURE_SHARE: Final = 0.06
-"""The same of sessions with the noise of deployments, of which a party takes some tenths of a millisecond."""
-
-
+PARTY_SHARES: Final = (0.2, 0.06)
+"""Of the outputs that are asked for: one of several numbers takes a few microseconds, and in sessions with the noise of
+deployments some tenths of a millisecond."""
 TWO_PARTY_SHARES: Final = (0.01, 0.04)
-"""Of the outputs that are asked for: a session by arrays takes tens of microseconds, one by machines up to two
+"""The same of two parties: a session by arrays takes tens of microseconds, one by machines up to two
 milliseconds."""
 AGENT_SHARES: Final = (0.0006, 0.015)  # the same of agents, which take some milliseconds
 
@@ -128,7 +125,7 @@ class Party:
             group=self.protocol.name,
             unit=unit if num_sessions == 1 else f"{unit}, {num_sessions} sessions",
             pairs=pairs,
-            **{"share": PARTY_SHARE, "secure_share": PARTY_SECURE_SHARE} | given,
+            **{"share": PARTY_SHARES[0], "secure_share": PARTY_SHARES[1]} | given,
         )
 
 

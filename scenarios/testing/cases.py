@@ -10,10 +10,10 @@ import numpy as np
 from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
-from ...protocol.population import draw_reports, tally_batch
+from ...protocol.population import tally_batch
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
-from ..attacks.seen import tallies_of
+from ..attacks.seen import draw_all, tallies_of
 
 __all__ = ["SESSION", "ProtocolCase", "Rows"]
 
@@ -84,10 +84,7 @@ class ProtocolCase:
 
     def reports(self, number: int = 0) -> list[IntArray]:
         """Return what everybody reports in a session, phase by phase."""
-        return [
-            draw_reports(phase, self.inputs, noise=self.noise(number), protocol=self.protocol.name, start=0)
-            for phase in self.protocol.phases
-        ]
+        return draw_all(self.protocol, self.inputs, noise=self.noise(number))
 
     def tally(self, reports: Sequence[IntArray], number: int, places: IntArray) -> Tally:
         """Return the tally of some parties' reports in one phase, before a trusted server adds its noise."""

@@ -20,7 +20,7 @@ from ...protocol.effects import Effect
 from ...protocol.errors import MalformedMessageError
 from ...protocol.masking import MaskingMove
 from ...protocol.phases import MaskedPhase, Phase
-from ...protocol.population import PopulationResult, draw_reports, run_batches, run_population, tally_batch
+from ...protocol.population import PopulationResult, run_batches, run_population, tally_batch
 from ...protocol.roles import SessionKind, Side
 from ...protocol.roster import Roster
 from ...protocol.server_machine import ServerMachine
@@ -29,6 +29,7 @@ from ...protocol.views import Happening, Observation, View
 from ...transports.memory import MemoryTransport
 from ...transports.promises import require
 from ...transports.tcp import TCPTransport
+from ..attacks.seen import draw_all
 from ..running.by_agents import Adversity
 from ..running.session import SessionRecord, run_agents, run_arrays
 from .afresh import compute, compute_afresh
@@ -69,10 +70,7 @@ def _check_large_tallies(case: ProtocolCase) -> None:
     """However many parties there are, tallies merge: each number up to some hundred, and others up to thousands."""
     generator = np.random.default_rng(case.seed)
     inputs = case.repeated(_MANY)
-    drawn = [
-        draw_reports(phase, inputs, noise=case.noise(), protocol=case.protocol.name, start=0)
-        for phase in case.protocol.phases
-    ]
+    drawn = draw_all(case.protocol, inputs, noise=case.noise())
     larger = np.unique(np.exp(generator.uniform(math.log(_EACH), math.log(len(inputs)), size=_SIZES)).astype(np.int64))
     for number, phase in enumerate(case.protocol.phases):
 
