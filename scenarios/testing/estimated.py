@@ -8,7 +8,7 @@ Source: Chebyshev (1867); Cantelli (1928).
 """
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -41,7 +41,8 @@ def check_estimates(case: ProtocolCase) -> None:
     told = checked_truth(case.protocol, inputs)
     if not told:
         return
-    outcomes = [_outcome(case, inputs, number) for number in range(_SESSIONS)]
+    noises = [SimulatedNoise(case.seed + 1 + number, session=SESSION) for number in range(_SESSIONS)]
+    outcomes: list[msgspec.Struct] = [run_population(case.protocol, inputs, noise=noise).outcome for noise in noises]
     first = estimates_in(outcomes[0])
     if not first or not is_plain(outcomes[0]):  # a presenter of its own says what is beside what
         return
@@ -69,12 +70,6 @@ def _inputs_of(case: ProtocolCase) -> Inputs:
     except (ConfigurationError, ValueError):
         return case.inputs
     return many
-
-
-def _outcome(case: ProtocolCase, inputs: Inputs, number: int) -> msgspec.Struct:
-    noise = SimulatedNoise(case.seed + 1 + number, session=SESSION)
-    told: Any = run_population(case.protocol, inputs, noise=noise).outcome
-    return told
 
 
 def _require_near(name: str, estimates: list[Estimate], true: float) -> None:

@@ -5,7 +5,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -49,15 +49,7 @@ def planted_faults() -> Iterator[Fault]:
     yield _group_in_clear()
     yield from _of_sizes()
     yield from masked_faults("rankings", masked_stage("borda", {"alternatives": 3, "voters": 7, "groups": 2}))
-    vote = FairVoting(
-        Parameters(
-            alternatives=("a", "b", "c"),
-            groups=("left", "right"),
-            group_sizes=(1, 1),
-            mechanism="whole_ranking",
-            epsilon=2.0,
-        )
-    )
+    vote = _vote((1, 1), mechanism="whole_ranking", epsilon=2.0)
     right = Sessions.of_rows(vote, ([0, 1, 2], [2, 1, 0]), _SECOND)
     halves = [structs.replace(own, claimed=own.claimed / 2, proven=own.proven / 2) for own in right.entries]
     yield right.planted(
@@ -69,6 +61,11 @@ def planted_faults() -> Iterator[Fault]:
     )
 
 
+def _vote(sizes: tuple[int, int], **given: Any) -> FairVoting:
+    """Return a vote on three alternatives of two groups of these sizes."""
+    return FairVoting(Parameters(alternatives=("a", "b", "c"), groups=("left", "right"), group_sizes=sizes, **given))
+
+
 def _in_clear(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
     """Return the report with its sign moved to the voter's own group: the answer is randomized, the group is not."""
     question, *signs = rightly(mechanism, values)
@@ -78,15 +75,7 @@ def _in_clear(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) 
 
 
 def _group_in_clear() -> Fault:
-    vote = FairVoting(
-        Parameters(
-            alternatives=("a", "b", "c"),
-            groups=("left", "right"),
-            group_sizes=(16, 16),
-            mechanism="joint_pair",
-            epsilon=2.0,
-        )
-    )
+    vote = _vote((16, 16), mechanism="joint_pair", epsilon=2.0)
     rows: list[list[int]] = vote.encode({"group": ["left", "right"], "ranking": ["a>b>c"] * 2}).private.tolist()
     return Sessions.of_rows(vote, rows).planted(
         "a group told in clear",
@@ -199,17 +188,8 @@ def subsample_fault() -> Fault:
 
 def coin_fault() -> Fault:
     """Return the election to a proven ε whose winner is random half as often as the proof has it."""
-    vote = FairVoting(
-        Parameters(
-            alternatives=("a", "b", "c"),
-            groups=("left", "right"),
-            group_sizes=_COIN_SIZES,
-            mechanism="sampling",
-            calibration="proven",
-            epsilon=_PROVEN,
-            num_samples=_COIN_NUM_SAMPLES,
-        )
-    )
+    given = {"calibration": "proven", "epsilon": _PROVEN, "num_samples": _COIN_NUM_SAMPLES}
+    vote = _vote(_COIN_SIZES, mechanism="sampling", **given)
     right = vote.disclosed.elects_by(SampledChoice)
     wrong = _HalvedCoin(**{name: getattr(right, name) for name in _FIELDS})
     utilities = np.array(list(itertools.permutations(right.scoring.steps)), dtype=np.int64)

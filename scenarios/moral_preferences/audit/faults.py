@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.guard import Guarded
@@ -34,9 +35,7 @@ def planted_faults() -> Iterator[Fault]:
     yield _doubled_sums()
     # Of two voters one is honest: noise of so large a scale is drawn slowly, and two shares in place of one are seen.
     yield from masked_faults("preferences", masked_stage("VLMP", {"features": 1, "records": 1, "voters": 2}))
-    protocol = MoralPreferences(
-        Parameters(features=("x",), paradigm=Paradigm.VLCP, mechanism="laplace", epsilon=1.0, max_records=1)
-    )
+    protocol = _protocol()
     bound = protocol.summary.bound
     # A voter that is as far to one side as it may be, or to the other; and one in the middle.
     first, second = (roster_of(protocol, [[place], [0]], [(), ()]) for place in (-bound, bound))
@@ -75,17 +74,14 @@ class _FaultySocieties(MoralPreferences):
         return _CountedTwice(self.parameters, self.summary)
 
 
+def _protocol(**given: Any) -> MoralPreferences:
+    """Return a session of one feature, whose server is trusted."""
+    usual: dict[str, Any] = {"features": ("x",), "mechanism": "laplace", "epsilon": 1.0, "max_records": 1}
+    return MoralPreferences(Parameters(paradigm=Paradigm.VLCP, **usual | given))
+
+
 def _counted_twice() -> Fault:
-    protocol = MoralPreferences(
-        Parameters(
-            features=("x",),
-            paradigm=Paradigm.VLCP,
-            mechanism="laplace",
-            epsilon=1.0,
-            max_records=1,
-            societies=_SOCIETIES,
-        )
-    )
+    protocol = _protocol(societies=_SOCIETIES)
     bound = protocol.summary.bound
     publics = [[place] for place in range(len(_SOCIETIES))]
     first, second = (roster_of(protocol, [[place], [0], [0]], publics) for place in (-bound, bound))
