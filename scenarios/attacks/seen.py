@@ -308,8 +308,5 @@ class _Gathered:
 
 def _published(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> list[Any]:
     """Return what closing each phase publishes, as the plain data that a request carries."""
-    return [_plain(phase.outcome(tallies[: number + 1])) for number, phase in enumerate(protocol.phases)]
-
-
-def _plain(outcome: msgspec.Struct | None) -> Any:
-    return _PLAIN.decode(msgspec.msgpack.encode(outcome))
+    outcomes = (phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases))
+    return [_PLAIN.decode(msgspec.msgpack.encode(outcome)) for outcome in outcomes]

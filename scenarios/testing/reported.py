@@ -276,11 +276,10 @@ def _neighbors(case: ProtocolCase) -> Iterator[tuple[list[int], IntArray, IntArr
 
 
 def _are_neighbors(case: ProtocolCase, public: Sequence[int], first: IntArray, second: IntArray) -> bool:
-    for phase in case.protocol.phases:
-        mechanism = phase.mechanism_of(public)
-        if not mechanism.are_neighbors(first[None, phase.columns], second[None, phase.columns])[0, 0]:
-            return False
-    return True
+    return all(
+        phase.mechanism_of(public).are_neighbors(first[None, phase.columns], second[None, phase.columns])[0, 0]
+        for phase in case.protocol.phases
+    )
 
 
 def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, proven: float) -> Audited:

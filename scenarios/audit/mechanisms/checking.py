@@ -146,7 +146,7 @@ class Noise(NamedTuple):
 @functools.lru_cache(maxsize=64)
 def noise_of_laplace(scale: float) -> Noise:
     """Return discrete Laplace noise, which is at least k > 0 with probability a^k/(1 + a), a = e^(−1/scale)."""
-    return _noise(scale, CLAMP_IN_SCALES, lambda ends: np.exp(-(ends + 0.5) / scale) / (1 + np.exp(-1 / scale)))
+    return _noise(scale, lambda ends: np.exp(-(ends + 0.5) / scale) / (1 + np.exp(-1 / scale)))
 
 
 @functools.lru_cache(maxsize=64)
@@ -160,7 +160,7 @@ def noise_of_sphere(scale: float, dimension: int) -> Noise:
         sizes = ends / scale
         return np.exp(-sizes) * ((2 + sizes) / 4 if dimension > 1 else 0.5)
 
-    return _noise(scale, CLAMP_IN_SCALES, beyond)
+    return _noise(scale, beyond)
 
 
 @functools.lru_cache(maxsize=64)
@@ -168,15 +168,15 @@ def noise_of_shares(scale: float, planned: int, num_shares: int) -> Noise:
     """Return the noise of a sum of shares of discrete Laplace noise."""
     law = np.exp(share_log_law(scale=scale, planned=planned, num_shares=num_shares))
     tails = np.cumsum(law[::-1])[::-1]
-    return _noise(scale, CLAMP_IN_SCALES, lambda ends: tails[(ends + 0.5).astype(np.int64)])
+    return _noise(scale, lambda ends: tails[(ends + 0.5).astype(np.int64)])
 
 
-def _noise(scale: float, num_scales: int, beyond: Callable[[FloatArray], FloatArray]) -> Noise:
-    """Return symmetric noise of a scale in integers, so many scales from 0 to either tail.
+def _noise(scale: float, beyond: Callable[[FloatArray], FloatArray]) -> Noise:
+    """Return symmetric noise of a scale in integers.
 
     `beyond` is the probability that noise exceeds numbers between integers, which are above 0.
     """
-    reach = math.ceil(num_scales * scale)
+    reach = math.ceil(CLAMP_IN_SCALES * scale)
     each = 1 if 2 * reach < _MOST_OUTCOMES else math.ceil(2 * reach / _NUM_OUTCOMES)
     ends = np.arange(-reach, reach + 1, each) - 0.5
     chances = beyond(np.abs(ends))
