@@ -43,10 +43,6 @@ def all_cases() -> dict[str, Case]:
     return named
 
 
-def case_named(name: str) -> Case:
-    return all_cases()[name]
-
-
 def test_every_system_has_cases_and_their_risks_add_up_to_little() -> None:
     assert 2 * len(all_cases()) * RISK <= TOTAL_RISK
     assert {case.group for case in all_cases().values()} == set(GROUPS)
@@ -89,15 +85,15 @@ def test_every_system_has_cases_and_their_risks_add_up_to_little() -> None:
     ],
 )
 def test_totals_are_those_of_a_ledger(name: str, claimed: float, proven: float) -> None:
-    case = case_named(name)
+    case = all_cases()[name]
     assert case.claimed == pytest.approx(claimed)
     assert case.proven == pytest.approx(proven, rel=2e-5)
 
 
 def test_totals_of_two_layers_are_j_and_r() -> None:
     hyper = uniform_for(flip_probability_of(1.0, 2))
-    both = case_named("truth-discovery: two_layer, 5 answers, twice")
-    one = case_named("truth-discovery: two_layer, 5 answers, one of them, twice")
+    both = all_cases()["truth-discovery: two_layer, 5 answers, twice"]
+    one = all_cases()["truth-discovery: two_layer, 5 answers, one of them, twice"]
     assert both.proven == pytest.approx(2 * loss_of_all_answers((2,) * 5, hyper))
     assert one.proven == pytest.approx(2 * loss_of_one_answer((2,) * 5, hyper))
     assert (both.claimed, one.claimed) == pytest.approx((10, 2))
@@ -138,7 +134,7 @@ def test_audits_say_what_the_ledger_allows() -> None:
         "moral-preferences: VLDP laplace, voter, own ε = 2, twice": AuditVerdict.CONSISTENT,
     }
     for name, verdict in verdicts.items():
-        assert found_by(case_named(name), SAMPLES, 1 - RISK).verdict is verdict
+        assert found_by(all_cases()[name], SAMPLES, 1 - RISK).verdict is verdict
 
 
 @pytest.mark.parametrize("group", [group for group in GROUPS if group != "moral-preferences"])
@@ -165,13 +161,13 @@ def test_neighbors_attain_what_is_proven(group: str) -> None:
 )
 def test_loss_that_is_understated_is_found(name: str) -> None:
     """An audit must be able to fail. By the law without chance, or with room of many standard errors."""
-    case = case_named(name)
+    case = all_cases()[name]
     understated = dataclasses.replace(case, proven=case.proven / 4, claimed=0.0, share=1.0)
     assert found_by(understated, draws(1_000, full=5_000), 1 - RISK).verdict is AuditVerdict.PROOF_REFUTED
 
 
 def test_repeated_votes_share_no_noise() -> None:
-    (pair,) = case_named("dpwevote: laplace, two candidates, twice").pairs()
+    (pair,) = all_cases()["dpwevote: laplace, two candidates, twice"].pairs()
     assert pair.draws is not None
     outputs = pair.draws[0](100, 3)
     width = outputs.shape[1] // 2
@@ -238,7 +234,7 @@ def test_disliked_alternative_is_disliked_by_all_but_one() -> None:
 
 def test_a_report_that_no_candidate_has_is_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A label of another answer set, and none at all."""
-    case = case_named("truth-discovery: two_layer, 2, 2 and 3 labels")
+    case = all_cases()["truth-discovery: two_layer, 2, 2 and 3 labels"]
     (pair,) = case.pairs()
     assert pair.laws is not None
     assert pair.draws is not None
