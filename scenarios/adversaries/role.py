@@ -125,6 +125,11 @@ class Scene:
         return Coalition(tuple(sorted(places)), SERVER in members)
 
 
+def _unwatched(done: int, total: int) -> None:
+    """Tell nobody how far a role has come."""
+    del done, total
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Happened:
     """What a run left.
@@ -149,7 +154,7 @@ class Happened:
     endings: Mapping[str, PsephosError] = dataclasses.field(default_factory=dict[str, PsephosError])
     failure: PsephosError | None = None
     attempts: Sequence[Attempt] = ()
-    on_step: Callable[[int, int], None] = lambda *_: None
+    on_step: Callable[[int, int], None] = _unwatched
 
     def seen(self, scene: Scene, coalition: "Coalition") -> "Seen":
         """Return what a coalition saw of the session: by its views, or by the array path where nobody had any."""
