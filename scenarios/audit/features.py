@@ -88,12 +88,7 @@ def outcome_feature() -> Feature:
 
 
 def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
-    """Yield scores by which outputs might be told apart: high where the first neighbor is the more likely.
-
-    Args:
-        first: outputs of one neighbor, shape (number, width).
-        second: of the other.
-    """
+    """Yield scores by which two neighbors' outputs, shape (number, width), might be told apart: high for the first."""
     learned: list[_Learned] = []
     for feature in features_of(np.concatenate([first[:_MOST_VALUES], second[:_MOST_VALUES]])):
         fitted = _fit(feature, first, second)

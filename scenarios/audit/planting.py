@@ -158,11 +158,7 @@ def planted_in_stage(
     """Return a fault of sessions of some sizes, audited as a full run audits them: what it differs in is not told.
 
     Args:
-        stage: the sessions without it.
-        name: of the fault.
-        what: what is wrong, as a sentence.
-        repaired: a name for the repair.
-        source: whose randomness is audited.
+        stage: the sessions without it; for what is not said here see `Sessions.planted`.
         times: how many times as much is drawn as in a full run, whose confidence is lower than a fault's.
         wrong: the fields of the stage that the fault changes.
     """

@@ -63,10 +63,9 @@ def sampler_fault(
 ) -> Fault:
     """Return a fault of a sampler, whose first and last rows are the neighbors, and all of whose rows are drawn.
 
+    Its names, with and without the fault, and what is wrong are those of `fault_of`.
+
     Args:
-        name: of the fault.
-        repaired: the name without it.
-        what: see `Fault`.
         mechanisms: with the fault, and without it; both state the same law.
         rows: what is drawn.
         wrong: how the noise of deployments draws with the fault; by default rightly.

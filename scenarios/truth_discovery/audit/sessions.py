@@ -266,11 +266,9 @@ def survey_of(
 
 
 def party_of(survey: TruthDiscovery, asked: Sequence[int] | None = None, *, level: float = _LEVELS[0]) -> Party:
-    """Return a worker with every row of answers to its tasks.
+    """Return a worker with every row of answers to its tasks, at these places; by default all.
 
-    Args:
-        asked: the places of its tasks; by default all.
-        level: its ε, where workers have their own.
+    Its ε is this level, where workers have their own.
     """
     parameters = survey.parameters
     places = range(len(parameters.tasks)) if asked is None else asked
