@@ -152,7 +152,7 @@ def _written(array: IntArray) -> tuple[tuple[int, ...], bytes]:
     return array.shape, np.ascontiguousarray(array, dtype=np.int64).tobytes()
 
 
-def _array(kind: type, told: tuple[Sequence[int], bytes]) -> IntArray:
+def _array(kind: type[object], told: tuple[Sequence[int], bytes]) -> IntArray:
     del kind
     shape, content = told
     return np.frombuffer(content, dtype=np.int64).reshape(shape).copy()
