@@ -17,8 +17,14 @@ from distributions import write_distribution
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedProtocol, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.estimators import Estimate
-from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse, RowMechanism, laplace_grid
-from psephos.protocol.phases import Entries
+from psephos.protocol.mechanisms import (
+    DiscreteLaplace,
+    GeneralizedRandomizedResponse,
+    Mechanism,
+    RowMechanism,
+    laplace_grid,
+)
+from psephos.protocol.phases import CentralPhase, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, SelfComposed, TrustModel
 
 __all__ = [
@@ -28,9 +34,11 @@ __all__ = [
     "Bounds",
     "Candidate",
     "Elected",
+    "Lawless",
     "Mean",
     "Skewed",
     "Sums",
+    "TrustedSums",
     "register",
 ]
 
@@ -41,6 +49,21 @@ class Sums(Phase):
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0, dtype=np.int64))
+
+
+class TrustedSums(CentralPhase):
+    """A trusted server's sums."""
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        del earlier, public
+        return Tally(len(reports), reports.sum(axis=0, dtype=np.int64))
+
+
+class Lawless(GeneralizedRandomizedResponse):
+    """Randomized response that does not say its law."""
+
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        return Mechanism.log_probabilities(self, reports, values)
 
 
 class Ballot(msgspec.Struct, frozen=True, kw_only=True):

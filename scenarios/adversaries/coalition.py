@@ -198,8 +198,8 @@ def _sentences(
     told = [
         f"{tried_on!s} it names the {secret!s} rightly in {f'{tried.success:.3f}{error}':s}{times!s}; {guessing!s}.",
         f"That is an advantage of {tried.advantage:.3f} (1: it always knows){and_bits!s}.",
+        bound,
     ]
-    told.append(bound)
     if math.isinf(epsilon) or not is_average:
         return told
     prior = posteriors.prior if posteriors.prior.ndim == 1 else posteriors.prior.mean(axis=0)

@@ -64,14 +64,12 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
         )
 
     def _isolation(self, scene: Scene, *, trials: int) -> Isolation:
-        coalition = scene.coalition(self.members)
         attack, secret = self.attack(scene)
         return evaluate_isolation(
             attack,
             scene.inputs,
             target=scene.place_of(self.target, field="target"),
-            members=coalition.members,
-            has_server=coalition.has_server,
+            coalition=scene.coalition(self.members),
             secret=secret,
             num_sessions=trials,
             seed=scene.seed,

@@ -6,6 +6,7 @@ people from one with two names (Douceur, 2002, The Sybil attack: without an auth
 prevented).
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
@@ -117,14 +118,8 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
 
     def _outsiders(self, scene: Scene) -> list[str]:
         """Return as many names that are not on the roster."""
-        taken, names = set(scene.names), list[str]()
-        number = 0
-        while len(names) < self.outsiders:
-            number += 1
-            name = f"sybil-{number}"
-            if name not in taken:
-                names.append(name)
-        return names
+        names = (f"sybil-{number}" for number in itertools.count(1))
+        return list(itertools.islice((name for name in names if name not in scene.names), self.outsiders))
 
     def _say_weight(self, scene: Scene, happened: Happened) -> Iterator[str]:
         if happened.failure is not None:

@@ -20,10 +20,11 @@ from ...protocol.errors import ConfigurationError, require
 from ...protocol.estimators import Estimate
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.plugin_faults import blaming
-from ...protocol.population import draw_for_release, draw_reports, released_tally
+from ...protocol.population import draw_for_release, released_tally
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
 from ..outcomes import estimates_in
+from .seen import draw_all
 
 __all__ = ["NOT_COMPUTED", "ExtremeReports"]
 
@@ -68,8 +69,7 @@ class ExtremeReports:
     @functools.cached_property
     def _drawn(self) -> list[IntArray]:
         """What everybody reports where nobody poisons."""
-        phases, name = self.protocol.phases, self.protocol.name
-        return [draw_reports(phase, self.inputs, noise=self.noise, protocol=name, start=0) for phase in phases]
+        return draw_all(self.protocol, self.inputs, noise=self.noise)
 
     def reports(self, places: IntArray) -> list[IntArray]:
         """Return everybody's reports where these parties send the extreme ones."""

@@ -12,7 +12,6 @@ this (`PhaseRules`), where parties can tell that it was met.
 """
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -47,10 +46,9 @@ def evaluate_isolation(
     inputs: Inputs,
     *,
     target: int,
-    members: Sequence[int] = (),
-    has_server: bool = False,
-    secret: str | None = None,
-    num_sessions: int = 200,
+    coalition: Coalition,
+    secret: str,
+    num_sessions: int,
     seed: int = 0,
 ) -> Isolation:
     """Compare what is inferred of a party in a crowd with what is inferred of it alone.
@@ -62,23 +60,19 @@ def evaluate_isolation(
         attack: on any protocol.
         inputs: all parties'.
         target: its place in the roster.
-        members: places of the coalition's clients.
-        has_server: whether the server is in the coalition.
-        secret: what is inferred; the attack's first unless given.
+        coalition: who infers.
+        secret: what is inferred.
         num_sessions: how many are simulated.
 
     Raises:
         ConfigurationError: the target is a member, or as the attack: some say nothing of what a crowd's tally tells.
     """
-    secret = attack.default_secret if secret is None else secret
     attack.check_secret(secret)
-    refuse(target in members, "target", target, "no member of the coalition")
+    refuse(target in coalition.members, "target", target, "no member of the coalition")
     generator = np.random.default_rng(seed)
     targets = np.array([target], dtype=np.int64)
-    places = tuple(sorted(members))
-    coalition = Coalition(places, has_server)
-    everybody, few = list(range(len(inputs))), sorted([*places, target])
-    kinds = [(coalition, everybody), (coalition, few), (Coalition(places, has_server=True), few)]
+    everybody, few = list(range(len(inputs))), sorted([*coalition.members, target])
+    kinds = [(coalition, everybody), (coalition, few), (dataclasses.replace(coalition, has_server=True), few)]
     found: list[list[Evaluation]] = [[] for _ in kinds]
     for session in range(num_sessions):
         drawn = attack.redraw(secret, inputs, targets, prior=None, uniforms=generator.random(1))
@@ -89,6 +83,5 @@ def evaluate_isolation(
             place = np.array([counted.index(target)], dtype=np.int64)
             posteriors = attack.posteriors([seen], place, secret=secret)
             own.append(attack.evaluate(posteriors, kept, place, secret=secret))
-    evaluations = [pool(own) for own in found]
-    epsilon = attack.loss(secret, inputs.public, targets, coalition)
-    return Isolation(evaluations[0], evaluations[1], evaluations[2], epsilon)
+    before, after, server = map(pool, found)
+    return Isolation(before, after, server, attack.loss(secret, inputs.public, targets, coalition))

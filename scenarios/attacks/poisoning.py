@@ -26,10 +26,9 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.population import draw_reports
 from ...protocol.randomness import SimulatedNoise
 from ..system import names_with, part_of
-from .seen import tallies_of
+from .seen import draw_all, tallies_of
 
 __all__ = [
     "STRATEGIES",
@@ -201,15 +200,12 @@ def reports_of(
 
     Who is honest draws the same as without poisoners, of whom there are none unless given.
     """
-    protocol = poisoning.protocol
     places = np.empty(0, dtype=np.int64) if poisoners is None else poisoners
     if strategy == "input" and len(places):
         private = inputs.private.copy()
         private[places] = poisoning.wished_rows(inputs, places)
         inputs = Inputs(private, inputs.public)
-    reports = [
-        draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0).copy() for phase in protocol.phases
-    ]
+    reports = [drawn.copy() for drawn in draw_all(poisoning.protocol, inputs, noise=noise)]
     if strategy == "input":
         return reports
     chosen: dict[tuple[int, ...], tuple[list[int], ...]] = {}

@@ -90,8 +90,8 @@ def check_prior(prior: Sequence[float], *, num_labels: int) -> FloatArray:
     probabilities = np.array(prior, dtype=np.float64)
     allowed = f"{num_labels} probabilities"
     refuse(probabilities.shape != (num_labels,), "prior", f"{probabilities.size} numbers", allowed)
-    if not np.all(probabilities >= 0) or not abs(math.fsum(probabilities.tolist()) - 1) <= _ROUNDING:
-        total = math.fsum(probabilities.tolist())
+    total = math.fsum(probabilities.tolist())
+    if not np.all(probabilities >= 0) or not abs(total - 1) <= _ROUNDING:
         allowed = f"probabilities in [0, 1] that sum to one (these sum to {total:g})"
         raise ConfigurationError(field="prior", value=list(prior), allowed=allowed)
     return probabilities / probabilities.sum()

@@ -7,7 +7,7 @@ tallies: everybody who hears of the end has all of them, and so has an outsider,
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,7 +18,7 @@ from ...protocol.arrays import IntArray
 from ...protocol.masking import MaskingMove, Survivors
 from ...protocol.messages import Release, Report, Request
 from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.population import draw_for_release, draw_reports
+from ...protocol.population import draw_for_release, draw_reports, released_tally
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.roles import Side
 from ...protocol.tally import Tally
@@ -28,6 +28,7 @@ __all__ = [
     "Background",
     "Coalition",
     "Seen",
+    "draw_all",
     "seen_by_agents",
     "seen_by_arrays",
     "seen_by_server",
@@ -126,7 +127,7 @@ def seen_by_arrays(
     own = [counted.index(place) for place in coalition.members]
     whose = np.full(len(kept), coalition.has_server)
     whose[own] = True
-    drawn = [reports[kept] for reports in _draw(protocol, inputs, noise=noise, earlier=earlier)]
+    drawn = [reports[kept] for reports in draw_all(protocol, inputs, noise=noise, earlier=earlier)]
     tallies = tallies_of(protocol, drawn, public, noise=noise)
     background = None
     if protocol.masked_phase is not None:
@@ -149,11 +150,11 @@ def seen_by_arrays(
 def tallies_of(
     protocol: PhasedProtocol[Any, Any], reports: Sequence[IntArray], public: IntArray, *, noise: SimulatedNoise
 ) -> list[Tally]:
-    """Return the tallies of a session to which these reports come, for each phase, with what a trusted server draws."""
+    """Return the tallies of a session to which these reports come, for each phase, as it releases them."""
     tallies: list[Tally] = []
     for number, phase in enumerate(protocol.phases):
         tally = phase.tally(reports[number], earlier=reports[:number], public=public)
-        tallies.append(phase.randomize_tally(tally, draw_for_release(noise, protocol=protocol.name, phase=phase)))
+        tallies.append(released_tally(phase, tally, draw_for_release(noise, protocol=protocol.name, phase=phase)))
     return tallies
 
 
@@ -165,7 +166,7 @@ def seen_by_server(
     earlier: dict[str, IntArray] | None = None,
 ) -> Seen:
     """Return what the server by itself sees of reports, and nothing of what it publishes: for many targets."""
-    reports = tuple(_draw(protocol, inputs, noise=noise, earlier=earlier))
+    reports = tuple(draw_all(protocol, inputs, noise=noise, earlier=earlier))
     return Seen(
         protocol=protocol,
         coalition=Coalition((), has_server=True),
@@ -178,16 +179,23 @@ def seen_by_server(
     )
 
 
-def _draw(
-    protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise: SimulatedNoise, earlier: dict[str, IntArray] | None
-) -> Iterator[IntArray]:
+def draw_all(
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    *,
+    noise: SimulatedNoise,
+    earlier: dict[str, IntArray] | None = None,
+) -> list[IntArray]:
+    """Return what everybody reports in a session, phase by phase. See `seen_by_arrays`."""
+    drawn: list[IntArray] = []
     for phase in protocol.phases:
         reports = None if earlier is None or phase.kept is None else earlier.get(phase.name)
         if reports is None:
             reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
         if earlier is not None and phase.kept is not None:
             earlier[phase.name] = reports
-        yield reports
+        drawn.append(reports)
+    return drawn
 
 
 def seen_by_agents(
@@ -300,8 +308,5 @@ class _Gathered:
 
 def _published(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> list[Any]:
     """Return what closing each phase publishes, as the plain data that a request carries."""
-    return [_plain(phase.outcome(tallies[: number + 1])) for number, phase in enumerate(protocol.phases)]
-
-
-def _plain(outcome: msgspec.Struct | None) -> Any:
-    return _PLAIN.decode(msgspec.msgpack.encode(outcome))
+    outcomes = (phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases))
+    return [_PLAIN.decode(msgspec.msgpack.encode(outcome)) for outcome in outcomes]

@@ -34,12 +34,12 @@ from ..running.plugin_errors import blaming
 from ..running.resolution import Streamed, resolve
 from ..system import find_protocol, protocol_names, systems
 from .case import Case, LawCheck, OutputSampler, Pair
-from .exposed_parts import ExposedPart, OwnRelease, Released, Reported, draw_releases
+from .exposed_parts import ExposedPart, OwnRelease, Released, Reported, draw_releases, greatest_gaps
 from .exposures import Exposure, exposure_of_party
 from .machines import by_agents
 from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
-from .whole_sessions import AGENT_SHARES, PARTY_SECURE_SHARE, PARTY_SHARE, TWO_PARTY_SHARES, charge, exposure_of_two
+from .whole_sessions import AGENT_SHARES, PARTY_SHARES, TWO_PARTY_SHARES, charge, exposure_of_two
 
 __all__ = ["cases_of_protocol", "cases_of_scenario"]
 
@@ -147,24 +147,18 @@ class _Audited:
             if not losses or len(values) < 2 or phase.model.bounds_release:  # noqa: PLR2004  two neighbors
                 continue
             mechanism = phase.mechanism_of(self.public)
-            is_secure = _has_sampler(mechanism)
             places: list[int] = firsts.tolist()
             rows, names = self.candidates.rows[places], [self.candidates.labels[place] for place in places]
             part = Reported(self.protocol, phase, rows, self.public)
-
-            def secure(candidate: int, side: int, *, part: Reported = part) -> OutputSampler:
-                del side
-                return secure_draw(part.mechanism, part.values[candidate].tolist())
-
+            secure = functools.partial(_drawn_securely, mechanism, part.values) if _has_sampler(mechanism) else None
             yield from self._case(
                 f"phase {phase.name!r} alone",
-                functools.partial(Exposure, (part,), 1, secure=secure if is_secure else None),
+                functools.partial(Exposure, (part,), 1, secure=secure),
                 losses,
                 names=names,
                 are_neighbors=self._in_phase(phase, rows),
                 secure_share=min(1.0, _SHARE_OF_NUMBER / phase.num_values),
-                law_checks=functools.partial(_checks, mechanism, values, is_secure=is_secure),
-                remarks=[] if is_secure else [_NO_SAMPLER],
+                law_checks=functools.partial(_checks, mechanism, values, is_secure=secure is not None),
             )
 
     def session_cases(self) -> Iterator[Case]:
@@ -180,35 +174,27 @@ class _Audited:
         for phase in protocol.phases:
             are_neighbors &= self._in_phase(phase, rows)
 
-        def of_party(num_sessions: int) -> Exposure:
-            made = exposure_of_party(protocol, rows, public, num_sessions=num_sessions)
-            return made if is_secure else dataclasses.replace(made, secure=None)
+        def exposed(make: Callable[[], Exposure]) -> Exposure:
+            return make() if is_secure else dataclasses.replace(make(), secure=None)
 
-        def of_two(**held: Any) -> Exposure:
-            made = exposure_of_two(protocol, rows, public, (rows[-1], public), **held)
-            return made if is_secure else dataclasses.replace(made, secure=None)
-
+        party = functools.partial(exposure_of_party, protocol, rows, public)
+        two = functools.partial(exposure_of_two, protocol, rows, public, (rows[-1], public))
+        by_two_agents = functools.partial(two, simulated=by_agents, secure=by_agents)
         makers: list[tuple[str, int, Callable[[], Exposure], tuple[float, float]]] = [
-            ("whole session", 1, functools.partial(of_party, 1), (PARTY_SHARE, PARTY_SECURE_SHARE)),
-            ("whole session, twice", 2, functools.partial(of_party, 2), (PARTY_SHARE, PARTY_SECURE_SHARE)),
-            ("two parties", 1, of_two, TWO_PARTY_SHARES),
-            (
-                "two parties among agents",
-                1,
-                functools.partial(of_two, simulated=by_agents, secure=by_agents),
-                AGENT_SHARES,
-            ),
+            ("whole session", 1, functools.partial(party, num_sessions=1), PARTY_SHARES),
+            ("whole session, twice", 2, functools.partial(party, num_sessions=2), PARTY_SHARES),
+            ("two parties", 1, two, TWO_PARTY_SHARES),
+            ("two parties among agents", 1, by_two_agents, AGENT_SHARES),
         ]
         for name, number, make, shares in makers if local[1] and not protocol.model.bounds_release else ():
             yield from self._case(
                 name,
-                make,
+                functools.partial(exposed, make),
                 local[number],
                 names=self.candidates.labels,
                 are_neighbors=are_neighbors,
                 share=shares[0],
                 secure_share=shares[1],
-                remarks=[] if is_secure else [_NO_SAMPLER],
             )
         for phase in protocol.phases:
             if phase.tally_mechanism is not None:
@@ -217,31 +203,28 @@ class _Audited:
     def _release_cases(self, phase: Phase, entries: Sequence[LedgerEntry]) -> Iterator[Case]:
         """Yield what a trusted server releases of one party's report, or of nobody's."""
         rows, labels = self.candidates.rows, (*self.candidates.labels, _NOBODY)
-        tallies = [self._tally(phase, row[None, :]) for row in (*rows, rows[0])]
-        tallies[-1] = self._tally(phase, rows[:0])
+        tallies = [*(self._tally(phase, row[None, :]) for row in rows), self._tally(phase, rows[:0])]
         totals = np.stack([tally.totals.reshape(-1) for tally in tallies])
         is_there = np.arange(len(totals)) < len(rows)
         is_own = phase.makes_own_release
         part = (OwnRelease if is_own else Released)(self.protocol, phase, tallies)
-        is_secure = _has_sampler(part.mechanism)
 
-        def secure(candidate: int, side: int) -> OutputSampler:
+        def released(candidate: int, side: int) -> OutputSampler:
             del side
-            if is_own:
-                return lambda number, _: draw_releases(self.protocol, phase, tallies[candidate], number, SecureNoise())
-            return secure_draw(part.mechanism, totals[candidate].tolist())
+            return lambda number, _: draw_releases(self.protocol, phase, tallies[candidate], number, SecureNoise())
 
+        secure = released if is_own else functools.partial(_drawn_securely, part.mechanism, totals)
+        secure = secure if _has_sampler(part.mechanism) else None
         for relation, pairs in ((_REPLACE, is_there & is_there[:, None]), (_REMOVE, is_there ^ is_there[:, None])):
             if losses := [own for own in entries if _is_of(own, relation, bounds_release=True)]:
                 yield from self._case(
                     f"release of phase {phase.name!r}, {relation.value}",
-                    functools.partial(Exposure, (part,), 1, secure=secure if is_secure else None),
+                    functools.partial(Exposure, (part,), 1, secure=secure),
                     losses,
                     names=labels,
                     are_neighbors=pairs,
                     share=_SHARE_OF_OWN_RELEASES if is_own else _SHARE_OF_RELEASES,
                     secure_share=min(1.0, _SHARE_OF_NUMBER / totals.shape[1]),
-                    remarks=[] if is_secure else [_NO_SAMPLER],
                 )
 
     def _tally(self, phase: Phase, rows: IntArray) -> Tally:
@@ -270,13 +253,13 @@ class _Audited:
         share: float = 1.0,
         secure_share: float = 1.0,
         law_checks: Callable[[], Sequence[LawCheck]] = tuple,
-        remarks: Sequence[str] = (),
     ) -> Iterator[Case]:
         """Yield a case, if there are neighbors: a row against itself would be told apart by nothing."""
         if not np.any(are_neighbors & ~np.eye(len(are_neighbors), dtype=np.bool_)):
             return
-        is_law_known = all(part.is_law_known for part in make().parts)
-        sentences = (self.note, *([] if is_law_known else [_NO_LAW]), *remarks)
+        made = make()
+        is_law_known = all(part.is_law_known for part in made.parts)
+        sentences = self.note, "" if is_law_known else _NO_LAW, "" if made.secure else _NO_SAMPLER
         yield Case.against(
             losses,
             name=f"{name}{self.suffix}",
@@ -301,6 +284,12 @@ def _has_sampler(mechanism: RowMechanism) -> bool:
     except ConfigurationError:
         return False
     return True
+
+
+def _drawn_securely(mechanism: RowMechanism, values: IntArray, candidate: int, side: int) -> OutputSampler:
+    """Return draws of one of these rows with the noise of deployments. See `CandidateSampler`."""
+    del side
+    return secure_draw(mechanism, values[candidate].tolist())
 
 
 def _checks(mechanism: RowMechanism, values: IntArray, *, is_secure: bool) -> Sequence[LawCheck]:
@@ -345,9 +334,4 @@ def _losses_of(part: ExposedPart) -> FloatArray:
     mechanism = part.mechanism.noise if isinstance(part.mechanism, PostProcessed) else part.mechanism
     drawn = [simulated_draw(mechanism, row)(_DRAWS, 0) for row in part.values.tolist()]
     reports = np.unique(np.concatenate([reports_to_try(mechanism, part.values), *drawn]), axis=0)
-    logs = mechanism.log_likelihoods(reports, part.values)
-    found = np.zeros((len(part.values), len(part.values)))
-    for place, own in enumerate(logs.T):
-        possible = own > -np.inf
-        found[place] = np.max(own[possible, None] - logs[possible], axis=0)
-    return found
+    return greatest_gaps(mechanism.log_likelihoods(reports, part.values).T)

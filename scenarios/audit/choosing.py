@@ -34,8 +34,6 @@ _NUM_CURVE_POINTS: Final = 7
 _NUM_THRESHOLDS: Final = 256
 _MOST_THRESHOLDS_OF_LAWS: Final = 512
 _MOST_BOUNDED: Final = 16  # of thresholds, those that roughly tell most: a bound takes microseconds
-
-
 _RISK_OF_CHOICE: Final = 1e-3
 """Of the intervals by which edges are compared: loose, since there are few outputs to choose by."""
 _NUM_RANKS: Final = 64  # at either end, at distances from it that grow geometrically
@@ -86,7 +84,7 @@ def choose_by_outputs(drawn: Iterable[tuple[Pair, IntArray, IntArray]], *, risk:
     greatest, sides = -math.inf, None
     for pair, first, second in drawn:
         if best is None:  # where all outputs are one and the same, which tells nothing, any event will do
-            best = ChosenEvent(pair, "nothing", _nothing, Event(0.0, is_above=True))
+            best = ChosenEvent(pair, "nothing", lambda outputs: np.zeros(len(outputs)), Event(0.0, is_above=True))
         # A pair's own score is hard to beat; what is learned beside it finds what the law does not have.
         taught = min(len(first) // 2, _MOST_THAT_TEACH if pair.score is None else _MOST_THAT_TEACH_MORE)
         scores: list[tuple[str, Score, IntArray, IntArray]] = []
@@ -110,7 +108,12 @@ def choose_by_laws(pair: Pair, laws: FloatArray) -> ChosenEvent:
     """Return the event whose bound by outputs, columns of the laws or `NO_PLACE`, should be the greatest."""
     # One more column, which neither law has: the last one, so that `NO_PLACE` is its place.
     extended: FloatArray = np.pad(laws, ((0, 0), (0, 1)))
-    score = _law_score(extended)
+    with np.errstate(divide="ignore", invalid="ignore"):  # impossible outputs: ±∞, or nan where both are
+        ratios = np.log(extended[0]) - np.log(extended[1])
+
+    def score(outputs: IntArray) -> FloatArray:
+        return ratios[outputs[:, 0]]
+
     scores = scored(score, np.arange(laws.shape[1], dtype=np.int64)[:, None])
     order = np.argsort(scores, kind="stable")
     first, second = laws[:, order]
@@ -129,12 +132,6 @@ def choose_by_laws(pair: Pair, laws: FloatArray) -> ChosenEvent:
     event = Event(float(ordered[place]), is_above)
     curve = [Event(float(level), is_above=True) for level in np.unique(along)]
     return ChosenEvent(pair, "the likelihood ratio", score, event, curve)
-
-
-def _law_score(laws: FloatArray) -> Score:
-    with np.errstate(divide="ignore", invalid="ignore"):  # impossible outputs: ±∞, or nan where both are
-        ratios = np.log(laws[0]) - np.log(laws[1])
-    return lambda outputs: ratios[outputs[:, 0]]
 
 
 def _best_event(first: FloatArray, second: FloatArray, *, risk: float) -> tuple[Event, float]:
@@ -166,29 +163,21 @@ def _curve(first: FloatArray, second: FloatArray, *, risk: float, proven: float)
 def _hits_of(
     first: FloatArray, second: FloatArray
 ) -> tuple[FloatArray, tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
-    """Return thresholds, and how many of either's sorted scores are at least each one, and at most."""
-    thresholds = _thresholds(first, second)
+    """Return some of the sorted scores as thresholds, and how many of either's are at least each one, and at most."""
+    ordered = np.sort(np.concatenate([first, second]))
+    thresholds = np.unique(ordered[_ranks_in(len(ordered))])
     one, other = (np.searchsorted(scores, thresholds, side="left") for scores in (first, second))
     below = np.searchsorted(first, thresholds, side="right"), np.searchsorted(second, thresholds, side="right")
     return thresholds, (len(first) - one, len(second) - other), below
 
 
-def _thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return some of the scores: at even ranks, and closer towards both ends."""
-    ordered = np.sort(np.concatenate([first, second]))
-    return np.unique(ordered[_ranks_in(len(ordered))])
-
-
 @functools.lru_cache(maxsize=8)
 def _ranks_in(number: int) -> IntArray:
+    """Return some ranks: evenly spread, and closer towards both ends."""
     last = number - 1
     even = np.linspace(0, last, _NUM_THRESHOLDS)
     ends = np.geomspace(1, max(last, 1), _NUM_THRESHOLDS // 4)
     return np.clip(np.unique(np.concatenate([even, ends, last - ends]).astype(np.int64)), 0, last)
-
-
-def _nothing(outputs: IntArray) -> FloatArray:
-    return np.zeros(len(outputs))
 
 
 _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1

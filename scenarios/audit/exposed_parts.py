@@ -21,7 +21,16 @@ from ...protocol.randomness import NoiseSource, SimulatedNoise
 from ...protocol.tally import Tally
 from .case import NO_PLACE
 
-__all__ = ["MAX_OUTPUTS", "ExposedPart", "OwnRelease", "Released", "Reported", "draw_releases", "noisy_in"]
+__all__ = [
+    "MAX_OUTPUTS",
+    "ExposedPart",
+    "OwnRelease",
+    "Released",
+    "Reported",
+    "draw_releases",
+    "greatest_gaps",
+    "noisy_in",
+]
 
 MAX_OUTPUTS: Final = 1 << 14  # outputs of an exact joint law: more take longer than sampling tells
 
@@ -94,7 +103,7 @@ class ExposedPart(abc.ABC):
         """
         mechanism, values = self.mechanism, self.values
         if self.log_laws is not None:
-            return np.array([_greatest_gaps(law, self.log_laws) for law in self.log_laws])
+            return greatest_gaps(self.log_laws)
         if isinstance(mechanism, PostProcessed):
             mechanism = mechanism.noise
         outputs = mechanism.prepare_rows(values) if isinstance(mechanism, Prepared) else values
@@ -184,8 +193,6 @@ def draw_releases(
     return np.array(releases, dtype=np.int64).reshape(number, -1)
 
 
-def _greatest_gaps(law: FloatArray, log_laws: FloatArray) -> FloatArray:
-    """Return max(law − other) for each other law, over the outputs that the first law has."""
-    possible = law > -np.inf
-    gaps: FloatArray = np.max(law[possible] - log_laws[:, possible], axis=1)
-    return gaps
+def greatest_gaps(log_laws: FloatArray) -> FloatArray:
+    """Return max(law − other) of all laws and all others, each time over the outputs that the law has, shape (c, c)."""
+    return np.array([np.max(law[law > -np.inf] - log_laws[:, law > -np.inf], axis=1) for law in log_laws])

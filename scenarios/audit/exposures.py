@@ -89,15 +89,14 @@ class Exposure:
             for part, is_repeated in self._in_order():
                 assert part.log_laws is not None  # noqa: S101  as the laws of all are known
                 numbers = outputs[:, start : start + part.width]
+                start += part.width
                 if is_repeated:  # anything else has no place in the law
                     is_possible &= np.all(numbers == first[id(part)], axis=1)
-                    start += part.width
                     continue
                 first.setdefault(id(part), numbers)
                 own = part.places_of(numbers)
                 is_possible &= own >= 0
                 places = places * part.log_laws.shape[1] + own
-                start += part.width
             return np.where(is_possible, places, NO_PLACE)[:, None]
 
         return draw_numbers

@@ -52,16 +52,23 @@ def features_of(outputs: IntArray, *, are_ordered: bool = False) -> Iterator[Fea
     """
     width = outputs.shape[1]
     for place in range(min(width, _MOST_COLUMNS)):
-        yield Feature(f"number {place + 1}", _column(place), is_column=True)
+        yield Feature(f"number {place + 1}", lambda rows, place=place: rows[:, place], is_column=True)
         if not are_ordered and int(outputs[:, place].max()) - int(outputs[:, place].min()) >= _MOST_COUNTED:
             for bits in _LOW_BITS:
-                yield Feature(f"number {place + 1}'s low {bits} bits", _low_bits(place, bits))
+                mask = (1 << bits) - 1
+                yield Feature(
+                    f"number {place + 1}'s low {bits} bits", lambda rows, at=place, mask=mask: rows[:, at] & mask
+                )
     if width == 1:
         return
     for one, other in itertools.combinations(range(min(width, _MOST_PAIRED)), 2):
-        yield Feature(f"numbers {one + 1} and {other + 1}, their difference", _difference(one, other))
+        two = f"numbers {one + 1} and {other + 1}"
+        yield Feature(f"{two}, their difference", lambda rows, one=one, other=other: rows[:, one] - rows[:, other])
         if not are_ordered:
-            yield Feature(f"numbers {one + 1} and {other + 1}, whether equal", _is_equal(one, other))
+            yield Feature(
+                f"{two}, whether equal",
+                lambda rows, one=one, other=other: (rows[:, one] == rows[:, other]).astype(np.int64),
+            )
     yield Feature("all numbers, their sum", lambda rows: rows.sum(axis=1))
     yield Feature("the greatest number", lambda rows: rows.max(axis=1))
     yield Feature("the least number", lambda rows: rows.min(axis=1))
@@ -72,21 +79,16 @@ def features_of(outputs: IntArray, *, are_ordered: bool = False) -> Iterator[Fea
     values = np.unique(outputs)
     if len(values) <= _MOST_COUNTED:
         for value in values.tolist():
-            yield Feature(f"how many numbers are {value}", _count(value))
+            yield Feature(f"how many numbers are {value}", lambda rows, value=value: (rows == value).sum(axis=1))
 
 
 def outcome_feature() -> Feature:
     """Return where an output stands in a law, which is all that there is of it."""
-    return Feature("place in the law", _column(0), is_column=True)
+    return Feature("place in the law", lambda rows: rows[:, 0], is_column=True)
 
 
 def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
-    """Yield scores by which outputs might be told apart: high where the first neighbor is the more likely.
-
-    Args:
-        first: outputs of one neighbor, shape (number, width).
-        second: of the other.
-    """
+    """Yield scores by which two neighbors' outputs, shape (number, width), might be told apart: high for the first."""
     learned: list[_Learned] = []
     for feature in features_of(np.concatenate([first[:_MOST_VALUES], second[:_MOST_VALUES]])):
         fitted = _fit(feature, first, second)
@@ -95,8 +97,9 @@ def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
             learned.append(fitted)
     single = [fitted for fitted in learned if fitted.feature.is_column]
     for fitted in single:  # large or small, as it is: nothing is learned, so that no chance is taken for a difference
-        yield f"{fitted.feature.name}, large", _size_score(fitted.feature, 1.0)
-        yield f"{fitted.feature.name}, small", _size_score(fitted.feature, -1.0)
+        own = fitted.feature
+        yield f"{own.name}, large", lambda outputs, own=own: own.of(outputs).astype(np.float64)
+        yield f"{own.name}, small", lambda outputs, own=own: -own.of(outputs).astype(np.float64)
     if len(single) > 1:
         yield "each number by itself, added up", _added(single)
     if learned:  # the one that differs most, together with each other
@@ -185,10 +188,6 @@ def _fit_pairs(best: Feature, others: Sequence[Feature], first: IntArray, second
         yield f"{best.name}; {other.name}", _pair_score(best, rows, other, columns, _ratios(counts[0], counts[1]))
 
 
-def _size_score(feature: Feature, sign: float) -> Score:
-    return lambda outputs: sign * feature.of(outputs).astype(np.float64)
-
-
 def _pair_score(best: Feature, rows: _Places, other: Feature, columns: _Places, ratios: FloatArray) -> Score:
     return lambda outputs: ratios[rows.of(best.of(outputs)) * columns.size + columns.of(other.of(outputs))]
 
@@ -221,27 +220,6 @@ def _added(tables: Sequence[_Learned]) -> Score:
         return total
 
     return score
-
-
-def _column(place: int) -> Callable[[IntArray], IntArray]:
-    return lambda rows: rows[:, place]
-
-
-def _low_bits(place: int, bits: int) -> Callable[[IntArray], IntArray]:
-    mask = (1 << bits) - 1
-    return lambda rows: rows[:, place] & mask
-
-
-def _difference(one: int, other: int) -> Callable[[IntArray], IntArray]:
-    return lambda rows: rows[:, one] - rows[:, other]
-
-
-def _is_equal(one: int, other: int) -> Callable[[IntArray], IntArray]:
-    return lambda rows: (rows[:, one] == rows[:, other]).astype(np.int64)
-
-
-def _count(value: int) -> Callable[[IntArray], IntArray]:
-    return lambda rows: (rows == value).sum(axis=1)
 
 
 def _num_different(rows: IntArray) -> IntArray:

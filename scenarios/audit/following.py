@@ -59,7 +59,7 @@ def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> st
         return ""
     each = risk / _NUM_KINDS
     hole = _greatest_hole(counts, law)
-    if hole > _hole_unnoticed(len(law), number, each):
+    if hole > greatest_unnoticed(len(law), number, risk):
         return f"neighboring outcomes that were never drawn, {_told(number * hole)} outputs expected"
     for events in _events(counts, law, number, each):
         least = each / (2 * len(events.hits))
@@ -77,15 +77,11 @@ def greatest_unnoticed(num_outcomes: int, number: int, risk: float) -> float:
 
     The risk is that outputs of the law are said to depart from it.
     """
-    return _hole_unnoticed(num_outcomes, number, risk / _NUM_KINDS)
+    return float(-expm1((ln(risk / _NUM_KINDS) - ln(num_outcomes)) / number))
 
 
 def _told(expected: float) -> str:
     return f"{expected:,.1f}" if expected >= 1 else f"{expected:.2g}"
-
-
-def _hole_unnoticed(num_outcomes: int, number: int, risk: float) -> float:
-    return float(-expm1((ln(risk) - ln(num_outcomes)) / number))
 
 
 def _greatest_hole(counts: IntArray, law: FloatArray) -> float:

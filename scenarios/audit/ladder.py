@@ -139,7 +139,7 @@ class Stage:
 
     def _entries(self) -> Sequence[LedgerEntry]:
         first = next(iter(self.kinds.values())).first
-        row, public = (first.row, first.public) if isinstance(first, Member) else _some_member(first)
+        row, public = first if isinstance(first, Member) else (first.private[0].tolist(), first.public[0].tolist())
         return charge(self.protocol, row, public, num_sessions=1)
 
     def _rosters(self, seed: int) -> dict[str, Inputs]:
@@ -157,12 +157,8 @@ class Stage:
 
     def _pairs(self) -> list[Pair]:
         """Return by kind a law of two outcomes that has the ends' own loss: more than is charged refutes it."""
-        pairs: list[Pair] = []
-        for kind, ends in self.kinds.items():
-            loss = self._loss(ends)
-            if loss is not None:
-                pairs.append(Pair(f"{kind}, by the law", laws=_of_loss(loss)))
-        return pairs
+        losses = {kind: self._loss(ends) for kind, ends in self.kinds.items()}
+        return [Pair(f"{kind}, by the law", laws=_of_loss(loss)) for kind, loss in losses.items() if loss is not None]
 
     def _loss(self, ends: Ends) -> float | None:
         if self.is_central:
@@ -219,12 +215,8 @@ class Stage:
     def _draw(self, inputs: Inputs, source: Source) -> OutputSampler:
         make_noise = self.make_noise if source == "secure" and self.make_noise else noise_of(source)
         if self.is_central:
-            tally = self._tally(inputs)
-
-            def release(number: int, stream: int) -> IntArray:
-                return draw_releases(self.protocol, self._phase, tally, number, make_noise()(SESSION, stream, 0))
-
-            return release
+            release = functools.partial(draw_releases, self.protocol, self._phase, self._tally(inputs))
+            return lambda number, stream: release(number, make_noise()(SESSION, stream, 0))
 
         def shown(held: HeldSession) -> Sequence[Sequence[int]]:
             return [[*(number for report in held.reports for number in report), held.others]]
@@ -399,7 +391,3 @@ def _losses_of(part: ExposedPart) -> FloatArray:
             gaps = logs[possible, 0] - logs[possible, 1]
             total += np.array([[0.0, gaps.max()], [-gaps.min(), 0.0]])
     return total
-
-
-def _some_member(inputs: Inputs) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return tuple(inputs.private[0].tolist()), tuple(inputs.public[0].tolist())

@@ -129,9 +129,7 @@ def by_machines(
     wire = Wire(server, clients)
     wire.run()
     keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
-    sent = [wire.sent[name] for name in names]
-    reports = [_numbers_of(messages) for messages in sent]
-    return HeldSession(reports, _outcome_of(protocol, wire.told[names[0]]), _others_of(protocol, sent, session))
+    return _left_by(protocol, [wire.sent[name] for name in names], wire.told[names[0]], session)
 
 
 def by_agents(
@@ -162,9 +160,7 @@ def by_agents(
             raise error
 
     trio.run(run)
-    sent = [recorders[name].sent for name in names]
-    reports = [_numbers_of(messages) for messages in sent]
-    return HeldSession(reports, _outcome_of(protocol, recorders[names[0]].told), _others_of(protocol, sent, session))
+    return _left_by(protocol, [recorders[name].sent for name in names], recorders[names[0]].told, session)
 
 
 def by_arrays(
@@ -205,12 +201,7 @@ def one_source(make: Callable[[], NoiseSource]) -> MakeNoise:
 
     def make_noise() -> NoiseMaker:
         noise = make()
-
-        def same(session: str, seed: int, round_number: int) -> NoiseSource:
-            del session, seed, round_number
-            return noise
-
-        return same
+        return lambda *_: noise
 
     return make_noise
 
@@ -391,10 +382,20 @@ def _mode_of(session: str, noise: NoiseSource) -> Mode:
     return Simulation(session, noise)
 
 
-def _numbers_of(messages: Sequence[Message]) -> list[int]:
-    """Return the numbers of all reports that left a party."""
-    reports = (bytes(message.payload) for message in messages if isinstance(message, Report))
-    return [number for payload in reports for number in _NUMBERS.decode(payload)]
+def _left_by(
+    protocol: PhasedProtocol[Any, Any], sent: Sequence[Sequence[Message]], told: Sequence[Message], session: str
+) -> HeldSession:
+    """Return what a session leaves whose parties said this, and whose first one was told that.
+
+    PsephosError: nothing was released.
+    """
+    payloads = [[bytes(each.payload) for each in messages if isinstance(each, Report)] for messages in sent]
+    reports = [[number for payload in own for number in _NUMBERS.decode(payload)] for own in payloads]
+    for message in told:
+        if isinstance(message, Release):
+            outcome = protocol.outcome_decoder.decode(message.payload)
+            return HeldSession(reports, outcome, _others_of(protocol, sent, session))
+    raise PsephosError("the session ended without a release")
 
 
 def _others_of(protocol: PhasedProtocol[Any, Any], sent: Sequence[Sequence[Message]], session: str) -> int:
@@ -413,11 +414,3 @@ def _others_of(protocol: PhasedProtocol[Any, Any], sent: Sequence[Sequence[Messa
                 said = repr((message.step, len(said), usual == payload)).encode()
             told.update(repr((place, number, said)).encode())
     return int.from_bytes(told.digest()[:7])
-
-
-def _outcome_of(protocol: PhasedProtocol[Any, Any], messages: Sequence[Message]) -> msgspec.Struct:
-    """Return what was released, as a client reads it; PsephosError where nothing was."""
-    for message in messages:
-        if isinstance(message, Release):
-            return protocol.outcome_decoder.decode(message.payload)
-    raise PsephosError("the session ended without a release")

@@ -9,50 +9,45 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
 from ...agents.noise import SecureNoise
 from ...protocol.arrays import IntArray
-from ...protocol.client_machine import ClientMachine
-from ...protocol.effects import Effect, Send
-from ...protocol.messages import Message, Report
+from ...protocol.messages import Report
 from ...protocol.phases import Inputs, LeveledPhase, MaskedPhase
 from ...protocol.population import draw_reports
-from ...protocol.randomness import SimulatedNoise
 from .fault import Fault
 from .machines import one_source
 from .masked_stages import MASKED_STEP, MaskedStage
-from .planting import SEED, planted_in_stage
+from .planting import SEED, ReportChanger, planted_in_stage
 
 __all__ = ["masked_faults"]
 
 _TIMES = 10  # as many outputs as a full run has: a fault is found at a higher confidence
 
 
-def _shared_by(number: int, phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
+def _shared_by(number: int, phase: MaskedPhase, inputs: Inputs, **given: Any) -> IntArray:
     """Draw shares of noise that so many parties share."""
     wrong = copy.copy(phase)
     wrong.mechanism = wrong.share = share = dataclasses.replace(phase.share, planned=number)
     if isinstance(wrong, LeveledPhase):
         wrong.mechanisms = (share,)
-    return draw_reports(wrong, inputs, noise=noise, protocol=protocol, start=0)
+    return draw_reports(wrong, inputs, **given)
 
 
-def _forgotten_by(
-    place: int, size: int, phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str
-) -> IntArray:
+def _forgotten_by(place: int, size: int, phase: MaskedPhase, inputs: Inputs, **given: Any) -> IntArray:
     """Draw shares, but for the party at a place of each roster of so many."""
-    drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol, start=0)
+    drawn = draw_reports(phase, inputs, **given)
     drawn[place::size] = inputs.private[place::size, phase.columns]
     return drawn
 
 
-def _in_bits(phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
+def _in_bits(phase: MaskedPhase, inputs: Inputs, **given: Any) -> IntArray:
     """Draw numbers that wrap around at the noise's scale."""
     half = 1 << max(1, int(phase.share.scale).bit_length() - 1)
-    drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol, start=0)
-    return (drawn + half) % (2 * half) - half
+    return (draw_reports(phase, inputs, **given) + half) % (2 * half) - half
 
 
 class _SameRoots(SecureNoise):
@@ -63,22 +58,17 @@ class _SameRoots(SecureNoise):
         return hashlib.sha256(repr((protocol, phase, place)).encode()).digest()
 
 
-class _TellingMachine(ClientMachine):
+class _TellingMachine(ReportChanger):
     """A machine whose masked row is two bytes longer where the first number that it adds is positive."""
 
     __slots__ = ()
 
-    def receive(self, sender: str, message: Message) -> list[Effect]:
-        return [self._longer(effect) for effect in super().receive(sender, message)]
-
-    def _longer(self, effect: Effect) -> Effect:
-        if not isinstance(effect, Send) or not isinstance(said := effect.message, Report) or said.step != MASKED_STEP:
-            return effect
-        if self._party.row[self._protocol.phases[0].columns.start] <= 0:
-            return effect
-        row = bytes(said.payload)
+    def changed(self, report: Report) -> Report:
+        if report.step != MASKED_STEP or self._party.row[self._protocol.phases[0].columns.start] <= 0:
+            return report
+        row = bytes(report.payload)
         longer = b"\xdc\x00" + bytes([row[0] & 0xF]) + row[1:]  # an array's length in two bytes
-        return Send(effect.recipients, Report(said.step, msgspec.Raw(longer)))
+        return Report(report.step, msgspec.Raw(longer))
 
 
 def masked_faults(of: str, stage: MaskedStage) -> Iterator[Fault]:

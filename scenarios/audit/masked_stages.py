@@ -53,19 +53,14 @@ _LEAST_SESSIONS, _MOST_OF_LEAST, _SESSIONS_OF_RATIO = 20, 60, 4.3
 _BITS: Final = 4  # of a masked number, at either end
 _INT64: Final = -(1 << 63), (1 << 63) - 1
 
-_Reports = Callable[[MaskedPhase, Inputs, SimulatedNoise, str], IntArray]
-"""(phase, roster, noise, protocol) → the rows of all parties with their shares, as simulations draw them."""
+_Reports = Callable[..., IntArray]
+"""As `draw_reports`: a phase and a roster → the rows of all parties with their shares, as simulations draw them."""
 
 
 def sizes_of(num_parties: int) -> dict[str, int]:
     """Return T and c of so many parties: a fifth may leave, and a quarter is in league."""
     threshold = num_parties - num_parties // 5
     return {"threshold": threshold, "colluders": min(max(1, num_parties // 4), 2 * threshold - num_parties - 1)}
-
-
-def _reports(phase: MaskedPhase, inputs: Inputs, noise: SimulatedNoise, protocol: str) -> IntArray:
-    """Draw the rows of all parties with their shares, as simulations do."""
-    return draw_reports(phase, inputs, noise=noise, protocol=protocol, start=0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -77,7 +72,7 @@ class MaskedStage(Stage):
 
     is_central: bool = True
     machine: type[ClientMachine] = ClientMachine  # of parties, with secure noise; by default rightly
-    reports: _Reports = _reports  # with simulated noise; by default rightly
+    reports: _Reports = draw_reports  # with simulated noise; by default rightly
 
     @property
     def _masked(self) -> MaskedPhase:
@@ -139,7 +134,8 @@ class MaskedStage(Stage):
         def draw(number: int, stream: int) -> IntArray:
             noise = SimulatedNoise(stream, session=SESSION)
             tiled = Inputs(*(np.tile(own, (number, 1)) for own in (inputs.private, inputs.public)))
-            drawn = self.reports(phase, tiled, noise, self.protocol.name).reshape(number, size, -1)
+            drawn = self.reports(phase, tiled, noise=noise, protocol=self.protocol.name, start=0)
+            drawn = drawn.reshape(number, size, -1)
             public = inputs.public[parts.survivors]
             totals = [phase.tally(own, earlier=(), public=public).totals for own in drawn[:, parts.survivors]]
             return np.array(totals)[:, : phase.num_values] - drawn[:, parts.colluding].sum(axis=1)

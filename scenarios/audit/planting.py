@@ -5,16 +5,20 @@ noise source, an agent, a ledger. The audit is told nothing of how to tell neigh
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...protocol.arrays import IntArray
+from ...protocol.client_machine import ClientMachine
+from ...protocol.effects import Effect, Send
+from ...protocol.messages import Message, Report
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, total_of
 from .case import FULL_SAMPLES, Pair, Source
-from .fault import SAMPLES, SECURE_SAMPLES, Fault, fault_of
+from .fault import SAMPLES, SECURE_SAMPLES, Fault, WrongDraw, WrongNoise, fault_of
 from .ladder import Stage
 from .machines import (
     HeldSession,
@@ -22,17 +26,41 @@ from .machines import (
     MakeNoise,
     by_machines,
     noise_of,
+    one_source,
     reports_of_each,
     roster_of,
     session_sampler,
 )
 from .whole_sessions import charge
 
-__all__ = ["SEED", "Sessions", "planted_in_stage"]
+__all__ = ["SEED", "ReportChanger", "Sessions", "by_draw", "planted_in_stage"]
 
 SEED = 1
 """Of rosters into which a fault is planted."""
 _PARTIES = 32  # with the same row in one session, where each is an output by itself
+
+
+def by_draw(draw: WrongDraw) -> MakeNoise:
+    """Return what makes the noise of deployments with another draw in the place of its own."""
+    return one_source(functools.partial(WrongNoise, draw))
+
+
+class ReportChanger(ClientMachine):
+    """A client's machine that sends other reports than it should."""
+
+    __slots__ = ()
+
+    def receive(self, sender: str, message: Message) -> list[Effect]:
+        return [
+            Send(effect.recipients, self.changed(effect.message))
+            if isinstance(effect, Send) and isinstance(effect.message, Report)
+            else effect
+            for effect in super().receive(sender, message)
+        ]
+
+    def changed(self, report: Report) -> Report:
+        """Return what is sent in the place of a report."""
+        raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -83,9 +111,9 @@ class Sessions:
 
         Args:
             name: of the fault.
-            what: what is wrong, as a sentence.
+            what: see `Fault`.
             repaired: a name for the repair.
-            source: whose randomness is audited.
+            source: see `Fault`.
             samples: outputs of each neighbor, of the number that single mechanisms take.
             wrong: the fields that the fault changes.
         """
@@ -130,11 +158,7 @@ def planted_in_stage(
     """Return a fault of sessions of some sizes, audited as a full run audits them: what it differs in is not told.
 
     Args:
-        stage: the sessions without it.
-        name: of the fault.
-        what: what is wrong, as a sentence.
-        repaired: a name for the repair.
-        source: whose randomness is audited.
+        stage: the sessions without it; for what is not said here see `Sessions.planted`.
         times: how many times as much is drawn as in a full run, whose confidence is lower than a fault's.
         wrong: the fields of the stage that the fault changes.
     """

@@ -22,7 +22,7 @@ from ..system import load_each, protocol_names, systems
 from ..verdicts import AuditVerdict
 from .case import FULL_SAMPLES, Case, Source
 from .engine import audit, check_confidence, check_samples
-from .ladder import FIRST_ROTATION, Climbed, Ladder, climbed, tried_of
+from .ladder import FIRST_ROTATION, Climb, Climbed, Ladder, climbed, tried_of
 from .mechanisms import shared_cases
 from .verdict import Audited
 
@@ -114,8 +114,11 @@ def session_cases(name: str = ALL) -> list[Case]:
 
 def ladder_cases(ladder: Ladder, name: str = ALL) -> list[Case]:
     """Return whole sessions of the sizes that a rotation draws, of a protocol that has climbs; or of all."""
-    made = ((protocol, make) for protocol, make in load_each("climbs", Callable) if name in {ALL, protocol})
-    return [case for _, make in made for case in climbed(list(make()), ladder)]
+    return [case for _, climbs in _climbs_of(name) for case in climbed(climbs, ladder)]
+
+
+def _climbs_of(name: str) -> list[tuple[str, list[Climb]]]:
+    return [(protocol, list(make())) for protocol, make in load_each("climbs", Callable) if name in {ALL, protocol}]
 
 
 def _of_systems(part: str, name: str = ALL) -> list[Case]:
@@ -192,12 +195,7 @@ def audit_all(
         cases = cases_of(name)
         if ladder is not None:
             cases += ladder_cases(ladder, name)
-            climbs = [
-                tried
-                for protocol, make in load_each("climbs", Callable)
-                if name in {ALL, protocol}
-                for tried in tried_of(protocol, list(make()), ladder)
-            ]
+            climbs = [tried for protocol, own in _climbs_of(name) for tried in tried_of(protocol, own, ladder)]
     else:
         workers = 1  # another process could not make them
     each = (1 - confidence) / (len(cases) * len(samples))

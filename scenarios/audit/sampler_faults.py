@@ -6,7 +6,7 @@ how the numbers of a report hang together, or in the noise of deployments alone.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +24,7 @@ from ...protocol.mechanisms import (
     loss_of_all_answers,
 )
 from ...protocol.privacy import TrustModel
-from .case import LawCheck, Pair, Source
+from .case import LawCheck, OutputSampler, Pair, Source
 from .fault import SECURE_SAMPLES, Drawing, Fault, WrongDraw, WrongNoise, fault_of
 from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
@@ -63,10 +63,9 @@ def sampler_fault(
 ) -> Fault:
     """Return a fault of a sampler, whose first and last rows are the neighbors, and all of whose rows are drawn.
 
+    Its names, with and without the fault, and what is wrong are those of `fault_of`.
+
     Args:
-        name: of the fault.
-        repaired: the name without it.
-        what: see `Fault`.
         mechanisms: with the fault, and without it; both state the same law.
         rows: what is drawn.
         wrong: how the noise of deployments draws with the fault; by default rightly.
@@ -77,33 +76,23 @@ def sampler_fault(
     def sides(is_faulty: bool) -> dict[str, Any]:  # noqa: FBT001  as `fault_of` calls it
         mechanism = mechanisms[not is_faulty]
         make_noise = functools.partial(WrongNoise, wrong) if wrong and is_faulty else SecureNoise
-        return {
-            "pairs": lambda: [_pair(mechanism, rows[0], rows[-1], source, make_noise)],
-            "law_checks": lambda: [_check(mechanism, row, source, make_noise) for row in rows],
-        }
+
+        def secure(row: Sequence[int]) -> OutputSampler:
+            return secure_draw(mechanism, row, make_noise)
+
+        def pair() -> Pair:
+            if source == "simulated":
+                return Pair("the two", draws=(simulated_draw(mechanism, rows[0]), simulated_draw(mechanism, rows[-1])))
+            return Pair("the two", secure=(secure(rows[0]), secure(rows[-1])))
+
+        def check(row: Sequence[int]) -> LawCheck:
+            (own,) = checks_of(mechanism, np.array([row], dtype=np.int64))
+            return dataclasses.replace(own, secure=secure(row) if source == "secure" else None)
+
+        return {"pairs": lambda: [pair()], "law_checks": lambda: [check(row) for row in rows]}
 
     usual: dict[str, Any] = {"proven": _EPSILON}
     return fault_of((name, repaired), what, sides, source=source, **usual | given)
-
-
-def _pair(
-    mechanism: RowMechanism,
-    first: Sequence[int],
-    second: Sequence[int],
-    source: Source,
-    make_noise: Callable[[], SecureNoise],
-) -> Pair:
-    if source == "simulated":
-        return Pair("the two", draws=(simulated_draw(mechanism, first), simulated_draw(mechanism, second)))
-    draws = secure_draw(mechanism, first, make_noise), secure_draw(mechanism, second, make_noise)
-    return Pair("the two", secure=draws)
-
-
-def _check(
-    mechanism: RowMechanism, row: Sequence[int], source: Source, make_noise: Callable[[], SecureNoise]
-) -> LawCheck:
-    (check,) = checks_of(mechanism, np.array([row], dtype=np.int64))
-    return dataclasses.replace(check, secure=secure_draw(mechanism, row, make_noise) if source == "secure" else None)
 
 
 def _clipped_tail() -> Fault:

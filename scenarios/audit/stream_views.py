@@ -249,7 +249,7 @@ class Stream:
                 indices = answered if is_shared else report
                 pairs = list(zip(indices, indices[lag:], strict=False))
                 if pairs and is_shared:
-                    for number in sorted({*range(0, len(pairs), max(1, len(pairs) // _MOST_PAIRS))}):
+                    for number in range(0, len(pairs), max(1, len(pairs) // _MOST_PAIRS)):
                         shared.setdefault(number, []).append(pairs[number])
                 elif pairs and isinstance(self._placed[indices[0]].mechanism, Mechanism | JointPair):
                     independent += pairs
@@ -309,17 +309,10 @@ class Stream:
         kept, flipped = (np.exp(first.mechanism.hyper.log_moments(2)[[0, 2]])).tolist()
         one = (1 - kept - flipped) / 2
         law = np.array([kept, one, one, flipped])
-        columns = [[self._placed[index] for index in pair] for pair in pairs]
+        answers = [[self._placed[index] for index in pair] for pair in pairs]
 
         def places(drawn: IntArray) -> IntArray:
-            found = [
-                sum(
-                    factor * (drawn[:, own.columns[0]] != own.row[own.number]).astype(np.int64)
-                    for factor, own in zip((2, 1), pair, strict=True)
-                )
-                for pair in columns
-            ]
-            return np.concatenate(found)
+            return np.concatenate([_flipped(drawn, pair) @ np.array([2, 1]) for pair in answers])
 
         yield View(name, law, places, each=len(pairs))
 
@@ -340,17 +333,15 @@ class Stream:
                 law = np.exp(mechanism.hyper.log_moments(number) + ways)
 
                 def places(drawn: IntArray, answers: list[list[_Placed]] = answers) -> IntArray:
-                    return np.concatenate(
-                        [
-                            (
-                                drawn[:, [own.columns[0] for own in report]]
-                                != np.array([own.row[own.number] for own in report])
-                            ).sum(axis=1)
-                            for report in answers
-                        ]
-                    )
+                    return np.concatenate([_flipped(drawn, report).sum(axis=1) for report in answers])
 
                 yield View(f"how many of {number} answers are flipped", law / law.sum(), places, each=len(answers))
+
+
+def _flipped(drawn: IntArray, answers: Sequence[_Placed]) -> IntArray:
+    """Return 1 for each of some answers that was flipped, and 0 for others, shape (n, answers)."""
+    rows = np.array([own.row[own.number] for own in answers])
+    return (drawn[:, [own.columns[0] for own in answers]] != rows).astype(np.int64)
 
 
 def _disjoint(pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:

@@ -37,8 +37,7 @@ from .machines import (
 
 __all__ = [
     "AGENT_SHARES",
-    "PARTY_SECURE_SHARE",
-    "PARTY_SHARE",
+    "PARTY_SHARES",
     "TWO_PARTY_SHARES",
     "Party",
     "charge",
@@ -47,13 +46,11 @@ __all__ = [
     "two_party_cases",
 ]
 
-PARTY_SHARE: Final = 0.2  # of the outputs that are asked for: one of several numbers takes a few microseconds
-PARTY_SECURE_SHARE: Final = 0.06
-"""The same of sessions with the noise of deployments, of which a party takes some tenths of a millisecond."""
-
-
+PARTY_SHARES: Final = (0.2, 0.06)
+"""Of the outputs that are asked for: one of several numbers takes a few microseconds, and in sessions with the noise of
+deployments some tenths of a millisecond."""
 TWO_PARTY_SHARES: Final = (0.01, 0.04)
-"""Of the outputs that are asked for: a session by arrays takes tens of microseconds, one by machines up to two
+"""The same of two parties: a session by arrays takes tens of microseconds, one by machines up to two
 milliseconds."""
 AGENT_SHARES: Final = (0.0006, 0.015)  # the same of agents, which take some milliseconds
 
@@ -115,9 +112,10 @@ class Party:
             are_neighbors: which candidates differ in the unit alone.
             given: other fields of `Case`.
         """
+        reports = functools.partial(exposure_of_party, self.protocol, self.rows, self.public, num_sessions=num_sessions)
 
         def pairs() -> list[Pair]:
-            made = exposure() if exposure else self._reports(num_sessions)
+            made = (exposure or reports)()
             first, second = _worst(made.losses, self.rows, are_neighbors)
             return [made.pair(first, second, name=f"{self.names[first]}, against {self.names[second]}")]
 
@@ -127,11 +125,8 @@ class Party:
             group=self.protocol.name,
             unit=unit if num_sessions == 1 else f"{unit}, {num_sessions} sessions",
             pairs=pairs,
-            **{"share": PARTY_SHARE, "secure_share": PARTY_SECURE_SHARE} | given,
+            **{"share": PARTY_SHARES[0], "secure_share": PARTY_SHARES[1]} | given,
         )
-
-    def _reports(self, num_sessions: int) -> Exposure:
-        return exposure_of_party(self.protocol, self.rows, self.public, num_sessions=num_sessions)
 
 
 def of_finest_unit(entry: LedgerEntry) -> LedgerEntry:

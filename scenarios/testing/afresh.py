@@ -41,47 +41,20 @@ class Computed(NamedTuple):
     released: bytes
 
 
-class _Array(msgspec.Struct, frozen=True):
-    """An array of integers as it travels."""
-
-    shape: tuple[int, ...]
-    content: bytes
-
-    @classmethod
-    def of(cls, array: IntArray) -> "_Array":
-        return cls(array.shape, np.ascontiguousarray(array, dtype=np.int64).tobytes())
-
-    def read(self) -> IntArray:
-        return np.frombuffer(self.content, dtype=np.int64).reshape(self.shape).copy()
-
-
-class _Tally(msgspec.Struct, frozen=True):
-    num_reports: int
-    totals: _Array
-    rows: _Array
-
-    @classmethod
-    def of(cls, tally: Tally) -> "_Tally":
-        return cls(tally.num_reports, _Array.of(tally.totals), _Array.of(tally.rows))
-
-    def read(self) -> Tally:
-        return Tally(self.num_reports, self.totals.read(), self.rows.read())
-
-
 class _Question(msgspec.Struct, frozen=True):
     path: list[str]
     module: str
     name: str
     parameters: bytes
-    reports: list[_Array]
-    public: _Array
-    tallies: list[_Tally]
+    reports: list[IntArray]
+    public: IntArray
+    tallies: list[Tally]
 
 
 class _Answer(msgspec.Struct, frozen=True):
     """What was computed; nothing where the protocol's class is not found, and what its code raised."""
 
-    computed: tuple[list[_Tally], bytes] | None = None
+    computed: Computed | None = None
     failure: str = ""
 
 
@@ -116,9 +89,9 @@ def compute_afresh(
         kind.__module__,
         kind.__qualname__,
         bytes(protocol.encoded_parameters),
-        [_Array.of(each) for each in reports],
-        _Array.of(public),
-        [_Tally.of(tally) for tally in tallies],
+        list(reports),
+        public,
+        list(tallies),
     )
     processes = _other_processes()
     for process in processes:
@@ -131,10 +104,7 @@ def compute_afresh(
     for answer in answers:
         if answer.failure:
             raise RuntimeError(f"in a new process: {answer.failure}")
-    return [
-        Computed([tally.read() for tally in made], released)
-        for made, released in (answer.computed for answer in answers if answer.computed is not None)
-    ]
+    return [answer.computed for answer in answers if answer.computed is not None]
 
 
 def _found(module: str, name: str) -> object:
@@ -177,8 +147,19 @@ def _start(hash_seed: int) -> _Process:
     return _Process(process.stdin, process.stdout, process)
 
 
+def _written(array: IntArray) -> tuple[tuple[int, ...], bytes]:
+    """Return an array of integers as it travels. See `_array`."""
+    return array.shape, np.ascontiguousarray(array, dtype=np.int64).tobytes()
+
+
+def _array(kind: type[object], told: tuple[Sequence[int], bytes]) -> IntArray:
+    del kind
+    shape, content = told
+    return np.frombuffer(content, dtype=np.int64).reshape(shape).copy()
+
+
 def _write(file: IO[bytes], value: msgspec.Struct) -> None:
-    content = msgspec.msgpack.encode(value)
+    content = msgspec.msgpack.encode(value, enc_hook=_written)
     file.write(len(content).to_bytes(8, "big") + content)
     file.flush()
 
@@ -187,7 +168,7 @@ def _read(file: IO[bytes], kind: type[StructT]) -> StructT:
     """Return what was written; EOFError at the end."""
     if not (head := file.read(8)):
         raise EOFError
-    return msgspec.msgpack.decode(file.read(int.from_bytes(head, "big")), type=kind)
+    return msgspec.msgpack.decode(file.read(int.from_bytes(head, "big")), type=kind, dec_hook=_array)
 
 
 def _answer(question: _Question) -> _Answer:
@@ -198,9 +179,7 @@ def _answer(question: _Question) -> _Answer:
         if kind is None:
             return _Answer()
         protocol = kind(msgspec.msgpack.decode(question.parameters, type=kind.parameters_type))
-        reports, tallies = [each.read() for each in question.reports], [each.read() for each in question.tallies]
-        made, released = compute(protocol, reports, question.public.read(), tallies)
-        return _Answer(([_Tally.of(tally) for tally in made], released))
+        return _Answer(compute(protocol, question.reports, question.public, question.tallies))
     except Exception as error:  # noqa: BLE001  whatever somebody's code raises is told
         return _Answer(failure=f"{type(error).__name__}: {error}")
 

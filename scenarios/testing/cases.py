@@ -10,9 +10,10 @@ import numpy as np
 from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
-from ...protocol.population import draw_for_release, draw_reports, released_tally, tally_batch
+from ...protocol.population import tally_batch
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
+from ..attacks.seen import draw_all, tallies_of
 
 __all__ = ["SESSION", "ProtocolCase", "Rows"]
 
@@ -83,10 +84,7 @@ class ProtocolCase:
 
     def reports(self, number: int = 0) -> list[IntArray]:
         """Return what everybody reports in a session, phase by phase."""
-        return [
-            draw_reports(phase, self.inputs, noise=self.noise(number), protocol=self.protocol.name, start=0)
-            for phase in self.protocol.phases
-        ]
+        return draw_all(self.protocol, self.inputs, noise=self.noise(number))
 
     def tally(self, reports: Sequence[IntArray], number: int, places: IntArray) -> Tally:
         """Return the tally of some parties' reports in one phase, before a trusted server adds its noise."""
@@ -95,13 +93,4 @@ class ProtocolCase:
 
     def tallies(self, number: int = 0) -> list[Tally]:
         """Return the tallies that a session leaves."""
-        reports, noise = self.reports(number), self.noise(number)
-        everybody = np.arange(len(self.inputs))
-        return [
-            released_tally(
-                phase,
-                self.tally(reports, place, everybody),
-                draw_for_release(noise, protocol=self.protocol.name, phase=phase),
-            )
-            for place, phase in enumerate(self.protocol.phases)
-        ]
+        return tallies_of(self.protocol, self.reports(number), self.inputs.public, noise=self.noise(number))

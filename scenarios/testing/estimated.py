@@ -8,7 +8,7 @@ Source: Chebyshev (1867); Cantelli (1928).
 """
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -24,7 +24,7 @@ from ..outcomes import estimates_in, tables_of, truth_of
 from ..presentation import is_plain
 from .cases import SESSION, ProtocolCase
 
-__all__ = ["ESTIMATED"]
+__all__ = ["check_estimates"]
 
 _SESSIONS: Final = 50
 _PARTIES: Final = 2_000
@@ -35,13 +35,14 @@ _SHARE: Final = 0.6
 _NEAR: Final = 0.15
 
 
-def _check_estimates(case: ProtocolCase) -> None:
+def check_estimates(case: ProtocolCase) -> None:
     """Estimates whose truth is told are near it, as far off as their errors say, and each truth is an estimate's."""
     inputs = _inputs_of(case)
     told = checked_truth(case.protocol, inputs)
     if not told:
         return
-    outcomes = [_outcome(case, inputs, number) for number in range(_SESSIONS)]
+    noises = [SimulatedNoise(case.seed + 1 + number, session=SESSION) for number in range(_SESSIONS)]
+    outcomes: list[msgspec.Struct] = [run_population(case.protocol, inputs, noise=noise).outcome for noise in noises]
     first = estimates_in(outcomes[0])
     if not first or not is_plain(outcomes[0]):  # a presenter of its own says what is beside what
         return
@@ -61,9 +62,6 @@ def _check_estimates(case: ProtocolCase) -> None:
         _require_near(name, [each[name] for each in found if name in each], numbers[name])
 
 
-ESTIMATED: Final = _check_estimates  # the check, which runs some fifty sessions
-
-
 def _inputs_of(case: ProtocolCase) -> Inputs:
     many = case.repeated(_PARTIES)
     try:
@@ -72,12 +70,6 @@ def _inputs_of(case: ProtocolCase) -> Inputs:
     except (ConfigurationError, ValueError):
         return case.inputs
     return many
-
-
-def _outcome(case: ProtocolCase, inputs: Inputs, number: int) -> msgspec.Struct:
-    noise = SimulatedNoise(case.seed + 1 + number, session=SESSION)
-    told: Any = run_population(case.protocol, inputs, noise=noise).outcome
-    return told
 
 
 def _require_near(name: str, estimates: list[Estimate], true: float) -> None:

@@ -18,14 +18,14 @@ from ...protocol.phases import PhasedProtocol
 from ...transports.promises import keeping, sentence_of
 from .cases import ProtocolCase, Rows
 from .declared import DECLARED, check_columns
-from .estimated import ESTIMATED
+from .estimated import check_estimates
 from .released import RELEASED
 from .reported import REPORTED
 
 __all__ = ["PROTOCOL_PROMISES", "check_protocol"]
 
 _CHECKS: Final[Mapping[str, Callable[[ProtocolCase], None]]] = {
-    sentence_of(check): check for check in (*DECLARED, *REPORTED[:-3], *RELEASED, ESTIMATED, *REPORTED[-3:])
+    sentence_of(check): check for check in (*DECLARED, *REPORTED[:-3], *RELEASED, check_estimates, *REPORTED[-3:])
 }
 
 PROTOCOL_PROMISES: Final = tuple(_CHECKS)

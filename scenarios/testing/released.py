@@ -20,7 +20,7 @@ from ...protocol.effects import Effect
 from ...protocol.errors import MalformedMessageError
 from ...protocol.masking import MaskingMove
 from ...protocol.phases import MaskedPhase, Phase
-from ...protocol.population import draw_reports, run_batches, run_population, tally_batch
+from ...protocol.population import PopulationResult, run_batches, run_population, tally_batch
 from ...protocol.roles import SessionKind, Side
 from ...protocol.roster import Roster
 from ...protocol.server_machine import ServerMachine
@@ -29,6 +29,7 @@ from ...protocol.views import Happening, Observation, View
 from ...transports.memory import MemoryTransport
 from ...transports.promises import require
 from ...transports.tcp import TCPTransport
+from ..attacks.seen import draw_all
 from ..running.by_agents import Adversity
 from ..running.session import SessionRecord, run_agents, run_arrays
 from .afresh import compute, compute_afresh
@@ -69,10 +70,7 @@ def _check_large_tallies(case: ProtocolCase) -> None:
     """However many parties there are, tallies merge: each number up to some hundred, and others up to thousands."""
     generator = np.random.default_rng(case.seed)
     inputs = case.repeated(_MANY)
-    drawn = [
-        draw_reports(phase, inputs, noise=case.noise(), protocol=case.protocol.name, start=0)
-        for phase in case.protocol.phases
-    ]
+    drawn = draw_all(case.protocol, inputs, noise=case.noise())
     larger = np.unique(np.exp(generator.uniform(math.log(_EACH), math.log(len(inputs)), size=_SIZES)).astype(np.int64))
     for number, phase in enumerate(case.protocol.phases):
 
@@ -160,18 +158,18 @@ def _check_paths(case: ProtocolCase) -> None:
     whole = run_arrays(protocol, inputs=inputs, noise=case.noise())
     for size in _BATCHES:
         inner = run_population(protocol, inputs, noise=case.noise(), batch_rows=size)
-        _require_same(f"arrays of {size} rows", whole, inner.outcome, inner.tallies, inner.own_outcomes)
+        _require_same(f"arrays of {size} rows", whole, inner)
         if len(protocol.phases) == 1:
             cuts = [*range(0, len(inputs), size), len(inputs)]
             parts = [inputs.of_range(start, stop) for start, stop in itertools.pairwise(cuts)]
             outer = run_batches(protocol, parts, noise=case.noise())
-            _require_same(f"batches of {size}", whole, outer.outcome, outer.tallies, outer.own_outcomes)
+            _require_same(f"batches of {size}", whole, outer)
     for transport in (MemoryTransport(), TCPTransport()):
         record = _held(case, transport)
         way = f"agents over {transport.name}"
         for name, error in record.endings.items():
             raise AssertionError(f"with {way} {name} heard no outcome: {error}")
-        _require_same(way, whole, record.outcome, record.tallies, record.own_outcomes)
+        _require_same(way, whole, record)
         require(record.num_received == whole.num_received, f"{way} count {record.num_received} reports")
 
     if (phase := protocol.masked_phase) is not None and phase.threshold < len(inputs):
@@ -268,13 +266,12 @@ def _held(
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
 
-def _require_same(
-    way: str, whole: SessionRecord, outcome: Any, tallies: Sequence[Tally], own: Mapping[int, msgspec.Struct]
-) -> None:
-    require(tuple(tallies) == tuple(whole.tallies), f"{way} leave other tallies than arrays")
-    told, expected = msgspec.msgpack.encode(outcome), msgspec.msgpack.encode(whole.outcome)
-    require(told == expected, f"{way} release {_told(outcome)}, and arrays {_told(whole.outcome)}")
-    require(dict(own) == dict(whole.own_outcomes), f"{way} tell single parties something else than arrays")
+def _require_same(way: str, whole: SessionRecord, other: SessionRecord | PopulationResult[Any]) -> None:
+    require(tuple(other.tallies) == tuple(whole.tallies), f"{way} leave other tallies than arrays")
+    told, expected = msgspec.msgpack.encode(other.outcome), msgspec.msgpack.encode(whole.outcome)
+    require(told == expected, f"{way} release {_told(other.outcome)}, and arrays {_told(whole.outcome)}")
+    same = dict(other.own_outcomes) == dict(whole.own_outcomes)
+    require(same, f"{way} tell single parties something else than arrays")
 
 
 def _numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:

@@ -96,12 +96,8 @@ def _check_single_rows(case: ProtocolCase) -> None:
 
 def _check_likelihoods(case: ProtocolCase) -> None:
     """The likelihoods that a mechanism states are those of the reports that it draws."""
-    for phase in case.protocol.phases:
-        for mechanism, values in itertools.islice(_mechanisms(phase, case.inputs), _MECHANISMS):
-            _hold(phase.name, mechanism, values, case.seed)
-        if phase.tally_mechanism is not None:
-            tally = case.tally(case.reports(), case.protocol.phases.index(phase), np.arange(len(case.inputs)))
-            _hold(phase.name, phase.tally_mechanism, tally.totals.reshape(1, -1), case.seed)
+    for phase, mechanism, values in _randomizers(case):
+        _hold(phase, mechanism, values, case.seed)
 
 
 def _check_exact_sampler(case: ProtocolCase) -> None:
@@ -109,20 +105,15 @@ def _check_exact_sampler(case: ProtocolCase) -> None:
 
     And it is made of the row and of fresh integers alone.
     """
-    for phase in case.protocol.phases:
-        own = [*itertools.islice(_mechanisms(phase, case.inputs), _MECHANISMS)]
-        if phase.tally_mechanism is not None:
-            tally = case.tally(case.reports(), case.protocol.phases.index(phase), np.arange(len(case.inputs)))
-            own.append((phase.tally_mechanism, tally.totals.reshape(1, -1)))
-        for mechanism, values in own:
-            inner, rows = mechanism, some_rows(values, _ROWS)
-            while isinstance(inner, (PostProcessed, Prepared)):
-                rows = inner.prepare_rows(rows) if isinstance(inner, Prepared) else rows
-                inner = inner.noise
-            # Those of our own mechanisms are audited.
-            if isinstance(inner, ExactMechanism) and not type(inner).__module__.startswith("psephos.protocol."):
-                _hold(phase.name, inner, rows, case.seed, is_exact=True)
-                _require_no_memory(phase.name, inner, rows.tolist(), case.seed)
+    for phase, mechanism, values in _randomizers(case):
+        inner, rows = mechanism, some_rows(values, _ROWS)
+        while isinstance(inner, (PostProcessed, Prepared)):
+            rows = inner.prepare_rows(rows) if isinstance(inner, Prepared) else rows
+            inner = inner.noise
+        # Those of our own mechanisms are audited.
+        if isinstance(inner, ExactMechanism) and not type(inner).__module__.startswith("psephos.protocol."):
+            _hold(phase, inner, rows, case.seed, is_exact=True)
+            _require_no_memory(phase, inner, rows.tolist(), case.seed)
 
 
 def _check_audit(case: ProtocolCase) -> None:
@@ -157,6 +148,16 @@ def _mechanisms(phase: Phase, inputs: Inputs) -> Iterator[tuple[RowMechanism, In
         values = inputs.private[places][:, phase.columns]
         if len(values):
             yield mechanism, np.unique(values, axis=0)
+
+
+def _randomizers(case: ProtocolCase) -> Iterator[tuple[str, RowMechanism, IntArray]]:
+    """Yield by phase some mechanisms with the values of those who use them, and a trusted server's with its totals."""
+    for number, phase in enumerate(case.protocol.phases):
+        for mechanism, values in itertools.islice(_mechanisms(phase, case.inputs), _MECHANISMS):
+            yield phase.name, mechanism, values
+        if phase.tally_mechanism is not None:
+            tally = case.tally(case.reports(), number, np.arange(len(case.inputs)))
+            yield phase.name, phase.tally_mechanism, tally.totals.reshape(1, -1)
 
 
 def _require_range(phase: Phase, mechanism: RowMechanism, reports: IntArray, number: int) -> None:
@@ -275,11 +276,10 @@ def _neighbors(case: ProtocolCase) -> Iterator[tuple[list[int], IntArray, IntArr
 
 
 def _are_neighbors(case: ProtocolCase, public: Sequence[int], first: IntArray, second: IntArray) -> bool:
-    for phase in case.protocol.phases:
-        mechanism = phase.mechanism_of(public)
-        if not mechanism.are_neighbors(first[None, phase.columns], second[None, phase.columns])[0, 0]:
-            return False
-    return True
+    return all(
+        phase.mechanism_of(public).are_neighbors(first[None, phase.columns], second[None, phase.columns])[0, 0]
+        for phase in case.protocol.phases
+    )
 
 
 def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, proven: float) -> Audited:

@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -45,17 +45,11 @@ _ROUNDING: Final = 1e-9
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _RoleCase:
-    """A role on a session.
+    """A role on a session."""
 
-    Args:
-        role: what is checked.
-        scene: as roles find it.
-        given: its rows, which no role has seen.
-    """
-
-    role: Role
-    scene: Scene
-    given: Inputs
+    role: Role  # what is checked
+    scene: Scene  # as roles find it
+    given: Inputs  # its rows, which no role has seen
 
     @functools.cached_property
     def played(self) -> "_Played":
@@ -245,14 +239,9 @@ class _Noted(Deviation):
 
 
 def _play(case: _RoleCase, seen: Scene) -> _Played:
-    """Return what a session with the role's deviations leaves.
+    """Return what a session leaves with the role's deviations, which are made of the scene that it has seen.
 
-    Args:
-        case: the role, and the session as it is.
-        seen: the scene of which the deviations are made.
-
-    Raises:
-        AssertionError: a deviation raised an error.
+    AssertionError: a deviation raised an error.
     """
     scene, role = case.scene, case.role
     noted = {name: _Noted(deviation) for name, deviation in role.deviations(seen).items()}
@@ -289,19 +278,14 @@ def _play(case: _RoleCase, seen: Scene) -> _Played:
 
 def _with_other_rows(scene: Scene, kept: set[str]) -> Scene:
     """Return the scene with other private rows of those who are not kept, as far as somebody else has one that fits."""
-    private = scene.inputs.private.copy()
-    for place, row in _exchanged(scene, kept):
-        private[place] = row
-    return dataclasses.replace(scene, inputs=Inputs(private, scene.inputs.public))
-
-
-def _exchanged(scene: Scene, kept: set[str]) -> Iterator[tuple[int, Any]]:
     inputs = scene.inputs
+    private = inputs.private.copy()
     places = [place for place, name in enumerate(scene.names) if name not in kept]
     for place, other in itertools.product(places, range(len(inputs))):
         same_public = np.array_equal(inputs.public[place], inputs.public[other])
         if same_public and not np.array_equal(inputs.private[place], inputs.private[other]):
-            yield place, inputs.private[other]
+            private[place] = inputs.private[other]
+    return dataclasses.replace(scene, inputs=Inputs(private, inputs.public))
 
 
 def _told(lesson: Lesson) -> str:

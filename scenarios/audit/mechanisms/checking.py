@@ -6,7 +6,6 @@ number's own law is exact; how the numbers of one report hang together is left t
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -27,7 +26,7 @@ from ....protocol.mechanisms import (
     share_log_law,
 )
 from ..case import NO_PLACE, LawCheck, View
-from .sampling import PrivateRow, numbering, secure_draw, simulated_draw
+from .sampling import PrivateRow, all_rows, numbering, secure_draw, simulated_draw
 
 __all__ = [
     "MOST_ROWS",
@@ -101,44 +100,29 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
     if isinstance(mechanism, SphericalLaplace) and mechanism.dimension in WITH_MARGINS:
         return _numbers(row, noise_of_sphere(mechanism.scale, mechanism.dimension), mechanism.report_range)
     if isinstance(mechanism, Mechanism) and high - low < _MOST_OUTPUTS:
-        most = int(math.log(_MOST_CELLS) / math.log(high - low + 1))
-        if most < 2:  # noqa: PLR2004  two hang together
-            return [_number(mechanism, value, place) for place, value in enumerate(row)]
+        most = max(1, int(math.log(_MOST_CELLS) / math.log(high - low + 1)))
         blocks = [range(start, min(start + most, len(row))) for start in range(0, len(row), most)]
-        spread = range(0, len(row), -(-len(row) // most))
-        return [_numbers_together(mechanism, row, places) for places in (*blocks, spread)]
+        if most > 1:  # numbers that are farther apart
+            blocks.append(range(0, len(row), -(-len(row) // most)))
+        return [_numbers_together(mechanism, row, places) for places in blocks]
     raise NotImplementedError(f"the law of {type(mechanism).__name__} is not written down")
-
-
-def _number(mechanism: Mechanism, value: int, place: int) -> View:
-    """Return one number by itself, where numbers are randomized independently."""
-    low, high = mechanism.report_range
-    reports = np.arange(low, high + 1, dtype=np.int64)
-    law = np.exp(mechanism.log_probabilities(reports, np.array([value], dtype=np.int64))[:, 0])
-    encode = numbering(reports[:, None])
-    return View(f"number {place + 1}", law / law.sum(), lambda drawn: encode(drawn[:, place : place + 1])[:, 0])
 
 
 def _numbers_together(mechanism: Mechanism, row: PrivateRow, places: range) -> View:
     """Return some numbers together, where all are randomized independently."""
     whole = _whole(mechanism, [row[place] for place in places])
-    name = (
-        f"numbers {places[0] + 1} to {places[-1] + 1}, each {places.step}."
-        if len(places) > 1
-        else f"number {places[0] + 1}"
-    )
-    return View(
-        name.replace(", each 1.", ""),
-        whole.law,
-        lambda drawn: whole.places(drawn[:, places.start : places.stop : places.step]),
-    )
+    name = f"number {places[0] + 1}"
+    if len(places) > 1:
+        each = "" if places.step == 1 else f", each {places.step}."
+        name = f"numbers {places[0] + 1} to {places[-1] + 1}{each}"
+    return View(name, whole.law, lambda drawn: whole.places(drawn[:, places.start : places.stop : places.step]))
 
 
 def _whole(mechanism: RowMechanism, row: PrivateRow) -> View:
     """Return whole reports, in lexicographic order."""
     low, high = mechanism.report_range
     width = mechanism.num_reports_of(len(row))
-    outputs = np.array(list(itertools.product(range(low, high + 1), repeat=width)), dtype=np.int64)
+    outputs = all_rows(width, high - low + 1) + low
     law = np.exp(mechanism.log_likelihoods(outputs, np.array([row], dtype=np.int64))[:, 0])
     encode = numbering(outputs)
     return View("", law / law.sum(), lambda drawn: encode(drawn)[:, 0])
@@ -162,7 +146,7 @@ class Noise(NamedTuple):
 @functools.lru_cache(maxsize=64)
 def noise_of_laplace(scale: float) -> Noise:
     """Return discrete Laplace noise, which is at least k > 0 with probability a^k/(1 + a), a = e^(−1/scale)."""
-    return _noise(scale, CLAMP_IN_SCALES, lambda ends: np.exp(-(ends + 0.5) / scale) / (1 + np.exp(-1 / scale)))
+    return _noise(scale, lambda ends: np.exp(-(ends + 0.5) / scale) / (1 + np.exp(-1 / scale)))
 
 
 @functools.lru_cache(maxsize=64)
@@ -176,7 +160,7 @@ def noise_of_sphere(scale: float, dimension: int) -> Noise:
         sizes = ends / scale
         return np.exp(-sizes) * ((2 + sizes) / 4 if dimension > 1 else 0.5)
 
-    return _noise(scale, CLAMP_IN_SCALES, beyond)
+    return _noise(scale, beyond)
 
 
 @functools.lru_cache(maxsize=64)
@@ -184,15 +168,15 @@ def noise_of_shares(scale: float, planned: int, num_shares: int) -> Noise:
     """Return the noise of a sum of shares of discrete Laplace noise."""
     law = np.exp(share_log_law(scale=scale, planned=planned, num_shares=num_shares))
     tails = np.cumsum(law[::-1])[::-1]
-    return _noise(scale, CLAMP_IN_SCALES, lambda ends: tails[(ends + 0.5).astype(np.int64)])
+    return _noise(scale, lambda ends: tails[(ends + 0.5).astype(np.int64)])
 
 
-def _noise(scale: float, num_scales: int, beyond: Callable[[FloatArray], FloatArray]) -> Noise:
-    """Return symmetric noise of a scale in integers, so many scales from 0 to either tail.
+def _noise(scale: float, beyond: Callable[[FloatArray], FloatArray]) -> Noise:
+    """Return symmetric noise of a scale in integers.
 
     `beyond` is the probability that noise exceeds numbers between integers, which are above 0.
     """
-    reach = math.ceil(num_scales * scale)
+    reach = math.ceil(CLAMP_IN_SCALES * scale)
     each = 1 if 2 * reach < _MOST_OUTCOMES else math.ceil(2 * reach / _NUM_OUTCOMES)
     ends = np.arange(-reach, reach + 1, each) - 0.5
     chances = beyond(np.abs(ends))

@@ -6,8 +6,9 @@ against their laws, of which that of each number goes down to its tails. Grids a
 steps or more.
 """
 
+import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -32,38 +33,40 @@ def noise_cases() -> Iterator[Case]:
         scale = _STEPS * max(1.0, 1 / epsilon)
         steps = round(epsilon * scale)
         is_secure = epsilon in _SECURE
-        pairs = _of_number(scale, steps, is_secure=is_secure)
-        checks = _checks(DiscreteLaplace(scale, 0, steps), [[0], [steps // 2], [steps], [0, steps], [0, 0]])
-        yield local_case(f"Laplace, ε = {epsilon:g}", "laplace", "number", pairs, proven=epsilon, law_checks=checks)
-        vector = VectorLaplace(scale=scale, sensitivity=steps, bound=steps)
+        number = DiscreteLaplace(scale, 0, steps)
+        ends = np.array([[0], [steps]], dtype=np.int64)  # no two others are farther apart
+        yield local_case(
+            f"Laplace, ε = {epsilon:g}",
+            "laplace",
+            "number",
+            functools.partial(finite_pairs, number, ends, is_secure=is_secure),
+            proven=epsilon,
+            law_checks=functools.partial(_checks, number, [[0], [steps // 2], [steps], [0, steps], [0, 0]]),
+        )
         apart = [steps, *([0] * (_WIDTH - 1))]
         spread = [steps - (_WIDTH - 1) * (steps // _WIDTH), *([steps // _WIDTH] * (_WIDTH - 1))]
-        pairs = _of_rows(vector, [apart, spread], is_secure=is_secure)
-        name = f"{_WIDTH} × Laplace, ε = {epsilon:g}"
-        checks = _checks(vector, [[0] * _WIDTH, apart, spread])
-        yield local_case(
-            name, "vector-laplace", "row", pairs, proven=epsilon, secure_share=_ROW_SHARE, law_checks=checks
-        )
-        spherical = SphericalLaplace(scale=scale, sensitivity=steps, bound=steps, dimension=_WIDTH)
         diagonal = [math.floor(steps / math.sqrt(_WIDTH))] * _WIDTH
-        pairs = _of_rows(spherical, [apart, diagonal], is_secure=is_secure)
-        name = f"spherical, d = {_WIDTH}, ε = {epsilon:g}"
-        checks = _checks(spherical, [[0] * _WIDTH, apart, diagonal])
-        yield local_case(
-            name, "spherical-laplace", "row", pairs, proven=epsilon, secure_share=_ROW_SHARE, law_checks=checks
-        )
+        vector = VectorLaplace(scale=scale, sensitivity=steps, bound=steps)
+        spherical = SphericalLaplace(scale=scale, sensitivity=steps, bound=steps, dimension=_WIDTH)
+        for name, group, mechanism, other in (
+            (f"{_WIDTH} × Laplace", "vector-laplace", vector, spread),
+            (f"spherical, d = {_WIDTH}", "spherical-laplace", spherical, diagonal),
+        ):
+            yield local_case(
+                f"{name}, ε = {epsilon:g}",
+                group,
+                "row",
+                functools.partial(_pairs, mechanism, [apart, other], is_secure=is_secure),
+                proven=epsilon,
+                secure_share=_ROW_SHARE,
+                law_checks=functools.partial(_checks, mechanism, [[0] * _WIDTH, apart, other]),
+            )
 
 
-def _of_number(scale: float, steps: int, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
-    mechanism = DiscreteLaplace(scale, 0, steps)
-    ends = np.array([[0], [steps]], dtype=np.int64)  # no two others are farther apart
-    return lambda: finite_pairs(mechanism, ends, is_secure=is_secure)
+def _checks(mechanism: RowMechanism, rows: Sequence[PrivateRow]) -> Sequence[LawCheck]:
+    return [check for row in rows for check in checks_of(mechanism, np.array([row], dtype=np.int64))]
 
 
-def _checks(mechanism: RowMechanism, rows: Sequence[PrivateRow]) -> Callable[[], Sequence[LawCheck]]:
-    return lambda: [check for row in rows for check in checks_of(mechanism, np.array([row], dtype=np.int64))]
-
-
-def _of_rows(mechanism: RowMechanism, rows: Sequence[PrivateRow], *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
+def _pairs(mechanism: RowMechanism, rows: Sequence[PrivateRow], *, is_secure: bool) -> Sequence[Pair]:
     zero = [0] * _WIDTH
-    return lambda: [pair_of(mechanism, zero, row, name=f"{zero} and {row}", is_secure=is_secure) for row in rows]
+    return [pair_of(mechanism, zero, row, name=f"{zero} and {row}", is_secure=is_secure) for row in rows]

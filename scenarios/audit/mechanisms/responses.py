@@ -24,7 +24,7 @@ from ....protocol.mechanisms import (
     two_point,
 )
 from ....protocol.mechanisms.own_matrix import channel_of
-from ..case import Case, LawCheck, Pair
+from ..case import Case, LawCheck
 from .checking import checks_of
 from .sampling import EPSILONS, all_rows, finite_pairs, local_case
 
@@ -47,60 +47,44 @@ _MOST_ROWS_OF_TWO: Final = 9
 
 def response_cases() -> Iterator[Case]:
     """Yield k-RR, frequency oracles, channels that report numbers without bias, and disclosure."""
-    for size in _CHOICES:
-        for epsilon in EPSILONS:
-            mechanism = GeneralizedRandomizedResponse(epsilon, size)
-            pairs = _pairs(mechanism, is_secure=(epsilon, size) in _SECURE)
-            checks = functools.partial(_checks, mechanism)
-            yield local_case(f"{size}-RR, ε = {epsilon:g}", "k-rr", "value", pairs, proven=epsilon, law_checks=checks)
+    for size, epsilon in itertools.product(_CHOICES, EPSILONS):
+        make = functools.partial(GeneralizedRandomizedResponse, epsilon, size)
+        yield _case(f"{size}-RR, ε = {epsilon:g}", "k-rr", make, epsilon, is_secure=(epsilon, size) in _SECURE)
     for (group, kind), epsilon in itertools.product(_ORACLES, EPSILONS):
-        oracle = kind(epsilon, 6)
-        pairs = _pairs(oracle, is_secure=any(epsilon == at for at, _ in _SECURE))
-        checks = functools.partial(_checks, oracle)
-        yield local_case(f"6 values, ε = {epsilon:g}", group, "value", pairs, proven=epsilon, law_checks=checks)
+        is_secure = any(epsilon == at for at, _ in _SECURE)
+        yield _case(
+            f"6 values, ε = {epsilon:g}", group, functools.partial(kind, epsilon, 6), epsilon, is_secure=is_secure
+        )
     for epsilon in EPSILONS:
-        for name, make in (("two-point", two_point), ("optimal", optimal)):
-            channel = functools.partial(_channel, make, epsilon)
-            yield local_case(
-                f"{name} report, ε = {epsilon:g}",
-                "channels",
-                "value",
-                lambda channel=channel: _pairs(channel(), is_secure=True)(),
-                proven=epsilon,
-                law_checks=lambda channel=channel: _checks(channel()),
+        for name, design in (("two-point", two_point), ("optimal", optimal)):
+            yield _case(
+                f"{name} report, ε = {epsilon:g}", "channels", functools.partial(_channel, design, epsilon), epsilon
             )
     own = channel_of(_MATRIX, num_values=len(_MATRIX), field="matrix")
-    yield local_case(
-        "a matrix of one's own",
-        "channels",
+    yield _case("a matrix of one's own", "channels", lambda: own, own.epsilon)
+    note = "Values leave as they are, to a server that is trusted with them."
+    yield _case("disclosure", "disclosure", lambda: Disclosure(_BOUND), math.inf, note=note)
+
+
+def _case(
+    name: str, group: str, make: Callable[[], RowMechanism], epsilon: float, *, is_secure: bool = True, note: str = ""
+) -> Case:
+    """Return the case of a mechanism, which is made when it is asked for."""
+
+    def checks() -> Sequence[LawCheck]:
+        mechanism = make()
+        of_two = checks_of(mechanism, _rows(mechanism, 2), most=_MOST_ROWS_OF_TWO)
+        return [*checks_of(mechanism, _rows(mechanism, 1)), *of_two]
+
+    return local_case(
+        name,
+        group,
         "value",
-        _pairs(own, is_secure=True),
-        proven=own.epsilon,
-        law_checks=lambda: _checks(own),
+        lambda: finite_pairs(make(), _rows(make(), 1), is_secure=is_secure),
+        proven=epsilon,
+        note=note,
+        law_checks=checks,
     )
-    disclosure = Disclosure(_BOUND)
-    yield local_case(
-        "disclosure",
-        "disclosure",
-        "value",
-        _pairs(disclosure, is_secure=True),
-        proven=math.inf,
-        note="Values leave as they are, to a server that is trusted with them.",
-        law_checks=lambda: _checks(disclosure),
-    )
-
-
-def _pairs(mechanism: RowMechanism, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
-    low, high = mechanism.report_range
-    reports = all_rows(mechanism.num_reports_of(1), high - low + 1) + low
-    return lambda: finite_pairs(mechanism, _rows(mechanism, 1), is_secure=is_secure, reports=reports)
-
-
-def _checks(mechanism: RowMechanism) -> list[LawCheck]:
-    return [
-        *checks_of(mechanism, _rows(mechanism, 1)),
-        *checks_of(mechanism, _rows(mechanism, 2), most=_MOST_ROWS_OF_TWO),
-    ]
 
 
 def _rows(mechanism: RowMechanism, width: int) -> IntArray:

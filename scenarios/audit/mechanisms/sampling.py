@@ -125,12 +125,13 @@ def finite_pairs(
         rows: all rows, or those that may be the worst, shape (c, w).
         is_secure: whether the pair is drawn with the noise of deployments too.
         are_neighbors: whether two rows are; by default all are.
-        reports: all reports in lexicographic order, each number from the least on, shape (outputs, r); by default all
-            single numbers of `report_range`.
+        reports: some reports, the only ones that there are, in lexicographic order, each number from the least on,
+            shape (outputs, r); by default all of `report_range`.
     """
-    low, high = mechanism.report_range
-    outputs = np.arange(low, high + 1, dtype=np.int64)[:, None] if reports is None else reports
-    logs = mechanism.log_likelihoods(outputs, rows).T
+    if reports is None:
+        low, high = mechanism.report_range
+        reports = all_rows(mechanism.num_reports_of(rows.shape[1]), high - low + 1) + low
+    logs = mechanism.log_likelihoods(reports, rows).T
     laws = np.exp(logs)
     laws /= laws.sum(axis=1, keepdims=True)  # what a law in floats leaves of 1: some 1e-16
     best = max(
@@ -142,7 +143,7 @@ def finite_pairs(
     )
     places = [-best[1], -best[2]]
     first, second = (rows[place].tolist() for place in places)
-    encode = numbering(outputs)
+    encode = numbering(reports)
 
     def both(draw: Callable[[RowMechanism, PrivateRow], OutputSampler]) -> tuple[OutputSampler, OutputSampler]:
         return _encoded(draw(mechanism, first), encode), _encoded(draw(mechanism, second), encode)

@@ -12,16 +12,14 @@ from ....agents.client import Client
 from ....agents.modes import Mode
 from ....agents.noise import SecureNoise
 from ....protocol.arrays import FloatArray
-from ....protocol.client_machine import ClientMachine
 from ....protocol.dpwevote import DPWeVote, Parameters
-from ....protocol.effects import Effect, Send
 from ....protocol.kept_reports import KeptReports
 from ....protocol.mechanisms import DiscreteLaplace, RowMechanism
-from ....protocol.messages import Message, Report
+from ....protocol.messages import Report
 from ....protocol.phases import Inputs, PhasedProtocol
 from ....protocol.randomness import NoiseSource, SimulatedNoise
 from ....protocol.sides import Party
-from ...audit.fault import Drawing, Fault, WrongNoise
+from ...audit.fault import Drawing, Fault
 from ...audit.machines import (
     HeldSession,
     by_agents,
@@ -32,7 +30,7 @@ from ...audit.machines import (
     source_of_each,
 )
 from ...audit.masked_faults import masked_faults
-from ...audit.planting import Sessions, planted_in_stage
+from ...audit.planting import ReportChanger, Sessions, by_draw, planted_in_stage
 from ...audit.whole_sessions import charge
 from .sessions import dpwevote_climbs, masked_stage, vote_with_matrices
 
@@ -80,20 +78,14 @@ def _shared_by_two_parties() -> Fault:
     )
 
 
-class _RawMachine(ClientMachine):
+class _RawMachine(ReportChanger):
     """A machine whose reports from the second phase on are the values themselves."""
 
     __slots__ = ()
 
-    def receive(self, sender: str, message: Message) -> list[Effect]:
-        return [self._raw(effect) for effect in super().receive(sender, message)]
-
-    def _raw(self, effect: Effect) -> Effect:
-        if not isinstance(effect, Send) or not isinstance(effect.message, Report) or not effect.message.step:
-            return effect
-        number = effect.message.step
-        phase = self._protocol.steps[number].phase
-        return Send(effect.recipients, Report(number, phase.codec.encode(self._party.row[phase.columns])))
+    def changed(self, report: Report) -> Report:
+        phase = self._protocol.steps[report.step].phase
+        return Report(report.step, phase.codec.encode(self._party.row[phase.columns])) if report.step else report
 
 
 class _RawPartner(Client):
@@ -134,7 +126,7 @@ def _shared_by_two_candidates() -> Fault:
         "a secure draw for each candidate",
         source="secure",
         samples=_SAMPLES,
-        make_noise=one_source(functools.partial(WrongNoise, _by_one_draw)),
+        make_noise=by_draw(_by_one_draw),
     )
 
 
@@ -243,7 +235,7 @@ def _of_sizes() -> Iterator[Fault]:
             "candidates from the third on share a draw",
             "With secure noise one draw serves all opinions from the third candidate on.",
             "a draw for each of many candidates",
-            functools.partial(WrongNoise, _shared_from_the_third),
+            by_draw(_shared_from_the_third),
         ),
         (
             "joint",
@@ -251,7 +243,7 @@ def _of_sizes() -> Iterator[Fault]:
             "a place in clear",
             "With secure noise whoever stands at place 40 of the roster sends its values as they are.",
             "each place randomized",
-            _ClearPlace,
+            one_source(_ClearPlace),
         ),
         (
             "joint",
@@ -259,7 +251,7 @@ def _of_sizes() -> Iterator[Fault]:
             "a sampler that remembers",
             "With secure noise every second report of opinions is flipped where the one before was.",
             "a sampler that forgets",
-            _Remembering,
+            one_source(_Remembering),
         ),
         (
             "laplace",
@@ -267,8 +259,8 @@ def _of_sizes() -> Iterator[Fault]:
             "tail cut in sessions",
             "With secure noise a vote's Laplace noise ends at 6 scales.",
             "tail in sessions",
-            functools.partial(WrongNoise, _cut_tail),
+            by_draw(_cut_tail),
         ),
     ):
         stage = votes.make(variant, dict(zip(votes.sizes, sizes, strict=True)))
-        yield planted_in_stage(stage, name, what, repaired, make_noise=one_source(noise))
+        yield planted_in_stage(stage, name, what, repaired, make_noise=noise)

@@ -46,18 +46,19 @@ _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
 def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     """Yield the variants, each over two candidates and two votes, at the paper's ε: of a candidate with its weight."""
     variants: tuple[VariantName, ...] = ("printed", "joint", "laplace", "two_point", "signed_rr", "optimal")
-    yield case_of_partner(_vote("joint", epsilon, candidates=_CANDIDATES[:1]), "joint, one candidate", num_sessions=1)
+    yield case_of_partner(
+        _vote("joint", epsilon=epsilon, candidates=_CANDIDATES[:1]), "joint, one candidate", num_sessions=1
+    )
     for variant in variants:
         # As the printed law is that of `joint`, its exact joint law of two votes is not worked out twice.
         yield case_of_partner(
-            _vote(variant, epsilon), f"{variant}, two candidates", num_sessions=1 if VARIANTS[variant].is_biased else 2
+            _vote(variant, epsilon=epsilon),
+            f"{variant}, two candidates",
+            num_sessions=1 if VARIANTS[variant].is_biased else 2,
         )
     for variant in ("joint", "laplace"):
-        parameters = Parameters(
-            candidates=_CANDIDATES, variant=variant, epsilon=epsilon, weight_collection="per_candidate"
-        )
         yield case_of_partner(
-            DPWeVote(parameters),
+            _vote(variant, epsilon=epsilon, weight_collection="per_candidate"),
             f"{variant}, weights again for each candidate",
             num_sessions=2,
             note="Section 4.1 runs all phases for each candidate.",
@@ -69,18 +70,18 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
             num_sessions=2 if variant == "joint" else 1,
             note="The loss is that of the matrices: the greatest ratio within a column of each.",
         )
-    yield _weight_alone(_vote("joint", epsilon))
+    yield _weight_alone(_vote("joint", epsilon=epsilon))
     for variant in ("joint", "laplace"):
-        of_game = DPWeVote(Parameters(candidates=_CANDIDATES, variant=variant, epsilon=epsilon, game="board"))
+        of_game = _vote(variant, epsilon=epsilon, game="board")
         note = "The weight's report is drawn in the first vote, and repeated in the second."
         yield case_of_partner(of_game, f"{variant}, two votes of a game", num_sessions=2, note=note)
         if variant == "joint":
             yield _weight_alone(of_game, "two votes of a game, the weight alone")
-    public = DPWeVote(Parameters(candidates=_CANDIDATES, variant="joint", epsilon=epsilon, public_weights=True))
+    public = _vote("joint", epsilon=epsilon, public_weights=True)
     for weight in public.parameters.weights[::-1]:  # every public row
         yield case_of_partner(public, f"joint, public weight {weight:g}", num_sessions=2, public_weight=weight)
     yield from _central_cases(epsilon)
-    party = party_of(_vote("joint", epsilon))
+    party = party_of(_vote("joint", epsilon=epsilon))
     yield from two_party_cases(party, (party.rows[-1], party.public), name="joint", unit=_ALL)
     yield from _cases_of_levels()
 
@@ -88,30 +89,25 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
 def _cases_of_levels() -> Iterator[Case]:
     """Yield partners of each level of ε, which is public: neighbors have the same."""
     for variant, level in itertools.product(_BY_LEVEL, _LEVELS):
-        vote = DPWeVote(Parameters(candidates=_CANDIDATES, variant=variant, epsilons=_LEVELS))
-        party = party_of(vote, level=level)
+        party = party_of(_vote(variant, epsilons=_LEVELS), level=level)
         yield party.case(f"{variant}, own ε = {level:g}", _ALL, num_sessions=2, is_tight=True)
-    party = party_of(DPWeVote(Parameters(candidates=_CANDIDATES, variant="two_point", epsilons=_LEVELS)))
+    party = party_of(_vote("two_point", epsilons=_LEVELS))
     other = party.rows[-1], [len(_LEVELS) - 1]
     yield from two_party_cases(party, other, name=f"two_point, own ε = {_LEVELS[0]:g}", unit=_ALL)
-    chosen = Parameters(candidates=_CANDIDATES, variant="two_point", epsilons=_LEVELS, chosen_by="partner")
+    chosen = _vote("two_point", epsilons=_LEVELS, chosen_by="partner")
     name = f"two_point, own ε = {_LEVELS[1]:g}, chosen as it joins"
-    yield party_of(DPWeVote(chosen), level=_LEVELS[1]).case(name, _ALL, num_sessions=2, is_tight=True)
+    yield party_of(chosen, level=_LEVELS[1]).case(name, _ALL, num_sessions=2, is_tight=True)
 
 
 def _central_cases(epsilon: float) -> Iterator[Case]:
     """Yield what a trusted server releases of one partner beside another: by kind of quota, and by public weight."""
     for name, given in _QUOTAS.items():
-        vote = _central_vote(name, epsilon=epsilon)
+        vote = _vote("central", **given, epsilon=epsilon)
         yield _case_of_release(vote, f"central, {name}", num_sessions=2 if not given else 1)
         yield _case_of_release(vote, f"central, {name}, there or not", is_absent=True)
-    public = _central_vote("majority", epsilon=epsilon, public_weights=True)
+    public = _vote("central", epsilon=epsilon, public_weights=True)
     for weight in public.parameters.weights[::-1]:
         yield _case_of_release(public, f"central, public weight {weight:g}", public_weight=weight)
-
-
-def _central_vote(quota: str, *, candidates: tuple[str, ...] = _CANDIDATES, **given: Any) -> DPWeVote:
-    return DPWeVote(Parameters(candidates=candidates, variant="central", **_QUOTAS[quota], **given))
 
 
 def _case_of_release(
@@ -195,7 +191,7 @@ def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     weights = tuple(range(1, sizes["weights"] + 1))
     number = sizes["partners"]
     given: dict[str, Any] = {**_QUOTAS.get(choice, {"public_weights": True}), **sizes_of(number)}
-    vote = DPWeVote(Parameters(candidates=candidates, variant="masked", weights=weights, **given))
+    vote = _vote("masked", candidates=candidates, weights=weights, **given)
     no, yes = [0] * len(candidates), [1] * len(candidates)
     held = {"light no": (1, no), "heavy no": (weights[-1], no), "heavy yes": (weights[-1], yes)}
     held["heavy, one yes"] = weights[-1], [*no[:-1], 1]
@@ -215,7 +211,7 @@ def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
 def _released_stage(quota: str, sizes: Mapping[str, int]) -> Stage:
     """Return votes of one partner among others: who are all heavy, who tie, or who weigh little beside it."""
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
-    vote = _central_vote(quota, candidates=candidates, epsilon=1.0, weights=(1.0, 2.0, 1_000.0))
+    vote = _vote("central", candidates=candidates, epsilon=1.0, weights=(1.0, 2.0, 1_000.0), **_QUOTAS[quota])
     no, yes = [0] * len(candidates), [1] * len(candidates)
     (light, light_yes), (heavy, heavy_yes) = ([[place, *no], [place, *yes]] for place in (0, 2))
     others = sizes["partners"] - 1
@@ -272,9 +268,7 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
 
 def vote_with_matrices(*candidates: str, variant: VariantName = "joint") -> DPWeVote:
     """Return a vote whose weights and opinions are reported by matrices of one's own."""
-    return DPWeVote(
-        Parameters(candidates=candidates, variant=variant, weight_matrix=_OF_WEIGHTS, opinion_matrix=_OF_OPINIONS)
-    )
+    return _vote(variant, candidates=candidates, weight_matrix=_OF_WEIGHTS, opinion_matrix=_OF_OPINIONS)
 
 
 def case_of_partner(
@@ -285,8 +279,8 @@ def case_of_partner(
     return party_of(vote, public_weight).case(name, unit, num_sessions=num_sessions, is_tight=True, note=note)
 
 
-def _vote(variant: VariantName, epsilon: float, *, candidates: tuple[str, ...] = _CANDIDATES) -> DPWeVote:
-    return DPWeVote(Parameters(candidates=candidates, variant=variant, epsilon=epsilon))
+def _vote(variant: VariantName, *, candidates: tuple[str, ...] = _CANDIDATES, **given: Any) -> DPWeVote:
+    return DPWeVote(Parameters(candidates=candidates, variant=variant, **given))
 
 
 def _weight_alone(vote: DPWeVote, name: str = "two candidates, the weight alone") -> Case:

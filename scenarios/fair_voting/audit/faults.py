@@ -5,26 +5,24 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 from msgspec import structs
 
-from ....protocol.client_machine import ClientMachine
-from ....protocol.effects import Effect, Send
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from ....protocol.fair_voting.subsample import Subsample
 from ....protocol.integers import encode_row
-from ....protocol.mechanisms import Below, RowMechanism, VectorLaplace
-from ....protocol.messages import Message, Report
+from ....protocol.mechanisms import Below, RowMechanism
+from ....protocol.messages import Report
 from ....protocol.privacy import TrustModel
-from ...audit.fault import Drawing, Fault, WrongNoise
-from ...audit.machines import by_machines, one_source
+from ...audit.fault import Drawing, Fault
+from ...audit.machines import by_machines
 from ...audit.masked_faults import masked_faults
-from ...audit.planting import Sessions, planted_in_stage
-from ...audit.sampler_faults import sampler_fault
+from ...audit.planting import ReportChanger, Sessions, by_draw, planted_in_stage
+from ...audit.sampler_faults import at_half_the_scale, sampler_fault
 from .sessions import fair_voting_climbs, masked_stage
 
 __all__ = ["coin_fault", "planted_faults", "subsample_fault"]
@@ -51,15 +49,7 @@ def planted_faults() -> Iterator[Fault]:
     yield _group_in_clear()
     yield from _of_sizes()
     yield from masked_faults("rankings", masked_stage("borda", {"alternatives": 3, "voters": 7, "groups": 2}))
-    vote = FairVoting(
-        Parameters(
-            alternatives=("a", "b", "c"),
-            groups=("left", "right"),
-            group_sizes=(1, 1),
-            mechanism="whole_ranking",
-            epsilon=2.0,
-        )
-    )
+    vote = _vote((1, 1), mechanism="whole_ranking", epsilon=2.0)
     right = Sessions.of_rows(vote, ([0, 1, 2], [2, 1, 0]), _SECOND)
     halves = [structs.replace(own, claimed=own.claimed / 2, proven=own.proven / 2) for own in right.entries]
     yield right.planted(
@@ -71,6 +61,11 @@ def planted_faults() -> Iterator[Fault]:
     )
 
 
+def _vote(sizes: tuple[int, int], **given: Any) -> FairVoting:
+    """Return a vote on three alternatives of two groups of these sizes."""
+    return FairVoting(Parameters(alternatives=("a", "b", "c"), groups=("left", "right"), group_sizes=sizes, **given))
+
+
 def _in_clear(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
     """Return the report with its sign moved to the voter's own group: the answer is randomized, the group is not."""
     question, *signs = rightly(mechanism, values)
@@ -80,15 +75,7 @@ def _in_clear(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) 
 
 
 def _group_in_clear() -> Fault:
-    vote = FairVoting(
-        Parameters(
-            alternatives=("a", "b", "c"),
-            groups=("left", "right"),
-            group_sizes=(16, 16),
-            mechanism="joint_pair",
-            epsilon=2.0,
-        )
-    )
+    vote = _vote((16, 16), mechanism="joint_pair", epsilon=2.0)
     rows: list[list[int]] = vote.encode({"group": ["left", "right"], "ranking": ["a>b>c"] * 2}).private.tolist()
     return Sessions.of_rows(vote, rows).planted(
         "a group told in clear",
@@ -96,7 +83,7 @@ def _group_in_clear() -> Fault:
         "group and answer randomized together",
         source="secure",
         samples=_FEW_SAMPLES,
-        make_noise=one_source(functools.partial(WrongNoise, _in_clear)),
+        make_noise=by_draw(_in_clear),
     )
 
 
@@ -109,21 +96,15 @@ def _best_of_nine(rightly: Drawing, mechanism: RowMechanism, values: Sequence[in
     return drawn[int(logs.argmax())].tolist()
 
 
-class _WideMachine(ClientMachine):
+class _WideMachine(ReportChanger):
     """A machine whose reports are longer where its voter is of the second group."""
 
     __slots__ = ()
 
-    def receive(self, sender: str, message: Message) -> list[Effect]:
-        return [self._widened(effect) for effect in super().receive(sender, message)]
-
-    def _widened(self, effect: Effect) -> Effect:
-        if not isinstance(effect, Send) or not isinstance(effect.message, Report):
-            return effect
+    def changed(self, report: Report) -> Report:
         if self._party.row[0] // len(self._party.row) != 1:
-            return effect
-        numbers = msgspec.msgpack.decode(effect.message.payload)
-        return Send(effect.recipients, Report(effect.message.step, msgspec.Raw(encode_row(numbers, width=3))))
+            return report
+        return Report(report.step, msgspec.Raw(encode_row(msgspec.msgpack.decode(report.payload), width=3)))
 
 
 def _nothing_in_clear(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
@@ -140,13 +121,6 @@ def _twice_at_ties(rightly: Drawing, mechanism: RowMechanism, values: Sequence[i
     return rightly(doubled if math.isclose(first, second) else mechanism, values)
 
 
-def _at_half_the_scale(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
-    """Return noisy differences whose noise is made for a voter who is added or removed."""
-    if not isinstance(mechanism, VectorLaplace):  # what voters disclose
-        return rightly(mechanism, values)
-    return rightly(dataclasses.replace(mechanism, scale=mechanism.scale / 2), values)
-
-
 def _of_sizes() -> Iterator[Fault]:
     """Yield what shows for some groups, totals or ties alone, planted into sessions as the ladder draws them."""
     climbs = {climb.name: climb for climb in fair_voting_climbs()}
@@ -157,7 +131,7 @@ def _of_sizes() -> Iterator[Fault]:
         "the second group's best of nine",
         "A voter of the second private group draws nine times and sends what fits best.",
         "one draw for each group",
-        make_noise=one_source(functools.partial(WrongNoise, _best_of_nine)),
+        make_noise=by_draw(_best_of_nine),
     )
     yield planted_in_stage(
         private,
@@ -172,7 +146,7 @@ def _of_sizes() -> Iterator[Fault]:
         "pairs' noise of the other relation",
         "A voter is replaced, and pairwise counts have the noise for one who is added or removed: half of it.",
         "noise for a voter who is replaced",
-        make_noise=one_source(functools.partial(WrongNoise, _at_half_the_scale)),
+        make_noise=by_draw(at_half_the_scale),
     )
     for mechanism, name, what, repaired, draw in (
         (
@@ -191,9 +165,7 @@ def _of_sizes() -> Iterator[Fault]:
         ),
     ):
         stage = releases.make(mechanism, {"alternatives": 3, "voters": 2, "groups": 2})
-        yield planted_in_stage(
-            stage, name, what, repaired, times=_TIMES, make_noise=one_source(functools.partial(WrongNoise, draw))
-        )
+        yield planted_in_stage(stage, name, what, repaired, times=_TIMES, make_noise=by_draw(draw))
 
 
 _FIELDS: Final = tuple(field.name for field in dataclasses.fields(SampledChoice))
@@ -216,17 +188,8 @@ def subsample_fault() -> Fault:
 
 def coin_fault() -> Fault:
     """Return the election to a proven ε whose winner is random half as often as the proof has it."""
-    vote = FairVoting(
-        Parameters(
-            alternatives=("a", "b", "c"),
-            groups=("left", "right"),
-            group_sizes=_COIN_SIZES,
-            mechanism="sampling",
-            calibration="proven",
-            epsilon=_PROVEN,
-            num_samples=_COIN_NUM_SAMPLES,
-        )
-    )
+    given = {"calibration": "proven", "epsilon": _PROVEN, "num_samples": _COIN_NUM_SAMPLES}
+    vote = _vote(_COIN_SIZES, mechanism="sampling", **given)
     right = vote.disclosed.elects_by(SampledChoice)
     wrong = _HalvedCoin(**{name: getattr(right, name) for name in _FIELDS})
     utilities = np.array(list(itertools.permutations(right.scoring.steps)), dtype=np.int64)

@@ -42,7 +42,7 @@ from ....protocol.mechanisms import (
 from ....protocol.privacy import NeighboringRelation, TrustModel
 from ...audit.case import Case, LawCheck, Pair
 from ...audit.mechanisms.checking import checks_of
-from ...audit.mechanisms.sampling import EPSILONS, all_rows, finite_pairs, local_case, pair_of
+from ...audit.mechanisms.sampling import EPSILONS, finite_pairs, local_case, pair_of
 from .winner_laws import search_neighbors
 
 __all__ = ["mechanism_cases"]
@@ -85,29 +85,19 @@ def mechanism_cases() -> Iterator[Case]:
 
 
 def _ranking_cases() -> Iterator[Case]:
-    """Yield the four reports, for each ε."""
+    """Yield the four reports of a ranking, for each ε."""
+    steps = tuple(_GRID_STEPS * score for score in range(_NUM_ALTERNATIVES - 1, -1, -1))
     for epsilon in EPSILONS:
-        is_secure = epsilon == _SECURE_RANKINGS
-        finite = {
+        mechanisms: dict[str, RowMechanism] = {
             "a pair": SampledPair(epsilon, _NUM_ALTERNATIVES),
             "a position": SampledPosition(epsilon, _NUM_ALTERNATIVES),
             "whole": WholeRanking(epsilon, _NUM_ALTERNATIVES),
+            "noisy scores": NoisyScores(epsilon, steps),
         }
-        pairs = {name: _pairs(mechanism, is_secure=is_secure) for name, mechanism in finite.items()}
-        checks = {name: _checks(mechanism) for name, mechanism in finite.items()}
-        steps = tuple(_GRID_STEPS * score for score in range(_NUM_ALTERNATIVES - 1, -1, -1))
-        noisy = NoisyScores(epsilon, steps)
-        pairs["noisy scores"], checks["noisy scores"] = _reversed(noisy, is_secure=is_secure), _checks(noisy)
-        for name, own in pairs.items():
-            yield local_case(
-                f"{name}, m = {_NUM_ALTERNATIVES}, ε = {epsilon:g}",
-                "rankings",
-                "ranking",
-                own,
-                proven=epsilon,
-                secure_share=_SECURE_SHARES.get(name, 1.0),
-                law_checks=checks[name],
-            )
+        told = f"m = {_NUM_ALTERNATIVES}, ε = {epsilon:g}"
+        for name, mechanism in mechanisms.items():
+            share = _SECURE_SHARES.get(name, 1.0)
+            yield _local_case(f"{name}, {told}", "ranking", mechanism, _rankings(_NUM_ALTERNATIVES), epsilon, share)
 
 
 def _joint_cases() -> Iterator[Case]:
@@ -116,7 +106,6 @@ def _joint_cases() -> Iterator[Case]:
     rows = np.concatenate([cells_of_members(np.full(len(rankings), group), rankings) for group in range(_NUM_GROUPS)])
     steps = tuple(_GRID_STEPS * score for score in range(1, -_NUM_ALTERNATIVES + 1, -1))
     for epsilon in _JOINT_EPSILONS:
-        is_secure = epsilon == _SECURE_RANKINGS
         mechanisms: dict[str, RowMechanism] = {
             "a sign of one group": JointPair(epsilon, _NUM_ALTERNATIVES, _NUM_GROUPS, 1),
             "a sign of every group": JointPair(epsilon, _NUM_ALTERNATIVES, _NUM_GROUPS, _NUM_GROUPS),
@@ -124,44 +113,37 @@ def _joint_cases() -> Iterator[Case]:
             "group and ranking": JointRanking(epsilon, _NUM_ALTERNATIVES, _NUM_GROUPS),
             "scores of all groups": JointScores(epsilon, steps, _NUM_GROUPS),
         }
+        told = f"m = {_NUM_ALTERNATIVES}, G = {_NUM_GROUPS}, ε = {epsilon:g}"
         for name, mechanism in mechanisms.items():
-            yield local_case(
-                f"{name}, m = {_NUM_ALTERNATIVES}, G = {_NUM_GROUPS}, ε = {epsilon:g}",
-                "joint-rankings",
-                "group and ranking",
-                _joint_pairs(mechanism, rows, is_secure=is_secure),
-                proven=epsilon,
-                secure_share=_SECURE_SHARES["noisy scores" if isinstance(mechanism, JointScores) else "whole"],
-                law_checks=functools.partial(checks_of, mechanism, rows, most=_MOST_PROFILES),
-            )
+            share = _SECURE_SHARES["noisy scores" if isinstance(mechanism, JointScores) else "whole"]
+            yield _local_case(f"{name}, {told}", "group and ranking", mechanism, rows, epsilon, share)
 
 
-def _joint_pairs(mechanism: RowMechanism, rows: IntArray, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
-    if isinstance(mechanism, JointScores):
-        pair = rows[0].tolist(), rows[-1].tolist()
-        return lambda: [pair_of(mechanism, *pair, name="two groups", is_secure=is_secure)]
-    low, high = mechanism.report_range
-    reports = all_rows(mechanism.num_reports_of(_NUM_ALTERNATIVES), high - low + 1) + low
-    return lambda: finite_pairs(mechanism, rows, is_secure=is_secure, reports=reports)
+def _local_case(
+    name: str, unit: str, mechanism: RowMechanism, rows: IntArray, epsilon: float, secure_share: float
+) -> Case:
+    """Return the case of a report of one of these rows, of which the first and the last are farthest apart."""
+    is_secure = epsilon == _SECURE_RANKINGS
 
+    def pairs() -> Sequence[Pair]:
+        if isinstance(mechanism, (NoisyScores, JointScores)):
+            told = "two groups" if isinstance(mechanism, JointScores) else "a ranking and its reverse"
+            return [pair_of(mechanism, rows[0].tolist(), rows[-1].tolist(), name=told, is_secure=is_secure)]
+        return finite_pairs(mechanism, rows, is_secure=is_secure)
 
-def _pairs(mechanism: RowMechanism, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
-    return lambda: finite_pairs(mechanism, _rankings(_NUM_ALTERNATIVES), is_secure=is_secure)
-
-
-def _checks(mechanism: RowMechanism) -> Callable[[], Sequence[LawCheck]]:
-    return lambda: checks_of(mechanism, _rankings(_NUM_ALTERNATIVES))
+    return local_case(
+        name,
+        "rankings" if unit == "ranking" else "joint-rankings",
+        unit,
+        pairs,
+        proven=epsilon,
+        secure_share=secure_share,
+        law_checks=functools.partial(checks_of, mechanism, rows, most=_MOST_PROFILES),
+    )
 
 
 def _rankings(number: int) -> IntArray:
     return np.array(list(itertools.permutations(range(number))), dtype=np.int64)
-
-
-def _reversed(mechanism: RowMechanism, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
-    ranking = list(range(_NUM_ALTERNATIVES))
-    return lambda: [
-        pair_of(mechanism, ranking, ranking[::-1], name="a ranking and its reverse", is_secure=is_secure),
-    ]
 
 
 def _choice_cases() -> Iterator[Case]:
@@ -211,8 +193,8 @@ def _choice_cases() -> Iterator[Case]:
             "sampled-choice",
             claimed=vote.parameters.claimed,
             proven=choice.proven[0],
-            pairs=_searched(choice),
-            law_checks=_sampled_checks(choice),
+            pairs=functools.partial(_searched, choice),
+            law_checks=functools.partial(_sampled_checks, choice),
         )
 
 
@@ -233,8 +215,8 @@ def _of_voter(
         group,
         claimed=choice.proven[voter] if claimed is None else claimed,
         proven=choice.proven[voter],
-        pairs=_all_profiles(choice, voter, is_secure=is_secure),
-        law_checks=_profile_checks(choice),
+        pairs=functools.partial(_all_profiles, choice, voter, is_secure=is_secure),
+        law_checks=functools.partial(_profile_checks, choice),
     )
 
 
@@ -287,7 +269,7 @@ def _subsample_case() -> Case:
         model=TrustModel.CENTRAL,
         claimed=0.0,
         proven=0.0,
-        pairs=lambda: finite_pairs(_SUBSAMPLED, rows, is_secure=True, reports=_reports_of(_SUBSAMPLED)),
+        pairs=lambda: finite_pairs(_SUBSAMPLED, rows, is_secure=True),
         is_tight=True,
         note="No draw looks at a ranking.",
         share=_SUBSAMPLE_SHARE,
@@ -295,38 +277,29 @@ def _subsample_case() -> Case:
     )
 
 
-def _reports_of(mechanism: Subsample) -> IntArray:
-    low, high = mechanism.report_range
-    return all_rows(mechanism.num_reports_of(1), high - low + 1) + low
+def _all_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Sequence[Pair]:
+    """Return the worst pair of profiles that differ in a ranking of a group."""
+    utilities = _utilities(choice)
+    neighbors: set[tuple[bytes, bytes]] = set()
+    profiles: dict[bytes, IntArray] = {}
+    for profile, sums in _profiles(choice):
+        profiles[sums.tobytes()] = sums
+        place = _NUM_ALTERNATIVES * voter
+        for before, after in itertools.product(profile[voter], range(len(utilities))):
+            changed = sums.copy()
+            changed[place : place + _NUM_ALTERNATIVES] += utilities[after] - utilities[before]
+            neighbors.add((sums.tobytes(), changed.tobytes()))
+    return finite_pairs(
+        choice,
+        np.array(list(profiles.values())),
+        is_secure=is_secure,
+        are_neighbors=lambda one, other: (one.tobytes(), other.tobytes()) in neighbors,
+    )
 
 
-def _all_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
-    """Return what makes the worst pair of profiles that differ in a ranking of a group."""
-
-    def pairs() -> Sequence[Pair]:
-        utilities = _utilities(choice)
-        neighbors: set[tuple[bytes, bytes]] = set()
-        profiles: dict[bytes, IntArray] = {}
-        for profile, sums in _profiles(choice):
-            profiles[sums.tobytes()] = sums
-            place = _NUM_ALTERNATIVES * voter
-            for before, after in itertools.product(profile[voter], range(len(utilities))):
-                changed = sums.copy()
-                changed[place : place + _NUM_ALTERNATIVES] += utilities[after] - utilities[before]
-                neighbors.add((sums.tobytes(), changed.tobytes()))
-        return finite_pairs(
-            choice,
-            np.array(list(profiles.values())),
-            is_secure=is_secure,
-            are_neighbors=lambda one, other: (one.tobytes(), other.tobytes()) in neighbors,
-        )
-
-    return pairs
-
-
-def _profile_checks(choice: Choice) -> Callable[[], Sequence[LawCheck]]:
-    """Return what makes some of all profiles to be held against their laws."""
-    return lambda: checks_of(choice, np.unique([sums for _, sums in _profiles(choice)], axis=0), most=_MOST_PROFILES)
+def _profile_checks(choice: Choice) -> Sequence[LawCheck]:
+    """Return some of all profiles to be held against their laws."""
+    return checks_of(choice, np.unique([sums for _, sums in _profiles(choice)], axis=0), most=_MOST_PROFILES)
 
 
 def _profiles(choice: Choice) -> Iterator[tuple[Sequence[Sequence[int]], IntArray]]:
@@ -342,15 +315,15 @@ def _utilities(choice: Choice) -> IntArray:
     return np.array(choice.scoring.steps, dtype=np.int64)[_rankings(_NUM_ALTERNATIVES)]
 
 
-def _sampled_checks(choice: SampledChoice) -> Callable[[], Sequence[LawCheck]]:
-    """Return what makes profiles of Algorithm 2: all of one mind, or of two minds in different ways."""
+def _sampled_checks(choice: SampledChoice) -> Sequence[LawCheck]:
+    """Return profiles of Algorithm 2: all of one mind, or of two minds in different ways."""
     utilities = np.array(choice.scoring.steps, dtype=np.int64)[_rankings(choice.num_alternatives)]
     few, many = choice.sum_sizes
     rows = [
         np.concatenate([few * utilities[one], many // 2 * utilities[one] + (many - many // 2) * utilities[other]])
         for one, other in ((0, 0), (0, len(utilities) - 1), (len(utilities) // 2, 1))
     ]
-    return lambda: checks_of(choice, np.array(rows))
+    return checks_of(choice, np.array(rows))
 
 
 def _vote(**given: Any) -> FairVoting:
@@ -359,14 +332,10 @@ def _vote(**given: Any) -> FairVoting:
     return FairVoting(Parameters(**values | given))
 
 
-def _searched(choice: SampledChoice) -> Callable[[], Sequence[Pair]]:
-    """Return what searches a pair of profiles for Algorithm 2."""
-
-    def pairs() -> Sequence[Pair]:
-        found = search_neighbors(choice, seed=_SEED, num_starts=_STARTS, num_steps=_STEPS)
-        return finite_pairs(choice, np.array([found.sums, found.changed_sums], dtype=np.int64), is_secure=True)
-
-    return pairs
+def _searched(choice: SampledChoice) -> Sequence[Pair]:
+    """Return a pair of profiles for Algorithm 2 that a search has found."""
+    found = search_neighbors(choice, seed=_SEED, num_starts=_STARTS, num_steps=_STEPS)
+    return finite_pairs(choice, np.array([found.sums, found.changed_sums], dtype=np.int64), is_secure=True)
 
 
 def _case(

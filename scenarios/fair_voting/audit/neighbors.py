@@ -22,7 +22,7 @@ from ....protocol.privacy import NeighboringRelation
 from ....protocol.randomness import SimulatedNoise
 from ...audit.case import Case, OutputSampler, Pair
 from ...audit.exposed_parts import draw_releases
-from ...audit.machines import HeldSession, noise_of, session_sampler
+from ...audit.machines import SESSION, HeldSession, noise_of, session_sampler
 from ...audit.whole_sessions import charge
 
 __all__ = ["RankingCounts", "case_of_profiles", "law_of_winner", "sums_of_profile", "worst_neighbors"]
@@ -30,7 +30,6 @@ __all__ = ["RankingCounts", "case_of_profiles", "law_of_winner", "sums_of_profil
 _SHARE: Final = 0.002  # of the outputs that are asked for: an election takes a millisecond, and laws are exact anyway
 _SECURE_SHARE: Final = 0.04  # the same of sessions that are held by machines, a millisecond or more each
 _SIDES = 2
-_SESSION = "audited"
 
 
 class RankingCounts(NamedTuple):
@@ -86,11 +85,12 @@ def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
         return np.array(phase.choice.probabilities(sums_of_profile(vote, profile).reshape(-1).tolist()))
     choice = phase.elects_by(SampledChoice)
     if choice.sum_sizes == choice.group_sizes:
-        return _sampled_law(choice, sums_of_profile(vote, profile))
+        return _law_of_sums(choice, tuple(sums_of_profile(vote, profile).reshape(-1).tolist()))
     law = np.zeros(choice.num_alternatives)
     left, right = (list(_subsamples(own, size)) for own, size in zip(profile, choice.sum_sizes, strict=True))
     for (one, chance), (other, other_chance) in itertools.product(left, right):
-        law += chance * other_chance * _sampled_law(choice, sums_of_profile(vote, RankingCounts(one, other)))
+        sums = sums_of_profile(vote, RankingCounts(one, other)).reshape(-1)
+        law += chance * other_chance * _law_of_sums(choice, tuple(sums.tolist()))
     return law
 
 
@@ -109,7 +109,7 @@ def worst_neighbors(vote: FairVoting, *, group: int = 0) -> tuple[RankingCounts,
     def log_law_of(profile: RankingCounts) -> FloatArray:
         return np.log(law_of_winner(vote, profile))
 
-    voters: list[tuple[int, ...]] = [_one(place, number) for place in range(number)]
+    voters = list(_profiles(1, number))
     is_removed = vote.parameters.relation is NeighboringRelation.ADD_OR_REMOVE_ONE
     # Neighbors that differ in order alone are tried in one direction: the loss is that of both.
     changes = [((0,) * number, own) for own in voters] if is_removed else list(itertools.combinations(voters, 2))
@@ -130,10 +130,6 @@ def worst_neighbors(vote: FairVoting, *, group: int = 0) -> tuple[RankingCounts,
         ),
         key=loss,
     )
-
-
-def _sampled_law(choice: SampledChoice, sums: IntArray) -> FloatArray:
-    return _law_of_sums(choice, tuple(sums.reshape(-1).tolist()))
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -158,10 +154,6 @@ def _subsamples(counts: Sequence[int], number: int) -> Iterator[tuple[tuple[int,
     for own in itertools.product(*(range(count + 1) for count in counts)):
         if sum(own) == number:
             yield own, math.prod(map(math.comb, counts, own)) / ways
-
-
-def _one(place: int, number: int) -> tuple[int, ...]:
-    return tuple(int(other == place) for other in range(number))
 
 
 def _sum(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
@@ -202,6 +194,6 @@ def _draw_of(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSa
     tally = phase.tally(inputs.private, earlier=(), public=inputs.public)
 
     def draw(number: int, stream: int) -> IntArray:
-        return draw_releases(vote, phase, tally, number, SimulatedNoise(_SIDES * stream + side, session=_SESSION))
+        return draw_releases(vote, phase, tally, number, SimulatedNoise(_SIDES * stream + side, session=SESSION))
 
     return draw

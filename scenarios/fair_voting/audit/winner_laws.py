@@ -69,7 +69,12 @@ def loss_between(
     choice: SampledChoice, values: Sequence[int], other_values: Sequence[int], *, ties: Ties = "random"
 ) -> tuple[float, int]:
     """Return the greatest |ln P(a)/P'(a)| between two profiles' sums, and its a; infinite where one is 0 alone."""
-    return _loss(winner_law(choice, values, ties=ties), winner_law(choice, other_values, ties=ties))
+    law, other = (winner_law(choice, each, ties=ties).tolist() for each in (values, other_values))
+    losses: list[float] = []
+    for one, two in zip(law, other, strict=True):
+        losses.append(abs(ln(one / two)) if one > 0 and two > 0 else (0.0 if one == two else math.inf))
+    alternative = max(range(len(losses)), key=losses.__getitem__)
+    return losses[alternative], alternative
 
 
 def search_neighbors(
@@ -155,11 +160,3 @@ def _evaluate(
     values, other_values = tuple(before.reshape(-1).tolist()), tuple(after.reshape(-1).tolist())
     loss, alternative = loss_between(choice, values, other_values, ties=ties)
     return Neighbors(values, other_values, alternative, loss)
-
-
-def _loss(law: FloatArray, other: FloatArray) -> tuple[float, int]:
-    losses: list[float] = []
-    for one, two in zip(law.tolist(), other.tolist(), strict=True):
-        losses.append(abs(ln(one / two)) if one > 0 and two > 0 else (0.0 if one == two else math.inf))
-    alternative = max(range(len(losses)), key=losses.__getitem__)
-    return losses[alternative], alternative

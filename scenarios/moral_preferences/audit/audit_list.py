@@ -76,13 +76,12 @@ def mechanisms_of(paradigm: Paradigm) -> list[MechanismName]:
 
 def audit_list(*, num_features: int = 3) -> list[AuditEntry]:
     """Return every mechanism, over so many features, in every paradigm that has it."""
-    entries: list[AuditEntry] = []
-    for paradigm in PAPERS:
-        for name in mechanisms_of(paradigm):
-            entries.append(_entry(paradigm, name, num_features=num_features, is_printed=False))
-            if name == "functional":
-                entries.append(_entry(paradigm, name, num_features=num_features, is_printed=True))
-    return entries
+    return [
+        _entry(paradigm, name, num_features=num_features, is_printed=is_printed)
+        for paradigm in PAPERS
+        for name in mechanisms_of(paradigm)
+        for is_printed in ((False, True) if name == "functional" else (False,))
+    ]
 
 
 def _entry(paradigm: Paradigm, mechanism: MechanismName, *, num_features: int, is_printed: bool) -> AuditEntry:

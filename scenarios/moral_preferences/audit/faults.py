@@ -6,7 +6,6 @@ from typing import Any
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.guard import Guarded
-from ....protocol.kept_reports import KeptReports
 from ....protocol.moral_preferences import (
     DisclosedPhase,
     MoralPreferences,
@@ -15,14 +14,11 @@ from ....protocol.moral_preferences import (
     PerturbedPhase,
     SocietiesPhase,
 )
-from ....protocol.phases import Inputs, PhasedProtocol
-from ....protocol.population import run_population
-from ....protocol.randomness import NoiseSource, SimulatedNoise
 from ....protocol.tally import Tally
-from ...audit.fault import Fault, WrongNoise
-from ...audit.machines import HeldSession, one_source, roster_of
+from ...audit.fault import Fault
+from ...audit.machines import HeldSession, by_arrays, roster_of
 from ...audit.masked_faults import masked_faults
-from ...audit.planting import Sessions, planted_in_stage
+from ...audit.planting import Sessions, by_draw, planted_in_stage
 from ...audit.sampler_faults import at_half_the_scale
 from ...audit.whole_sessions import charge
 from .sessions import masked_stage, moral_preferences_climbs, read_sums
@@ -39,9 +35,7 @@ def planted_faults() -> Iterator[Fault]:
     yield _doubled_sums()
     # Of two voters one is honest: noise of so large a scale is drawn slowly, and two shares in place of one are seen.
     yield from masked_faults("preferences", masked_stage("VLMP", {"features": 1, "records": 1, "voters": 2}))
-    protocol = MoralPreferences(
-        Parameters(features=("x",), paradigm=Paradigm.VLCP, mechanism="laplace", epsilon=1.0, max_records=1)
-    )
+    protocol = _protocol()
     bound = protocol.summary.bound
     # A voter that is as far to one side as it may be, or to the other; and one in the middle.
     first, second = (roster_of(protocol, [[place], [0]], [(), ()]) for place in (-bound, bound))
@@ -53,7 +47,7 @@ def planted_faults() -> Iterator[Fault]:
         "server's secure noise",
         source="secure",
         samples=_SAMPLES,
-        make_noise=one_source(functools.partial(WrongNoise, at_half_the_scale)),
+        make_noise=by_draw(at_half_the_scale),
     )
 
 
@@ -80,47 +74,26 @@ class _FaultySocieties(MoralPreferences):
         return _CountedTwice(self.parameters, self.summary)
 
 
+def _protocol(**given: Any) -> MoralPreferences:
+    """Return a session of one feature, whose server is trusted."""
+    usual: dict[str, Any] = {"features": ("x",), "mechanism": "laplace", "epsilon": 1.0, "max_records": 1}
+    return MoralPreferences(Parameters(paradigm=Paradigm.VLCP, **usual | given))
+
+
 def _counted_twice() -> Fault:
-    protocol = MoralPreferences(
-        Parameters(
-            features=("x",),
-            paradigm=Paradigm.VLCP,
-            mechanism="laplace",
-            epsilon=1.0,
-            max_records=1,
-            societies=_SOCIETIES,
-        )
-    )
+    protocol = _protocol(societies=_SOCIETIES)
     bound = protocol.summary.bound
     publics = [[place] for place in range(len(_SOCIETIES))]
     first, second = (roster_of(protocol, [[place], [0], [0]], publics) for place in (-bound, bound))
     entries = charge(protocol, [0], [0], num_sessions=1)
-    rightly, wrongly = (
-        functools.partial(_by_arrays, held) for held in (protocol, _FaultySocieties(protocol.parameters))
-    )
-    right = Sessions(protocol, (first, second), entries, functools.partial(_released, protocol), rightly)
+    right = Sessions(protocol, (first, second), entries, functools.partial(_released, protocol), by_arrays)
     return right.planted(
         "voter counted in all societies",
         "The trusted server adds what a voter says to each society's sum; its ledger has one release.",
         "voter counted in its own society",
         samples=_SAMPLES,
-        hold=wrongly,
+        protocol=_FaultySocieties(protocol.parameters),
     )
-
-
-def _by_arrays(
-    held: MoralPreferences,
-    protocol: PhasedProtocol[Any, Any],
-    inputs: Inputs,
-    *,
-    session: str,
-    noise: NoiseSource,
-    kept: KeptReports | None = None,
-) -> HeldSession:
-    """Hold a session of another protocol than is said, by arrays. See `Holder`."""
-    del protocol, session, kept
-    assert isinstance(noise, SimulatedNoise)  # noqa: S101  what the fault's source is
-    return HeldSession([], run_population(held, inputs, noise=noise).outcome)
 
 
 def _released(protocol: MoralPreferences, held: HeldSession) -> Sequence[Sequence[int]]:

@@ -5,7 +5,8 @@ what a voter or a server gives away in whole sessions is `sessions`'. Either rec
 held against the law of the noise; of Algorithm 3, whose reports are computed from noise, the noise itself is.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -35,28 +36,22 @@ def moral_cases() -> Iterator[Case]:
             model=entry.protocol.parameters.paradigm.model,
             claimed=entry.loss.claimed,
             proven=entry.loss.proven,
-            pairs=_pairs(entry),
+            pairs=functools.partial(_pairs, entry),
             note=f"records {entry.reach:.3f} of the proven sensitivity apart",
             share=_SHARE_OF_OBJECTIVES if is_objective else 1.0,
             secure_share=_SECURE_SHARE_OF_OBJECTIVES if is_objective else _SECURE_SHARE,
-            law_checks=_checks(entry),
+            law_checks=functools.partial(_checks, entry),
         )
 
 
-def _pairs(entry: AuditEntry) -> Callable[[], Sequence[Pair]]:
-    def pairs() -> Sequence[Pair]:
-        first, second = _rows(entry).tolist()
-        return [pair_of(entry.mechanism, first, second, name="the records that are farthest apart", is_secure=True)]
-
-    return pairs
+def _pairs(entry: AuditEntry) -> Sequence[Pair]:
+    first, second = _rows(entry).tolist()
+    return [pair_of(entry.mechanism, first, second, name="the records that are farthest apart", is_secure=True)]
 
 
-def _checks(entry: AuditEntry) -> Callable[[], Sequence[LawCheck]]:
-    def checks() -> Sequence[LawCheck]:
-        rows = _rows(entry)
-        return checks_of(entry.mechanism, np.vstack([rows, np.zeros_like(rows[:1])]))
-
-    return checks
+def _checks(entry: AuditEntry) -> Sequence[LawCheck]:
+    rows = _rows(entry)
+    return checks_of(entry.mechanism, np.vstack([rows, np.zeros_like(rows[:1])]))
 
 
 def _rows(entry: AuditEntry) -> IntArray:

@@ -290,8 +290,12 @@ def read_sums(protocol: MoralPreferences, outcome: msgspec.Struct | None) -> lis
 
 def _neighbors(parameters: Parameters) -> tuple[Records, Records]:
     """Return a voter's records before and after: as many as it may have, all of them replaced."""
-    before, after = _single_records(parameters.num_features)[parameters.mechanism]
-    return _repeated(before, parameters.max_records), _repeated(after, parameters.max_records)
+    number = parameters.max_records
+    before, after = (
+        Records(own.offsets * number, np.repeat(own.chosen, number, axis=0), np.repeat(own.rejected, number, axis=0))
+        for own in _single_records(parameters.num_features)[parameters.mechanism]
+    )
+    return before, after
 
 
 @functools.cache
@@ -299,9 +303,3 @@ def _single_records(num_features: int) -> dict[MechanismName, tuple[Records, Rec
     """Return the neighbors of a single record for each mechanism, whatever the paradigm."""
     entries = audit_list(num_features=num_features)
     return {entry.protocol.parameters.mechanism: (entry.before, entry.after) for entry in entries}
-
-
-def _repeated(records: Records, number: int) -> Records:
-    """Return one voter's records: a single one, so many times."""
-    chosen, rejected = (np.repeat(own, number, axis=0) for own in (records.chosen, records.rejected))
-    return Records(records.offsets * number, chosen, rejected)

@@ -70,21 +70,13 @@ _MIXED_HYPERS: Final = ("[0, .6]", "Beta(2, 3) on [0, .9]")
 
 
 class _Asked(NamedTuple):
-    """What a worker answers.
+    """What a worker answers."""
 
-    Args:
-        label: in words.
-        blocks: the sizes of the answer sets.
-        sizes: that of each answer's set.
-        rows: all that its answers may be.
-        reports: all that a report may be, as numbers go.
-    """
-
-    label: str
-    blocks: tuple[int, ...]
-    sizes: tuple[int, ...]
-    rows: IntArray
-    reports: IntArray
+    label: str  # in words
+    blocks: tuple[int, ...]  # the sizes of the answer sets
+    sizes: tuple[int, ...]  # that of each answer's set
+    rows: IntArray  # all that its answers may be
+    reports: IntArray  # all that a report may be, as numbers go
 
     @property
     def is_mixed(self) -> bool:
@@ -150,15 +142,10 @@ def _case(
     *,
     is_secure: bool,
 ) -> Case:
-    """Return the case of a mechanism.
+    """Return the case of a mechanism of so many layers, by the name of what it perturbs by.
 
-    Args:
-        asked: what a worker answers.
-        layers: of the mechanism, in words.
-        name: of what it perturbs by.
-        unit: one answer, or all of them.
-        losses: what is claimed, and what is proven.
-        is_secure: whether neighbors are drawn with the noise of deployments too, if this name's are.
+    Losses are what is claimed, and what is proven. Neighbors are drawn with the noise of deployments too if that is
+    asked for, and this name's are.
     """
 
     def pairs() -> Sequence[Pair]:

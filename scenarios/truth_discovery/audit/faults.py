@@ -1,14 +1,12 @@
 """Faults planted into surveys: workers who are not asked everything, and tasks of a second answer set."""
 
-import functools
 import secrets
 from collections.abc import Iterator, Sequence
 
 from ....protocol.mechanisms import RowMechanism
-from ...audit.fault import Drawing, Fault, WrongNoise
-from ...audit.machines import one_source
+from ...audit.fault import Drawing, Fault
 from ...audit.masked_faults import masked_faults
-from ...audit.planting import Sessions, planted_in_stage
+from ...audit.planting import Sessions, by_draw, planted_in_stage
 from ...audit.whole_sessions import of_finest_unit
 from .sessions import BINARY, NUM_ANSWERS, masked_stage, party_of, survey_of, truth_discovery_climbs
 
@@ -54,7 +52,7 @@ def _second_set_in_clear() -> Fault:
         "both answer sets perturbed",
         source="secure",
         samples=_SECURE_SAMPLES,
-        make_noise=one_source(functools.partial(WrongNoise, _in_the_first_set_alone)),
+        make_noise=by_draw(_in_the_first_set_alone),
     )
 
 
@@ -93,5 +91,4 @@ def _of_sizes() -> Iterator[Fault]:
         ),
     ):
         stage = surveys.make(mechanism, dict(zip(surveys.sizes, sizes, strict=True)))
-        noise = one_source(functools.partial(WrongNoise, drawing))
-        yield planted_in_stage(stage, name, what, repaired, times=2, make_noise=noise)
+        yield planted_in_stage(stage, name, what, repaired, times=2, make_noise=by_draw(drawing))

@@ -37,6 +37,7 @@ NUM_ANSWERS = 5
 BINARY = ("no", "yes")
 _TERNARY = ("low", "middle", "high")
 _MIXED = (BINARY, BINARY, _TERNARY)
+_MECHANISMS: Final[tuple[MechanismName, ...]] = ("one_layer", "two_layer", "fresh_two_layer")
 _LEVELS: Final = (1.0, 1.5, 2.5)
 """Of an ε of one's own."""
 _HYPERS: Final[Mapping[str, HyperDistribution]] = {
@@ -54,13 +55,8 @@ _ALL, _ONE = "all answers of a worker", "one answer, the others known"
 
 
 def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
-    """Yield the mechanisms, for a worker's answers together and for one of them.
-
-    Args:
-        epsilon: the paper's ε, which Theorems 6.2 and 6.3 state for one answer.
-    """
-    mechanisms: tuple[MechanismName, ...] = ("one_layer", "two_layer", "fresh_two_layer")
-    for mechanism in mechanisms:
+    """Yield the mechanisms, for a worker's answers together and for one of them, whose ε Theorems 6.2 and 6.3 state."""
+    for mechanism in _MECHANISMS:
         survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
         for num_sessions, is_one_answer in itertools.product((1, 2), (False, True)):
             name = f"{mechanism}, {NUM_ANSWERS} answers"
@@ -85,8 +81,7 @@ def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
 
 def _cases_of_some_tasks(epsilon: float) -> Iterator[Case]:
     """Yield workers who are not asked all tasks."""
-    mechanisms: tuple[MechanismName, ...] = ("one_layer", "two_layer", "fresh_two_layer")
-    for mechanism in mechanisms:
+    for mechanism in _MECHANISMS:
         survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
         for number in (1, 3):
             name = f"{mechanism}, {number} of {NUM_ANSWERS} tasks"
@@ -98,8 +93,7 @@ def _cases_of_some_tasks(epsilon: float) -> Iterator[Case]:
 
 def _cases_of_levels() -> Iterator[Case]:
     """Yield workers of each level of ε, which is public: neighbors have the same."""
-    mechanisms: tuple[MechanismName, ...] = ("one_layer", "two_layer")
-    for mechanism, level in itertools.product(mechanisms, _LEVELS):
+    for mechanism, level in itertools.product(_MECHANISMS[:2], _LEVELS):
         survey = survey_of(mechanism, None, _MIXED, others={"epsilons": _LEVELS})
         for is_one_answer in (False, True):
             name = f"{mechanism}, 2, 2 and 3 labels, own ε = {level:g}"
@@ -224,14 +218,9 @@ def case_of_worker(
     asked: Sequence[int] | None = None,
     level: float = _LEVELS[0],
 ) -> Case:
-    """Return the audit of a worker's reports, whatever it answers to its tasks.
+    """Return the audit of a worker's reports, whatever it answers to its tasks. See `party_of`.
 
-    Args:
-        name: of the mechanism.
-        num_sessions: how often the survey is repeated.
-        is_one_answer: neighbors differ in one answer, the others being known, and not in all of them.
-        asked: the places of its tasks; by default all.
-        level: its ε, where workers have their own.
+    Neighbors differ in one answer, the others being known, or in all of them.
     """
     party = party_of(survey, asked, level=level)
     given: dict[str, Any] = {"num_sessions": num_sessions, "is_tight": True, "note": note}
@@ -277,11 +266,9 @@ def survey_of(
 
 
 def party_of(survey: TruthDiscovery, asked: Sequence[int] | None = None, *, level: float = _LEVELS[0]) -> Party:
-    """Return a worker with every row of answers to its tasks.
+    """Return a worker with every row of answers to its tasks, at these places; by default all.
 
-    Args:
-        asked: the places of its tasks; by default all.
-        level: its ε, where workers have their own.
+    Its ε is this level, where workers have their own.
     """
     parameters = survey.parameters
     places = range(len(parameters.tasks)) if asked is None else asked

@@ -69,6 +69,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
+@pytest.mark.bad_input("a role that nobody registered, or that a protocol does not have")
 @pytest.mark.parametrize("case", list(REFUSED))
 def test_a_table_that_cannot_be_is_refused_by_its_number(stage: Stage, case: str) -> None:
     table, field, words = REFUSED[case]
@@ -93,6 +94,7 @@ DEVIATING = {
 }
 
 
+@pytest.mark.bad_input("an adversary in a session that cannot have it")
 @pytest.mark.parametrize("role", list(DEVIATING))
 def test_arrays_have_no_channels_on_which_to_deviate_or_to_listen(stage: Stage, role: str) -> None:
     with pytest.raises(ConfigurationError, match="transport = 'tcp'") as caught:

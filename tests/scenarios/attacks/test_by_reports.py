@@ -10,10 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import make_inputs, make_vote
-from psephos.protocol import Column, ConfigurationError, Inputs, Phase, SimulatedNoise, Tally
-from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, Mechanism, RowMechanism, VectorLaplace
-from psephos.protocol.phases import CentralPhase, Entries
+from psephos.protocol import Column, ConfigurationError, Inputs, Phase, SimulatedNoise
+from psephos.protocol.mechanisms import RowMechanism, VectorLaplace
+from psephos.protocol.phases import Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.adversaries import Lesson
@@ -27,7 +26,7 @@ from psephos.scenarios.attacks import (
     seen_by_arrays,
     seen_by_server,
 )
-from strangers import Approvals, Ballot, BoundedMean, Bounds, register
+from strangers import Approvals, Ballot, BoundedMean, Bounds, Lawless, TrustedSums, register
 
 ROW = "row"
 COALITION = {"role": "coalition", "members": ["server"]}
@@ -173,20 +172,12 @@ def test_selective_abort_takes_the_server_into_the_coalition(tmp_path: Path, tea
     assert "names the row rightly" in " ".join(lesson.sentences)
 
 
-class NoLaw(GeneralizedRandomizedResponse):
-    """Randomized response that does not say its law."""
-
-    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Raise NotImplementedError. See `Mechanism.log_probabilities`."""
-        return Mechanism.log_probabilities(self, reports, values)
-
-
 class Unwritten(Approvals):
     """Whose mechanism says no law."""
 
     def make_mechanism(self) -> RowMechanism:
         """Return one that does not."""
-        return NoLaw(self.parameters.epsilon, 2)
+        return Lawless(self.parameters.epsilon, 2)
 
 
 class Other(BoundedMean):
@@ -197,15 +188,6 @@ class Other(BoundedMean):
     def possible_entries(self) -> Mapping[str, Entries] | None:
         """Return them."""
         return self.table
-
-
-class Disclosed(CentralPhase):
-    """A trusted server's sum."""
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up reports. See `Phase.tally`."""
-        del earlier, public
-        return Tally(len(reports), reports.sum(axis=0, dtype=np.int64))
 
 
 class Trusting(Other):
@@ -223,7 +205,7 @@ class Trusting(Other):
             relation=NeighboringRelation.REPLACE_ONE,
             model=TrustModel.CENTRAL,
         )
-        yield Disclosed("sum", columns=range(1), bound=greatest, tally_mechanism=noise, losses=[loss])
+        yield TrustedSums("sum", columns=range(1), bound=greatest, tally_mechanism=noise, losses=[loss])
 
 
 def refusal(protocol: Any, values: list[float], coalition: Coalition = SERVER) -> ConfigurationError:
@@ -246,7 +228,7 @@ def mean_with(kind: type[Other], table: Mapping[str, Entries] | None, **bounds: 
 def test_what_cannot_be_inferred_is_refused_by_field() -> None:
     found = refusal(Unwritten(Ballot()), [0, 1])
     assert (found.field, found.value) == ("protocol", "approvals")
-    assert "the law of NoLaw is not written down" in found.allowed
+    assert "the law of Lawless is not written down" in found.allowed
     found = refusal(Approvals(Ballot()), [0, 1], Coalition((1,), has_server=False))
     assert (found.field, found.value) == ("members", "1 without the server")
     assert "with 'server' among them" in found.allowed
@@ -311,17 +293,13 @@ def test_of_a_system_with_its_own_attack_the_reports_tell_the_same(variant: Any)
     assert drawn.private.shape == inputs.private.shape
 
 
-class Ranked(CentralPhase):
+class Ranked(TrustedSums):
     """A trusted server adds up rankings of three, and refuses what is none."""
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         del public
         if sorted(report) != [-1, 0, 1]:
             raise ValueError("it is no ranking")
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        del earlier, public
-        return Tally(len(reports), reports.sum(axis=0))
 
 
 class Rankings(Approvals):

@@ -10,7 +10,7 @@ from psephos.protocol import ConfigurationError, Inputs, PhasedProtocol, Simulat
 from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.population import run_population
 from psephos.scenarios.attacks import Coalition, find_attack, seen_by_arrays
-from psephos.scenarios.attacks.isolation import evaluate_isolation
+from psephos.scenarios.attacks.isolation import Isolation, evaluate_isolation
 from thoroughness import draws
 
 FAVORITE = "favorite"
@@ -67,10 +67,23 @@ def test_members_are_counted(counted: list[int]) -> None:
         )
 
 
+def isolated(
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    *members: int,
+    num_sessions: int,
+    secret: str = "",
+    target: int = 0,
+    has_server: bool = False,
+) -> Isolation:
+    attack, who = find_attack(protocol), Coalition(members, has_server)
+    secret = secret or attack.default_secret
+    return evaluate_isolation(attack, inputs, target=target, coalition=who, secret=secret, num_sessions=num_sessions)
+
+
 @pytest.mark.parametrize("mechanism", ["sampled_pair", "sampled_position"])
 def test_without_the_server_a_coalition_gains_what_the_server_has(mechanism: MechanismName) -> None:
-    protocol, inputs = make_fair(mechanism)
-    found = evaluate_isolation(find_attack(protocol), inputs, target=0, members=[2, 4], num_sessions=draws(6, full=20))
+    found = isolated(*make_fair(mechanism), 2, 4, num_sessions=draws(6, full=20))
     assert found.after.information == pytest.approx(found.server.information)
     assert found.after.success == found.server.success
     assert found.after.greatest_log_odds_ratio == pytest.approx(found.server.greatest_log_odds_ratio)
@@ -80,35 +93,29 @@ def test_without_the_server_a_coalition_gains_what_the_server_has(mechanism: Mec
 
 
 def test_with_the_server_nothing_changes_in_the_local_model() -> None:
-    protocol, inputs = make_fair("whole_ranking")
-    attack = find_attack(protocol)
-    found = evaluate_isolation(attack, inputs, target=1, has_server=True, secret=FAVORITE, num_sessions=20)
+    found = isolated(*make_fair("whole_ranking"), target=1, has_server=True, secret=FAVORITE, num_sessions=20)
     assert found.before == found.after == found.server
     assert found.before.greatest_log_odds_ratio <= found.epsilon * (1 + 1e-9)
     assert found.epsilon == pytest.approx(2.0)
 
 
 def test_a_partner_of_a_weighted_vote_is_sheltered_by_the_crowd_alone() -> None:
-    protocol, inputs = make_dpwevote()
-    found = evaluate_isolation(find_attack(protocol), inputs, target=0, members=[2], num_sessions=12)
+    found = isolated(*make_dpwevote(), 2, num_sessions=12)
     assert found.after.information == pytest.approx(found.server.information)
     assert found.before.information < found.after.information
     assert found.after.greatest_log_odds_ratio <= found.epsilon * (1 + 1e-9)
 
 
 def test_noise_of_the_servers_own_protects_who_is_counted_alone() -> None:
-    protocol, inputs = make_fair("laplace")
-    attack = find_attack(protocol)
-    found = evaluate_isolation(attack, inputs, target=0, members=[1], secret=FAVORITE, num_sessions=20)
+    vote = make_fair("laplace")
+    found = isolated(*vote, 1, secret=FAVORITE, num_sessions=20)
     assert found.before.information < found.after.information < found.server.information
     assert found.after.greatest_log_odds_ratio <= found.epsilon * (1 + 1e-9)
     assert (found.server.success, found.server.greatest_log_odds_ratio) == (1.0, math.inf)
     assert found.before.baseline == pytest.approx(1 / 3)
-    trusted = evaluate_isolation(attack, inputs, target=0, has_server=True, secret=FAVORITE, num_sessions=2)
-    assert trusted.epsilon == math.inf
+    assert isolated(*vote, has_server=True, secret=FAVORITE, num_sessions=2).epsilon == math.inf
 
 
 def test_a_member_is_no_target() -> None:
-    protocol, inputs = make_fair("laplace")
     with pytest.raises(ConfigurationError, match="no member of the coalition"):
-        evaluate_isolation(find_attack(protocol), inputs, target=0, members=[0])
+        isolated(*make_fair("laplace"), 0, num_sessions=1)

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, Tally
-from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, Mechanism, RowMechanism, VectorLaplace
-from psephos.protocol.phases import CentralPhase, Draw, Entries
+from psephos.protocol.arrays import IntArray
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, RowMechanism, VectorLaplace
+from psephos.protocol.phases import Draw, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from psephos.scenarios.audit import AuditVerdict, Case, any_protocol, audit
 from psephos.scenarios.audit.any_protocol import cases_of_protocol, cases_of_scenario
 from psephos.scenarios.audit.verdict import Audited
 from psephos.scenarios.system import System
-from strangers import Approvals, Ballot, BoundedMean, Bounds, Elected, Skewed, register
+from strangers import Approvals, Ballot, BoundedMean, Bounds, Elected, Lawless, Skewed, TrustedSums, register
 from thoroughness import draws
 
 CONFIDENCE = 1 - 1e-6
@@ -48,14 +48,6 @@ class SkewedVote(Approvals):
         return Skewed(self.parameters.epsilon, 2)
 
 
-class Unwritten(GeneralizedRandomizedResponse):
-    """Randomized response that does not say its law."""
-
-    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Raise NotImplementedError. See `Mechanism.log_probabilities`."""
-        return Mechanism.log_probabilities(self, reports, values)
-
-
 class UnwrittenVote(Approvals):
     """Whose mechanism says no law, and costs `factor` times what is stated."""
 
@@ -65,7 +57,7 @@ class UnwrittenVote(Approvals):
     def make_mechanism(self) -> RowMechanism:
         """Return it."""
 
-        class Understated(Unwritten):
+        class Understated(Lawless):
             @property
             def event(self) -> Any:
                 return GeneralizedRandomizedResponse(stated, 2).event
@@ -80,21 +72,12 @@ class Understating(UnwrittenVote):
     factor: ClassVar[float] = 2.0
 
 
-class Disclosed(CentralPhase):
-    """A trusted server's sum."""
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up reports. See `Phase.tally`."""
-        del earlier, public
-        return Tally(len(reports), reports.sum(axis=0, dtype=np.int64))
-
-
 class Trusting(Approvals):
     """A vote that is counted by a trusted server."""
 
     name: ClassVar[str] = "trusting"
     relation: ClassVar[NeighboringRelation] = NeighboringRelation.REPLACE_ONE
-    phase_type: ClassVar[type[Disclosed]] = Disclosed
+    phase_type: ClassVar[type[TrustedSums]] = TrustedSums
 
     def make_phases(self) -> Iterable[Phase]:
         """Return the one phase."""
@@ -122,7 +105,7 @@ class Trusting(Approvals):
         return Inputs(64 * inputs.private, inputs.public)
 
 
-class Doubled(Disclosed):
+class Doubled(TrustedSums):
     """Whose server makes the release itself: twice the noisy sum, of which nobody has written the law."""
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
@@ -131,7 +114,7 @@ class Doubled(Disclosed):
         return Tally(noisy.num_reports, 2 * noisy.totals)
 
 
-class Clear(Disclosed):
+class Clear(TrustedSums):
     """Whose server forgets the noise."""
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
@@ -144,14 +127,14 @@ class Doubling(Trusting):
     """A vote whose server makes its release itself."""
 
     name: ClassVar[str] = "doubling"
-    phase_type: ClassVar[type[Disclosed]] = Doubled
+    phase_type: ClassVar[type[TrustedSums]] = Doubled
 
 
 class Forgetful(Trusting):
     """A vote whose server forgets the noise."""
 
     name: ClassVar[str] = "forgetful"
-    phase_type: ClassVar[type[Disclosed]] = Clear
+    phase_type: ClassVar[type[TrustedSums]] = Clear
 
 
 class Hiding(Trusting):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from audits import case_of, found_by
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import DiscreteLaplace
-from psephos.protocol.privacy import NeighboringRelation, TrustModel
-from psephos.scenarios.audit import AuditVerdict, Case, OutputSampler, Pair, audit
+from psephos.scenarios.audit import AuditVerdict, Case, OutputSampler, Pair
 from psephos.scenarios.audit.choosing import Edge, choose_edge
 
 STEPS = 128
@@ -25,24 +25,13 @@ def noisy(value: int, *, is_clipped: bool) -> OutputSampler:
     return draw
 
 
-def case_of(*, is_clipped: bool) -> Case:
-    draws = noisy(0, is_clipped=is_clipped), noisy(STEPS, is_clipped=is_clipped)
-    return Case(
-        name="noise",
-        group="tests",
-        unit="number",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=1.0,
-        proven=1.0,
-        pairs=lambda: [Pair("0 and 1", draws=draws)],
-    )
+def noise_case(*, is_clipped: bool) -> Case:
+    return case_of(Pair("0 and 1", draws=(noisy(0, is_clipped=is_clipped), noisy(STEPS, is_clipped=is_clipped))))
 
 
 def test_a_clipped_tail_is_refuted_without_a_law() -> None:
     """{report ≤ −897} has some 460 of a million outputs of one neighbor, and none of the other's."""
-    found = audit(case_of(is_clipped=True), samples=1_000_000, confidence=1 - RISK)
-    assert found is not None
+    found = found_by(noise_case(is_clipped=True), 1_000_000, 1 - RISK)
     assert found.verdict is AuditVerdict.PROOF_REFUTED
     assert found.epsilon is not None
     assert found.epsilon > 1.5
@@ -52,8 +41,7 @@ def test_a_clipped_tail_is_refuted_without_a_law() -> None:
 
 def test_a_tail_that_is_there_passes() -> None:
     """False alarm: 1e-9."""
-    found = audit(case_of(is_clipped=False), samples=200_000, confidence=1 - RISK)
-    assert found is not None
+    found = found_by(noise_case(is_clipped=False), 200_000, 1 - RISK)
     assert found.verdict is AuditVerdict.CONSISTENT
     assert found.epsilon is not None
     assert 0.9 < found.epsilon <= 1

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from audits import case_of, found_by
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.privacy import NeighboringRelation, TrustModel
 from psephos.scenarios.audit import Audited, AuditVerdict, Case, LawCheck, OutputSampler, Pair, View, audit
 from psephos.scenarios.audit.case import NO_PLACE
 from thoroughness import draws
@@ -41,18 +41,8 @@ def beyond(number: int, stream: int) -> IntArray:
     return flips(KEEP, 0)(number, stream) + 2
 
 
-def make_case(*pairs: Pair, claimed: float = EPSILON, proven: float = EPSILON, share: float = 1.0) -> Case:
-    return Case(
-        name="a case",
-        group="tests",
-        unit="bit",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=claimed,
-        proven=proven,
-        pairs=lambda: pairs,
-        share=share,
-    )
+def make_case(*pairs: Pair, **given: float) -> Case:
+    return case_of(*pairs, **{"claimed": EPSILON, "proven": EPSILON} | given)
 
 
 def sampled_pair(keep: float = KEEP, score: Callable[[IntArray], FloatArray] | None = None) -> Pair:
@@ -60,9 +50,7 @@ def sampled_pair(keep: float = KEEP, score: Callable[[IntArray], FloatArray] | N
 
 
 def found(case: Case, samples: int = 20_000) -> Audited:
-    result = audit(case, samples=samples, confidence=CONFIDENCE)
-    assert result is not None
-    return result
+    return found_by(case, samples, CONFIDENCE)
 
 
 def test_a_law_is_audited_exactly() -> None:
@@ -159,8 +147,7 @@ def test_a_source_that_a_case_does_not_have_is_not_audited() -> None:
     case = make_case(sampled_pair())
     assert audit(case, samples=1_000, confidence=CONFIDENCE, source="secure") is None
     secure = make_case(dataclasses.replace(sampled_pair(), draws=None, secure=(flips(KEEP, 0), flips(KEEP, 1))))
-    result = audit(secure, samples=20_000, confidence=CONFIDENCE, source="secure")
-    assert result is not None
+    result = found_by(secure, 20_000, CONFIDENCE, source="secure")
     assert (result.source, result.verdict) == ("secure", AuditVerdict.CONSISTENT)
 
 
@@ -253,8 +240,7 @@ def test_inputs_alone_are_an_audit_of_their_source() -> None:
     """Without neighbors to tell apart nothing is said of ε, and nothing is missed."""
     checks = [dataclasses.replace(check_of(0), secure=flips(KEEP, 0))]
     case = dataclasses.replace(make_case(), law_checks=lambda: checks)
-    result = audit(case, samples=20_000, confidence=CONFIDENCE, source="secure")
-    assert result is not None
+    result = found_by(case, 20_000, CONFIDENCE, source="secure")
     assert (result.verdict, result.epsilon, result.source) == (AuditVerdict.CONSISTENT, None, "secure")
     assert (result.samples, result.num_inputs, result.outputs_held) == (0, 1, 8_000)
     only_simulated = dataclasses.replace(case, law_checks=lambda: [check_of(0)])

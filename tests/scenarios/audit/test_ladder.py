@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
+from audits import found_by
 from psephos.protocol.mechanisms import (
     GeneralizedRandomizedResponse,
     JointPair,
@@ -15,12 +16,12 @@ from psephos.protocol.mechanisms import (
     Uniform,
     VectorLaplace,
 )
-from psephos.scenarios.audit import AuditVerdict, audit
+from psephos.scenarios.audit import AuditVerdict
 from psephos.scenarios.audit.case import LawCheck, Streams
-from psephos.scenarios.audit.fault import Drawing, WrongNoise
+from psephos.scenarios.audit.fault import Drawing
 from psephos.scenarios.audit.following import draw_checks, hold
 from psephos.scenarios.audit.ladder import OWN, Climb, Ladder, combinations, tried_of
-from psephos.scenarios.audit.machines import one_source
+from psephos.scenarios.audit.planting import by_draw
 from psephos.scenarios.audit.running import ladder_cases
 from psephos.scenarios.audit.stream_views import Stream
 from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs
@@ -111,10 +112,9 @@ def test_a_vote_whose_totals_of_0_are_released_without_noise_is_refuted() -> Non
         return [value and drawn for value, drawn in zip(values, rightly(mechanism, values), strict=True)]
 
     stage = climb.make("majority", {"candidates": 2, "partners": 3})
-    wrong = dataclasses.replace(stage, make_noise=one_source(lambda: WrongNoise(nothing_in_clear)))
+    wrong = dataclasses.replace(stage, make_noise=by_draw(nothing_in_clear))
     for own, verdict in ((stage, AuditVerdict.CONSISTENT), (wrong, AuditVerdict.PROOF_REFUTED)):
-        found = audit(own.case("releases", seed=1), samples=2_000, confidence=1 - RISK, source="secure")
-        assert found is not None
+        found = found_by(own.case("releases", seed=1), 2_000, 1 - RISK, source="secure")
         assert found.verdict is verdict, found.departure
 
 
@@ -182,9 +182,7 @@ def test_a_loss_by_the_law_that_is_more_than_is_charged_refutes() -> None:
     case = votes.make("joint", {"weights": 3, "candidates": 3, "partners": 1, "votes in a row": 1}).case("x", seed=1)
     for proven, verdict in ((case.proven, AuditVerdict.CONSISTENT), (case.proven / 2, AuditVerdict.PROOF_REFUTED)):
         stated = dataclasses.replace(case, claimed=proven, proven=proven)
-        found = audit(stated, samples=2_000, confidence=1 - RISK)
-        assert found is not None
-        assert found.verdict is verdict
+        assert found_by(stated, 2_000, 1 - RISK).verdict is verdict
 
 
 def test_quick_sessions_of_a_rotation_are_named_and_consistent() -> None:
@@ -192,6 +190,5 @@ def test_quick_sessions_of_a_rotation_are_named_and_consistent() -> None:
     cases = ladder_cases(Ladder(7, is_quick=True))
     assert len({(case.group, case.name) for case in cases}) == len(cases) == len(CLIMBS)
     for case in cases if IS_FULL else [case for case in cases[::2] if "masked" not in case.name]:
-        found = audit(case, samples=draws(150, full=2_000), confidence=1 - RISK)
-        assert found is not None
+        found = found_by(case, draws(150, full=2_000), 1 - RISK)
         assert found.verdict is not AuditVerdict.PROOF_REFUTED, (case.name, found.departure)

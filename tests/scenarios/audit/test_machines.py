@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from psephos.agents.noise import SecureNoise
 from psephos.protocol import ClientMachine, Inputs, PhasedProtocol, SimulatedNoise
-from psephos.protocol.effects import Effect, Send
 from psephos.protocol.errors import BudgetExceededError
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import Outcome as Election
 from psephos.protocol.fair_voting import Parameters as ElectionParameters
-from psephos.protocol.messages import Message, Report
+from psephos.protocol.messages import Report
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
 from psephos.protocol.privacy import Budget, Ledger, NeighboringRelation
@@ -33,6 +32,7 @@ from psephos.scenarios.audit.machines import (
     roster_of,
     session_sampler,
 )
+from psephos.scenarios.audit.planting import ReportChanger
 from psephos.scenarios.audit.whole_sessions import charge, exposure_of_two
 
 from tests.helpers import make_vote
@@ -120,17 +120,10 @@ def test_a_loss_that_the_budget_refuses_ends_the_session() -> None:
 def test_bytes_that_are_not_those_of_the_numbers_are_told() -> None:
     """A report of as many bytes as its own numbers need tells how large they are to whoever sees its length."""
 
-    class Short(ClientMachine):
-        def receive(self, sender: str, message: Message) -> list[Effect]:
-            effects = super().receive(sender, message)
-            return [self.shortened(effect) for effect in effects]
-
-        def shortened(self, effect: Effect) -> Effect:
-            if not isinstance(effect, Send) or not isinstance(effect.message, Report):
-                return effect
-            numbers = msgspec.msgpack.decode(effect.message.payload)
-            short = msgspec.Raw(msgspec.msgpack.encode(numbers))
-            return Send(effect.recipients, Report(effect.message.step, short))
+    class Short(ReportChanger):
+        def changed(self, report: Report) -> Report:
+            numbers = msgspec.msgpack.decode(report.payload)
+            return Report(report.step, msgspec.Raw(msgspec.msgpack.encode(numbers)))
 
     vote, inputs = vote_case()
     noise = SimulatedNoise(1, session="s")

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Final
 
 import pytest
+from audits import found_by
 from psephos.protocol.privacy import TrustModel
-from psephos.scenarios.audit import AuditVerdict, audit
+from psephos.scenarios.audit import AuditVerdict
 from psephos.scenarios.audit.masked_stages import MaskedStage, sizes_of
 from psephos.scenarios.dpwevote.audit.sessions import masked_stage as of_votes
 from psephos.scenarios.fair_voting.audit.sessions import masked_stage as of_rankings
@@ -36,8 +37,7 @@ def test_threshold_and_colluders_fit_any_number_of_parties(number: int) -> None:
 @pytest.mark.parametrize("name", STAGES)
 def test_what_is_left_of_a_masked_sum_has_its_law_and_its_ends_lose_what_is_charged(name: str) -> None:
     case = STAGES[name]().case(name, seed=1)
-    result = audit(case, samples=20_000, confidence=0.999, source="simulated")
-    assert result is not None
+    result = found_by(case, 20_000, 0.999)
     assert (case.model, result.verdict) == (TrustModel.DISTRIBUTED, AuditVerdict.CONSISTENT)
     assert result.epsilon is not None
     assert case.proven * (1 - 1e-5) <= result.epsilon <= case.proven  # what is on a grid is rounded towards 0
@@ -48,6 +48,4 @@ def test_what_is_left_of_a_masked_sum_has_its_law_and_its_ends_lose_what_is_char
 )
 def test_all_that_is_seen_of_sessions_by_machines_says_nothing_else(name: str) -> None:
     case = STAGES[name]().case(name, seed=1)
-    result = audit(case, samples=1_000, confidence=0.999, source="secure")
-    assert result is not None
-    assert result.verdict is AuditVerdict.CONSISTENT
+    assert found_by(case, 1_000, 0.999, source="secure").verdict is AuditVerdict.CONSISTENT

@@ -8,8 +8,9 @@ import math
 
 import numpy as np
 import pytest
+from audits import found_by
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, TwoLayer, Uniform, VectorLaplace
-from psephos.scenarios.audit import AuditVerdict, Case, audit
+from psephos.scenarios.audit import AuditVerdict, Case
 from psephos.scenarios.audit.mechanisms.sampling import all_rows, finite_pairs, pair_of, secure_draw, simulated_draw
 from psephos.scenarios.audit.running import mechanism_cases
 from psephos.scenarios.cli import cli
@@ -42,8 +43,7 @@ def test_correct_mechanisms_pass_and_tight_laws_are_attained() -> None:
     ]
     assert len(fast) > 30
     for case in fast:
-        found = audit(case, samples=draws(150, full=2_000), confidence=CONFIDENCE)
-        assert found is not None, case.name
+        found = found_by(case, draws(150, full=2_000), CONFIDENCE)
         assert found.verdict is not AuditVerdict.PROOF_REFUTED, case.name
         if found.is_exact and case.is_tight:
             assert found.epsilon == pytest.approx(case.proven, rel=1e-6), case.name
@@ -53,17 +53,13 @@ def test_correct_mechanisms_pass_and_tight_laws_are_attained() -> None:
 @pytest.mark.parametrize("name", ["laplace: Laplace, ε = 1", "k-rr: 10-RR, ε = 1", "answers: one layer, s = 3, ε = 1"])
 def test_the_noise_of_deployments_follows_the_law_too(name: str) -> None:
     (case,) = (case for key, case in all_cases().items() if key.startswith(name))
-    found = audit(case, samples=300, confidence=CONFIDENCE, source="secure")
-    assert found is not None
+    found = found_by(case, 300, CONFIDENCE, source="secure")
     assert (found.source, found.follows_law) == ("secure", True)
 
 
 def test_one_answer_of_a_worker_costs_more_than_the_paper_claims() -> None:
-    found = audit(
-        all_cases()["answers: two layers, s = 2, p in [0, .6]: one answer"], samples=100, confidence=CONFIDENCE
-    )
-    assert found is not None
-    assert found.verdict is AuditVerdict.CLAIM_REFUTED
+    case = all_cases()["answers: two layers, s = 2, p in [0, .6]: one answer"]
+    assert found_by(case, 100, CONFIDENCE).verdict is AuditVerdict.CLAIM_REFUTED
 
 
 @pytest.mark.few(most=1)
@@ -73,8 +69,7 @@ def test_choices_of_a_winner_are_within_their_proof_for_each_group(group: str, n
     cases = [case for case in all_cases().values() if case.group == group and "ε = 2" in case.name]
     assert len(cases) == number
     for case in cases:
-        found = audit(case, samples=1_000, confidence=CONFIDENCE)
-        assert found is not None
+        found = found_by(case, 1_000, CONFIDENCE)
         assert found.is_exact
         assert found.epsilon is not None
         assert 0.3 * case.proven < found.epsilon <= case.proven

@@ -4,8 +4,10 @@ At a confidence of 1 − 1e-11: a fault that is caught at it is caught at .99 wi
 all repairs together are refuted falsely with a probability of at most 1e-9. Seeds are fixed, but for secure noise.
 """
 
+import msgspec
 import pytest
-from psephos.scenarios.audit import Audited, AuditVerdict, audit
+from audits import found_by
+from psephos.scenarios.audit import Audited, AuditVerdict
 from psephos.scenarios.audit.case import Case
 from psephos.scenarios.audit.faults import CONFIDENCE, Fault, planted_faults
 from psephos.scenarios.audit.running import QUICK, SECURE_SAMPLES, SIMULATED_SAMPLES
@@ -57,9 +59,7 @@ each_fault = pytest.mark.parametrize(
 
 
 def found(fault: Fault, case: Case, samples: int, *, confidence: float = CONFIDENCE) -> Audited:
-    result = audit(case, samples=samples, confidence=confidence, source=fault.source)
-    assert result is not None
-    return result
+    return found_by(case, samples, confidence, source=fault.source)
 
 
 def test_faults_have_names_of_their_own() -> None:
@@ -116,15 +116,8 @@ def test_the_self_test_tells_what_is_not_caught(capsys: pytest.CaptureFixture[st
         repaired_audited=None,
         repaired_verdict=AuditVerdict.NO_STATEMENT,
     )
-    missed = FaultResult(
-        name="randomness reused",
-        what="The same uniforms.",
-        unit="value",
-        proven=1.0,
-        audited=0.9,
-        verdict=AuditVerdict.CONSISTENT,
-        repaired_audited=0.9,
-        repaired_verdict=AuditVerdict.CONSISTENT,
+    missed = msgspec.structs.replace(
+        caught, name="randomness reused", what="The same uniforms.", audited=0.9, verdict=AuditVerdict.CONSISTENT
     )
     assert caught.is_right
     assert not missed.is_right

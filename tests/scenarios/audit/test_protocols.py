@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from audits import found_by
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.fair_voting import FairVoting
@@ -14,7 +15,7 @@ from psephos.protocol.fair_voting import Parameters as ElectionParameters
 from psephos.protocol.mechanisms import TwoLayer, loss_of_all_answers, loss_of_one_answer, uniform_for
 from psephos.protocol.mechanisms.answer_perturbation import flip_probability_of
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.scenarios.audit import AuditVerdict, Case, audit
+from psephos.scenarios.audit import AuditVerdict, Case
 from psephos.scenarios.audit.bounds import epsilon_bounds, exact_epsilon
 from psephos.scenarios.audit.case import NO_PLACE
 from psephos.scenarios.audit.exposures import exposure_of_party
@@ -40,10 +41,6 @@ def all_cases() -> dict[str, Case]:
     named = {f"{case.group}: {case.name}": case for case in cases}
     assert len(named) == len(cases)
     return named
-
-
-def case_named(name: str) -> Case:
-    return all_cases()[name]
 
 
 def test_every_system_has_cases_and_their_risks_add_up_to_little() -> None:
@@ -88,15 +85,15 @@ def test_every_system_has_cases_and_their_risks_add_up_to_little() -> None:
     ],
 )
 def test_totals_are_those_of_a_ledger(name: str, claimed: float, proven: float) -> None:
-    case = case_named(name)
+    case = all_cases()[name]
     assert case.claimed == pytest.approx(claimed)
     assert case.proven == pytest.approx(proven, rel=2e-5)
 
 
 def test_totals_of_two_layers_are_j_and_r() -> None:
     hyper = uniform_for(flip_probability_of(1.0, 2))
-    both = case_named("truth-discovery: two_layer, 5 answers, twice")
-    one = case_named("truth-discovery: two_layer, 5 answers, one of them, twice")
+    both = all_cases()["truth-discovery: two_layer, 5 answers, twice"]
+    one = all_cases()["truth-discovery: two_layer, 5 answers, one of them, twice"]
     assert both.proven == pytest.approx(2 * loss_of_all_answers((2,) * 5, hyper))
     assert one.proven == pytest.approx(2 * loss_of_one_answer((2,) * 5, hyper))
     assert (both.claimed, one.claimed) == pytest.approx((10, 2))
@@ -137,9 +134,7 @@ def test_audits_say_what_the_ledger_allows() -> None:
         "moral-preferences: VLDP laplace, voter, own ε = 2, twice": AuditVerdict.CONSISTENT,
     }
     for name, verdict in verdicts.items():
-        found = audit(case_named(name), samples=SAMPLES, confidence=1 - RISK)
-        assert found is not None
-        assert found.verdict is verdict
+        assert found_by(all_cases()[name], SAMPLES, 1 - RISK).verdict is verdict
 
 
 @pytest.mark.parametrize("group", [group for group in GROUPS if group != "moral-preferences"])
@@ -166,15 +161,13 @@ def test_neighbors_attain_what_is_proven(group: str) -> None:
 )
 def test_loss_that_is_understated_is_found(name: str) -> None:
     """An audit must be able to fail. By the law without chance, or with room of many standard errors."""
-    case = case_named(name)
+    case = all_cases()[name]
     understated = dataclasses.replace(case, proven=case.proven / 4, claimed=0.0, share=1.0)
-    found = audit(understated, samples=draws(1_000, full=5_000), confidence=1 - RISK)
-    assert found is not None
-    assert found.verdict is AuditVerdict.PROOF_REFUTED
+    assert found_by(understated, draws(1_000, full=5_000), 1 - RISK).verdict is AuditVerdict.PROOF_REFUTED
 
 
 def test_repeated_votes_share_no_noise() -> None:
-    (pair,) = case_named("dpwevote: laplace, two candidates, twice").pairs()
+    (pair,) = all_cases()["dpwevote: laplace, two candidates, twice"].pairs()
     assert pair.draws is not None
     outputs = pair.draws[0](100, 3)
     width = outputs.shape[1] // 2
@@ -241,7 +234,7 @@ def test_disliked_alternative_is_disliked_by_all_but_one() -> None:
 
 def test_a_report_that_no_candidate_has_is_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A label of another answer set, and none at all."""
-    case = case_named("truth-discovery: two_layer, 2, 2 and 3 labels")
+    case = all_cases()["truth-discovery: two_layer, 2, 2 and 3 labels"]
     (pair,) = case.pairs()
     assert pair.laws is not None
     assert pair.draws is not None

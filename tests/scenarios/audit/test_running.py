@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from audits import case_of
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.privacy import NeighboringRelation, TrustModel
 from psephos.scenarios.audit import AuditVerdict, Case, Pair, running
 from psephos.scenarios.audit.faults import planted_faults
 from psephos.scenarios.audit.ladder import Ladder
@@ -38,16 +38,7 @@ def make_case(
 ) -> Case:
     """Return a case whose law has ε = ln 3, or that draws the same of both neighbors."""
     pair = Pair("alike", draws=(draw, draw)) if drawn else Pair("0 and 1", laws=LAWS)
-    return Case(
-        name=name,
-        group=group,
-        unit="bit",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=claimed,
-        proven=proven,
-        pairs=lambda: [pair],
-    )
+    return case_of(pair, name=name, group=group, claimed=claimed, proven=proven)
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ import functools
 from collections.abc import Sequence
 
 import pytest
+from audits import found_by
 from psephos.protocol.arrays import IntArray
-from psephos.scenarios.audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
+from psephos.scenarios.audit import AuditVerdict, Case, OutputSampler, Pair, audit
 from psephos.scenarios.audit.fault import CONFIDENCE, Fault
 from psephos.scenarios.audit.faults import planted_faults
 from thoroughness import draws
@@ -40,12 +41,6 @@ def looked_at(case: Case, columns: Sequence[int]) -> Case:
     return dataclasses.replace(case, pairs=pairs)
 
 
-def found(fault: Fault, case: Case) -> Audited:
-    result = audit(case, samples=fault.samples, confidence=CONFIDENCE, source=fault.source)
-    assert result is not None
-    return result
-
-
 @pytest.mark.few(most=3)
 @pytest.mark.parametrize(
     ("name", "columns"),
@@ -61,8 +56,8 @@ def found(fault: Fault, case: Case) -> Audited:
 )
 def test_a_part_of_an_output_hides_the_fault(name: str, columns: Sequence[int]) -> None:
     fault = faults()[name]
-    fewer = dataclasses.replace(fault, samples=draws(fault.samples // 4, full=fault.samples))
-    assert found(fewer, looked_at(fault.faulty, columns)).verdict in PASSES
+    samples = draws(fault.samples // 4, full=fault.samples)
+    assert found_by(looked_at(fault.faulty, columns), samples, CONFIDENCE, source=fault.source).verdict in PASSES
 
 
 @pytest.mark.parametrize("name", ["server's secure noise halved", "second answer set in clear"])

@@ -27,10 +27,16 @@ FAULTS: dict[str, list[type[Poll]]] = {}
 
 
 def breaks(promise: str) -> Any:
-    """Put a protocol, or a poll with this phase, among the faults."""
+    """Put a protocol, or a poll with this phase or this mechanism, among the faults."""
 
     def planted(kind: type[Any]) -> type[Any]:
-        protocol = kind if issubclass(kind, Poll) else type(kind.__name__, (Poll,), {"phase_type": kind})
+        def make_mechanism(self: Ask, epsilon: float) -> RowMechanism:
+            return kind(epsilon, len(self.settings.drinks))
+
+        phase = (
+            type(kind.__name__, (Ask,), {"make_mechanism": make_mechanism}) if issubclass(kind, RowMechanism) else kind
+        )
+        protocol = kind if issubclass(kind, Poll) else type(kind.__name__, (Poll,), {"phase_type": phase})
         FAULTS.setdefault(promise, []).append(protocol)
         return kind
 
@@ -158,6 +164,7 @@ class ForgetsTheCareful(Ask):
 # What leaves a party.
 
 
+@breaks("Reports are integers in the range")
 @dataclasses.dataclass(frozen=True)
 class BeyondRange(GeneralizedRandomizedResponse):
     """Sometimes reports one more than there is."""
@@ -167,12 +174,6 @@ class BeyondRange(GeneralizedRandomizedResponse):
         return np.where(uniforms[:, 0] > 0.99, self.num_choices, reports)
 
 
-@breaks("Reports are integers in the range")
-class OutOfRangeReports(Ask):
-    def make_mechanism(self, epsilon: float) -> RowMechanism:
-        return BeyondRange(epsilon, len(self.settings.drinks))
-
-
 @breaks("An honest report travels as it is")
 class RefusesHonestReports(Ask):
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
@@ -180,6 +181,7 @@ class RefusesHonestReports(Ask):
             raise ValueError("careful voters drink tea")
 
 
+@breaks("A party draws by itself what it draws as a row")
 @dataclasses.dataclass(frozen=True)
 class OtherAlone(GeneralizedRandomizedResponse):
     """Draws otherwise where it draws for one."""
@@ -188,12 +190,7 @@ class OtherAlone(GeneralizedRandomizedResponse):
         return super().randomize_one(value, [1 - uniforms[0] - 2**-53])
 
 
-@breaks("A party draws by itself what it draws as a row")
-class AgentsDrawOtherwise(Ask):
-    def make_mechanism(self, epsilon: float) -> RowMechanism:
-        return OtherAlone(epsilon, len(self.settings.drinks))
-
-
+@breaks("The likelihoods that a mechanism states")
 @dataclasses.dataclass(frozen=True)
 class OtherLaw(GeneralizedRandomizedResponse):
     """Its law is written down as that of a smaller ε."""
@@ -203,11 +200,6 @@ class OtherLaw(GeneralizedRandomizedResponse):
 
 
 @breaks("The likelihoods that a mechanism states")
-class WrongLikelihoods(Ask):
-    def make_mechanism(self, epsilon: float) -> RowMechanism:
-        return OtherLaw(epsilon, len(self.settings.drinks))
-
-
 @dataclasses.dataclass(frozen=True)
 class HalfLaw(GeneralizedRandomizedResponse):
     """Its probabilities add up to a half."""
@@ -217,11 +209,6 @@ class HalfLaw(GeneralizedRandomizedResponse):
 
 
 @breaks("The likelihoods that a mechanism states")
-class HalfLikelihoods(Ask):
-    def make_mechanism(self, epsilon: float) -> RowMechanism:
-        return HalfLaw(epsilon, len(self.settings.drinks))
-
-
 @dataclasses.dataclass(frozen=True)
 class Truthful(GeneralizedRandomizedResponse):
     """Keeps a value with the probability of four times its ε."""
@@ -233,12 +220,7 @@ class Truthful(GeneralizedRandomizedResponse):
         return GeneralizedRandomizedResponse(4 * self.epsilon, self.num_choices).randomize_one(value, uniforms)
 
 
-@breaks("The likelihoods that a mechanism states")
-class WrongSampler(Ask):
-    def make_mechanism(self, epsilon: float) -> RowMechanism:
-        return Truthful(epsilon, len(self.settings.drinks))
-
-
+@breaks("What a party sends tells its row")
 @dataclasses.dataclass(frozen=True)
 class Unwritten(RowMechanism):
     """A law that is nowhere written down, and an event that is far from it."""
@@ -266,12 +248,6 @@ class Unwritten(RowMechanism):
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         return GeneralizedRandomizedResponse(4 * self.epsilon, self.num_choices).randomize_row(values, uniforms)
-
-
-@breaks("What a party sends tells its row")
-class StatesMuchLess(Ask):
-    def make_mechanism(self, epsilon: float) -> RowMechanism:
-        return Unwritten(epsilon, len(self.settings.drinks))
 
 
 class Trusted(CentralPhase):
@@ -442,6 +418,7 @@ _BEFORE_REPLAYS = 232 + 2 * (3 + 32)
 """Reports that all checks before that of replays show a server."""
 
 
+@breaks("A server that is shown again")
 class Tires(Ask):
     """Takes as many reports as that, and no more."""
 
@@ -451,12 +428,6 @@ class Tires(Ask):
         self.taken[0] += 1
         if self.taken[0] > _BEFORE_REPLAYS:
             raise ValueError("enough")
-
-
-@breaks("A server that is shown again")
-class TiredServer(Poll):
-    def make_phases(self) -> Iterable[Phase]:
-        return (Tires(self.parameters),)
 
 
 PLANTED = [(promise, kind) for promise, kinds in FAULTS.items() for kind in kinds]
