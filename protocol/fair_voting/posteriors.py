@@ -74,7 +74,7 @@ def chance_by_differences(differences: FloatArray, winner: int, noise: UtilityNo
     """
     first, second = noise.errors
     error = math.sqrt(first * first + second * second)
-    below = _heavy_tail(first, second) if noise.is_heavy else lambda reach: np.asarray(ndtr(-reach / error))
+    below = _heavy_tail(first, second) if noise.is_heavy else _normal_tail(error)
     outside = greatest + _OUTSIDE * error
     sizes = np.minimum(np.abs(differences), outside)
     own = float(sizes[winner])
@@ -202,6 +202,11 @@ def _share_within(
     ends = share(np.array([greatest - size, -greatest - size]))
     within = (share(reaches - size) - share(-reaches - size)) / (ends[0] - ends[1])
     return np.clip(within, 0.0, 1.0)
+
+
+def _normal_tail(error: float) -> Callable[[FloatArray], FloatArray]:
+    """Return x ↦ P[N > x] of normal noise."""
+    return lambda reach: np.asarray(ndtr(-reach / error))
 
 
 def _heavy_tail(first: float, second: float) -> Callable[[FloatArray], FloatArray]:
