@@ -242,17 +242,11 @@ def _statements() -> Sequence[Statement]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Confidences:
-    """What an estimator says of the tasks of one crowd whose truth is known, of all sessions together.
+    """What an estimator says of the tasks of one crowd whose truth is known, of all sessions together."""
 
-    Args:
-        model: its own confidences.
-        chance: 1/s of each.
-        is_right: whether the label is right, 1 or 0.
-    """
-
-    model: FloatArray
-    chance: FloatArray
-    is_right: FloatArray
+    model: FloatArray  # its own confidences
+    chance: FloatArray  # 1/s of each
+    is_right: FloatArray  # whether the label is right, 1 or 0
 
     def at(self, credit: float) -> FloatArray:
         """Return the confidences of which so much is kept beyond chance."""
@@ -312,35 +306,21 @@ def sessions_of(
 
 
 class CrowdRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What an estimator says of one crowd.
-
-    Args:
-        family: its own; all others say what confidences are worth here.
-        number: labels with a known truth, in all sessions.
-        model: the mean of the estimator's own confidences.
-        credit: what of these beyond chance deserves to be kept on this crowd.
-        least: the least credit of a crowd of the other families.
-        most: the greatest.
-        low: with `high`, the mean confidences at these.
-        high: see there.
-        found: the share that is right.
-        is_covered: whether that is in between.
-        error: of calibration, at the mean credit of the other families.
-    """
+    """What an estimator says of one crowd."""
 
     crowd: str
-    family: str
+    family: str  # its own; all others say what confidences are worth here
     estimator: str
-    number: int
-    model: float
-    credit: float
-    least: float
-    most: float
-    low: float
-    high: float
-    found: float
-    is_covered: bool
-    error: float
+    number: int  # labels with a known truth, in all sessions
+    model: float  # the mean of the estimator's own confidences
+    credit: float  # what of these beyond chance deserves to be kept on this crowd
+    least: float  # the least credit of a crowd of the other families
+    most: float  # the greatest
+    low: float  # with `high`, the mean confidences at these
+    high: float  # see there
+    found: float  # the share that is right
+    is_covered: bool  # whether that is in between
+    error: float  # of calibration, at the mean credit of the other families
 
 
 def crowd_rows(estimator: str, crowds: Mapping[str, Confidences]) -> Iterator[CrowdRow]:
@@ -377,27 +357,17 @@ def crowd_rows(estimator: str, crowds: Mapping[str, Confidences]) -> Iterator[Cr
 
 
 class AccuracyRow(msgspec.Struct, frozen=True, kw_only=True):
-    """How many truths `auto` finds in one cell, beside its rivals.
-
-    Args:
-        epsilon: the price.
-        number: labels with a known truth, in all sessions.
-        auto: the share that is right.
-        majority: that of the majority.
-        truth_discovery: of the paper's truth discovery.
-        one_coin: of the one-coin model.
-        behind: by how many points `auto` is behind the best of these.
-    """
+    """How many truths `auto` finds in one cell, beside its rivals."""
 
     crowd: str
     mechanism: str
-    epsilon: float
-    number: int
-    auto: float
-    majority: float
-    truth_discovery: float
-    one_coin: float
-    behind: float
+    epsilon: float  # the price
+    number: int  # labels with a known truth, in all sessions
+    auto: float  # the share that is right
+    majority: float  # that of the majority
+    truth_discovery: float  # of the paper's truth discovery
+    one_coin: float  # of the one-coin model
+    behind: float  # by how many points `auto` is behind the best of these
 
 
 def _layouts() -> dict[str, Layout]:

@@ -22,22 +22,14 @@ _PHASE: Final = "answers"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
-    """Where a crowd's answers stand in the rows that workers report.
-
-    Args:
-        parameters: without a price: its tasks and answer sets.
-        codes: int64, shape (answers,): each answer as its private row has it.
-        offsets: int64, shape (answers,): the code of label 0 of its answer set.
-        places: int64, shape (answers,): its place in its worker's row.
-        is_gold: bool, shape (tasks,): where the truth is known, and somebody answered.
-    """
+    """Where a crowd's answers stand in the rows that workers report."""
 
     crowd: Crowd
-    parameters: Parameters
-    codes: IntArray
-    offsets: IntArray
-    places: IntArray
-    is_gold: NDArray[np.bool_]
+    parameters: Parameters  # without a price: its tasks and answer sets
+    codes: IntArray  # int64, shape (answers,): each answer as its private row has it
+    offsets: IntArray  # int64, shape (answers,): the code of label 0 of its answer set
+    places: IntArray  # int64, shape (answers,): its place in its worker's row
+    is_gold: NDArray[np.bool_]  # bool, shape (tasks,): where the truth is known, and somebody answered
 
     @classmethod
     def of(cls, crowd: Crowd) -> "Layout":

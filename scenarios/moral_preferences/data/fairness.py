@@ -42,14 +42,12 @@ _NUM_RANGES: Final = len(_LEAST)
 class FairnessJudgements(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent voters who compare decision rules; their records are pairs of rules.
 
-    Args:
-        mean: m, the mean preference for each feature, five finite numbers.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
     records: int = 20
+    # m, the mean preference for each feature: five finite numbers
     mean: tuple[float, ...] = (0.6, -0.5, -0.3, -0.4, 0.5)
     spread: float = 0.3
 

@@ -33,17 +33,11 @@ _LEAST_LOG: Final = np.finfo(np.float64).min  # in place of −∞, which cannot
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FlipLaw:
-    """By which flip probabilities answers may have been perturbed: a finite mixture.
+    """By which flip probabilities answers may have been perturbed: a finite mixture."""
 
-    Args:
-        keeps: 1 − p of each answer set and node, precise by itself, shape (sets, nodes).
-        lies: p/(s − 1), of one given other label, of the same shape.
-        log_shares: the logarithm of each node's share, shape (nodes,).
-    """
-
-    keeps: FloatArray
-    lies: FloatArray
-    log_shares: FloatArray
+    keeps: FloatArray  # 1 − p of each answer set and node, precise by itself, shape (sets, nodes)
+    lies: FloatArray  # p/(s − 1), of one given other label, of the same shape
+    log_shares: FloatArray  # the logarithm of each node's share, shape (nodes,)
 
 
 def flip_law(mechanism: RowMechanism, *, degree: int) -> FlipLaw:

@@ -64,16 +64,13 @@ class Anchors:
     Answers to one task are taken as drawn alike, from a distribution of which nothing is known: that makes Laplace's
     rule, (votes + s·base)/(number of votes + s), which is Bayes's answer for a flat prior where the base is flat.
 
-    Args:
-        members: whether the members' own answers count as votes.
-        agreement: the probability that a worker's answer is the released truth, which makes the base; None to leave the
-            truths aside. By default what the crowds of the paper's experiments have, nearly.
-
     Raises:
         ConfigurationError: the agreement is no probability.
     """
 
-    members: bool = True
+    members: bool = True  # whether the members' own answers count as votes
+    # The probability that a worker's answer is the released truth, which makes the base; None to leave the truths
+    # aside. By default what the crowds of the paper's experiments have, nearly.
     agreement: float | None = 0.7
 
     def __post_init__(self) -> None:

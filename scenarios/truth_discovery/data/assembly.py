@@ -33,21 +33,13 @@ _MAX_SHOWN: Final = 12
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rows:
-    """Answers, or truths, as they were written down.
+    """Answers, or truths, as they were written down."""
 
-    Args:
-        tasks: of each row.
-        labels: likewise.
-        where: names a row's place, for errors ("answers.csv line 7"); it may be slow.
-        workers: likewise; None for truths.
-        answer_sets: the answer set of the row's task; None where all tasks have one.
-    """
-
-    tasks: CodedColumn
-    labels: CodedColumn
-    where: Callable[[int], str]
-    workers: CodedColumn | None = None
-    answer_sets: CodedColumn | None = None
+    tasks: CodedColumn  # of each row
+    labels: CodedColumn  # likewise
+    where: Callable[[int], str]  # names a row's place, for errors ("answers.csv line 7"); it may be slow
+    workers: CodedColumn | None = None  # likewise; None for truths
+    answer_sets: CodedColumn | None = None  # the answer set of the row's task; None where all tasks have one
 
     @property
     def label_word(self) -> str:

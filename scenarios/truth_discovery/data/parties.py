@@ -34,22 +34,15 @@ _PEER_GRADING = "peer_grading"
 class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A crowd in files.
 
-    Args:
-        answers: a CSV file with a line for each answer: task, worker, label.
-        truth: a CSV file of what is true: task, truth; only to compare with what is found.
-        repeats: which answer counts where a worker answers a task twice with different labels.
-        columns: what the file of answers calls task, worker or label, where it calls them otherwise.
-        manifest: keeps what a pass over files of any size finds (`reading.manifests`).
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    answers: str
-    truth: str = ""
-    repeats: Repeats = "error"
-    columns: dict[str, str] = {}
-    manifest: str = ""
+    answers: str  # a CSV file with a line for each answer: task, worker, label
+    truth: str = ""  # a CSV file of what is true: task, truth; only to compare with what is found
+    repeats: Repeats = "error"  # which answer counts where a worker answers a task twice with different labels
+    columns: dict[str, str] = {}  # what the file of answers calls task, worker or label, where it calls them otherwise
+    manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
 
     def __post_init__(self) -> None:
         for name in self.columns:

@@ -33,26 +33,19 @@ class Unchanged(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Repeated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Workers who answered a task again.
+    """Workers who answered a task again."""
 
-    Args:
-        repeats: which of the answers counts, in the order of the file; or different ones are an error.
-    """
-
-    repeats: Repeats = "first"
+    repeats: Repeats = "first"  # which of the answers counts, in the order of the file; or different ones are an error
 
 
 class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Scores as answers.
 
-    Args:
-        threshold: the least score that passes, in [2, 25]; by default more than half of the points.
-
     Raises:
         ConfigurationError: it is another, with which all scores would be alike.
     """
 
-    threshold: int = 13
+    threshold: int = 13  # the least score that passes, in [2, 25]; by default more than half of the points
 
     def __post_init__(self) -> None:
         require(1 < self.threshold <= _MAX_SCORE, "threshold", self.threshold, f"in [2, {_MAX_SCORE}]")
@@ -60,23 +53,14 @@ class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @dataclasses.dataclass(frozen=True)
 class PublishedCrowd:
-    """One published crowd.
+    """One published crowd."""
 
-    Args:
-        title: what was asked.
-        source: the paper that it comes from.
-        options: a struct; what may be chosen.
-        load: returns the crowd, of the options and its own folder.
-        place: where it is published, as people find it.
-        num_bytes: how large its files are together.
-    """
-
-    title: str
-    source: str
-    options: type[msgspec.Struct]
-    load: Callable[[Any, Path], Crowd]
-    place: str = ""
-    num_bytes: int = 0
+    title: str  # what was asked
+    source: str  # the paper that it comes from
+    options: type[msgspec.Struct]  # a struct; what may be chosen
+    load: Callable[[Any, Path], Crowd]  # returns the crowd, of the options and its own folder
+    place: str = ""  # where it is published, as people find it
+    num_bytes: int = 0  # how large its files are together
 
 
 def load_crowd(name: str, folder: Path, **options: object) -> Crowd:
