@@ -75,7 +75,7 @@ def _number(text: str, *, field: str) -> float:
 
 
 def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
-    """Return the pairs of a CSV file, in order of first appearance.
+    """Return the pairs of a CSV file, which may be packed (`.gz`), in order of first appearance.
 
     The columns are `pair`, `alternative` and features, of which those that are missing are 0. Each pair has two lines,
     one whose alternative is `first` and one whose alternative is `second`; the order of the lines is free.
@@ -83,10 +83,6 @@ def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
         pair,alternative,Man,Dog
         1,first,1,0
         1,second,0,2
-
-    Args:
-        path: the file, which may be packed (`.gz`).
-        outcome: whose features the alternatives have.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
@@ -131,20 +127,13 @@ def _side_of(table: NumberTable, row: int) -> str:
 
 
 def read_alternatives(path: Path, outcome: Outcome) -> dict[str, dict[str, float]]:
-    """Return the alternatives of a CSV file by name, in their order.
+    """Return the alternatives of a CSV file by name, in their order. Errors are those of `read_pairs`.
 
     The columns are `alternative`, a name that no other one has, and features, of which those that are missing are 0.
 
         alternative,Man,Dog
         swerve,1,0
         stay,0,2
-
-    Args:
-        path: the file, which may be packed (`.gz`).
-        outcome: whose features the alternatives have.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
     features: list[str] = []
 

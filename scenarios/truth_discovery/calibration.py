@@ -272,14 +272,9 @@ def credit_of(crowds: Sequence[Confidences]) -> float:
 def sessions_of(
     layout: Layout, name: str, mechanism: str, epsilon: float, estimators: Sequence[str], wanted: Wanted
 ) -> dict[str, Confidences]:
-    """Return what estimators say of a crowd's reports at a price, all of the same reports.
+    """Return what estimators say of a crowd's reports at a price, all of the same reports: a session a hundred trials.
 
-    Args:
-        layout: the crowd.
-        name: its own, on which its noise depends.
-        epsilon: the price.
-        estimators: by name.
-        wanted: how many trials: a session for each hundred.
+    The noise depends on the crowd's name.
     """
     gold, answers = layout.is_gold, layout.crowd.answers
     found: dict[str, list[tuple[FloatArray, FloatArray]]] = {estimator: [] for estimator in estimators}
@@ -324,12 +319,7 @@ class CrowdRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def crowd_rows(estimator: str, crowds: Mapping[str, Confidences]) -> Iterator[CrowdRow]:
-    """Yield what an estimator says of each crowd, by what the crowds of other families are like.
-
-    Args:
-        estimator: which.
-        crowds: its confidences on each.
-    """
+    """Yield what an estimator says of each crowd, by what the crowds of other families are like."""
     family_of = {name: family for family, names in FAMILIES.items() for name in names}
     for name, own in crowds.items():
         family = family_of.get(name, "made up")

@@ -56,17 +56,9 @@ class Layout:
 
 
 def draw_labels(layout: Layout, noise: Noise, source: SimulatedNoise, *, start: int, stop: int) -> IntArray:
-    """Return the reported labels of some trials.
+    """Return the reported labels of the trials from `start` up to `stop`: int64, shape (trials, answers).
 
-    Args:
-        layout: whose answers.
-        noise: how they are perturbed.
-        source: of the uniforms; trial 0 has those of the session.
-        start: the first trial.
-        stop: the one after the last.
-
-    Returns:
-        int64, shape (trials, answers), as labels of each task's answer set.
+    They are labels of each task's answer set; trial 0 has the uniforms of the session.
     """
     answers = layout.crowd.answers
     num_workers, width = answers.num_workers, layout.parameters.max_answers

@@ -112,11 +112,7 @@ def _surveys(
 
 
 def _numbers_in(batch: RowBatch, name: str) -> FloatArray:
-    """Return a column of numbers in the range of features.
-
-    Raises:
-        ConfigurationError: an entry is none.
-    """
+    """Return a column of numbers in the range of features; ConfigurationError where an entry is none."""
     entries = batch.table[name]
     numbers = numbers_in(entries)
     is_fault = ~(np.abs(numbers) <= GREATEST_FEATURE)

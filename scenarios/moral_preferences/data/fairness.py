@@ -40,11 +40,7 @@ _NUM_RANGES: Final = len(_LEAST)
 
 
 class FairnessJudgements(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent voters who compare decision rules; their records are pairs of rules.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Independent voters who compare decision rules; their records are pairs of rules."""
 
     records: int = 20
     # m, the mean preference for each feature: five finite numbers

@@ -87,10 +87,9 @@ def reading_of(records: Records) -> Reading:
 
 
 def read_own_records(path: Path, *, field: str = "file") -> tuple[FloatArray, tuple[str, ...]]:
-    """Return one person's records, of a CSV file with the columns record, choice and the features.
+    """Return one person's records, of a CSV file with the columns record, choice and the features, and these names.
 
-    Returns:
-        float64, shape (records, 2, d): the chosen alternative, then the rejected one; and the features' names.
+    They are float64, shape (records, 2, d): the chosen alternative, then the rejected one.
     """
     features: list[str] = []
     table = read_numbers(path, _chooser((RECORD, CHOICE), features), field=field)

@@ -18,11 +18,7 @@ __all__ = ["Generator", "MadeUpVoters", "in_batches", "made_up_survey", "names_o
 
 
 class MadeUpVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A description of independent voters, whose preferences lie around a mean.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Independent voters, whose preferences lie around a mean; ConfigurationError where a value is not allowed."""
 
     most: ClassVar[Mapping[str, int]] = {"voters": MAX_VOTERS, "records": 10_000}
     """How large a number may be."""

@@ -41,8 +41,7 @@ _CODES: Final = 3  # before the entries of a row: voter, number of the row, resp
 def check_responses(path: Path, *, field: str) -> TableFiles:
     """Return files in the Moral Machine's column format, of which no row is read yet.
 
-    Raises:
-        ConfigurationError: a file cannot be read, or has other columns.
+    ConfigurationError where a file cannot be read, or has other columns.
     """
     if not is_columnar(str(path)):
         header_of(path, check_header, field=field)

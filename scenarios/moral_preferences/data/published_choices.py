@@ -17,17 +17,9 @@ __all__ = ["DATA_SETS", "Countries", "MoralChoices"]
 
 
 class MoralChoices(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a scenario may choose in published choices.
+    """What a scenario may choose in published choices; groups and epsilons are those of `OwnEpsilons`."""
 
-    Args:
-        min_records: voters with fewer are dropped and counted.
-        groups: see `OwnEpsilons`.
-        epsilons: see `OwnEpsilons`.
-        society: see `OwnSocieties`.
-        min_society: see `OwnSocieties`.
-    """
-
-    min_records: int = 1
+    min_records: int = 1  # voters with fewer are dropped and counted
     groups: PrivacyGroups | None = None
     epsilons: str = ""
 

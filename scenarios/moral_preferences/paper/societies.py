@@ -191,18 +191,9 @@ def make_survey(setting: Setting, *, num_voters: int, seed: int) -> Survey:
 
 
 def agreement(setting: Setting, estimates: FloatArray, truth: FloatArray) -> FloatArray:
-    """Return the share of pairs on which each estimate decides as the truth beside it.
+    """Return the share of pairs on which each estimate decides as the truth beside it: shape (m,); 0 tosses a coin.
 
-    Args:
-        setting: whose pairs.
-        estimates: float64, shape (m, d).
-        truth: float64, shape (m, d), none of them 0.
-
-    Returns:
-        float64, shape (m,). An estimate of 0 tosses a coin.
-
-    Source:
-        Reading M1.
+    Both have shape (m, d), and no truth is 0 (reading M1).
     """
     if setting.kind == SYNTHETIC:
         cosines = dot(estimates, truth) / np.sqrt(dot(truth, truth))

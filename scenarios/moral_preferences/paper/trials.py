@@ -266,11 +266,7 @@ def measure_all(
     workers: int,
     on_progress: Callable[[str], None] | None = None,
 ) -> dict[Cell, Trials]:
-    """Measure all repetitions of all cells, in so many processes at most.
-
-    Raises:
-        RuntimeError: another process failed; it has said why.
-    """
+    """Measure all repetitions of all cells, in so many processes at most; RuntimeError where another process failed."""
     ours, *others = shares_of(trials, workers)
     members = list(dict.fromkeys(cells))
     tasks = [_Task(members, seed, share.start, share.stop) for share in others]

@@ -41,14 +41,9 @@ class FlipLaw:
 
 
 def flip_law(mechanism: RowMechanism, *, degree: int) -> FlipLaw:
-    """Return the mixture by which a mechanism perturbs.
+    """Return the mixture by which a mechanism perturbs, exact for the means of polynomials of p up to a degree.
 
-    Args:
-        mechanism: one of the three that perturb answers.
-        degree: polynomials of p up to it have their exact means.
-
-    Raises:
-        ConfigurationError: the mechanism is another.
+    ConfigurationError where the mechanism is none of the three that perturb answers.
     """
     sizes: tuple[int, ...]
     match mechanism:
@@ -105,16 +100,10 @@ def answer_log_likelihoods(weights: FloatArray, sets: IntArray, beliefs: FloatAr
 
 
 def vectors(sizes: Sequence[int]) -> IntArray:
-    """Return every vector of answers as codes, for places whose answer sets have these sizes.
+    """Return every vector of answers as codes, int64, shape (Π s, m), for places whose answer sets have these sizes.
 
-    Args:
-        sizes: s of each place; places of one size share an answer set, sets stand in order of their sizes.
-
-    Returns:
-        int64, shape (Π s, m).
-
-    Raises:
-        ConfigurationError: there are more than `MOST_VECTORS`.
+    Places of one size share an answer set, and sets stand in order of their sizes. ConfigurationError where there are
+    more vectors than `MOST_VECTORS`.
     """
     if (number := math.prod(sizes)) > MOST_VECTORS:
         allowed = f"at most {MOST_VECTORS}; answers are inferred one by one"

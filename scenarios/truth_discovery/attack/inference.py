@@ -63,9 +63,6 @@ class Anchors:
 
     Answers to one task are taken as drawn alike, from a distribution of which nothing is known: that makes Laplace's
     rule, (votes + s·base)/(number of votes + s), which is Bayes's answer for a flat prior where the base is flat.
-
-    Raises:
-        ConfigurationError: the agreement is no probability.
     """
 
     members: bool = True  # whether the members' own answers count as votes
@@ -124,10 +121,8 @@ class TruthDiscoveryAttack(Attack):
     def candidates(self, secret: str) -> Candidates:
         """Return all vectors of answers, where one answer set has them all; or one answer's labels, as rows of one.
 
-        A worker who is asked fewer tasks than others, or skips one, has none of the vectors. See `Attack.candidates`.
-
-        Raises:
-            ConfigurationError: answer sets differ, or there are too many vectors.
+        A worker who is asked fewer tasks than others, or skips one, has none of the vectors. ConfigurationError where
+        answer sets differ, or there are too many vectors. See `Attack.candidates`.
         """
         self.check_secret(secret)
         parameters = self.protocol.parameters
@@ -198,14 +193,7 @@ class TruthDiscoveryAttack(Attack):
         return Inputs(private, inputs.public)
 
     def evaluate(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
-        """Compare an attack's guesses with the truth, leaving out tasks that a target skipped.
-
-        Args:
-            posteriors: what it inferred of these targets.
-            inputs: everybody's.
-            targets: places in the roster.
-            secret: as it was inferred.
-        """
+        """Compare guesses with the truth, leaving out tasks that a target skipped. See `Attack.evaluate`."""
         truths = self.truths(secret, inputs)[targets]
         if secret == _ROW:
             return evaluate(posteriors, truths)
@@ -263,15 +251,9 @@ class TruthDiscoveryAttack(Attack):
     ) -> Posteriors:
         """Return what the coalition believes after some sessions. See `Attack.posteriors`.
 
-        Args:
-            sessions: what it saw of each.
-            targets: int64: places in the roster, none a member.
-            secret: one of `secrets`.
-            prior: of "row" a probability for each vector (by default what the anchors say of each answer by itself); of
-                single answers one for each label, in place of all anchors.
-
-        Raises:
-            ConfigurationError: a target is a member, or the background lacks what "answer" needs.
+        The prior is, of "row", a probability for each vector (by default what the anchors say of each answer by
+        itself); of single answers one for each label, in place of all anchors. ConfigurationError also where the
+        background lacks what "answer" needs.
         """
         self.check_secret(secret)
         check_targets(sessions, targets)
@@ -334,13 +316,9 @@ class TruthDiscoveryAttack(Attack):
         return summation_of(num_answers=most, num_labels=max(sizes), num_nodes=num_nodes, num_sessions=num_sessions)
 
     def task_priors(self, seen: Seen) -> FloatArray:
-        """Return what a coalition believes of anybody's answer to each task, before reports.
+        """Return what a coalition believes of anybody's answer to each task, before reports: shape (tasks, labels).
 
-        Args:
-            seen: members' answers and the release.
-
-        Returns:
-            shape (tasks, labels); 0 for labels that a task does not have.
+        Labels that a task does not have get 0.
         """
         return self._task_priors([seen])
 

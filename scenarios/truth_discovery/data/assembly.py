@@ -194,11 +194,7 @@ def _named_set(parts: Sequence[Rows], name: str, given: Mapping[str, Sequence[st
 
 
 def _checked(labels: Sequence[str], field: str) -> tuple[str, ...]:
-    """Return an answer set.
-
-    Raises:
-        ConfigurationError: it is none.
-    """
+    """Return an answer set; ConfigurationError where it is none."""
     if isinstance(labels, str) or len(labels) < 2 or len(set(labels)) < len(labels):  # noqa: PLR2004  a choice
         allowed = "a list of two or more different labels"
         raise ConfigurationError(field=field, value=labels, allowed=allowed)
@@ -234,8 +230,7 @@ def rows_that_count(
 ) -> IntArray:
     """Return the rows that count, sorted by worker and then by task, all of which are given as codes.
 
-    Raises:
-        ConfigurationError: a worker answers a task twice with different labels and `repeats` is "error".
+    ConfigurationError where a worker answers a task twice with different labels and `repeats` is "error".
     """
     pairs = workers * num_tasks + tasks
     order = np.argsort(pairs, kind="stable")  # so that the rows of a pair stay in their order

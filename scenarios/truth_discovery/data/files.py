@@ -63,11 +63,9 @@ def read_crowd(
 
 
 def rows_of(path: Path, *, are_truths: bool = False, columns: Mapping[str, str] = _AS_THEY_ARE) -> Rows:
-    """Return a file's answers, or its truths.
+    """Return a file's answers, or its truths; ConfigurationError where they are not what they should be, with the line.
 
-    Raises:
-        ConfigurationError: the content is not what it should be, with its line.
-        OSError, EOFError, zlib.error: the file cannot be read or unpacked.
+    OSError, EOFError and zlib.error are raised where the file cannot be read or unpacked.
     """
     wanted = {name: (columns[name],) if name in columns else names for name, names in _ANSWERS.items()}
     table = read_names(path, _TRUTHS if are_truths else wanted, ("answer_set",))

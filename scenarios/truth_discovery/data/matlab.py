@@ -30,13 +30,7 @@ _MAX_DEPTH: Final = 4
 
 
 def read_matrix(content: bytes, name: str) -> Matrix:
-    """Return the rows of a two-dimensional variable.
-
-    A cell that holds one number or one line of text becomes that.
-
-    Args:
-        content: of the file, little endian.
-        name: the variable's.
+    """Return the rows of a two-dimensional variable; a cell that holds one number or one line of text becomes that.
 
     Raises:
         ValueError: there is no such variable, or something in the file is not what it should be.

@@ -50,16 +50,13 @@ def with_estimator(parameters: Parameters, estimator: str) -> Parameters:
 
 
 def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Noise:
-    """Return a perturbation of one price.
+    """Return a perturbation of one price; ConfigurationError where the mechanism cannot have it.
 
     Args:
         layout: the crowd's.
         mechanism: "one_layer", "two_layer" or "auto".
-        unit: "claimed", "all answers" or "one answer" (see `ComparisonRow`).
-        price: in nats, for one answer; of all answers their loss over their number.
-
-    Raises:
-        ConfigurationError: the mechanism cannot have this price.
+        unit: see `ComparisonRow`.
+        price: see `ComparisonRow`.
     """
     total = price * layout.parameters.max_answers if unit == "all answers" else price
     given = {"mechanism": mechanism, _FIELDS[unit]: total}
