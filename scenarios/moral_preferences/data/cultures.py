@@ -71,9 +71,8 @@ class CultureVoters(_AttributeVoters, frozen=True, kw_only=True, forbid_unknown_
         super().__post_init__()
         shares = list(self.societies.values())
         are_shares = all(share > 0 for share in shares) and abs(math.fsum(shares) - 1) <= _ROUNDING
-        if not 1 < len(shares) <= _MOST_SOCIETIES or not are_shares:
-            allowed = f"2 to {_MOST_SOCIETIES} names with shares above 0 that add up to 1"
-            raise ConfigurationError(field="societies", value=dict(self.societies), allowed=allowed)
+        allowed = f"2 to {_MOST_SOCIETIES} names with shares above 0 that add up to 1"
+        require(1 < len(shares) <= _MOST_SOCIETIES and are_shares, "societies", dict(self.societies), allowed)
         require(0 <= self.distance <= 1, "distance", self.distance, "in [0, 1]")
         numbers = np.diff(self.bounds)
         if not np.all(numbers):
@@ -121,9 +120,8 @@ def read_countries(path: Path, spec: CountryVoters) -> Survey:
     columns = [f"{column}: Estimates" for column in _COLUMNS.values()]
 
     def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        missing = [column for column in ("", *columns) if column not in header]
-        if missing:
-            raise ConfigurationError(field="header", value=list(header), allowed=f"a header with {missing[0]!r}")
+        for column in ("", *columns):
+            require(column in header, "header", list(header), f"a header with {column!r}")
         return ("",), columns
 
     table = read_numbers(path, choose, field="data")

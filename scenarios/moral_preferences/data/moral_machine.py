@@ -52,11 +52,9 @@ def read_moral_machine(
     totals = table.numbers[:, width] if table.numbers.shape[1] > width else None
     codes, names = codes_of(table.names[VOTER])
     order = sorted(range(len(names)), key=names.__getitem__)
-    ranks = np.empty(len(names), dtype=np.int64)
-    ranks[order] = np.arange(len(names))
     rows = ResponseRows(
         [names[code] for code in order],
-        ranks[codes],
+        np.argsort(order)[codes],
         codes_of(table.names[RESPONSE])[0],
         entries_of_numbers(table.numbers[:, :width], totals),
         np.arange(len(codes), dtype=np.int64),

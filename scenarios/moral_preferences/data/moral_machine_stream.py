@@ -121,13 +121,7 @@ def _batches(files: TableFiles, columns: Sequence[str], folder: Path, batch_vote
             rows_on_disk.add(np.concatenate([np.stack(codes, axis=1), entries.view(np.int64)], axis=1))
         names = list(voters)
         order = sorted(range(len(names)), key=names.__getitem__)
-        place_of_code = np.empty(len(names), dtype=np.int64)
-        place_of_code[order] = np.arange(len(names))
-        for rows in rows_on_disk.in_order(place_of_code):
-            first, last = int(rows[0, 0]), int(rows[-1, 0])
-            for place in range(first, last + 1, batch_voters):
-                end = min(place + batch_voters, last + 1)
-                own = rows[slice(*np.searchsorted(rows[:, 0], [place, end]))]
-                entries = own[:, _CODES:].copy().view(np.uint8)
-                some = [names[code] for code in order[place:end]]
-                yield ResponseRows(some, own[:, 0] - place, own[:, 2], entries, own[:, 1], own[:, 1] + 2)
+        for place, number, own in rows_on_disk.in_batches(np.argsort(order), batch_voters):
+            entries = own[:, _CODES:].copy().view(np.uint8)
+            some = [names[code] for code in order[place : place + number]]
+            yield ResponseRows(some, own[:, 0] - place, own[:, 2], entries, own[:, 1], own[:, 1] + 2)

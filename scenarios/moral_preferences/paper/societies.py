@@ -124,14 +124,14 @@ def draw_society(setting: Setting, *, num_voters: int, seed: int, start: int, st
 def _draw_own_society(setting: Setting, *, num_voters: int, seeds: Sequence[int]) -> Society:
     """Return voters of a file, drawn anew for each repetition, and what those chose who were not drawn (M1)."""
     chosen, rejected = _read_own_records(setting.file, setting.records)
-    number, nobody = len(chosen), np.zeros((len(seeds), num_voters, setting.features))
+    number, width = len(chosen), setting.features
+    nobody = np.zeros((len(seeds), num_voters, width))
     orders = [
         np.argsort(draw_uniforms(_GENERATOR, seed, "voters", start=0, stop=1, slots=number)[0], kind="stable")
         for seed in seeds
     ]
     drawn = np.concatenate([order[:num_voters] for order in orders])
     others = [order[num_voters : num_voters + max(1, _HELD_OUT // setting.records)] for order in orders]
-    width = setting.features
     return Society(
         setting=setting,
         num_voters=num_voters,
@@ -200,16 +200,10 @@ def agreement(setting: Setting, estimates: FloatArray, truth: FloatArray) -> Flo
         lengths = np.sqrt(dot(estimates, estimates))
         cosines /= np.where(lengths > 0, lengths, 1.0)
         return 1 - np.arccos(np.clip(cosines, -1, 1)) / math.pi
-    pairs = _held_out_differences()
+    pairs = _dilemmas()[:_HELD_OUT]
     ours = np.sign(dot(pairs[:, None, :], estimates))
     theirs = np.sign(dot(pairs[:, None, :], truth))
     return np.mean(np.where(ours * theirs == 0, 0.5, ours * theirs > 0), axis=0)
-
-
-@functools.cache
-def _held_out_differences() -> FloatArray:
-    """Return the differences of held-out dilemmas: float64, shape (dilemmas, 23)."""
-    return _dilemmas()[:_HELD_OUT]
 
 
 @functools.cache
@@ -228,5 +222,6 @@ def covariance_of_dilemmas() -> FloatArray:
 
 @functools.cache
 def _dilemmas() -> FloatArray:
+    """Return the differences of dilemmas in general, shape (dilemmas, 23): the first are held out."""
     spec = MoralMachineLike(voters=_HELD_OUT + _DILEMMAS, records=1, seed=_SEED_OF_DILEMMAS)
     return make_machine_like(spec).records.differences
