@@ -31,8 +31,8 @@ from ...protocol.truth_discovery import CREDITS, Noise, Parameters, find_truths,
 from ...protocol.truth_discovery.counts import counted_limits
 from ..datasets import DATA_VARIABLE
 from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement, Wanted
-from ..experiments.sheets import flat
-from ..tables import Table, listed
+from ..experiments.sheets import flat, listing
+from ..tables import Table
 from .crowd_reports import Layout, draw_labels, renumbering
 from .data.published import CROWDS, load_crowd
 from .data.synthetic import make_crowd, skewed_crowd
@@ -405,19 +405,12 @@ def _accuracies(name: str, mechanism: str, epsilon: float, cell: Mapping[str, Co
 
 def _table_of_confidences(rows: Sequence[CrowdRow]) -> Table:
     own = [row for row in rows if row.estimator == _AUTO]
-    return listed(
+    return listing(
         own,
-        [
-            ("crowd", lambda row: row.crowd),
-            ("family", lambda row: row.family),
-            ("model", lambda row: f"{row.model:.3f}"),
-            ("credit", lambda row: f"{row.credit:.2f}"),
-            ("said of others", lambda row: f"{row.least:.2f}–{row.most:.2f}"),
-            ("range", lambda row: f"{row.low:.3f}–{row.high:.3f}"),
-            ("right", lambda row: f"{row.found:.3f}"),
-            ("covered", lambda row: "yes" if row.is_covered else "no"),
-            ("error", lambda row: f"{row.error:.3f}"),
-        ],
+        "crowd: {crowd} | family: {family} | model: {model:.3f} | credit: {credit:.2f}"
+        " | said of others: {least:.2f}–{most:.2f} | range: {low:.3f}–{high:.3f} | right: {found:.3f}"
+        " | covered: {is_covered} | error: {error:.3f}",
+        words={"is_covered": {True: "yes", False: "no"}},
         caption="Confidences of `auto`, each crowd by crowds of other families",
         note=f"ε = {', '.join(f'{e:g}' for e in _EPSILONS)}, one layer and two. credit: what of an estimator's "
         "confidence beyond chance was worth keeping on the crowd; said of others: from the least to the greatest "
@@ -433,18 +426,10 @@ def _table_of_confidences(rows: Sequence[CrowdRow]) -> Table:
 
 def _table_of_accuracies(rows: Sequence[AccuracyRow]) -> Table:
     worst = sorted(rows, key=lambda row: -row.behind)
-    return listed(
+    return listing(
         worst[:_MOST_SHOWN],
-        [
-            ("crowd", lambda row: row.crowd),
-            ("mechanism", lambda row: row.mechanism),
-            ("ε", lambda row: f"{row.epsilon:g}"),
-            ("auto", lambda row: f"{100 * row.auto:.1f}"),
-            ("majority", lambda row: f"{100 * row.majority:.1f}"),
-            ("truth discovery", lambda row: f"{100 * row.truth_discovery:.1f}"),
-            ("one-coin", lambda row: f"{100 * row.one_coin:.1f}"),
-            ("behind", lambda row: f"{row.behind:+.1f}"),
-        ],
+        "crowd: {crowd} | mechanism: {mechanism} | ε: {epsilon:g} | auto: {auto:.1%} | majority: {majority:.1%}"
+        " | truth discovery: {truth_discovery:.1%} | one-coin: {one_coin:.1%} | behind: {behind:+.1f}",
         caption="`auto` where it is farthest behind",
         note=f"Accuracy in percent, and by how many points `auto` is behind the best of the three: more than half a "
         f"point in {sum(row.behind > _HALF_A_POINT for row in rows)} of {len(rows)} cells, which are all in the file.",

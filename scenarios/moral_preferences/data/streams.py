@@ -20,7 +20,7 @@ from . import made_up
 from .choices_stream import BATCH_VOTERS, SurveyStream, stream_choices
 from .dilemmas import FEATURES
 from .files import RECORD, VOTER
-from .moral_machine_stream import check_responses, stream_moral_machine
+from .moral_machine import check_responses, stream_moral_machine
 from .options import MAX_VOTERS
 from .parties import GENERATORS, ChoicesFile, ResponsesFile
 from .privacy_groups import PrivacyGroups, draw_epsilons

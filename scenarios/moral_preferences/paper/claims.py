@@ -7,6 +7,7 @@ Source: Wang et al. (2019), Sections 4 and 5; readings M2 to M7.
 
 import functools
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -285,7 +286,7 @@ def _ratios(reproduction: Reproduction) -> Iterator[Finding]:
     panels = [("b", OWN)] if reproduction.own else [("a", SYNTHETIC), ("b", MACHINE_LIKE)]
     for panel, setting in panels:
         for method in ("algorithm-1", "algorithm-3"):
-            found = sorted(reproduction.of_figure(10, panel, method=method), key=_place)
+            found = sorted(reproduction.of_figure(10, panel, method=method), key=operator.attrgetter("at"))
             (low, much), (high, most) = RATIO, HIGH_RATIO
             beyond = [
                 Measurement(point.ratio.value - (most if point.at > high else much), point.ratio.standard_error)
@@ -310,10 +311,6 @@ def _stays_above(found: list[CurvePoint], level: float) -> str:
         if all(other.ratio.value > level for other in found[place:]):
             return f"stays above {100 * level:g} % from ε = {point.at:g} on"
     return f"is not above {100 * level:g} % at the largest ε"
-
-
-def _place(point: CurvePoint) -> float:
-    return point.at
 
 
 def findings_on_moral_preferences() -> Iterator[BoundedFinding]:

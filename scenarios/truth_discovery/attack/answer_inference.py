@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, require
 from ....protocol.mechanisms import FreshTwoLayer, OneLayer, RowMechanism, TwoLayer, block_offsets
 from ....protocol.mechanisms.logarithms import log_of
 
@@ -105,9 +105,9 @@ def vectors(sizes: Sequence[int]) -> IntArray:
     Places of one size share an answer set, and sets stand in order of their sizes. ConfigurationError where there are
     more vectors than `MOST_VECTORS`.
     """
-    if (number := math.prod(sizes)) > MOST_VECTORS:
-        allowed = f"at most {MOST_VECTORS}; answers are inferred one by one"
-        raise ConfigurationError(field="secret", value=f"{number} vectors of answers", allowed=allowed)
+    number = math.prod(sizes)
+    allowed = f"at most {MOST_VECTORS}; answers are inferred one by one"
+    require(number <= MOST_VECTORS, "secret", f"{number} vectors of answers", allowed)
     blocks = sorted(set(sizes))
     offsets = dict(zip(blocks, block_offsets(blocks), strict=False))
     ranges = [range(offsets[size], offsets[size] + size) for size in sizes]

@@ -7,13 +7,13 @@ does not depend on the order of its rows, unless one of several answers is chose
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.columns import CodedColumn
-from ....protocol.errors import ConfigurationError, quote, refuse
+from ....protocol.errors import ConfigurationError, quote, require
 from ....protocol.estimators.truth_inference import Answers
 from .crowd import Crowd
 
@@ -78,7 +78,7 @@ def assemble(
     """
     if answers.workers is None:
         raise ValueError("answers need workers")
-    _check_repeats(repeats)
+    require(repeats in get_args(Repeats), "repeats", repeats, "one of error, first, last")
     parts = [answers] if truths is None else [answers, truths]
     task_names = in_order(dict.fromkeys(name for part in parts for name in part.tasks.names))
     worker_names = in_order(answers.workers.names)
@@ -117,10 +117,6 @@ def assemble(
 
 def _index(names: Iterable[str]) -> dict[str, int]:
     return {name: code for code, name in enumerate(names)}
-
-
-def _check_repeats(repeats: str) -> None:
-    refuse(repeats not in {"error", "first", "last"}, "repeats", repeats, "one of error, first, last")
 
 
 def _answer_sets(
@@ -195,9 +191,8 @@ def _named_set(parts: Sequence[Rows], name: str, given: Mapping[str, Sequence[st
 
 def _checked(labels: Sequence[str], field: str) -> tuple[str, ...]:
     """Return an answer set; ConfigurationError where it is none."""
-    if isinstance(labels, str) or len(labels) < 2 or len(set(labels)) < len(labels):  # noqa: PLR2004  a choice
-        allowed = "a list of two or more different labels"
-        raise ConfigurationError(field=field, value=labels, allowed=allowed)
+    is_set = not isinstance(labels, str) and 1 < len(labels) == len(set(labels))
+    require(is_set, field, labels, "a list of two or more different labels")
     return tuple(labels)
 
 
@@ -214,9 +209,8 @@ def _label_codes(rows: Rows, sets_of_rows: IntArray, sets: Sequence[Sequence[str
     for row in np.flatnonzero(codes < 0)[:1].tolist():
         labels = _spelled(sets[int(sets_of_rows[row])])
         allowed = f"one of {labels}" if is_given else f"a label that somebody answered: {labels}"
-        raise ConfigurationError(
-            field=f"{rows.label_word} ({rows.where(row)})", value=rows.labels[int(row)], allowed=allowed
-        )
+        field = f"{rows.label_word} ({rows.where(row)})"
+        raise ConfigurationError(field=field, value=rows.labels[int(row)], allowed=allowed)
     return codes
 
 

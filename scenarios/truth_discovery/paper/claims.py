@@ -13,13 +13,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.mechanisms import (
-    OneLayer,
-    compare_hypers,
-    epsilon_of,
-    flip_probability_of,
-    hypers_of_mean,
-)
+from ....protocol.mechanisms import OneLayer, compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.bounds import exact_epsilon
 from ...experiments.findings import BoundedFinding, Finding, in_sentences

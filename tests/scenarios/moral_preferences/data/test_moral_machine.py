@@ -15,8 +15,7 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.arrays import FloatArray
 from psephos.scenarios.moral_preferences.data.dilemmas import CHARACTERS, FEATURES
 from psephos.scenarios.moral_preferences.data.machine_like import MoralMachineLike, make_machine_like
-from psephos.scenarios.moral_preferences.data.moral_machine import read_moral_machine
-from psephos.scenarios.moral_preferences.data.moral_machine_stream import stream_moral_machine
+from psephos.scenarios.moral_preferences.data.moral_machine import read_moral_machine, stream_moral_machine
 from psephos.scenarios.moral_preferences.data.survey import Reading, Survey
 
 Put = Callable[[str], Path]
