@@ -25,8 +25,7 @@ from scipy.special import ndtr, ndtri
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, did_you_mean, require
 from .csv_numbers import read_numbers
-from .made_up import MadeUpVoters, made_up_survey, names_of
-from .options import check_range, dot, draw_normals, draw_uniforms
+from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey, names_of
 from .survey import Survey
 
 __all__ = ["ATTRIBUTES", "CountryVoters", "CultureVoters", "make_cultures", "read_countries"]

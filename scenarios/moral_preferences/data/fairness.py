@@ -24,8 +24,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ....protocol.errors import require
-from .made_up import MadeUpVoters, made_up_survey, names_of
-from .options import check_range, dot, draw_normals, draw_uniforms
+from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey, names_of
 from .survey import Survey
 
 __all__ = ["FAIRNESS_FEATURES", "FairnessJudgements", "make_fairness"]

@@ -18,7 +18,7 @@ import numpy as np
 from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences.parameters import MAX_EPSILON
 from ...reading.text_forms import read_rows
-from .options import draw_uniforms
+from .made_up import draw_uniforms
 
 __all__ = ["PrivacyGroups", "draw_epsilons", "read_epsilons"]
 

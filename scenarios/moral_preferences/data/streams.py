@@ -21,7 +21,6 @@ from .choices_stream import BATCH_VOTERS, SurveyStream, stream_choices
 from .dilemmas import FEATURES
 from .files import RECORD, VOTER
 from .moral_machine import check_responses, stream_moral_machine
-from .options import MAX_VOTERS
 from .parties import GENERATORS, ChoicesFile, ResponsesFile
 from .privacy_groups import PrivacyGroups, draw_epsilons
 from .responses import RESPONSE, Limits
@@ -150,7 +149,7 @@ def _party_stream(parties: Mapping[str, Any]) -> PartyStream:
         fixed=frozenset({"features"}),
         check=check,
         num_parties=stream.num_voters,
-        most_parties=MAX_VOTERS,
+        most_parties=made_up.MAX_VOTERS,
         pays_alike=stream.groups is None,
         open=batches,
     )

@@ -20,7 +20,7 @@ from ....protocol.errors import refuse
 from ....protocol.moral_preferences import Records
 from ...experiments.reproductions import as_option
 from ..data.machine_like import MoralMachineLike, make_machine_like
-from ..data.options import dot, draw_uniforms
+from ..data.made_up import dot, draw_uniforms
 from ..data.parties import load_voters
 from ..data.survey import Survey
 from ..data.synthetic import SyntheticPreferences, make_preferences
