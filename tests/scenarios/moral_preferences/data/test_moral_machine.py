@@ -215,14 +215,6 @@ def test_first_of_several_faults_is_named(put: Put, read: Read) -> None:
     assert "line 2" in caught.value.field
 
 
-def test_word_in_place_of_a_count_is_an_error_with_its_line(put: Put, read: Read) -> None:
-    rows = pair("r1", "ann", "Man", "Dog")
-    rows[1]["Dog"] = "two"
-    with pytest.raises(ConfigurationError) as caught:
-        read(put(text_of(rows)))
-    assert "survey.csv line 3" in caught.value.field
-
-
 @pytest.mark.parametrize("cut", [-1, -3, -30, -60, -61])
 def test_truncated_file_is_an_error_or_lacks_a_second_row(put: Put, read: Read, cut: int) -> None:
     text = text_of([*pair("r1", "ann", "Man", "Dog"), *pair("r2", "ann", "Man", "Dog")])[:cut]
