@@ -40,7 +40,6 @@ from .data.synthetic import make_crowd, skewed_crowd
 __all__ = [
     "CALIBRATION",
     "FAMILIES",
-    "AccuracyRow",
     "Confidences",
     "CrowdRow",
     "credit_of",
@@ -346,20 +345,6 @@ def crowd_rows(estimator: str, crowds: Mapping[str, Confidences]) -> Iterator[Cr
         )
 
 
-class AccuracyRow(msgspec.Struct, frozen=True, kw_only=True):
-    """How many truths `auto` finds in one cell, beside its rivals."""
-
-    crowd: str
-    mechanism: str
-    epsilon: float  # the price
-    number: int  # labels with a known truth, in all sessions
-    auto: float  # the share that is right
-    majority: float  # that of the majority
-    truth_discovery: float  # of the paper's truth discovery
-    one_coin: float  # of the one-coin model
-    behind: float  # by how many points `auto` is behind the best of these
-
-
 def _layouts() -> dict[str, Layout]:
     """Return the published crowds that are there."""
     folder = os.environ.get(DATA_VARIABLE, "")
@@ -371,7 +356,7 @@ def _tables(wanted: Wanted) -> Iterator[Table]:
     published = _layouts()
     crowds = published | {name: Layout.of(make_crowd(spec)) for name, spec in _MADE_UP.items()}
     held: dict[str, dict[str, list[Confidences]]] = {estimator: {} for estimator in (*_RIVALS, *_CALIBRATED)}
-    accuracies: list[AccuracyRow] = []
+    accuracies: list[dict[str, Any]] = []
     for (name, layout), mechanism, epsilon in itertools.product(crowds.items(), _MECHANISMS, _EPSILONS):
         estimators = held if name in published else (*_RIVALS, _AUTO)
         of_cell = sessions_of(layout, name, mechanism, epsilon, tuple(estimators), wanted)
@@ -390,17 +375,19 @@ def _joined(cells: Sequence[Confidences]) -> Confidences:
     return Confidences(*map(np.concatenate, fields))
 
 
-def _accuracies(name: str, mechanism: str, epsilon: float, cell: Mapping[str, Confidences]) -> AccuracyRow:
+def _accuracies(name: str, mechanism: str, epsilon: float, cell: Mapping[str, Confidences]) -> dict[str, Any]:
+    """Return how many truths `auto` finds in one cell, beside its rivals."""
     right = {estimator: float(each.is_right.mean()) for estimator, each in cell.items()}
-    return AccuracyRow(
-        crowd=name,
-        mechanism=mechanism,
-        epsilon=epsilon,
-        number=len(cell[_AUTO].model),
-        auto=right[_AUTO],
-        behind=100 * (max(right[rival] for rival in _RIVALS) - right[_AUTO]),
-        **{rival: right[rival] for rival in _RIVALS},
-    )
+    rivals = {rival: right[rival] for rival in _RIVALS}
+    return {
+        "crowd": name,
+        "mechanism": mechanism,
+        "epsilon": epsilon,  # the price
+        "number": len(cell[_AUTO].model),  # labels with a known truth, in all sessions
+        "auto": right[_AUTO],  # the share that is right
+        **rivals,
+        "behind": 100 * (max(rivals.values()) - right[_AUTO]),  # in points, the best of these
+    }
 
 
 def _table_of_confidences(rows: Sequence[CrowdRow]) -> Table:
@@ -424,18 +411,19 @@ def _table_of_confidences(rows: Sequence[CrowdRow]) -> Table:
     )
 
 
-def _table_of_accuracies(rows: Sequence[AccuracyRow]) -> Table:
-    worst = sorted(rows, key=lambda row: -row.behind)
+def _table_of_accuracies(rows: Sequence[dict[str, Any]]) -> Table:
+    worst = sorted(rows, key=lambda row: -row["behind"])
+    num_behind = sum(row["behind"] > _HALF_A_POINT for row in rows)
     return listing(
         worst[:_MOST_SHOWN],
         "crowd: {crowd} | mechanism: {mechanism} | ε: {epsilon:g} | auto: {auto:.1%} | majority: {majority:.1%}"
         " | truth discovery: {truth_discovery:.1%} | one-coin: {one_coin:.1%} | behind: {behind:+.1f}",
         caption="`auto` where it is farthest behind",
         note=f"Accuracy in percent, and by how many points `auto` is behind the best of the three: more than half a "
-        f"point in {sum(row.behind > _HALF_A_POINT for row in rows)} of {len(rows)} cells, which are all in the file.",
+        f"point in {num_behind} of {len(rows)} cells, which are all in the file.",
         labels=2,
         name="auto",
-        full=flat(worst),
+        full=worst,
     )
 
 

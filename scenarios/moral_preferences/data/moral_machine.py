@@ -103,18 +103,15 @@ def stream_moral_machine(
 ) -> Generator[Survey]:
     """Yield the survey of a file in the Moral Machine's column format, some voters at a time.
 
-    One batch after another, this is what `read_moral_machine` returns: voters sorted by UserID as text, their records
-    in the order of the file, and readings that sum to the whole file's. The voters' lines are counted as if each row
-    were one line of one file; an error names the true one.
-
-    Nothing is read before the first batch is asked for; that one takes nearly all of the time.
+    One batch after another, this is what `read_moral_machine` returns of the same options: voters sorted by UserID as
+    text, their records in the order of the file, and readings that sum to the whole file's. The voters' lines are
+    counted as if each row were one line of one file; an error names the true one. Nothing is read before the first
+    batch is asked for; that one takes nearly all of the time.
 
     Args:
         path: a file, which may be packed (`.gz`), a folder or a pattern.
         folder: where temporary files take some 50 bytes a row; they are removed at the end.
         batch_voters: of each batch, before voters with too few responses are dropped, at least 1.
-        min_records: as in `read_moral_machine`.
-        max_records: likewise.
 
     Raises:
         ConfigurationError: an option is not allowed, or a file cannot be read or is not what it should be; the field

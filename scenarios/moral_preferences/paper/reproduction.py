@@ -216,8 +216,5 @@ def _sensitivities() -> Iterator[SensitivityRow]:
     for features in _SEARCHED:
         found, _ = search_sensitivity(features, seed=_SEED_OF_SEARCH)
         yield SensitivityRow(
-            features=features,
-            printed=printed_sensitivity(features),
-            tight=tight_sensitivity(features),
-            found=found,
+            features=features, printed=printed_sensitivity(features), tight=tight_sensitivity(features), found=found
         )
