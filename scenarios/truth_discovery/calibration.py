@@ -62,11 +62,9 @@ FAMILIES: Final[Mapping[str, Sequence[str]]] = {
 """Published crowds of one source, or one kind of task."""
 _EPSILONS: Final = (0.5, 1.0, 2.0, 4.0, 6.0)
 _MECHANISMS: Final = ("one_layer", "two_layer")
-_TRIALS_A_SESSION: Final = 100
-"""A session of a crowd has thousands of labels: so many trials are one."""
+_TRIALS_A_SESSION: Final = 100  # a session of a crowd has thousands of labels: so many trials are one
 _NUM_BINS: Final = 10
-_AUTO: Final = "cautious"
-"""What `auto` takes."""
+_AUTO: Final = "cautious"  # what `auto` takes
 _RIVALS: Final = ("majority", "truth_discovery", "one_coin")
 _CALIBRATED: Final = tuple(name for name, credit in CREDITS.items() if credit.average < 1)
 _MADE_UP: Final = {

@@ -92,8 +92,7 @@ def _of_generator(
 ) -> SurveyStream:
     spec = convert(options, generator.options, _FIELD)
 
-    def make(folder: Path) -> Generator[Survey]:
-        del folder
+    def make(_: Path) -> Generator[Survey]:
         yield from made_up.in_batches(generator.make, spec, batch_voters=BATCH_VOTERS)
 
     return SurveyStream(tuple(spec.feature_names), spec.records, groups, spec.voters, open=make)

@@ -52,15 +52,11 @@ _ALONG_THE_AXIS = frozenset({"epsilon", "less conservative", "epsilon_conservati
 _AUDIT: Final = "psephos audit moral-preferences"
 _REPRODUCE: Final = "psephos reproduce moral-preferences"
 _EPSILON: Final = 1.0
-_FEATURES: Final = 10
-"""Section 5.1: d."""
-_RECORDS: Final = 50
-"""Section 5.1: n."""
-_DILEMMAS: Final = 13
-"""Section 5.2: n of the Moral Machine."""
+_FEATURES: Final = 10  # Section 5.1: d
+_RECORDS: Final = 50  # Section 5.1: n
+_DILEMMAS: Final = 13  # Section 5.2: n of the Moral Machine
 _BOUND: Final = 2.0
-_WIDE: Final = 1_000.0
-"""Of what the paper's baseline quotes, which has no bound."""
+_WIDE: Final = 1_000.0  # of what the paper's baseline quotes, which has no bound
 _FAILURE: Final = 0.05
 _SEED: Final = 1
 _RISK: Final = 0.001
@@ -93,8 +89,7 @@ def findings_on_own_data(reproduction: Reproduction) -> Iterator[Finding]:
     yield from _ratios(reproduction)
 
 
-_SHOWN: Final = 5e-4
-"""Less is 0 in three digits."""
+_SHOWN: Final = 5e-4  # less is 0 in three digits
 
 
 def share(measurement: Measurement) -> str:

@@ -44,18 +44,14 @@ SYNTHETIC: Final = "synthetic"
 MACHINE_LIKE: Final = "machine-like"
 OWN: Final = "own"
 _HELD_OUT: Final = 2_000
-_DILEMMAS: Final = 20_000
-"""Of which the public covariance is computed."""
+_DILEMMAS: Final = 20_000  # of which the public covariance is computed
 _SEED_OF_DILEMMAS: Final = 0
 """Dilemmas in general are no experiment's own: they have one seed, and nobody's choices count."""
 _GENERATOR: Final = "moral-own-data"
-_DILEMMAS_OF_A_VOTER: Final = 13
-"""Section 5.2: n."""
-_ENOUGH_VOTERS: Final = 400
-"""Of whom 200 are drawn, and as many are held out."""
+_DILEMMAS_OF_A_VOTER: Final = 13  # Section 5.2: n
+_ENOUGH_VOTERS: Final = 400  # of whom 200 are drawn, and as many are held out
 _FEWEST_VOTERS: Final = 16
-_SEEDS: Final = 1_000_000
-"""More than there are repetitions, so that no two seeds share a society."""
+_SEEDS: Final = 1_000_000  # more than there are repetitions, so that no two seeds share a society
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):

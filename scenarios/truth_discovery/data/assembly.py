@@ -27,8 +27,7 @@ SEPARATOR: Final = "|"
 """Between the labels of an answer set that a cell spells out."""
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
-_MAX_SHOWN: Final = 12
-"""So many labels are spelled out in a sentence."""
+_MAX_SHOWN: Final = 12  # so many labels are spelled out in a sentence
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

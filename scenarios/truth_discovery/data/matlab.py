@@ -24,8 +24,7 @@ _NUMERIC: Final = range(6, 16)
 _NUMBERS: Final = {1: "b", 2: "B", 3: "h", 4: "H", 5: "i", 6: "I", 7: "f", 9: "d", 12: "q", 13: "Q"}
 """How `struct` calls the types of numbers."""
 _TEXTS: Final = {2: "latin-1", 4: "utf-16-le", 16: "utf-8", 17: "utf-16-le"}
-_MAX_BYTES: Final = 1 << 28
-"""More than this no element unpacks to."""
+_MAX_BYTES: Final = 1 << 28  # more than this no element unpacks to
 _MAX_DEPTH: Final = 4
 
 

@@ -145,8 +145,7 @@ def table_of(
 
 
 def _data_set(name: str, crowd: PublishedCrowd) -> DataSet:
-    def load(options: Any, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
-        del parameters
+    def load(options: Any, folder: Path, _: Mapping[str, Any]) -> PartiesTable:
         # Whoever publishes answers lets everybody know them.
         return as_parties(crowd.load(options, folder), source=name, is_public_record=True)
 

@@ -40,8 +40,7 @@ _PRICES: Final = {
 }
 _PAPER: Final = "truth_discovery"
 _WEIGHT_EPSILON: Final = 0.5
-_NUM_WEIGHTS: Final = 12
-"""Of Figure 2."""
+_NUM_WEIGHTS: Final = 12  # of Figure 2
 # Figure 1's text does not give b and n; these show what it says.
 _HIGHS: Final = (0.5, 0.7, 0.9)
 _NUMBERS: Final = (2, 4, 8)

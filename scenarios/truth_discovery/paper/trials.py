@@ -39,8 +39,7 @@ _ROUNDS_OF_THE_PAPER: Final = 10
 _FIELDS: Final = {"claimed": "epsilon", "all answers": "epsilon_worker", "one answer": "epsilon_answer"}
 _SEPARABLE: Final = frozenset({"majority", "truth_discovery"})
 """Estimators that find many crowds at once as they find each."""
-_TRIALS_AT_A_TIME: Final = 4
-"""The arrays of more trials no longer fit the processor's cache."""
+_TRIALS_AT_A_TIME: Final = 4  # the arrays of more trials no longer fit the processor's cache
 
 
 def with_estimator(parameters: Parameters, estimator: str) -> Parameters:

@@ -372,8 +372,8 @@ def test_shuffled_rows_of_a_voter_are_scattered(tmp_path: Path) -> None:
     assert progress[-1] == 800
 
 
-def test_sample_of_the_real_file_has_the_known_counts(data: Path, read: Read) -> None:
-    path = data / "moral_machine_sample" / "moral_machine_sample.csv"
+def test_sample_of_the_real_file_has_the_known_counts(real_sets: Path, read: Read) -> None:
+    path = real_sets / "moral_machine_sample" / "moral_machine_sample.csv"
     survey = read(path)
     assert survey.reading == Reading(
         num_rows=1000,
