@@ -90,7 +90,8 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
     """
     options = {_kind_of(path_of(parties)): parties} if isinstance(parties, str) else dict(parties)
     is_streamed = convert(options.pop("stream", False), bool, f"{_FIELD}.stream")
-    refuse(is_streamed, f"{_FIELD}.stream", True, "left out, or false: only `psephos run` streams voters")  # noqa: FBT003
+    allowed = "left out, or false: only `psephos run` streams voters"
+    refuse(is_streamed, f"{_FIELD}.stream", is_streamed, allowed)
     given = {name: options.pop(name) for name in OwnEpsilons.__struct_fields__ if name in options}
     own: OwnEpsilons = convert(given, OwnEpsilons, _FIELD)
     sources = sorted({"choices", "responses", "generator"} & options.keys())
