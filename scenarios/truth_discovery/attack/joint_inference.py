@@ -57,10 +57,8 @@ def joint_log_likelihoods(
     """Return ln P[what was seen in all sessions | one answer], the worker's other answers having their priors.
 
     Args:
-        weights: of each session, as `answer_log_likelihoods` has them: shape (workers, m, labels).
-        sets: each answer's set, int64, shape (workers, m).
+        weights: of each session; they, sets and law are as `answer_log_likelihoods` has them.
         priors: what is believed of each answer before: probabilities, shape (workers, m, labels).
-        law: exact for polynomials of degree m.
         summation: as `summation_of` has it.
 
     Returns:

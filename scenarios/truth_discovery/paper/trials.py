@@ -49,13 +49,9 @@ def with_estimator(parameters: Parameters, estimator: str) -> Parameters:
 
 
 def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Noise:
-    """Return a perturbation of one price; ConfigurationError where the mechanism cannot have it.
+    """Return the perturbation by a mechanism, or by "auto", of a price in a unit, as `ComparisonRow` has them.
 
-    Args:
-        layout: the crowd's.
-        mechanism: "one_layer", "two_layer" or "auto".
-        unit: see `ComparisonRow`.
-        price: see `ComparisonRow`.
+    ConfigurationError where the mechanism cannot have this price.
     """
     total = price * layout.parameters.max_answers if unit == "all answers" else price
     given = {"mechanism": mechanism, _FIELDS[unit]: total}
