@@ -41,13 +41,10 @@ class Client:
 
     Args:
         protocol: the protocol with the parameters that the party agreed to.
-        party: who it is, and what it holds.
-        mode: a simulation with its noise, or a deployment with its.
         patience_seconds: how long the server may say nothing between two of its messages, and for `answer_seconds` of
             that before its first; infinite for whoever runs all parties.
         sitting: the party's journal of this session; with it the party may take part again, after a restart or a lost
             connection, and repeats what it has said. Its ledger must hold what the journal does.
-        log: where its events go; None for nowhere.
 
     Raises:
         ConfigurationError, JournalError, ValueError: as `ClientMachine`.
@@ -106,11 +103,7 @@ class Client:
         return self._machine.has_agreed
 
     def losses_to_come(self, public: Sequence[int]) -> list[PrivacyLoss]:
-        """Return what the session costs from here on: the losses of the phases that it is yet to draw for.
-
-        Args:
-            public: the party's public row.
-        """
+        """Return what the session costs from here on: the losses of the phases that it is yet to draw for."""
         return [loss for _, loss in self._machine.losses_to_come(public)]
 
     @property
@@ -198,7 +191,6 @@ async def inquire(channel: Channel, *, party: str, patience_seconds: float = PAT
 
     Args:
         channel: new; nothing was said on it.
-        party: the party's name.
         patience_seconds: the server may be silent for `answer_seconds` of that.
 
     Raises:

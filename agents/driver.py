@@ -28,6 +28,8 @@ from .outbox import Outbox, OutboxFullError
 
 __all__ = ["LINGER_SECONDS", "NOBODY", "Driver", "EffectListener", "Machine", "Observers", "RunInThread", "Timed"]
 
+EffectListener: TypeAlias = Callable[[Effect], None]
+"""Is told of every effect, after it was acted on: progress bars, recorders. It must not wait or raise."""
 RunInThread: TypeAlias = Callable[..., Awaitable[Any]]
 """Runs a function that blocks, with its arguments, while other tasks go on."""
 
@@ -75,14 +77,6 @@ class Timed(Protocol):
         ...
 
 
-class EffectListener(Protocol):
-    """Is told of every effect, after it was acted on: progress bars, recorders."""
-
-    def __call__(self, effect: Effect, /) -> None:
-        """Take note of one effect; must not wait or raise."""
-        ...
-
-
 class Observers(msgspec.Struct, frozen=True, kw_only=True):
     """Who is told of a session, as one party sees it.
 
@@ -104,18 +98,13 @@ class Driver:
     """Acts on one machine's effects.
 
     Args:
-        machine: the party's machine.
         nursery: where writers and deadlines run; None for a party with a single peer and no deadlines, which then sends
             between two reads.
-        party: the party's name, for the log.
-        session: the session's name, for the log.
         timed: the machine again, if it sets deadlines.
         skips_waiting: let a deadline pass as soon as nothing can come before it. This is for one process that runs all
             parties and would otherwise wait for nothing.
         hides_peers: log no fault of a peer, since who takes part is private.
         journal: where records are kept; None for a machine that asks for none.
-        run_in_thread: runs a call that blocks while others go on, as `trio.to_thread.run_sync` does.
-        told: who is told of what it does.
 
     Attributes:
         outboxes: to each peer.
@@ -239,8 +228,6 @@ class Driver:
         """Feed the machine what arrives from `peer`, until the channel or the session ends.
 
         Args:
-            peer: who is at the other end.
-            channel: to it.
             patience_seconds: how long it may say nothing; then its conversation ends.
             answer_seconds: the same before it has said anything.
 
@@ -288,8 +275,6 @@ class Driver:
         """Feed the machine some payloads from `peer`; return whether they were messages.
 
         Args:
-            peer: who sent them.
-            payloads: in order.
             first: what the first of them holds, where that is known.
         """
         for payload in payloads:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened
+from ..protocol.effects import Charged, Closed, Drop, Effect, Fail, Opened
 
 __all__ = ["Log", "log_effect", "log_unless_it_fails"]
 
@@ -37,22 +37,16 @@ def log_unless_it_fails(log: Callable[..., object], event: str, **fields: Any) -
 def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
     """Log one effect of a party's machine, if it is one that people follow a session by.
 
-    Args:
-        log: where to.
-        session: the session's name.
-        party: whose machine it was.
-        effect: what it asked for.
-
     Raises:
         Exception: whatever the log raises for a privacy loss, which must be on file before its report leaves.
     """
+    fields = {"session": session, "party": party}
     match effect:
         case Charged(charge):
             entry = charge.entry
             log.info(
                 "privacy_loss",
-                session=session,
-                party=party,
+                **fields,
                 phase=entry.phase,
                 mechanism=entry.mechanism,
                 relation=entry.relation.value,
@@ -66,38 +60,15 @@ def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
             )
         case Opened(phase, num_asked):
             asked = {} if num_asked is None else {"asked": num_asked}
-            log_unless_it_fails(log.info, "phase_opened", session=session, party=party, phase=phase, **asked)
+            log_unless_it_fails(log.info, "phase_opened", **fields, phase=phase, **asked)
         case Closed(phase, num_received, num_missing, outcome):
             counts = {} if num_received is None else {"received": num_received, "missing": num_missing}
-            log_unless_it_fails(
-                log.info,
-                "phase_closed",
-                session=session,
-                party=party,
-                phase=phase,
-                **counts,
-                outcome=msgspec.to_builtins(outcome),
-            )
+            told = msgspec.to_builtins(outcome)
+            log_unless_it_fails(log.info, "phase_closed", **fields, phase=phase, **counts, outcome=told)
         case Drop(peer, error):
-            log_unless_it_fails(
-                log.warning,
-                "party_dropped",
-                session=session,
-                party=party,
-                peer=peer,
-                error=type(error).__name__,
-                reason=str(error),
-            )
-        case Finish():
-            pass  # one line a party would say what `phase_closed` and the result say once
+            kind, reason = type(error).__name__, str(error)
+            log_unless_it_fails(log.warning, "party_dropped", **fields, peer=peer, error=kind, reason=reason)
         case Fail(error):
-            log_unless_it_fails(
-                log.warning,
-                "session_failed",
-                session=session,
-                party=party,
-                error=type(error).__name__,
-                reason=str(error),
-            )
+            log_unless_it_fails(log.warning, "session_failed", **fields, error=type(error).__name__, reason=str(error))
         case _:
-            pass
+            pass  # of a `Finish`, one line a party would say what `phase_closed` and the result say once

@@ -53,8 +53,6 @@ class JournalFile(Closing):
     """A journal that is this process's alone until it is closed. See `JournalFile.open`.
 
     Attributes:
-        path: the file's.
-        about: what the journal says of itself.
         is_new: whether there was none before.
     """
 
@@ -109,30 +107,24 @@ class JournalFile(Closing):
                 raise JournalError(f"has to be in {OWN_FOLDER}", path=str(path))
             if path.exists():
                 check_header(path)  # nothing is left beside another's file
-            lock = _Heads(path, witness)
-            try:
+            with contextlib.ExitStack() as opened:
+                lock = opened.enter_context(_Heads(path, witness))
                 is_new = not path.exists()
                 if is_new:
                     lock.check_not_lost()
                     if not isinstance(about, About):
-                        raise JournalError("does not exist", path=str(path))  # noqa: TRY301  the lock goes first
+                        raise JournalError("does not exist", path=str(path))
                     _make(path, about)
                 else:
                     check_header(path)
-                connection = connect(path, "mode=rw")
-                try:
-                    contents = contents_of(connection, path)
-                    lock.check(contents)
-                    check_kind(contents.about, about.kind if isinstance(about, About) else about, path)
-                    if not may_be_moved:
-                        check_usable(contents.about, path)
-                    _make_present(connection)
-                except BaseException:
-                    connection.close()
-                    raise
-            except BaseException:
-                lock.release()
-                raise
+                connection = opened.enter_context(contextlib.closing(connect(path, "mode=rw")))
+                contents = contents_of(connection, path)
+                lock.check(contents)
+                check_kind(contents.about, about.kind if isinstance(about, About) else about, path)
+                if not may_be_moved:
+                    check_usable(contents.about, path)
+                _make_present(connection)
+                opened.pop_all()  # all is well: they stay open
         journal = cls(path, connection, lock, contents, is_new=is_new)
         journal._tell_head()
         return journal, contents.rows
@@ -189,7 +181,7 @@ class JournalFile(Closing):
 
     def close(self) -> None:
         self._connection.close()
-        self._lock.release()
+        self._lock.close()
 
     def _insert(self, rows: Sequence[Row], *, after: int, chain: bytes) -> bytes:
         """Insert rows, and return the chain after them."""
@@ -229,7 +221,6 @@ def copy_journal(path: Path, target: Path, **changes: Any) -> None:
     """Write a consistent copy of a journal, also of one that a process has open.
 
     Args:
-        path: the journal's.
         target: a new file, its owner's alone; it is there when the copy is whole and on the disk.
         changes: what the copy says of itself that the journal does not, by fields of `About`.
 
@@ -247,9 +238,7 @@ def install_journal(
     """Put a copy of a journal in a journal's place, where no process may have one open.
 
     Args:
-        source: what to copy.
         path: where to; what is there is kept under another name.
-        kind: the journal's.
         witness: tells of it from then on, whatever it told before.
         changes: what it says of itself from then on, by fields of `About`.
 
@@ -264,8 +253,7 @@ def install_journal(
         if path.is_dir():
             raise JournalError("is a folder: name a file", path=str(path))
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = _Heads(path, witness)
-        try:
+        with _Heads(path, witness) as lock:
             fresh = beside(path, ".restored")
             _unlink(fresh)
             copy_journal(source, fresh, **changes)
@@ -275,8 +263,6 @@ def install_journal(
             _unlink(fresh)
             sync_folder(path.parent)
             lock.tell_installed(contents)
-        finally:
-            lock.release()
     return aside
 
 
@@ -303,17 +289,13 @@ def give_lock(path: Path, *, kind: str | tuple[str, ...], witness: Witness | Non
         JournalError: it cannot be read, or a process has it open.
     """
     path = path.resolve()
-    with naming_journal(path):
-        lock = _Heads(path, witness)
-        try:
-            if not lock.is_locked:
-                lock.tell_installed(read_journal(path, kind=kind, is_copy=True))
-        finally:
-            lock.release()
+    with naming_journal(path), _Heads(path, witness) as lock:
+        if not lock.is_locked:
+            lock.tell_installed(read_journal(path, kind=kind, is_copy=True))
 
 
-class _Heads:
-    """All that tells how far a journal is, held until it is released or the process ends, however it does.
+class _Heads(Closing):
+    """All that tells how far a journal is, held until it is closed or the process ends, however it does.
 
     Raises:
         JournalError: another process has the journal open.
@@ -329,7 +311,7 @@ class _Heads:
                 self._files.append(witness.open(path))
             self._told = [] if witness is None else list(witness.heads(path))
         except BaseException:
-            self.release()
+            self.close()
             raise
 
     @property
@@ -374,8 +356,7 @@ class _Heads:
             self._witness.forget_elsewhere(self._path, contents.first)
         self.tell(contents.about, num_rows=len(contents.rows), chain=contents.chains[-1], first=contents.first)
 
-    def release(self) -> None:
-        """Let others in; a second call does nothing."""
+    def close(self) -> None:
         for file in self._files:
             file.release()
 

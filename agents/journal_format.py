@@ -103,7 +103,6 @@ class Closing(abc.ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        del kind, error, trace
         self.close()
 
 
@@ -112,7 +111,6 @@ class Row(NamedTuple):
 
     Args:
         session: the session's id; empty in a journal of one session.
-        kind: the record's.
         key: what at most one record of this session and kind may have; None where there may be several.
         body: the record, encoded.
     """
@@ -154,8 +152,6 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What a lock file or a witness tells: who holds the journal, and what was in it after its last commit.
 
     Args:
-        process: its number.
-        generation: the journal's.
         length: how many rows there were.
         chain: after the last of them.
         first: what it begins with as no other one does (`beginning_of`).
@@ -215,7 +211,6 @@ def read_journal(path: Path, *, kind: str | tuple[str, ...], is_copy: bool = Fal
     """Return what a journal holds, also while a process has it open, or after one that was killed.
 
     Args:
-        path: the file's.
         kind: the journal's, or those that it may have.
         is_copy: it is not in a journal's place, so that there need be no lock.
 

@@ -25,7 +25,6 @@ class Simulation(SessionMode):
     """A session whose every draw follows from a seed.
 
     Args:
-        session: the session's name.
         noise: addressed noise for that session.
         record_views: keep what each party sees, private inputs included.
         charter: what makes the session this one; without an id it has one that follows from seed, session and round.
@@ -61,8 +60,6 @@ class Deployment(SessionMode):
     """A session with real voters: secure noise, and no views.
 
     Args:
-        session: the session's name.
-        noise: secure noise.
         charter: what makes the session this one; `draw_session_id` draws its id, which all sides have to know. Without
             one, nothing but the keys of a channel tells two sessions of one name apart.
 

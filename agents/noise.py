@@ -102,7 +102,6 @@ class SecureNoise:
             ConfigurationError: no exact sampler is known for the mechanism.
             ValueError: a value is out of range; a sampler might take that for something else.
         """
-        del protocol, phase, place
         values = row_of_integers(values, "values")
         low, high = mechanism.value_range
         if not all(low <= value <= high for value in values):
@@ -111,7 +110,6 @@ class SecureNoise:
 
     def entropy(self, *, protocol: str, phase: str, place: int) -> bytes:
         """Return the operating system's. See `NoiseSource.entropy`; the address is not used."""
-        del protocol, phase, place
         return secrets.token_bytes(32)
 
     def check(self, mechanism: RowMechanism) -> None:
@@ -171,7 +169,6 @@ def check_secure_noise(protocol: PhasedProtocol[Any, Any], *, sides: Collection[
     """Check that secure noise can be drawn in a session, before anybody joins it.
 
     Args:
-        protocol: the session's.
         sides: who draws here.
 
     Raises:

@@ -83,7 +83,6 @@ class Measured(FiniteChannel, ExactMechanism):
 
     Args:
         epsilon: see `FiniteChannel`: what its privacy map says of any two values.
-        masses: see `FiniteChannel`.
         values: what the measurement takes, in the order of the rows.
         reports: what it returns, in the order of the columns.
         measurement: draws.
@@ -99,7 +98,6 @@ class Measured(FiniteChannel, ExactMechanism):
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Draw by the measurement, whose randomness is its own. See `ExactMechanism.randomize_exactly`."""
-        del below
         return [self.reports.index(self.measurement(self.values[value])) for value in values]
 
 

@@ -91,7 +91,7 @@ class Outbox:
 
     async def drain(self) -> None:
         """Wait until everything that was put has been sent, or the channel is broken."""
-        if self.has_writer and not self._is_broken and (self.waiting or not self._is_parked):
+        if self.has_writer and not self._is_broken and not self._is_parked:
             if self._idle is None:
                 self._idle = trio.Event()
             await self._idle.wait()

@@ -43,32 +43,25 @@ _decoder: msgspec.msgpack.Decoder[ClientRecord] = msgspec.msgpack.Decoder(Client
 class SessionRecords:
     """What a person's journal has of one session.
 
-    Args:
-        session_id: the session's.
-        records: in order.
-
     Attributes:
+        first: who takes part in what: as it was first reserved; None before that.
+        left: how the session ended for this party; None while it may go on.
         latest: the last time that was kept, whatever came after; 0 where none was.
     """
 
-    __slots__ = ("_acknowledged", "_drawn", "_held", "_left", "_reserved", "latest", "records", "session_id")
+    __slots__ = ("_acknowledged", "_drawn", "_held", "first", "latest", "left", "records", "session_id")
 
     def __init__(self, session_id: str, records: Sequence[ClientRecord] = ()) -> None:
         self.session_id = session_id
         self.records: list[ClientRecord] = []
-        self._reserved: Reserved | None = None
+        self.first: Reserved | None = None
         self._drawn: dict[int, Drawn] = {}
         self._acknowledged: dict[int, Acknowledged] = {}
         self._held: tuple[LedgerEntry, ...] = ()
-        self._left: Left | None = None
+        self.left: Left | None = None
         self.latest = 0
         for record in records:
             self.add(record)
-
-    @property
-    def first(self) -> Reserved | None:
-        """Who takes part in what: as it was first reserved. None before that."""
-        return self._reserved
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
@@ -82,8 +75,8 @@ class SessionRecords:
         A report may leave once more until the server has acknowledged it, or the release was heard. Until then, and
         where no time was kept, that is the session's expiry, or infinity where it has none.
         """
-        expires = math.inf if self._reserved is None else float(self._reserved.expires or math.inf)
-        heard = self._left if self._left is not None and not self._left.reason else None
+        expires = math.inf if self.first is None else float(self.first.expires or math.inf)
+        heard = self.left if self.left is not None and not self.left.reason else None
         for drawn in self._drawn.values():
             known = self._acknowledged.get(drawn.step)
             last = [float(each.at) for each in (known, heard) if each is not None]
@@ -102,11 +95,6 @@ class SessionRecords:
         return len(self._acknowledged)
 
     @property
-    def left(self) -> Left | None:
-        """How the session ended for this party; None while it may go on."""
-        return self._left
-
-    @property
     def reports_kept(self) -> Iterator[Drawn]:
         """Yield the reports that later sessions repeat."""
         return (drawn for drawn in self._drawn.values() if drawn.kept is not None)
@@ -123,7 +111,7 @@ class SessionRecords:
 
     def has_expired(self, now: float) -> bool:
         """Return whether nobody takes part any more."""
-        return self._reserved is not None and 0 < self._reserved.expires < now
+        return self.first is not None and 0 < self.first.expires < now
 
     def held(self, now: float) -> tuple[LedgerEntry, ...]:
         """Return the losses for which the session holds room."""
@@ -131,21 +119,21 @@ class SessionRecords:
 
     def is_over(self, now: float) -> bool:
         """Return whether no report of it can be asked for again: it has expired, or its release was heard."""
-        return self.has_expired(now) or (self._left is not None and not self._left.reason)
+        return self.has_expired(now) or (self.left is not None and not self.left.reason)
 
     def contradiction(self, record: ClientRecord) -> str:
         """Return what the record contradicts, and an empty text where there is nothing."""
         match record:
-            case Reserved() if self._reserved is not None:
+            case Reserved() if self.first is not None:
                 for field in ("party", "session", "protocol", "expires", "chosen"):
-                    ours, theirs = getattr(self._reserved, field), getattr(record, field)
+                    ours, theirs = getattr(self.first, field), getattr(record, field)
                     if ours != theirs:
                         return f"has {field} {ours!r} for session {self.session_id}, and not {theirs!r}"
             case Drawn(step=step) if step in self._drawn and _without_time(record) != _without_time(self._drawn[step]):
                 return f"has another report of phase {step} of session {self.session_id}"
             case Drawn(step=step) if step > len(self._drawn):
                 return f"has {len(self._drawn)} reports of session {self.session_id}, and phase {step} is not the next"
-            case Drawn() | Acknowledged() if self._reserved is None:
+            case Drawn() | Acknowledged() if self.first is None:
                 return f"has nothing reserved for session {self.session_id}"
             case Acknowledged(step) if step not in self._drawn:
                 return f"has no report of phase {step} of session {self.session_id}"
@@ -161,11 +149,11 @@ class SessionRecords:
             case Acknowledged(step):
                 return step in self._acknowledged
             case Reserved(entries=entries):
-                return self._reserved is not None and self._left is None and entries == self._held
+                return self.first is not None and self.left is None and entries == self._held
             case Left():  # who left before anything was reserved leaves nothing behind
-                left = self._left
+                left = self.left
                 is_same = left is not None and (record.reason, record.is_final) == (left.reason, left.is_final)
-                return is_same or self._reserved is None
+                return is_same or self.first is None
 
     def add(self, record: ClientRecord) -> None:
         """Take a record up, which contradicts nothing."""
@@ -173,8 +161,8 @@ class SessionRecords:
         self.latest = max(self.latest, 0 if isinstance(record, Reserved) else record.at)
         match record:
             case Reserved():
-                self._reserved = self._reserved or record
-                self._held, self._left = record.entries, None
+                self.first = self.first or record
+                self._held, self.left = record.entries, None
             case Drawn():
                 self._drawn[record.step] = record
                 names = {entry.phase for entry in record.entries}
@@ -182,7 +170,7 @@ class SessionRecords:
             case Acknowledged():
                 self._acknowledged[record.step] = record
             case Left():
-                self._held, self._left = (), record
+                self._held, self.left = (), record
 
 
 class RowsFile(Protocol):
@@ -328,7 +316,6 @@ class PersonJournal(Closing):
         """Open a journal, or begin one where there has been none.
 
         Args:
-            path: the file's.
             now: the time in seconds since 1970 (UTC), after which sessions that expired before hold no room.
             clock: tells the time of each loss from then on; without one losses are kept without a time.
             witness: where it is told outside the file's folder how far it is; by which an older copy is found.
@@ -363,7 +350,6 @@ class PersonJournal(Closing):
         Sessions that run at once share one ledger.
 
         Args:
-            person: what to call the person.
             budget: what it allows for all sessions together, or with a period in any window of that length.
             session_id: a session that reserves its room anew, as it begins or goes on; by default none does.
             period_seconds: the length of the window (`privacy.periods`), whose losses alone are then on the ledger. One
@@ -388,9 +374,6 @@ class PersonJournal(Closing):
 
     def sitting(self, session_id: str) -> Sitting:
         """Return the person's part in a session, which may have begun in another process.
-
-        Args:
-            session_id: `Charter.id`.
 
         Raises:
             JournalError: the session cannot go on from here: its reports were pruned, or may be unknown since the
@@ -424,7 +407,6 @@ class PersonJournal(Closing):
         """Return the reports of earlier sessions that these phases repeat, by the phase's name.
 
         Args:
-            phases: of a protocol.
             session_id: the session that asks, which is none of the earlier ones.
 
         Raises:

@@ -78,13 +78,11 @@ async def take_part_durably(
 
     Args:
         make_client: makes a client from the party's journal as it is now.
-        connect: connects to the server.
         channel: the first connection, where there is one; without it the server may be away at first.
         patience_seconds: how long to go on trying since the server last welcomed the party; infinite for ever.
         has_journal: whether the clients are made from a journal. Without one the party comes back only until the server
             has welcomed it, since it might draw again, and while there is a server.
-        on_loss: told why a connection was lost, or could not be made, before each pause.
-        draw: a number in [0, 1) for each pause; not part of any noise.
+        on_loss, draw: as `Patience` has them.
 
     Returns:
         The client that heard the release, and the outcome; from the journal at once where it is there.

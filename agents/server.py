@@ -44,17 +44,12 @@ class Server:
     """The server of one session.
 
     Args:
-        protocol: the protocol with its public parameters.
-        roster: who may take part.
         mode: a simulation or a deployment; a client of the other kind is refused.
-        rules: deadlines and quorums.
         places: how many connections may be without a Hello at a time, by default as many as suit the roster; or that
             `OneProcess` runs all parties.
         sitting: the server's journal of this session; with it the session goes on after a restart where it stood, and
             parties that were lost may come back.
-        kept: the reports of earlier sessions, by phase and party; as `ServerMachine` has them.
-        secret: by which it knows its own acknowledgements again; as `ServerMachine` has it.
-        told: who is told of the session.
+        kept, secret: as `ServerMachine` has them.
 
     Attributes:
         run_in_thread: runs what blocks, which is keeping records; another one is for tests under a virtual clock.
@@ -164,7 +159,6 @@ class Server:
         """Serve one session to whoever connects, and close the listener.
 
         Args:
-            listener: where parties connect.
             beside: what runs as long as the session does, and shows where it stands. If one of them fails, the session
                 goes on without it.
 

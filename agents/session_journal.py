@@ -40,7 +40,6 @@ class SessionJournal(Closing):
         """Open the journal of a session, or begin it.
 
         Args:
-            path: the file's.
             configuration: what makes the session what it is, by field.
             witness: where it is told outside the file's folder how far it is; by which an older copy is found.
 
@@ -62,11 +61,6 @@ class SessionJournal(Closing):
     def path(self) -> Path:
         """The file's."""
         return self._file.path
-
-    @property
-    def is_new(self) -> bool:
-        """Whether it was begun just now."""
-        return self._file.is_new
 
     @property
     def records(self) -> tuple[ServerRecord, ...]:

@@ -19,7 +19,6 @@ class Connections:
     """A server's connections.
 
     Args:
-        num_open: in all.
         num_greeting: of these, those that have not said Hello.
         refused: how many were turned away so far, by reason (`Server.refused`).
     """
@@ -34,9 +33,7 @@ class Standing:
     """Where a session stands.
 
     Args:
-        state: of the session.
         phase: the open one; the last one after the end.
-        num_parties: on the roster.
         seconds_left: until the open phase's deadline; inf where it has none.
         deadlines: of each phase that was opened, in whole seconds of Unix time; inf where it has none.
         attendance: who takes part; None where that is private.

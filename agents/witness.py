@@ -30,10 +30,8 @@ class HeadFile:
 
     Args:
         file: which; made if it is not there.
-        journal: whose.
 
     Attributes:
-        file: which.
         head: what it told before; None where it is new, or cannot be read.
 
     Raises:
@@ -66,7 +64,6 @@ class HeadFile:
         synchronized once, so that no loss of power leaves a file that tells nothing.
 
         Args:
-            head: how far.
             of: whose journal it is, for people who look into the file.
         """
         is_first = os.fstat(self._descriptor).st_size == 0

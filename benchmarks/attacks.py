@@ -80,7 +80,7 @@ def _row(name: str, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_to
         f"{seconds:.2f} s",
         f"{times.median('draw'):.2f} s (drawing their reports)",
         f"{times.ratio('attack', 'draw'):.1f}",
-        *at_most(seconds, _MOST_SECONDS if is_told else None, unit=" s"),
+        at_most(seconds, _MOST_SECONDS if is_told else None, unit=" s"),
     )
 
 

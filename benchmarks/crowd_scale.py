@@ -21,7 +21,7 @@ import numpy as np
 from answer_frames import load_codes, load_frame, save_codes
 from peaks import peak_bytes, resident_bytes
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
-from table import NOTHING, Row
+from table import Row
 from trials import timed
 
 __all__ = ["added_memory", "measure", "write_crowd"]
@@ -65,14 +65,14 @@ def measure(*, quick: bool) -> Iterator[Row]:
             found[name].append(child)
             if num_answers == sizes[-1]:
                 what = f"{name} of {num_answers:,} binary answers as integer codes"
-                yield _row(what, f"{child.seconds[0]:.2f} s ({child.num_rounds[0]} rounds)")
+                yield Row(what, f"{child.seconds[0]:.2f} s ({child.num_rounds[0]} rounds)")
                 if child.added_bytes is not None:
-                    yield _row(f"memory beyond the input, {what}", f"{child.added_bytes / _MEGABYTE:,.0f} MB")
+                    yield Row(f"memory beyond the input, {what}", f"{child.added_bytes / _MEGABYTE:,.0f} MB")
     for name, its_children in found.items():
         exponent, _ = np.polyfit(np.log(sizes), np.log([child.seconds[0] for child in its_children]), 1).tolist()
         what = f"{name}, exponent of growth from {sizes[0]:,} to {sizes[-1]:,} binary answers"
         rounds = ", ".join(str(child.num_rounds[0]) for child in its_children)
-        yield _row(what, f"{exponent:.2f} ({rounds} rounds)")
+        yield Row(what, f"{exponent:.2f} ({rounds} rounds)")
 
 
 def added_memory(folder: pathlib.Path, form: str) -> int | None:
@@ -88,10 +88,6 @@ def added_memory(folder: pathlib.Path, form: str) -> int | None:
 def write_crowd(folder: pathlib.Path, *, num_answers: int, num_labels: int) -> None:
     """Write a crowd's answers in random order: ten a task, 500 a worker on average."""
     _call("make", str(folder), str(num_answers), str(num_labels))
-
-
-def _row(what: str, ours: str) -> Row:
-    return Row(what, ours, NOTHING, NOTHING, NOTHING, NOTHING)
 
 
 def _run_child(folder: pathlib.Path, form: str, times: int, *names: str) -> _Child:

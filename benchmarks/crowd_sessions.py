@@ -1,9 +1,7 @@
 """The truth discovery that is measured as a session: so many workers, twenty answers each, one layer at ε = 1."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from psephos.protocol.phases import Inputs, PhasedProtocol
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
 from psephos.scenarios.truth_discovery.data.parties import as_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
@@ -32,9 +30,8 @@ class CrowdSession(Session):
             seed=_SEED,
         )
         loaded = as_parties(make_crowd(spec), is_generated=True)
-        self._names = loaded.names
         tasks, sets = loaded.parameters["tasks"], loaded.parameters["answer_sets"]
-        self._protocol = TruthDiscovery(
+        protocol = TruthDiscovery(
             Parameters(
                 tasks=tuple(tasks),
                 answer_sets=tuple(map(tuple, sets)),
@@ -42,19 +39,4 @@ class CrowdSession(Session):
                 epsilon=_EPSILON,
             )
         )
-        self._inputs = self._protocol.encode(loaded.table)
-
-    @property
-    def protocol(self) -> PhasedProtocol[Any, Any]:
-        """Truth discovery at ε = 1 for one answer."""
-        return self._protocol
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The workers."""
-        return self._names
-
-    @property
-    def inputs(self) -> Inputs:
-        """Their tasks and answers."""
-        return self._inputs
+        super().__init__(protocol, loaded.names, protocol.encode(loaded.table))

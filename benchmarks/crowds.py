@@ -22,7 +22,7 @@ from psephos.scenarios.truth_discovery.data.estimators import (
     TruthDiscovery,
 )
 from rivals import RivalError, open_rival
-from table import NOTHING, Row, at_least, at_most, skipped
+from table import Row, at_least, at_most, skipped
 from trials import Times, timed
 
 __all__ = ["measure"]
@@ -141,7 +141,7 @@ def _seconds(
         f"{times.median('ours'):.2f} s{_rounds(ours[0].num_rounds)}",
         f"{times.median('theirs'):.2f} s{_rounds(theirs[0].num_rounds)}",
         f"{ratio:.3f}",
-        *at_most(ratio, contest.most if has_target else None),
+        at_most(ratio, contest.most if has_target else None),
     )
 
 
@@ -156,7 +156,7 @@ def _accuracies(what: str, contest: _Contest, ours: _Answer, theirs: _Answer, *,
         f"{ours.share_right:.3%}",
         f"{theirs.share_right:.3%}",
         f"{ratio:.4f}",
-        *(at_least(ratio, _NO_LESS) if has_target else (NOTHING, NOTHING)),
+        at_least(ratio, _NO_LESS if has_target else None),
     )
 
 
@@ -170,5 +170,5 @@ def _memory(what: str, ours: int | None, theirs: int | None, *, has_target: bool
         f"{ours / _MEGABYTE:,.0f} MB",
         f"{theirs / _MEGABYTE:,.0f} MB",
         f"{ours / theirs:.2f}",
-        *at_most(ours / _MEGABYTE, most, unit=" MB"),
+        at_most(ours / _MEGABYTE, most, unit=" MB"),
     )

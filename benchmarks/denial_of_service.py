@@ -39,9 +39,9 @@ def _measure_attack(transport: str, attack: str, *, trials: int) -> Iterator[Row
     ratio = statistics.median(with_it.seconds / without.seconds for without, with_it in turns)
     peak_alone, peak = (max(held.megabytes for held in each) for each in zip(*turns, strict=True))
     what = f"vote of {_NUM_PARTIES} parties over {transport.upper()}, {attack}"
-    yield Row(what, f"{attacked:.2f} s", f"{alone:.2f} s", f"{ratio:.2f}", *at_most(ratio, _MOST_SLOWER))
+    yield Row(what, f"{attacked:.2f} s", f"{alone:.2f} s", f"{ratio:.2f}", at_most(ratio, _MOST_SLOWER))
     limits = at_most(peak, _MOST_MEGABYTES, unit=" MB")
-    yield Row(f"{what}: the server's memory", f"{peak:.0f} MB", f"{peak_alone:.0f} MB", "", *limits)
+    yield Row(f"{what}: the server's memory", f"{peak:.0f} MB", f"{peak_alone:.0f} MB", "", limits)
 
 
 def _main() -> None:

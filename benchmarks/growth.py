@@ -161,16 +161,16 @@ def _rows(grown: Mapping[str, Mapping[int, Grown]], *, has_target: bool) -> Iter
         what, most = CASES[name].what, max(found)
         largest = found[most]
         shown = f"{largest.seconds:.2f} s of CPU ({largest.seconds / most * 1e6:.2f} µs each)"
-        yield Row(f"{what}: {most:,} parties, streamed", shown, NOTHING, NOTHING, NOTHING, NOTHING)
+        yield Row(f"{what}: {most:,} parties, streamed", shown)
         if largest.peak is not None:
             memory = f"{largest.peak / _MEGABYTE:,.0f} MB"
-            yield Row(f"{what}: memory of {most:,} parties, streamed", memory, NOTHING, NOTHING, NOTHING, NOTHING)
+            yield Row(f"{what}: memory of {most:,} parties, streamed", memory)
         sizes = [size for size in found if size >= _FIRST_OF_SLOPE]
         if len(sizes) > 1:
             exponent = float(np.polyfit(np.log(sizes), np.log([found[size].seconds for size in sizes]), 1)[0])
             target = at_most(exponent, _MOST_EXPONENT if has_target else None)
             grows = f"{what}: exponent of growth of CPU, {sizes[0]:,} to {sizes[-1]:,} parties"
-            yield Row(grows, f"{exponent:.2f}", NOTHING, NOTHING, *target)
+            yield Row(grows, f"{exponent:.2f}", goal=target)
 
 
 def grow(name: str, sizes: Sequence[int]) -> dict[int, Grown]:

@@ -71,19 +71,17 @@ def measure(*, quick: bool) -> Iterator[Row]:
                 rival.tell(f"{name}/*.parquet".encode())
                 theirs = msgspec.json.decode(rival.answer(), type=_Summed)
         except RivalError as error:
-            yield Row(what, shown, NOTHING, NOTHING, NOTHING, str(error))
+            yield Row(what, shown, goal=(NOTHING, str(error)))
         else:
             if (theirs.total, ours.num_rows) != (total, num_rows):
                 raise RuntimeError(f"{theirs.total} yes of {ours.num_rows} rows, not {total} of {num_rows}")
             ratio = ours.seconds / theirs.seconds
             target = at_most(ratio, None if quick else _MOST_TIMES, unit=" ×")
-            yield Row(what, shown, f"{theirs.seconds:.2f} s", f"{ratio:.1f}", *target)
+            yield Row(what, shown, f"{theirs.seconds:.2f} s", f"{ratio:.1f}", target)
         if ours.peak is not None:
             megabytes = ours.peak / _MEGABYTE
             memory = f"memory of the whole process, vote of {num_rows:,} rows in Parquet files"
-            yield Row(
-                memory, f"{megabytes:,.0f} MB", NOTHING, NOTHING, *at_most(megabytes, _MOST_MEGABYTES, unit=" MB")
-            )
+            yield Row(memory, f"{megabytes:,.0f} MB", goal=at_most(megabytes, _MOST_MEGABYTES, unit=" MB"))
 
 
 def _write(folder: pathlib.Path, num_files: int) -> int:

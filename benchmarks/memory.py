@@ -40,7 +40,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
                 f"{vote.num_messages / times.median(name):,.0f} messages/s",
                 f"{vote.num_messages / times.median('raw'):,.0f} messages/s",
                 f"{ratio:.2f}",
-                *at_least(ratio, least),
+                at_least(ratio, least),
             )
 
 

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from psephos.transports import MemoryTransport
 from rivals import MOST_SECONDS, Rival, RivalError, open_rival
-from table import NOTHING, Row, skipped
+from table import Row, skipped
 from trials import interleave, timed
 from votes import Vote
 
@@ -64,8 +64,6 @@ def _compare(what: str, vote: Vote, num_parties: int) -> Row:
         f"{times.median('ours') * _MILLISECONDS:.0f} ms",
         f"{times.median('mpyc') * _MILLISECONDS:.0f} ms",
         f"{times.ratio('ours', to='mpyc'):.2f}",
-        NOTHING,
-        NOTHING,
     )
 
 

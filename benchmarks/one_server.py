@@ -27,7 +27,7 @@ from psephos.transports import TCPTransport, TLSTransport
 from psephos.transports.abc import Channel, Listener, Transport
 from psephos.transports.keys import Identity, fingerprint_of
 from psephos.transports.shared import SharedTransport
-from table import NOTHING, Row, at_most, skipped, to_text
+from table import Row, at_most, skipped, to_text
 from tcp import Keyring
 from votes import Vote
 
@@ -98,7 +98,7 @@ def _measure_vote(what: str, transport: str, num_parties: int, *, is_small: bool
         seconds = monotonic() - begin
         served = msgspec.json.decode(answers.read(), type=_Served)
     if transport == _HOSTED:
-        yield Row(what, f"{seconds:.2f} s", NOTHING, NOTHING, *at_most(seconds, None))
+        yield Row(what, f"{seconds:.2f} s")
         return
     delays = sorted(
         accepted - left
@@ -107,18 +107,14 @@ def _measure_vote(what: str, transport: str, num_parties: int, *, is_small: bool
     )
     before, most = served.memory
     kilobytes = (most - before) / num_parties / 1000
-    yield Row(what, f"{seconds:.2f} s", NOTHING, NOTHING, *at_most(seconds, None))
+    yield Row(what, f"{seconds:.2f} s")
     yield Row(
         f"{what}: its memory for each connection",
         f"{kilobytes:.0f} KB",
-        NOTHING,
-        NOTHING,
-        *at_most(kilobytes, None if is_small else _MOST_KILOBYTES[transport], unit=" KB"),
+        goal=at_most(kilobytes, None if is_small else _MOST_KILOBYTES[transport], unit=" KB"),
     )
     last = delays[math.ceil(_PERCENTILE * len(delays)) - 1]
-    yield Row(
-        f"{what}: from report to acceptance, 99th percentile", f"{last:.2f} s", NOTHING, NOTHING, *at_most(last, None)
-    )
+    yield Row(f"{what}: from report to acceptance, 99th percentile", f"{last:.2f} s")
 
 
 class _Noted(Channel):

@@ -22,7 +22,7 @@ from psephos.scenarios.truth_discovery.data.published import load_crowd
 from psephos.scenarios.truth_discovery.paper.reproduction import published_table
 from psephos.scenarios.truth_discovery.paper.trials import Cells as CrowdCells
 from psephos.scenarios.truth_discovery.paper.workloads import DUCHENNE
-from table import NOTHING, Row, at_most, skipped
+from table import Row, at_most, skipped
 from trials import timed
 
 __all__ = ["measure"]
@@ -52,15 +52,13 @@ def measure(*, quick: bool) -> Iterator[Row]:
     yield Row(
         f"DPWeVote's Tables 3 and 4, {trials:,} votes a cell",
         f"{seconds:.1f} s",
-        NOTHING,
-        NOTHING,
-        *at_most(seconds, most, unit=" s"),
+        goal=at_most(seconds, most, unit=" s"),
     )
     yield _measure_crowd(_LEAST_CROWD_TRIALS if quick else _CROWD_TRIALS, most=None if quick else _MOST_CROWD_SECONDS)
     for number in (3, 5) if quick else (3, 5, 10):
         halves = [Fraction(weight, 2) for weight in range(-number, number + 1) if weight]
         seconds = timed(functools.partial(optimal, halves, epsilon=_EPSILON))
-        yield Row(f"optimal mechanism, {number} weights", f"{seconds:.2f} s", NOTHING, NOTHING, NOTHING, NOTHING)
+        yield Row(f"optimal mechanism, {number} weights", f"{seconds:.2f} s")
     for kind, number in itertools.product(_WEIGHTS, (1, 20)):
         yield _measure_outcome(kind, number)
 
@@ -76,7 +74,7 @@ def _measure_outcome(kind: str, num_candidates: int) -> Row:
     seconds = timed(lambda: DPWeVote(parameters).outcome(tallies)) / num_candidates
     what = f"a vote's first outcome, each of {num_candidates} candidates, weights {kind}"
     target = at_most(seconds * 1e3, _MOST_OF_A_CANDIDATE * 1e3, unit=" ms")
-    return Row(what, f"{seconds * 1e3:.0f} ms", NOTHING, NOTHING, *target)
+    return Row(what, f"{seconds * 1e3:.0f} ms", goal=target)
 
 
 def _measure_crowd(trials: int, *, most: float | None) -> Row:
@@ -90,4 +88,4 @@ def _measure_crowd(trials: int, *, most: float | None) -> Row:
         return skipped(what, f"the folder that {DATA_VARIABLE} names has no {DUCHENNE}")
     cells = CrowdCells({DUCHENNE: Layout.of(load_crowd(DUCHENNE, path))}, seed=1)
     seconds = timed(lambda: published_table(cells, DUCHENNE, trials=trials))
-    return Row(what, f"{seconds:.1f} s", NOTHING, NOTHING, *at_most(seconds, most, unit=" s"))
+    return Row(what, f"{seconds:.1f} s", goal=at_most(seconds, most, unit=" s"))

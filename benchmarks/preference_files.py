@@ -24,7 +24,7 @@ from machine_files import write_moral_machine_like
 from peaks import peak_bytes
 from psephos.scenarios.moral_preferences.data.files import read_survey
 from psephos.scenarios.moral_preferences.data.moral_machine import read_moral_machine, stream_moral_machine
-from table import NOTHING, Row, at_most
+from table import Row, at_most
 
 __all__ = ["measure"]
 
@@ -68,7 +68,7 @@ def _rows(voters: int) -> Iterator[Row]:
         written = _run("write responses", str(path), str(voters))
         what = f"scattered Moral Machine responses of {voters:,} voters ({voters * _ROWS_A_VOTER:,} rows)"
         size = path.stat().st_size / _MEGABYTE
-        yield Row(f"write {what}", f"{written.seconds:.1f} s ({size:,.0f} MB)", NOTHING, NOTHING, NOTHING, NOTHING)
+        yield Row(f"write {what}", f"{written.seconds:.1f} s ({size:,.0f} MB)")
         if voters <= _MOST_VOTERS_IN_MEMORY:
             yield from _reading(f"read {what}, in memory", _run("responses", str(path)))
         streamed = f"group {what} by voter, on disk"
@@ -79,11 +79,11 @@ def _reading(
     what: str, child: _Child, *, most_seconds: float | None = None, most_megabytes: float | None = None
 ) -> Iterator[Row]:
     ours = f"{child.seconds:.1f} s ({child.num_rows / child.seconds:,.0f} rows/s)"
-    yield Row(what, ours, NOTHING, NOTHING, *at_most(child.seconds, most_seconds, unit=" s"))
+    yield Row(what, ours, goal=at_most(child.seconds, most_seconds, unit=" s"))
     if child.peak is not None:
         megabytes = child.peak / _MEGABYTE
         answer = at_most(megabytes, most_megabytes, unit=" MB")
-        yield Row(f"memory of the whole process, {what}", f"{megabytes:,.0f} MB", NOTHING, NOTHING, *answer)
+        yield Row(f"memory of the whole process, {what}", f"{megabytes:,.0f} MB", goal=answer)
 
 
 def _run(*arguments: str) -> _Child:

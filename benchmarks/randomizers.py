@@ -13,7 +13,7 @@ from psephos.protocol.estimators import estimate_counts
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, LocalHashing
 from psephos.protocol.randomness import SimulatedNoise, philox_rows
 from rivals import Rival, RivalError, open_rival
-from table import NOTHING, Row, at_least, skipped
+from table import Row, at_least, skipped
 from trials import interleave, timed
 
 __all__ = ["measure"]
@@ -132,7 +132,7 @@ def _local_hashing(*, quick: bool) -> Iterator[Row]:
             yield skipped(what, str(error))
             return
     ours, theirs = (f"{len(hashed.values) / times.median(name):,.0f} values/s" for name in ("arrays", "hashing"))
-    yield Row(what, ours, theirs, f"{times.ratio('hashing', to='arrays'):.2f}", NOTHING, NOTHING)
+    yield Row(what, ours, theirs, f"{times.ratio('hashing', to='arrays'):.2f}")
 
 
 def _k_rr(*, quick: bool) -> Iterator[Row]:
@@ -170,7 +170,7 @@ def _compare(population: _Population, library: str, rival: Rival) -> Iterator[Ro
             f"{num_ours / times.median(ours):,.0f} values/s",
             f"{num_values / times.median(theirs):,.0f} values/s",
             f"{ratio:.2f}",
-            *((NOTHING, NOTHING) if least is None else at_least(ratio, least)),
+            at_least(ratio, least),
         )
 
     what = f"k-RR of {num_values:,} values with estimates"

@@ -22,7 +22,7 @@ from psephos.scenarios.fair_voting.data.mallows import draw_mallows, mallows_pro
 from psephos.scenarios.fair_voting.data.plackett_luce import draw_plackett_luce, plackett_luce_probabilities
 from psephos.scenarios.fair_voting.data.societies import MallowsGroup, Society, make_profile
 from rivals import Rival, RivalError, open_rival
-from table import NOTHING, Row, at_least, at_most, skipped
+from table import Row, at_least, at_most, skipped
 from trials import interleave, timed
 
 __all__ = ["measure"]
@@ -147,7 +147,7 @@ def _compare_draws(culture: _Culture, rival: Rival) -> Row:
         f"{_NUM_VOTERS / times.median('ours'):,.0f} rankings/s",
         f"{_NUM_VOTERS / times.median('theirs'):,.0f} rankings/s",
         f"{ratio:.0f}",
-        *at_least(ratio, _LEAST_RATIO),
+        at_least(ratio, _LEAST_RATIO),
     )
 
 
@@ -166,7 +166,7 @@ def _many(num_voters: int, *, has_target: bool) -> Row:
         f"{times.median('ours'):.2f} s",
         f"{times.median('uniforms'):.2f} s",
         f"{times.ratio('ours', to='uniforms'):.1f}",
-        *at_most(times.median("ours"), _MOST_SECONDS if has_target else None, unit=" s"),
+        at_most(times.median("ours"), _MOST_SECONDS if has_target else None, unit=" s"),
     )
 
 
@@ -205,6 +205,4 @@ def _compare_winners(what: str, rule: str, rankings: Rankings, rival: Rival) -> 
         f"{1000 * times.median('ours'):.2f} ms",
         f"{1000 * times.median('theirs'):.2f} ms",
         f"{times.ratio('theirs', to='ours'):.1f}",
-        NOTHING,
-        NOTHING,
     )

@@ -4,20 +4,18 @@ import csv
 import datetime as dt
 import math
 import pathlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from table import HEADERS, Row, rewrite_between_marks, to_markdown
+from table import HEADERS, Row, number_in, rewrite_between_marks, to_markdown
 
 __all__ = ["Record"]
 
 _CORE: Final = ("startup", "memory", "tcp", "randomizers", "elections")
 """The topics whose rows stand on the page: what each user of a session, a draw or an election feels."""
 _COLUMNS: Final[tuple[str, ...]] = ("topic", *HEADERS, "day", "commit")
-_NUMBER: Final = re.compile(r"[\d,]*\.?\d+")
 _MET: Final = "#2a7f62"
 _MISSED: Final = "#b5452c"
 
@@ -70,15 +68,8 @@ def _table(lines: Sequence[Mapping[str, str]]) -> str:
 def _times_better(line: Mapping[str, str]) -> float:
     """Return by how much a row is better than its target: 1 is just met, more is better."""
     sign, target, *unit = line["target"].split()
-    value = _number(line["ours" if unit else "ratio"]) / _number(target)
+    value = number_in(line["ours" if unit else "ratio"]) / number_in(target)
     return value if sign == "≥" else 1 / value
-
-
-def _number(text: str) -> float:
-    found = _NUMBER.search(text)
-    if found is None:
-        raise ValueError(f"{text!r} has no number")
-    return float(found[0].replace(",", ""))
 
 
 def _draw(lines: Sequence[Mapping[str, str]], path: pathlib.Path) -> None:

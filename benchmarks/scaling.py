@@ -14,7 +14,6 @@ import argparse
 import contextlib
 import csv
 import pathlib
-import re
 import ssl
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ from psephos.protocol.roles import SessionKind
 from psephos.protocol.tally import Merged
 from psephos.protocol.traffic import ExpectedTraffic
 from psephos.transports.keys import Identity, make_identity
-from table import rewrite_between_marks, to_markdown
+from table import number_in, rewrite_between_marks, to_markdown
 
 _DOCS: Final = pathlib.Path(__file__).parent.parent / "docs"
 _SIZES: Final = (1_000_000, 100_000_000, 1_000_000_000)
@@ -43,7 +42,6 @@ _LAST_SHARE: Final = 0.2  # of all parties, who come in the last hour
 _USE: Final = 0.5  # of a front's cores at that hour, so that a lost front's parties find room
 _SECONDS_AN_HOUR: Final = 3_600
 _GIGABYTE: Final = 1e9
-_NUMBER: Final = re.compile(r"[\d,]*\.?\d+")
 _CHECKED_SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 _FRONTS: Final = 10
 _SEED: Final = 1
@@ -80,13 +78,7 @@ class _Prices(msgspec.Struct, frozen=True):
 def _recorded(what: str) -> float:
     """Return the number of a row of the table of speeds."""
     with (_DOCS / "tables" / "performance.csv").open(encoding="utf-8", newline="") as file:
-        return _number(next(line["ours"] for line in csv.DictReader(file) if line["what"] == what))
-
-
-def _number(text: str) -> float:
-    found = _NUMBER.search(text)
-    assert found is not None  # noqa: S101  so write it our own benchmarks
-    return float(found[0].replace(",", ""))
+        return number_in(next(line["ours"] for line in csv.DictReader(file) if line["what"] == what))
 
 
 def _grown() -> Mapping[str, float]:
@@ -164,7 +156,7 @@ def _tables(prices: _Prices) -> Iterator[str]:
     joins = _PARTIES_OVER_TLS / _recorded(f"{_PARTIES_OVER_TLS:,} parties over TLS at one server")
     a_core = joins / _CORES
     kilobytes = _recorded(f"{_PARTIES_OVER_TLS:,} parties over TLS at one server: its memory for each connection")
-    kept = {row.what: _number(row.ours) for row in journals.measure(quick=True)}
+    kept = {row.what: number_in(row.ours) for row in journals.measure(quick=True)}
     row_bytes, rows_a_second = (kept[f"journal of a server, {what}"] for what in ("a report", "256 reports a commit"))
     up, down = handshake_bytes()
     parties = {name: _party_of(CASES[name], seconds) for name, seconds in _grown().items()}

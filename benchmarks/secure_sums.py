@@ -49,7 +49,7 @@ from psephos.protocol.phases.phase import Step
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from rivals import Rival, RivalError, open_rival
-from table import NOTHING, Row, at_most, skipped, to_text
+from table import Row, at_most, skipped, to_text
 from trials import interleave, timed
 
 __all__ = ["measure"]
@@ -170,11 +170,11 @@ def _rows(size: _Size) -> Iterator[Row]:
     what = f"masked sum of {number:,} rows of {_WIDTH}, {graph}, {float(size.part):.0%} dropped"
     milliseconds = own.party * _THOUSAND
     target = at_most(milliseconds, size.milliseconds, unit=" ms")
-    yield Row(f"{what}: CPU of a party", f"{milliseconds:.1f} ms", NOTHING, NOTHING, *target)
+    yield Row(f"{what}: CPU of a party", f"{milliseconds:.1f} ms", goal=target)
     sizes = f"{own.up / _THOUSAND:.1f} KB up, {own.down / _THOUSAND:.1f} KB down"
-    yield Row(f"{what}: a party's bytes", sizes, NOTHING, NOTHING, NOTHING, NOTHING)
+    yield Row(f"{what}: a party's bytes", sizes)
     target = at_most(own.server, size.seconds, unit=" s")
-    yield Row(f"{what}: CPU of the server", f"{own.server:.2f} s", NOTHING, NOTHING, *target)
+    yield Row(f"{what}: CPU of the server", f"{own.server:.2f} s", goal=target)
     yield _beside("MPyC's servers", what, size, own, _mpyc)
     if number <= _MOST_OF_FLOWER:
         yield _beside("Flower's SecAgg+", what, size, own, _flower)
@@ -186,7 +186,7 @@ def _beside(rival: str, what: str, size: _Size, own: _Measured, ask: Callable[[_
         took = ask(size)
     except RivalError as error:
         return skipped(beside, str(error))
-    return Row(beside, f"{own.server:.2f} s", f"{took:.2f} s", f"{own.server / took:.2f}", NOTHING, NOTHING)
+    return Row(beside, f"{own.server:.2f} s", f"{took:.2f} s", f"{own.server / took:.2f}")
 
 
 def _play(size: _Size) -> _Measured:
@@ -264,7 +264,7 @@ def _arrays(number: int) -> Row:
         f"{times.median('masked'):.2f} s",
         f"{times.median('local'):.2f} s",
         f"{ratio:.1f}",
-        *at_most(ratio, _MOST_TIMES if number == _MANY else None),
+        at_most(ratio, _MOST_TIMES if number == _MANY else None),
     )
 
 

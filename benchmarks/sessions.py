@@ -1,6 +1,5 @@
 """A session that is measured, whatever its protocol, and what it sends."""
 
-import abc
 import dataclasses
 import pathlib
 import tempfile
@@ -25,23 +24,17 @@ _SESSION: Final = "benchmark"
 _SEED: Final = 1
 
 
-class Session(abc.ABC):
-    """A roster with its inputs, ready to run."""
+class Session:
+    """A roster with its inputs, ready to run.
 
-    @property
-    @abc.abstractmethod
-    def protocol(self) -> PhasedProtocol[Any, Any]:
-        """What is run."""
+    Args:
+        protocol: what is run.
+        names: the parties, in roster order.
+        inputs: their rows.
+    """
 
-    @property
-    @abc.abstractmethod
-    def names(self) -> Sequence[str]:
-        """The parties, in roster order."""
-
-    @property
-    @abc.abstractmethod
-    def inputs(self) -> Inputs:
-        """Their rows."""
+    def __init__(self, protocol: PhasedProtocol[Any, Any], names: Sequence[str], inputs: Inputs) -> None:
+        self.protocol, self.names, self.inputs = protocol, names, inputs
 
     @property
     def num_messages(self) -> int:

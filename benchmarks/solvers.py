@@ -23,7 +23,7 @@ from psephos.protocol.arrays import FloatArray
 from psephos.protocol.estimators.l1_ball import fit_probit
 from scipy.optimize import minimize
 from scipy.special import erfcx, log_ndtr
-from table import NOTHING, Row, at_least
+from table import Row, at_least
 from trials import timed
 
 __all__ = ["measure"]
@@ -89,7 +89,7 @@ def _compare(
         f"{statistics.median(our_rates):,.0f} voters/s ({our_shares[0]:.1%} within 1e-6)",
         f"{statistics.median(their_rates):,.0f} voters/s ({their_shares[0]:.1%} within 1e-6)",
         f"{ratio:.1f}",
-        *(at_least(ratio, _LEAST_RATIO) if has_target else (NOTHING, NOTHING)),
+        at_least(ratio, _LEAST_RATIO if has_target else None),
     )
 
 
@@ -102,9 +102,7 @@ def _measure_one_process(num_voters: int, *, has_target: bool) -> Row:
     return Row(
         f"probit over the ℓ₁ ball, {num_records} records of {num_features} features a voter, one process",
         f"{rate:,.0f} voters/s",
-        NOTHING,
-        NOTHING,
-        *(at_least(rate, _LEAST_A_SECOND, unit=" voters/s") if has_target else (NOTHING, NOTHING)),
+        goal=at_least(rate, _LEAST_A_SECOND if has_target else None, unit=" voters/s"),
     )
 
 

@@ -36,7 +36,7 @@ def measure(*, quick: bool) -> Iterator[Row]:  # noqa: ARG001  it is quick
         f"{seconds:.2f} s",
         f"{min(raw):.2f} s",
         f"{seconds / min(raw):.2f}",
-        *at_most(seconds, _MOST_SECONDS, unit=" s"),
+        at_most(seconds, _MOST_SECONDS, unit=" s"),
     )
 
 

@@ -161,14 +161,14 @@ def _measure(
 def _rows(child: _Child, accuracies: Sequence[float], *, has_target: bool) -> Iterator[Row]:
     what = f"{child.num_voters:,} voters with {_RECORDS} records of {len(FEATURES)} features"
     seconds = f"{child.seconds:,.1f} s ({child.cpu_seconds:,.1f} s of CPU)"
-    yield _row(f"moral preferences by four algorithms, file to results, {what}", seconds)
-    yield _row(f"of that, reading and grouping by voter, {what}", f"{child.seconds_of_reading:,.1f} s")
+    yield Row(f"moral preferences by four algorithms, file to results, {what}", seconds)
+    yield Row(f"of that, reading and grouping by voter, {what}", f"{child.seconds_of_reading:,.1f} s")
     for algorithm, of_algorithm, accuracy in zip(_ALGORITHMS, child.seconds_of_algorithms, accuracies, strict=True):
-        yield _row(f"of that, {algorithm.name}, {what}", f"{of_algorithm:,.1f} s of CPU (accuracy {accuracy:.5f})")
+        yield Row(f"of that, {algorithm.name}, {what}", f"{of_algorithm:,.1f} s of CPU (accuracy {accuracy:.5f})")
     if child.peak is not None:
         megabytes = child.peak / _MEGABYTE
         answer = at_most(megabytes, _MOST_MEGABYTES if has_target else None, unit=" MB")
-        yield _row(f"memory of all processes, {what}", f"{megabytes:,.0f} MB", *answer)
+        yield Row(f"memory of all processes, {what}", f"{megabytes:,.0f} MB", goal=answer)
 
 
 def _growth(children: Sequence[_Child], *, has_target: bool) -> Row:
@@ -182,7 +182,7 @@ def _growth(children: Sequence[_Child], *, has_target: bool) -> Row:
         f"moral preferences by four algorithms, exponent of growth of the CPU's seconds, {first:,} to {last:,} voters"
     )
     answer = at_most(of_cpu, _MOST_EXPONENT if has_target else None)
-    return _row(what, f"{of_cpu:.2f} (on the clock {exponent:.2f})", *answer)
+    return Row(what, f"{of_cpu:.2f} (on the clock {exponent:.2f})", goal=answer)
 
 
 def _by_size(rows: Sequence[Row]) -> str:
@@ -192,16 +192,12 @@ def _by_size(rows: Sequence[Row]) -> str:
     for row in rows:
         found = _OF_SIZE.fullmatch(row.what)
         if found is None:
-            others.append((row.what, row.ours, row.target, row.met))
+            others.append((row.what, row.ours, *row.goal))
         else:
             cells.setdefault(found["what"], {})[f"{found['size']} voters"] = row.ours
     sizes = tuple(dict.fromkeys(size for of_what in cells.values() for size in of_what))
     lines = [(what, *(of_what.get(size, NOTHING) for size in sizes)) for what, of_what in cells.items()]
     return "\n\n".join((to_markdown(lines, ("what", *sizes)), to_markdown(others, ("what", "ours", "target", "met"))))
-
-
-def _row(what: str, ours: str, target: str = NOTHING, met: str = NOTHING) -> Row:
-    return Row(what, ours, NOTHING, NOTHING, target, met)
 
 
 def _make_file(path: pathlib.Path, num_voters: int) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ __all__ = [
     "Row",
     "at_least",
     "at_most",
+    "number_in",
     "rewrite_between_marks",
     "skipped",
     "to_markdown",
@@ -18,6 +20,7 @@ __all__ = [
 ]
 
 NOTHING: Final = "–"
+_NUMBER: Final = re.compile(r"[\d,]*\.?\d+")
 BEGIN: Final = "<!-- begin table -->"
 END: Final = "<!-- end table -->"
 
@@ -33,30 +36,31 @@ class Row:
         ours: the number with its unit.
         raw: what the same work takes without Psephos, or by a rival, in the same unit.
         ratio: ours divided by raw.
-        target: what the project wants; `NOTHING` where a quick run is too small to tell.
-        met: "yes", "no", or why there is no answer.
+        goal: what the project wants, `NOTHING` where a quick run is too small to tell; and whether it is met: "yes",
+            "no", or why there is no answer.
     """
 
     what: str
     ours: str
-    raw: str
-    ratio: str
-    target: str
-    met: str
+    raw: str = NOTHING
+    ratio: str = NOTHING
+    goal: tuple[str, str] = (NOTHING, NOTHING)
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The cells, in the headers' order."""
-        return (self.what, self.ours, self.raw, self.ratio, self.target, self.met)
+        return (self.what, self.ours, self.raw, self.ratio, *self.goal)
 
 
-def at_least(value: float, least: float, *, unit: str = "") -> tuple[str, str]:
-    """Return target and answer of a measurement that should be great."""
+def at_least(value: float, least: float | None, *, unit: str = "") -> tuple[str, str]:
+    """Return target and answer of a measurement that should be great; no answer without a target."""
+    if least is None:
+        return NOTHING, NOTHING
     return f"≥ {least:g}{unit}", "yes" if value >= least else "no"
 
 
 def at_most(value: float, most: float | None, *, unit: str = "") -> tuple[str, str]:
-    """Return target and answer of a measurement that should be small; no answer without a target."""
+    """Return target and answer of a measurement that should be small, likewise."""
     if most is None:
         return NOTHING, NOTHING
     return f"≤ {most:g}{unit}", "yes" if value <= most else "no"
@@ -64,7 +68,15 @@ def at_most(value: float, most: float | None, *, unit: str = "") -> tuple[str, s
 
 def skipped(what: str, reason: str) -> Row:
     """Return the row of something that was not measured."""
-    return Row(what, NOTHING, NOTHING, NOTHING, NOTHING, f"skipped: {reason}")
+    return Row(what, NOTHING, goal=(NOTHING, f"skipped: {reason}"))
+
+
+def number_in(text: str) -> float:
+    """Return the first number of a cell."""
+    found = _NUMBER.search(text)
+    if found is None:
+        raise ValueError(f"{text!r} has no number")
+    return float(found[0].replace(",", ""))
 
 
 def to_text(rows: Sequence[Row]) -> str:

@@ -62,7 +62,7 @@ def _measure_connection(*, num_payloads: int) -> Row:
         f"{num_payloads / times.median('ours'):,.0f} messages/s",
         f"{num_payloads / times.median('raw'):,.0f} messages/s",
         f"{ratio:.2f}",
-        *at_least(ratio, _LEAST_OF_CONNECTION),
+        at_least(ratio, _LEAST_OF_CONNECTION),
     )
 
 
@@ -208,7 +208,7 @@ def _measure_session(
             f"{times.median(name):.2f} s",
             f"{times.median('raw'):.2f} s",
             f"{ratio:.2f}",
-            *at_most(ratio, most),
+            at_most(ratio, most),
         )
 
 

@@ -161,8 +161,6 @@ def _row_of(
     """Return what converts a sequence or an array of one axis to a tuple; one of this exact type is taken as it is.
 
     Args:
-        convert: what converts each.
-        exact: the type.
         is_right: what each of it has to be as well.
     """
 

@@ -32,7 +32,7 @@ from .errors import (
     require,
 )
 from .faults import unexpected_message
-from .masked_sessions import party_masking
+from .masked_sessions import PartyMasking
 from .messages import (
     NIL,
     Abort,
@@ -68,7 +68,6 @@ class ClientMachine:
     """One party's side of a session.
 
     Args:
-        party: who it is, and what it holds.
         view: records what the party sees; simulations only.
         records: what the party has kept of this session, if it keeps records; None if it does not. Its ledger holds
             the losses of what was drawn.
@@ -132,7 +131,10 @@ class ClientMachine:
             session=mode.session, protocol=protocol.name, kind=kind._value_, num_steps=self._num_steps
         )
         self._is_durable = records is not None
-        self._masking = party_masking(protocol, party, mode, is_kept=self._is_durable)
+        masked = protocol.masked_phase
+        self._masking: PartyMasking | None = None
+        if masked is not None:
+            self._masking = PartyMasking(protocol, masked, party, mode, is_kept=self._is_durable)
         self._answers = Answers(protocol, party, mode.noise, self._masking)
         self._acknowledged: dict[int, bytes] = {}
         self._has_reserved = False  # on record, by an earlier conversation

@@ -17,7 +17,6 @@ class Estimate(msgspec.Struct, frozen=True):
     """An estimated number.
 
     Args:
-        value: the estimate.
         standard_error: the standard deviation of `value` over the randomizers' draws, the inputs held fixed; itself
             estimated where it depends on the inputs; 0 where nothing was randomized.
     """
@@ -35,7 +34,6 @@ class Estimates(Shown, tuple[Estimate, ...]):  # noqa: SLOT001  a tuple that has
     `to_frame()` has a row for each, with the value or column, its `estimate` and its `estimate_standard_error`.
 
     Args:
-        estimates: in order.
         of: what their places are called: each is of a "value" that persons hold, or of a "column" of reports.
     """
 

@@ -19,7 +19,7 @@ import abc
 import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -135,6 +135,14 @@ class Guarded(abc.ABC):
         """
         return [places for _, places in self.mechanism_groups(public)]
 
+    def _stated_to(self, public: IntArray) -> Iterator[tuple[list[int], IntArray, list[tuple[PrivacyLoss, ...]]]]:
+        """Yield of each kind that there is the first public row, all rows, and the losses that are stated to it."""
+        for places in self.kinds_of(public):
+            if len(alike := public[places]):
+                row: list[int] = alike[0].tolist()
+                groups = self.loss_groups(alike)
+                yield row, alike, [self.losses_of(row), self.losses, *(losses for _, _, losses in groups)]
+
     def check_losses(self, public: Sequence[int]) -> None:
         """Run by a client before it reserves: refuse a phase that states less than it draws for this public row.
 
@@ -146,12 +154,7 @@ class Guarded(abc.ABC):
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence["Guarded"] = ()) -> None:
         """Run before many are charged: `check_losses` for all of their public rows."""
-        for places in self.kinds_of(public):
-            alike = public[places]
-            if not len(alike):
-                continue
-            row: list[int] = alike[0].tolist()
-            stated = [self.losses_of(row), self.losses, *(losses for _, _, losses in self.loss_groups(alike))]
+        for row, alike, stated in self._stated_to(public):
             groups = self.mechanism_groups(alike)
             self._refuse_less(stated, row, [mechanism for mechanism, own in groups if len(alike[own])])
 
@@ -317,12 +320,7 @@ class GuardedRelease(Guarded):
 
         The law is that of the tallies of a single person's reports, each against each other, and against nobody's.
         """
-        for places in self.kinds_of(public):
-            alike = public[places]
-            if not len(alike):
-                continue
-            row: list[int] = alike[0].tolist()
-            stated = [self.losses_of(row), self.losses, *(losses for _, _, losses in self.loss_groups(alike))]
+        for row, _, stated in self._stated_to(public):
             known = self._realized_in_release(self.usual_of(row), earlier)
             self._refuse_release(row, stated, known.realized)
             if known.strangers is not None:
@@ -431,7 +429,6 @@ class GuardedShare(Guarded):
 
     def sensitivity_of(self, public: Sequence[int]) -> int:
         """Return how far apart rows of this person are at most, 0 if it has one: as anybody's, unless overridden."""
-        del public
         return self.share.sensitivity
 
     def check_largest(self) -> None:
@@ -451,13 +448,9 @@ class GuardedShare(Guarded):
             raise strangers
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
-        for places in self.kinds_of(public):
-            alike = public[places]
-            if len(alike):
-                row: list[int] = alike[0].tolist()
-                self.check_losses(row)
-                event = self.event_within(self.sensitivity_of(row))
-                self._refuse_shares(event, [losses for _, _, losses in self.loss_groups(alike)], row)
+        for row, _, stated in self._stated_to(public):
+            self.check_losses(row)
+            self._refuse_shares(self.event_within(self.sensitivity_of(row)), stated, row)
 
     def _refuse_shares(
         self, event: PrivacyEvent, stated: Sequence[Sequence[PrivacyLoss]], public: Sequence[int] = ()

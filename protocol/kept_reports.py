@@ -68,7 +68,6 @@ class KeptReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """One person's report of one phase, as an earlier session drew it.
 
     Args:
-        scope: where it is kept.
         report: its numbers.
         seal: tells its owner whether its values are still those that were reported (`seal_of`); empty where it has no
             secret, or where somebody else has compared them.
@@ -85,7 +84,6 @@ class Kept(msgspec.Struct, kw_only=True):
     `values` are private. Nothing of this is written.
 
     Args:
-        scope: where they are kept.
         drawn: by the persons' own machines.
         received: by the server, which a person that deviates may have told something else.
         values: what they are reports of.

@@ -40,7 +40,7 @@ from .roles import SERVER
 from .roster import Roster, SeededRoster, SigningRoster
 from .sides import Party, SessionMode
 
-__all__ = ["PartyMasking", "ServerMasking", "masked_sizes", "party_masking", "server_masking"]
+__all__ = ["PartyMasking", "ServerMasking", "masked_sizes"]
 
 _HEARD: Final[Mapping[MaskingMove, Any]] = {
     MaskingMove.KEYS: SeededRoster,
@@ -194,8 +194,6 @@ class PartyMasking:
         """Return what the party says in a step.
 
         Args:
-            step: one of a masked phase.
-            request: the server's.
             draw: charges the phase's losses and draws its row with noise, where nothing that was heard is wrong.
 
         Raises:
@@ -322,19 +320,3 @@ def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, in
         of_all, to_all = (number * len(encode(message)) + many * longer for message, many in told)
         sizes.append((of_all, to_all))
     return sizes
-
-
-def server_masking(
-    protocol: PhasedProtocol[Any, Any], roster: Roster, mode: SessionMode, *, secret: bytes
-) -> ServerMasking | None:
-    """Return the server's part of a masked phase; None where the protocol has none. See `ServerMasking`."""
-    phase = protocol.masked_phase
-    return None if phase is None else ServerMasking(protocol, phase, roster, mode, secret=secret)
-
-
-def party_masking(
-    protocol: PhasedProtocol[Any, Any], party: Party, mode: SessionMode, *, is_kept: bool
-) -> PartyMasking | None:
-    """Return a party's part of a masked phase; None where the protocol has none. See `PartyMasking`."""
-    phase = protocol.masked_phase
-    return None if phase is None else PartyMasking(protocol, phase, party, mode, is_kept=is_kept)

@@ -29,7 +29,6 @@ class OwnLevels:
     Args:
         epsilons: ascending; none where all parties have one ε.
         is_chosen: whether each party says its own as it joins.
-        party: what a party is called.
 
     Privacy:
         A level is public. What a report tells is bounded by its level; what the choice of a level tells, by nothing.

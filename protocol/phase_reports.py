@@ -64,8 +64,6 @@ class PhaseReports:
     Args:
         public: their public rows; what parties choose of theirs is written into it as they join.
         draws: what the server draws noise by, where that is left to it.
-        transcript: digests what everybody is told.
-        masking: the server's part of a masked phase, if there is one.
 
     Attributes:
         step: the number of the open step; -1 while the parties join.

@@ -13,7 +13,7 @@ Source: Salmon, Moraes, Dror and Shaw (2011), Philox 4×64; row i starts at coun
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -104,6 +104,7 @@ class SimulatedNoise:
 
     Args:
         seed: any integer ≥ 0; never logged.
+        session: the one whose noise this is.
         round_number: tells repeated votes of one session apart.
 
     Raises:
@@ -115,7 +116,7 @@ class SimulatedNoise:
         require(seed >= 0, "seed", "a negative number", "an integer >= 0")
         require(round_number >= 0, "round_number", round_number, "an integer >= 0")
         self._seed = seed
-        self._session = session
+        self.session: Final = session
         self._round_number = round_number
         self._keys: dict[tuple[str, str], int] = {}
         self._blocks: dict[tuple[str, str, int], _Block] = {}
@@ -124,11 +125,6 @@ class SimulatedNoise:
     def kind(self) -> SessionKind:
         """Simulation."""
         return SessionKind.SIMULATION
-
-    @property
-    def session(self) -> str:
-        """The session whose noise this is."""
-        return self._session
 
     @functools.cached_property
     def session_id(self) -> str:
@@ -183,7 +179,7 @@ class SimulatedNoise:
         return key
 
     def _stream_key(self, *, protocol: str, phase: str, purpose: str) -> int:
-        own = {"session": self._session, "protocol": protocol, "phase": phase, "purpose": purpose}
+        own = {"session": self.session, "protocol": protocol, "phase": phase, "purpose": purpose}
         return stream_key(seed=self._seed, round_number=self._round_number, **own)
 
     def _draw_ahead(self, earlier: "_Block | None", slots: int, *, protocol: str, phase: str, place: int) -> "_Block":

@@ -63,7 +63,6 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """What a client keeps beside a report that outlives its session (`kept_reports`).
 
     Args:
-        scope: where it is kept.
         seal: tells the person whether its values have changed; empty without a secret (`kept_reports.seal_of`).
     """
 

@@ -20,7 +20,6 @@ class SigningRoster(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
 
     Args:
         others: the digest of what else is on the roster: fingerprints and public rows.
-        names: in order.
         keys: their public keys of signatures (Ed25519).
     """
 

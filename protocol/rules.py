@@ -86,7 +86,6 @@ class Wait(msgspec.Struct, frozen=True):
 
     Args:
         quorum: how many reports it needs; 0 where it is private who reports.
-        is_hidden: whether that is private.
     """
 
     name: str
@@ -124,16 +123,13 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
         refuse(len(names) == len(protocol.steps), "phase", JOIN, "named otherwise")
         for name in sorted(self.phases):
             require(name in names, "rules", name, one_of(names, name))
-        return tuple(
-            Wait(name, rules.deadline_seconds, max(quorum, least[name]), is_hidden)
-            for name, is_hidden in names.items()
-            for rules in [self.of(name)]
-            for quorum in [
-                0
-                if least[name] and rules.quorum is None
-                else rules.required(num_parties, hides_participation=is_hidden)
-            ]
-        )
+        waits: list[Wait] = []
+        for name, is_hidden in names.items():
+            rules, quorum = self.of(name), 0
+            if rules.quorum is not None or not least[name]:
+                quorum = rules.required(num_parties, hides_participation=is_hidden)
+            waits.append(Wait(name, rules.deadline_seconds, max(quorum, least[name]), is_hidden))
+        return tuple(waits)
 
 
 DEFAULT_RULES: Final = SessionRules()

@@ -33,7 +33,7 @@ from .errors import (
 )
 from .faults import conflicting_report, unexpected_message
 from .kept_reports import ReceivedReports, check_kept_names
-from .masked_sessions import server_masking
+from .masked_sessions import ServerMasking
 from .messages import (
     MAX_GREETING_BYTES,
     MAX_MESSAGE_BYTES,
@@ -71,7 +71,6 @@ class ServerMachine:
     """The server's side of one session.
 
     Args:
-        rules: deadlines and quorums.
         view: records what the server sees; simulations only.
         records: what the server has kept of this session, if it keeps records; None if it does not.
         kept: the reports of earlier sessions, by phase and party, in phases that keep theirs. A party that has one is
@@ -115,13 +114,14 @@ class ServerMachine:
             session=mode.session, protocol=protocol.name, kind=mode.kind.value, num_steps=len(protocol.steps)
         )
         transcript.add(self._admission.welcome)
+        masked = protocol.masked_phase
         self._phase_reports = PhaseReports(
             protocol,
             names=roster.names,
             public=self._admission.public,
             draws=draws,
             transcript=transcript,
-            masking=server_masking(protocol, roster, mode, secret=secret),
+            masking=None if masked is None else ServerMasking(protocol, masked, roster, mode, secret=secret),
         )
         self._seats = self._phase_reports.seats
         self._flow = SessionFlow(

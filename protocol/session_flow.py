@@ -64,7 +64,6 @@ class Releases(msgspec.Struct, frozen=True):
 
         Args:
             own_outcomes: what single parties are told, by place.
-            hearing: who is still there.
 
         Raises:
             LocalProtocolError: it does not fit into a message.
@@ -95,10 +94,6 @@ class Releases(msgspec.Struct, frozen=True):
 
 class SessionFlow:
     """The flow of one session from step to step.
-
-    Args:
-        is_durable: whether the server keeps records.
-        view: records what the server sends; simulations only.
 
     Attributes:
         releases: what everybody was told at the end; None before.

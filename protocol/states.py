@@ -166,7 +166,6 @@ class Position(Generic[StateT, MoveT]):
 
     Args:
         table: state × move → state.
-        state: where it begins.
 
     Attributes:
         state: where it stands; nothing outside this class changes it.

@@ -98,7 +98,6 @@ class ExpectedTraffic:
 
     Args:
         public: their public rows, shape (n, public columns).
-        charter: what makes it the session that it is.
 
     Raises:
         ValueError: a message would be larger than one may be, so that agents cannot hold the session.

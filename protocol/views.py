@@ -44,8 +44,6 @@ class View(msgspec.Struct):
     """One party's view.
 
     Args:
-        side: the machine that it ran.
-        kind: must be a simulation.
         private_row: a client's own input, as integers; empty for a server.
 
     Raises:

@@ -144,16 +144,11 @@ def find_protocol(name: str) -> type["PhasedProtocol[Any, Any]"]:
 
 
 def part_of(protocol: type["PhasedProtocol[Any, Any]"], part: str, kind: Any, *, is_class: bool = False) -> Any:
-    """Return a part of the system of a protocol, or of the nearest class that it inherits from and has it.
+    """Return a part of the system of a protocol's class, or of the nearest that it inherits from and has it, else None.
 
     Args:
-        protocol: its class.
         part: one of `System`'s.
         kind: what the part is, or with `is_class` a subclass of.
-        is_class: whether the part is a class.
-
-    Returns:
-        The part; None where it is missing.
 
     Raises:
         ConfigurationError: it cannot be imported, or is something else.

@@ -85,6 +85,7 @@ __all__ = [
     "join_all",
     "joining",
     "read_json",
+    "read_lines",
     "refusal",
     "report",
     "serving",
@@ -511,6 +512,11 @@ def refusal(
 def read_json(path: Path) -> Any:
     """Return what a JSON file holds."""
     return json.loads(path.read_bytes())
+
+
+def read_lines(path: Path) -> list[Any]:
+    """Return what a file of JSON lines holds."""
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 @dataclasses.dataclass(frozen=True)

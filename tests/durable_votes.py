@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import msgspec
 import numpy as np
-from deployments import AHEAD, ENTRIES, Ending, Process, read_json, write_vote
+from deployments import AHEAD, ENTRIES, Ending, Process, read_json, read_lines, write_vote
 from psephos.agents.journal_format import read_journal
 from psephos.agents.person_journal import SessionRecords, read_sessions
 from psephos.agents.session_journal import SESSION
@@ -194,7 +194,7 @@ class Vote:
 
     def events_of(self, name: str) -> list[dict[str, Any]]:
         """Return the events of the last process of a party, or of the server."""
-        return [json.loads(line) for line in (self._last_folders[name] / "events.jsonl").read_bytes().splitlines()]
+        return read_lines(self._last_folders[name] / "events.jsonl")
 
     def check_files(self, *, absent: Sequence[str] = ()) -> None:
         """Check what is left when all has ended."""

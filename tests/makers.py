@@ -1,4 +1,4 @@
-"""Makers of small votes, preferences and rankings, with inputs for them."""
+"""Makers of small votes, preferences, rankings and surveys, with inputs for them."""
 
 from typing import Any
 
@@ -9,6 +9,8 @@ from psephos.protocol.fair_voting import FairVoting, Rankings
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
+from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
+from psephos.protocol.truth_discovery import TruthDiscovery
 
 __all__ = [
     "make_fair_inputs",
@@ -17,6 +19,7 @@ __all__ = [
     "make_names",
     "make_preference_inputs",
     "make_preferences",
+    "make_survey",
     "make_vote",
 ]
 
@@ -85,3 +88,17 @@ def make_fair_inputs(protocol: FairVoting, *, seed: int = 0) -> Inputs:
     groups = generator.permutation(np.repeat(np.arange(len(parameters.groups)), parameters.group_sizes))
     positions = [generator.permutation(len(parameters.alternatives)) for _ in groups]
     return protocol.encode({"group": groups, "ranking": Rankings(np.array(positions, dtype=np.int64))})
+
+
+def make_survey(*labels: tuple[str, ...], **given: Any) -> TruthDiscovery:
+    """Return a survey with a task for each of these answer sets, whose server is trusted unless asked otherwise."""
+    sets = tuple(dict.fromkeys(labels))
+    fields: dict[str, Any] = {
+        "tasks": tuple(f"t{place}" for place in range(len(labels))),
+        "answer_sets": sets,
+        "answer_set_of_task": tuple(sets.index(own) for own in labels),
+        "max_answers": len(labels),
+        "mechanism": "central",
+        **given,
+    }
+    return TruthDiscovery(TruthDiscoveryParameters(**fields))

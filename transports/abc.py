@@ -166,9 +166,6 @@ class Transport(abc.ABC):
 
         Without a word from a transport that is known of loopback addresses of the form HOST:PORT alone.
 
-        Args:
-            address: in the transport's own form.
-
         Raises:
             ValueError: it is no address.
         """

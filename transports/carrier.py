@@ -233,7 +233,6 @@ class Carrier(Listener):
         heard: payloads of the connection that were received already.
 
     Attributes:
-        connection: the same.
         failure: why it has ended; None until it has.
         heard_at: when anything came last, in trio's time.
     """

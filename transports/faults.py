@@ -74,12 +74,7 @@ class Faults:
 
 
 def seeded_weather(faults: Faults, seed: int) -> Weather:
-    """Return what draws each payload's fate, the same for the same seed.
-
-    Args:
-        faults: how bad it is.
-        seed: any integer.
-    """
+    """Return what draws each payload's fate, the same for the same seed."""
 
     def decide(connection: int, is_upstream: bool, number: int) -> Fate:  # noqa: FBT001  one of three coordinates
         late, cut, lost, twice = _uniforms(f"{seed}/{connection}/{is_upstream:d}/{number}")
@@ -95,9 +90,6 @@ class FaultyTransport(Transport):
     """Another transport in bad weather.
 
     For one listener, whose connections are made one after another: they are numbered on both sides in that order.
-
-    Args:
-        weather: decides each payload's fate.
     """
 
     def __init__(self, inner: Transport, weather: Weather) -> None:
@@ -114,7 +106,6 @@ class FaultyTransport(Transport):
         return FaultyChannel(channel, self._weather, connection=next(self._numbers), is_upstream=False)
 
     def stays_on_this_machine(self, address: str) -> bool:
-        """Ask the inner transport."""
         return self._inner.stays_on_this_machine(address)
 
 
@@ -147,7 +138,6 @@ class FaultyChannel(Channel):
     """One end of a channel in bad weather.
 
     Args:
-        inner: the end.
         weather: decides the fate of what arrives here.
         is_upstream: whether this is the listener's side, so that what arrives goes to it.
     """
@@ -170,7 +160,6 @@ class FaultyChannel(Channel):
 
     @property
     def peer_fingerprint(self) -> str:
-        """What the inner transport has proven."""
         return self._inner.peer_fingerprint
 
     def limit_payloads(self, max_payload_bytes: int) -> None:

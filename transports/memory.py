@@ -236,7 +236,6 @@ class MemoryTransport(Transport):
         self._numbers = itertools.count(1)
 
     async def open_listener(self, address: str | None = None) -> Listener:
-        """Listen under a name. See `Transport.open_listener`."""
         await trio.lowlevel.checkpoint()
         name = f"memory-{next(self._numbers)}" if address is None else address
         if name in self._listeners:

@@ -27,7 +27,6 @@ class SharedTransport(Transport):
     """All channels to one address over one connection of another transport, which is made anew where it was lost.
 
     Args:
-        inner: by which to connect.
         nursery: where the connection is used, and which an error of `before_writing` ends, or `REFUSAL`.
         before_writing: as `Carrier` has it.
         answer_seconds: whoever waits for its turn gives up where nothing at all was heard for so long.

@@ -13,7 +13,7 @@ the server's listener has just closed.
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, TypeAlias
 
 import trio
 
@@ -21,15 +21,13 @@ from ..protocol.errors import RemoteProtocolError, refuse
 from .abc import Channel, Listener, Transport
 from .addresses import format_address, parse_address
 from .framing import encode_frames
+from .tcp import open_socket
 
 __all__ = ["TappedTransport", "Traffic", "check_tapped"]
 
 _READ_BYTES: Final = 1 << 16
-_BACKLOG: Final = 4096
-"""As many as a whole roster, which may connect at once."""
 _PAUSE_SECONDS: Final = 0.1
 """Before the next connection is accepted where one could not be: descriptors may be free again by then."""
-_HOST: Final = "127.0.0.1"
 
 
 class Traffic(NamedTuple):
@@ -78,11 +76,7 @@ class TappedTransport(Transport):
         server = await self._inner.open_listener()
         try:
             if self._inner.is_over_tcp:
-                host, port = parse_address(f"{_HOST}:0" if address is None else address)
-                first, *others = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
-                for other in others:  # a name with several addresses; one will do
-                    other.socket.close()
-                front: _Front = _SocketFront(first, server.address)
+                front = _SocketFront(await open_socket(address), server.address)
             else:
                 front = _ChannelFront(await self._inner.open_listener(address), server.address, self._inner)
         except BaseException:
@@ -95,56 +89,12 @@ class TappedTransport(Transport):
         return _TappedListener(front, server)
 
     async def connect(self, address: str) -> Channel:
-        """Reach a relay. See `Transport.connect`."""
         return await self._inner.connect(address)
 
 
-class _End(Protocol):
-    """One end of a relayed connection."""
-
-    async def read(self) -> Sequence[bytes]:
-        """Return what has come; nothing once the end was reached."""
-        ...
-
-    async def write(self, pieces: Sequence[bytes]) -> None:
-        """Pass on what has come at the other end."""
-        ...
-
-    def size_of(self, piece: bytes) -> int:
-        """Return how many bytes a piece takes on the wire."""
-        ...
-
-    async def finish(self) -> None:
-        """Say that nothing more will be written."""
-        ...
-
-    def close(self) -> None:
-        """Close at once."""
-        ...
-
-
-class _Front(Protocol):
-    """Where clients come in, and how to go on from there."""
-
-    @property
-    def address(self) -> str:
-        """What clients connect to."""
-        ...
-
-    async def accept(self) -> _End:
-        """Return the next client's end."""
-        ...
-
-    async def connect(self) -> _End:
-        """Return a new end at the server."""
-        ...
-
-    async def aclose(self) -> None:
-        """Accept no more."""
-        ...
-
-
 class _SocketEnd:
+    """One end of a relayed connection: what is read is nothing once its end was reached."""
+
     __slots__ = ("_stream",)
 
     def __init__(self, stream: trio.SocketStream) -> None:
@@ -168,6 +118,8 @@ class _SocketEnd:
 
 
 class _ChannelEnd:
+    """The same, of payloads, each of the size that it would have on a socket."""
+
     __slots__ = ("_channel",)
 
     def __init__(self, channel: Channel) -> None:
@@ -193,7 +145,12 @@ class _ChannelEnd:
         self._channel.close()
 
 
+_End: TypeAlias = _SocketEnd | _ChannelEnd
+
+
 class _SocketFront:
+    """Where clients come in, and how to go on from there to the server."""
+
     def __init__(self, listener: trio.SocketListener, server: str) -> None:
         self._listener = listener
         self._server = parse_address(server)
@@ -228,6 +185,9 @@ class _ChannelFront:
 
     async def aclose(self) -> None:
         await self._listener.aclose()
+
+
+_Front: TypeAlias = _SocketFront | _ChannelFront
 
 
 class _TappedListener(Listener):

@@ -18,7 +18,7 @@ from .abc import Channel, Listener, Transport
 from .addresses import format_address, is_loopback, parse_address
 from .framing import FrameDecoder, encode_frames
 
-__all__ = ["SocketChannel", "SocketListener", "TCPTransport"]
+__all__ = ["SocketChannel", "SocketListener", "TCPTransport", "open_socket"]
 
 _READ_BYTES: Final = 1 << 16
 _MOST_AT_ONCE: Final = 1 << 14
@@ -55,12 +55,7 @@ _KEEPALIVE: Final = (
 
 
 class SocketChannel(Channel):
-    """Payloads as frames on a socket.
-
-    Args:
-        stream: the socket.
-        peer: the other end's address.
-    """
+    """Payloads as frames on a socket."""
 
     __slots__ = ("_decoder", "_is_receiving", "_is_sending", "_peer", "_rest", "_stream")
 
@@ -164,7 +159,6 @@ class SocketListener(Listener):
     """Waits for connections.
 
     Args:
-        listener: the socket.
         make_channel: makes a channel of a connection and its other end's address.
     """
 
@@ -178,7 +172,6 @@ class SocketListener(Listener):
 
     @property
     def address(self) -> str:
-        """HOST:PORT. See `Listener.address`."""
         return self._address
 
     async def accept(self) -> Channel:
@@ -207,15 +200,10 @@ class TCPTransport(Transport):
     is_over_tcp: ClassVar[bool] = True
 
     def stays_on_this_machine(self, address: str) -> bool:
-        """Return whether HOST is a loopback address. See `Transport.stays_on_this_machine`."""
         return is_loopback(address)
 
     async def open_listener(self, address: str | None = None) -> Listener:
-        host, port = parse_address("127.0.0.1:0" if address is None else address)
-        first, *others = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
-        for listener in others:  # a name with several addresses; clients try all of them, so one will do
-            listener.socket.close()  # without waiting, so that a cancelled call leaves none of them open
-        return SocketListener(first, self._accept)
+        return SocketListener(await open_socket(address), self._accept)
 
     async def connect(self, address: str) -> Channel:
         host, port = parse_address(address)
@@ -228,6 +216,15 @@ class TCPTransport(Transport):
     def _reach(self, stream: trio.SocketStream, peer: str) -> Channel:
         """Return the channel of a connection that went out."""
         return SocketChannel(stream, peer)
+
+
+async def open_socket(address: str | None) -> trio.SocketListener:
+    """Listen at an address; without one on the loopback interface, at a port that the system chooses."""
+    host, port = parse_address("127.0.0.1:0" if address is None else address)
+    first, *others = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
+    for listener in others:  # a name with several addresses; clients try all of them, so one will do
+        listener.socket.close()  # without waiting, so that a cancelled call leaves none of them open
+    return first
 
 
 async def _open_stream(host: str, port: int) -> trio.SocketStream:

@@ -34,8 +34,6 @@ class Leaver(Deviation):
     leaves_if: Callable[[object], bool]
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """Hang up on the request, or show it to the agent. See `Deviation.incoming`."""
-        del peer
         if isinstance(message, Request) and message.step == self.step:
             outcome: object = msgspec.msgpack.decode(message.payload)
             if self.leaves_if(outcome):
@@ -68,8 +66,6 @@ class Poisoner(Deviation):
     reports: Mapping[int, Sequence[int]] = dataclasses.field(repr=False)
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Put the chosen report in the place of the drawn one. See `Deviation.outgoing`."""
-        del peer
         if isinstance(message, Report) and message.step in self.reports:
             numbers = list(self.reports[message.step])
             message = Report(message.step, msgspec.Raw(msgspec.msgpack.encode(numbers)))
@@ -91,7 +87,6 @@ class Changer(Deviation):
     change: Callable[[msgspec.Raw], msgspec.Raw] = dataclasses.field(repr=False)
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Change the answer. See `Deviation.outgoing`."""
         if isinstance(message, Report) and message.step == self.step:
             message = Report(message.step, self.change(message.payload))
         return Passage(outward=(message,))
@@ -123,8 +118,6 @@ class Replayer(Deviation):
     )
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Send the report, and what follows it. See `Deviation.outgoing`."""
-        del peer
         if not isinstance(message, Report):
             return Passage(outward=(message,))
         outward: list[Message] = [message] * (1 + self.times)

@@ -9,18 +9,16 @@ Each deviation says in its docstring who must be corrupt for it, what the honest
 
 import collections
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import trio
 
 from ...protocol.errors import RemoteProtocolError
 from ...protocol.messages import Hello, Inquiry, Message, decode, encode
+from ...protocol.roles import SERVER
 from ...transports.abc import Channel, Listener
 
 __all__ = ["SERVER", "DeviatingChannel", "DeviatingListener", "Deviation", "Passage"]
-
-SERVER: Final = "server"
-"""What a client calls its peer."""
 
 
 class Passage(NamedTuple):
@@ -47,9 +45,7 @@ class Deviation:
 
         Args:
             peer: whom to: a party's name, or `SERVER`; empty where a connection has not said who it is.
-            message: what the honest agent would send.
         """
-        del peer
         return Passage(outward=(message,))
 
     def incoming(self, peer: str, message: Message) -> Passage:
@@ -57,9 +53,7 @@ class Deviation:
 
         Args:
             peer: who sent it: a party's name, or `SERVER`; what a connection says of itself may be false.
-            message: what came.
         """
-        del peer
         return Passage(inward=(message,))
 
 
@@ -67,8 +61,6 @@ class DeviatingChannel(Channel):
     """A channel whose messages pass through a deviation.
 
     Args:
-        channel: to the network.
-        deviation: of the party that holds this end.
         peer: the other end's name; None where its first message says it (a server's channel).
     """
 
@@ -89,7 +81,6 @@ class DeviatingChannel(Channel):
 
     @property
     def peer_fingerprint(self) -> str:
-        """What the channel below proves. See `Channel.peer_fingerprint`."""
         return self._channel.peer_fingerprint
 
     def close(self) -> None:
@@ -103,11 +94,9 @@ class DeviatingChannel(Channel):
 
     def send_nowait(self, payload: bytes) -> None:
         """Say that it would wait: what is sent may be more than one payload. See `Channel.send_nowait`."""
-        del payload
         raise trio.WouldBlock
 
     async def send(self, payloads: Sequence[bytes]) -> None:
-        """Send what the deviation makes of the payloads. See `Channel.send`."""
         outward: list[Message] = []
         hangs_up = False
         for payload in payloads:
@@ -119,7 +108,6 @@ class DeviatingChannel(Channel):
         await self._pass_on(outward, hangs_up=hangs_up)
 
     async def receive(self) -> list[bytes]:
-        """Return what the deviation makes of what arrives; waits until there is something. See `Channel.receive`."""
         if self._shown:  # else waiting is the checkpoint
             await trio.lowlevel.checkpoint()
         while not self._shown:
@@ -178,12 +166,7 @@ class DeviatingChannel(Channel):
 
 
 class DeviatingListener(Listener):
-    """A listener whose channels pass through the deviation of the server behind it.
-
-    Args:
-        listener: to the network.
-        deviation: of the server.
-    """
+    """A listener whose channels pass through the deviation of the server behind it."""
 
     __slots__ = ("_deviation", "_listener")
 

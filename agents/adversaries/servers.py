@@ -37,12 +37,9 @@ class Asker(Deviation):
     )
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Ask more than once. See `Deviation.outgoing`."""
-        del peer
         return Passage(outward=[message] * (1 + self.times * isinstance(message, Request)))
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """Keep every answer, and show the agent the first. See `Deviation.incoming`."""
         if not isinstance(message, Report):
             return Passage(inward=(message,))
         of_step = self.answers.setdefault((peer, message.step), [])
@@ -76,13 +73,11 @@ class Dropper(Deviation):
     hangs_up: bool = True
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Hang up on the others instead of asking them. See `Deviation.outgoing`."""
         if self.hangs_up and isinstance(message, Request) and self._drops(peer, message.step):
             return Passage(hangs_up=True)
         return Passage(outward=(message,))
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """Throw away the others' reports. See `Deviation.incoming`."""
         if isinstance(message, Report) and self._drops(peer, message.step):
             return Passage()
         return Passage(inward=(message,))
@@ -113,7 +108,6 @@ class Equivocator(Deviation):
     release: Callable[[object], object] | None = None
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Say something else to those who are misled. See `Deviation.outgoing`."""
         if peer in self.misled:
             if isinstance(message, Request) and self.request is not None:
                 changed = self.request(message.step, msgspec.msgpack.decode(message.payload))
@@ -143,8 +137,6 @@ class Liar(Deviation):
     parameters: Callable[[dict[str, Any]], Mapping[str, Any]] | bytes
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Put the false parameters in the place of the true ones. See `Deviation.outgoing`."""
-        del peer
         if isinstance(message, (Welcome, Terms)):
             message = msgspec.structs.replace(message, parameters=self._named(message.parameters))
         return Passage(outward=(message,))
@@ -174,13 +166,11 @@ class Unmasker(Deviation):
     _signed: dict[int, bytes] = dataclasses.field(default_factory=dict[int, bytes], init=False, repr=False)
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Tell the misled of other survivors. See `Deviation.outgoing`."""
         if isinstance(message, Request) and message.step == self.step and peer in self.misled:
             message = self._asked(msgspec.msgpack.decode(message.payload, type=Survivors).places)
         return Passage(outward=(message,))
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """Ask the misled for shares; hang up on those who are said to have left. See `Deviation.incoming`."""
         step = message.step if isinstance(message, Report) else None
         if not self.misled and peer in self.dropped and step == self.step - 1:
             return Passage(outward=(self._asked(sorted(self.places.values())),), hangs_up=True)

@@ -43,8 +43,6 @@ async def try_to_join(transport: Transport, address: str, hellos: Sequence[Hello
     """Say each Hello on a connection of its own, one after another, and hang up once it was answered.
 
     Args:
-        transport: how the server is reached.
-        address: its address.
         hellos: in others' names, or in names that were made up; made by hand, or captured.
 
     Raises:

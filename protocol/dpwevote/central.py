@@ -39,7 +39,7 @@ from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechan
 from ..tally import Tally
 from .error_prior import unit_of
 from .outcome import DecisionVerdict, WeightsOutcome
-from .variant import Holdings, Offer, Sums, Variant
+from .variant import Holdings, Sums, Variant
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -164,7 +164,6 @@ class CentralVotes(CentralPhase):
         )
 
     def values_of(self, public: Sequence[int]) -> Values:
-        """Return the places of weights, then no and yes for each candidate."""
         opinions = (range(2),) * self._num_candidates
         return opinions if self.num_values == self._num_candidates else (range(self._num_weights), *opinions)
 
@@ -194,11 +193,9 @@ class PricedByWeight(Phase):
         raise NotImplementedError
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what a partner of this weight pays. See `Phase.losses_of`."""
         return (self._loss_of_weight[public[1]],)
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Group partners by their weight. See `Phase.loss_groups`."""
         numbers: list[int] = self.numbers_of(public).tolist()
         present = [place for place, number in enumerate(numbers) if number]
         if not present:
@@ -227,7 +224,6 @@ class PublicWeightVotes(PricedByWeight, CentralVotes):
     """
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return what the sums tell of a partner of this weight. See `CentralPhase.release_event_of`."""
         return self._loss_of_weight[public[1]].event
 
     @functools.cached_property
@@ -256,18 +252,6 @@ class CentralVariant(Variant):
         self._share = share_of(parameters)
         self._fixed_quota = Fraction(str(parameters.quota or 0))
 
-    @classmethod
-    def offer_of(cls, parameters: "Parameters") -> Offer | None:
-        """Return what it offers for each candidate at ε: noise that does not grow with the number of partners."""
-        return Offer(
-            variant=cls.name,
-            epsilon_weight=0.0,
-            epsilon_opinion=parameters.epsilon,
-            epsilon_total=len(parameters.candidates) * parameters.epsilon,
-            worst_variance=0.0,
-            server_variance=cls(parameters.as_variant(cls.name)).server_variance,
-        )
-
     @property
     def worst_variance(self) -> float:
         """0: partners add no noise."""
@@ -291,7 +275,6 @@ class CentralVariant(Variant):
         return float(self.central_sums.deviation)
 
     def bias_bound(self, num_partners: int) -> float:
-        """Return the most by which rounding to the grid moves a margin."""
         return float(num_partners * self.central_sums.deviation)
 
     def make_phases(self) -> Iterator[Phase]:
@@ -302,17 +285,11 @@ class CentralVariant(Variant):
             yield CentralVotes(self._parameters, self.central_sums, columns=range(1 + number))
 
     def check_roster(self, num_partners: int) -> None:
-        """Refuse more partners than sums have room for."""
         greatest = int(max(np.abs(self.central_sums.margins).max(), self.central_sums.totals.max(initial=0)))
         require(num_partners * greatest <= _BOUND, "partners", num_partners, f"at most {_BOUND // greatest}")
 
-    def encode(self, holdings: Holdings) -> Inputs:
-        places = holdings.places[:, None]
-        if self._parameters.public_weights:
-            groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
-            return Inputs(holdings.opinions, np.hstack([groups, places]))
-        table = np.hstack([places, holdings.opinions])
-        return Inputs(table, np.empty((len(table), 0), dtype=np.int64))
+    def private_rows(self, holdings: Holdings) -> IntArray:
+        return np.column_stack([holdings.places, holdings.opinions])
 
     def decode(self, inputs: Inputs) -> Holdings:
         if self._parameters.public_weights:
@@ -320,7 +297,6 @@ class CentralVariant(Variant):
         return Holdings(inputs.private[:, 0], inputs.private[:, 1:])
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome | None:
-        """Return the total weight and the share of it that is the quota, where it is told."""
         if not self._tells_total:
             return None
         total, error = self._total(tallies[0])
@@ -384,10 +360,6 @@ class CentralVariant(Variant):
         return {"laplace_scale": self.central_sums.mechanism.scale * float(self.central_sums.step)}
 
     def reach(self, numbers: Sequence[int]) -> float:
-        """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.
-
-        `numbers` are those of partners by weight, or of all; the noise does not grow with them.
-        """
         steps = self.reach_in_steps(sum(numbers))
         return steps * float(self.central_sums.step) + self.bias_bound(sum(numbers))
 
@@ -415,7 +387,6 @@ class CentralVariant(Variant):
         return DecisionVerdict(Verdict.TOO_CLOSE, level)
 
     def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
-        """Return the least and the greatest weight that all partners can have together: public weights are known."""
         if not self._parameters.public_weights:
             return super().total_range(tallies)
         total = float(self._public_total(tallies[0]))

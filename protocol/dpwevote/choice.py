@@ -54,9 +54,7 @@ def make_offers(parameters: Parameters, *, is_quick: bool = False) -> tuple[Offe
 
 def make_central_offer(parameters: Parameters) -> Offer:
     """Return what `central` offers at the price of `len(candidates)`·ε; variant and split are not used."""
-    offer = CentralVariant.offer_of(parameters)
-    assert offer is not None  # noqa: S101  any price is one
-    return offer
+    return CentralVariant(parameters.as_variant("central")).offer
 
 
 def make_paper_offer(parameters: Parameters) -> Offer:
@@ -126,7 +124,6 @@ def worst_variance_of(parameters: Parameters) -> float:
 
 
 def _takes_long(values: Sequence[Fraction], epsilon: float) -> bool:
-    """Return whether the optimal mechanism may take more than half a second."""
     is_symmetric = set(values) == {-value for value in values}
     most = _QUICK_SYMMETRIC_VALUES if is_symmetric else _QUICK_VALUES
     return len(values) > most or epsilon > _QUICK_EPSILON

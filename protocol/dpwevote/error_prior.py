@@ -85,10 +85,6 @@ def error_probability(
     Where the decision contradicts the estimate, the probability exceeds ½.
 
     Args:
-        margin: the estimate.
-        electorate: which margins are possible.
-        prior: of margins.
-        passed: the decision.
         laplace_scale: of the estimate's noise, where that has Laplace's law; else the step of `masses`; 0 for a normal
             one.
         masses: of the noise, where it has a law of its own: of 0, 1, … steps; it is symmetric.

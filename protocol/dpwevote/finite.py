@@ -149,9 +149,6 @@ class JointVariant(TwoReports):
     def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
         return OpinionsPhase(name, columns=columns, parameters=self._parameters)
 
-    def encode_weights(self, places: IntArray) -> IntArray:
-        return np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
-
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         counts: list[int] = functools.reduce(Tally.merge, tallies).totals.tolist()
         total = self.total_weight_of(tallies)
@@ -227,7 +224,6 @@ class JointVariant(TwoReports):
     def support_and_margins(
         self, totals: IntArray, weights: Tally | None, opinions: Tally
     ) -> tuple[Estimate, Estimate, Estimate]:
-        """Return support, margin and unbiased margin from one candidate's counts, shape (groups, 2)."""
         # Whoever reported a weight and then no opinion counts in the quota alone.
         absent: list[int] = [] if weights is None else (weights.totals - totals.sum(axis=1)).tolist()
         total, variance = _add_up(self._support, totals)
@@ -382,7 +378,6 @@ def debiased_variances(mechanism: Invertible, values: Sequence[float]) -> list[f
 
 
 def _matrices_of(mechanism: Invertible) -> list[FloatArray]:
-    """Return a mechanism's channel and its inverse."""
     return [np.array(mechanism.channel_matrix()), np.array(inverse_matrix(mechanism))]
 
 
@@ -398,8 +393,6 @@ class _SumsByWeight:
     Args:
         variant: whose weights, increasing.
         each: the number of each opinion.
-        channel: of an opinion.
-        inverse: the channel's.
     """
 
     def __init__(

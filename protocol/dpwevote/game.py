@@ -23,7 +23,7 @@ Brams and Affuso (1976) and Mann and Shapley (1962) for the generating functions
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final, Self
 
@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import exact_arguments, make_fields_exact
-from ..errors import ConfigurationError, require
+from ..errors import require
 from ..estimators.frequencies import debiased_values
 from .error_prior import unit_of
 from .parameters import Parameters
@@ -111,7 +111,10 @@ class WeightedGame:
         Raises:
             ValueError: a place is no member's, or is there twice.
         """
-        return int(self._weight_of(coalition) >= self.quota)
+        places = set(coalition)
+        if len(places) != len(coalition) or not places <= set(range(len(self.weights))):
+            raise ValueError(f"expected distinct places in [0, {len(self.weights) - 1}], got {list(coalition)[:10]}")
+        return int(sum(self.weights[place] for place in places) >= self.quota)
 
     @functools.cached_property
     def num_minimal_winning(self) -> int:
@@ -236,12 +239,6 @@ class WeightedGame:
     def _heaviest_first(self) -> list[int]:
         return sorted(range(len(self.weights)), key=lambda place: -self.weights[place])
 
-    def _weight_of(self, coalition: Collection[int]) -> int:
-        places = set(coalition)
-        if len(places) != len(coalition) or not places <= set(range(len(self.weights))):
-            raise ValueError(f"expected distinct places in [0, {len(self.weights) - 1}], got {list(coalition)[:10]}")
-        return sum(self.weights[place] for place in places)
-
 
 def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[float, ...]:
     """Return how much each partner's opinion moves the decision that is released, weights being public.
@@ -261,9 +258,9 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
     Raises:
         ConfigurationError: weights are private, the variant is another one, or it would take too long.
     """
-    if not parameters.public_weights or not parameters.kind.counts_by_group:
-        value = parameters.variant if parameters.public_weights else "private weights"
-        raise ConfigurationError(field="variant", value=value, allowed="'joint' or 'printed', with public weights")
+    value = parameters.variant if parameters.public_weights else "private weights"
+    is_told = parameters.public_weights and parameters.kind.counts_by_group
+    require(is_told, "variant", value, "'joint' or 'printed', with public weights")
     mechanism = parameters.make_opinion_mechanism()
     channel, debiased = mechanism.channel_matrix(), debiased_values(mechanism, (0, 1))
     # Of a matrix, "yes" may be what is reported less often by those who mean it.

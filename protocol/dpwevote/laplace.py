@@ -170,7 +170,6 @@ class LaplaceVariant(TwoReports):
 
     @property
     def greatest_opinion(self) -> int:
-        """One unit, in grid steps."""
         return self._grids.opinion.greatest
 
     def make_weights_phase(self, name: str, *, column: int) -> Phase:
@@ -182,7 +181,6 @@ class LaplaceVariant(TwoReports):
         return LaplaceOpinionsPhase(name, columns=columns, parameters=self._parameters)
 
     def encode_weights(self, places: IntArray) -> IntArray:
-        """Return the point of the grid that is nearest to each weight."""
         return np.array(self._grids.weights_on_grid, dtype=np.int64)[places]
 
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:

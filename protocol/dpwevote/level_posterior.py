@@ -60,13 +60,7 @@ class Posterior:
         self._moments = np.concatenate(seen, axis=2)
 
     def error_probability(self, electorate: Electorate, *, prior: ErrorPrior, passed: bool) -> float:
-        """Return the probability that a decision is wrong; a multiple of 2⁻²⁰, rounded up.
-
-        Args:
-            electorate: which margins are possible.
-            prior: of margins.
-            passed: the decision.
-        """
+        """Return the probability that a decision is wrong; a multiple of 2⁻²⁰, rounded up."""
         if electorate.least == electorate.greatest:
             return 0.0 if passed == (electorate.least > electorate.threshold) else 1.0
         threshold = electorate.threshold + self._fixed_quota

@@ -36,7 +36,6 @@ _MOST_SCALE: Final = 2**13
 
 
 def _unit(parameters: "Parameters") -> str:
-    """Return what is private of a partner."""
     if not parameters.public_weights:
         return "weight and opinions"
     return "opinion" if len(parameters.candidates) == 1 else "opinions"
@@ -85,12 +84,11 @@ class PublicMaskedVotes(PricedByWeight, MaskedVotes):
 
     @functools.cached_property
     def _loss_of_weight(self) -> list[PrivacyLoss]:
-        losses: list[PrivacyLoss] = []
-        for place in range(len(self._parameters.weights)):
-            event = self.event_within(self._sums.sensitivity_of(place))
-            claimed = self._sums.sensitivity_of(place) / self.share.scale
-            losses.append(msgspec.structs.replace(self.losses[0], event=event, claimed=claimed, proven=math.nan))
-        return losses
+        (loss,), scale = self.losses, self.share.scale
+        return [
+            msgspec.structs.replace(loss, event=self.event_within(moved), claimed=moved / scale, proven=math.nan)
+            for moved in map(self._sums.sensitivity_of, range(len(self._parameters.weights)))
+        ]
 
     def tally_of_sum(self, total: IntArray, public: IntArray) -> Tally:
         return Tally(len(public), np.concatenate([total, self.numbers_of(public)]))
@@ -110,14 +108,8 @@ class MaskedVariant(CentralVariant):
 
     @classmethod
     def offer_of(cls, parameters: "Parameters") -> Offer | None:
-        """Return what it offers for each candidate at ε: one share of noise from each partner."""
-        return Offer(
-            variant=cls.name,
-            epsilon_weight=0.0,
-            epsilon_opinion=parameters.epsilon,
-            epsilon_total=len(parameters.candidates) * parameters.epsilon,
-            worst_variance=cls(parameters).worst_variance,
-        )
+        """Return what it offers at T and c of the parameters, which are of this variant."""
+        return cls(parameters).offer
 
     @property
     def worst_variance(self) -> float:
@@ -132,7 +124,6 @@ class MaskedVariant(CentralVariant):
         yield self.phase
 
     def check_roster(self, num_partners: int) -> None:
-        """Refuse a number of partners that threshold and colluders do not fit, or whose sums could wrap around."""
         self.phase.check_parties(num_partners)
         self.reach_in_steps(num_partners)
 

@@ -40,7 +40,6 @@ class DecisionVerdict(msgspec.Struct, frozen=True):
     """What a test says of a decision (see `estimators.verdict`).
 
     Args:
-        verdict: passes, fails, or too close to tell.
         level: the greatest probability that it is wrong, whatever the truth is: proven.
     """
 

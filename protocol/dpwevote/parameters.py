@@ -155,8 +155,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def own_levels(self) -> OwnLevels:
         """The levels among which partners have their own ε; none where all have the same."""
-        levels = () if isinstance(self.epsilons, msgspec.UnsetType) else self.epsilons
-        return OwnLevels(levels, self.chosen_by == "partner", "partner")
+        return OwnLevels(self.epsilons or (), self.chosen_by == "partner", "partner")
 
     @property
     def by_level(self) -> tuple[Self, ...]:

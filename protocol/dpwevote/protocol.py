@@ -91,7 +91,6 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return self._variant.make_phases()
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns: the weight, an ε of the partner's own if there are levels, and one for each candidate."""
         parameters = self.parameters
         shown = ", ".join(f"{weight:g}" for weight in parameters.weights[:12])
         more = ", ..." if len(parameters.weights) > 12 else ""  # noqa: PLR2004  as many as are shown
@@ -100,7 +99,6 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return (weight, *self._own_levels.columns, *opinions)
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
-        """Turn weights and opinions into rows, as the variant needs them. See `PhasedProtocol.encode`."""
         parameters = self.parameters
         self.check_columns(table)
         places = _places(table["weight"], parameters.weights, field="weight")
@@ -112,22 +110,18 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return Inputs(rows.private, np.hstack([rows.public, levels])) if levels.shape[1] else rows
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the public rows: of public weights, or of levels of ε. See `PhasedProtocol.encode_public`."""
         if not self.parameters.public_weights:
             return self._own_levels.encode(table, num_parties=num_parties)
         unknown = {name: np.zeros(num_parties) for name in self.parameters.candidates}
         return self.encode({**table, **unknown}).public
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the place of the ε that a partner chooses. See `PhasedProtocol.encode_chosen`."""
         return self._own_levels.encode_chosen(entries)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
-        """Return each partner's ε, where partners have their own. See `PhasedProtocol.write_public`."""
         return self._own_levels.write(public)
 
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
-        """Return a partner's private row; what is public may be missing. See `PhasedProtocol.encode_own`."""
         if levels := self._own_levels.epsilons:
             self.check_public(public)
             self._own_levels.check_own(entries, public)
@@ -137,17 +131,13 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         self.check_public(public)
         weight = self.parameters.weights[public[1]]
         inputs = self.encode({name: [entry] for name, entry in {"weight": weight, **entries}.items()})
-        if inputs.public[0].tolist() != list(public):  # only if the weight was given
-            raise ConfigurationError(
-                field="weight", value=entries["weight"], allowed=f"{weight:g}, as the server has it"
-            )
+        is_servers = inputs.public[0].tolist() == list(public)  # also if the weight was not given
+        require(is_servers, "weight", entries.get("weight"), f"{weight:g}, as the server has it")
         return tuple(inputs.private[0].tolist())
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Refuse what is not a group and a weight's place, or a level's. See `PhasedProtocol.check_public`."""
         rows, allowed = self._public_rows
-        if tuple(public) not in rows:
-            raise ConfigurationError(field="the server's public row", value=list(public), allowed=allowed)
+        require(tuple(public) in rows, "the server's public row", list(public), allowed)
 
     @functools.cached_property
     def _public_rows(self) -> tuple[Collection[tuple[int, ...]], str]:
@@ -160,21 +150,17 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return {()}, "empty: weights are private"
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse a masked row that adds up what the partner does not hold. See `PhasedProtocol.check_row`."""
         if self.masked_phase is not None:
             self._variant.check_rows(Inputs(np.array([row], dtype=np.int64), np.array([public], dtype=np.int64)))
 
     def check_inputs(self, inputs: Inputs) -> None:
-        """Raise ValueError unless masked rows add up what partners hold. See `PhasedProtocol.check_inputs`."""
         super().check_inputs(inputs)
         self._variant.check_rows(inputs)
 
     def check_roster(self, public: IntArray) -> None:
-        """Refuse a fixed quota that nobody reaches, or too many partners. See `PhasedProtocol.check_roster`."""
         self.check_numbers(*distinct_rows(public))
 
     def check_numbers(self, rows: IntArray, numbers: IntArray) -> None:
-        """Do the same, so many partners having each of these rows. See `PhasedProtocol.check_numbers`."""
         num_partners = int(numbers.sum())
         self._variant.check_roster(num_partners)
         quota, weights = self.parameters.quota, self.parameters.weights

@@ -140,16 +140,6 @@ class SignedVariant(Variant):
     def report_of(cls, values: Sequence[Fraction], parameters: "Parameters") -> UnbiasedReport:
         """Return the randomizer of signed weights."""
 
-    @classmethod
-    def offer_of(cls, parameters: "Parameters") -> Offer | None:
-        return Offer(
-            variant=cls.name,
-            epsilon_weight=0.0,
-            epsilon_opinion=parameters.epsilon,
-            epsilon_total=len(parameters.candidates) * parameters.epsilon,
-            worst_variance=make_report(parameters.as_variant(cls.name)).worst_variance,
-        )
-
     @property
     def worst_variance(self) -> float:
         return max(report.worst_variance for report in self.reports)
@@ -163,10 +153,9 @@ class SignedVariant(Variant):
         columns = range(len(self._parameters.candidates))
         yield VotesPhase("votes", columns=columns, reports=self.reports, epsilons=self._parameters.own_levels.epsilons)
 
-    def encode(self, holdings: Holdings) -> Inputs:
-        groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[holdings.places]
-        votes = self._place_of_vote[groups[:, None], holdings.opinions]
-        return Inputs(np.hstack([votes, holdings.places[:, None]]), np.empty((len(votes), 0), dtype=np.int64))
+    def private_rows(self, holdings: Holdings) -> IntArray:
+        groups = self.groups_of(holdings.places)
+        return np.column_stack([self._place_of_vote[groups[:, None], holdings.opinions], holdings.places])
 
     def decode(self, inputs: Inputs) -> Holdings:
         """Return what rows were made of: a "yes" has a signed weight that no "no" has."""
@@ -295,7 +284,6 @@ class OptimalVariant(SignedVariant):
 
     @classmethod
     def report_of(cls, values: Sequence[Fraction], parameters: "Parameters") -> UnbiasedReport:
-        """Return the optimal channel, where there are not more weights than `OPTIMAL_LIMITS` says."""
         value = f"{len(parameters.group_means)} in variant 'optimal'"
         require(has_optimal(values), "weights", value, OPTIMAL_LIMITS)
         prior = (1 / len(values),) * len(values) if parameters.prior == "uniform" else parameters.prior
@@ -303,5 +291,4 @@ class OptimalVariant(SignedVariant):
 
     @classmethod
     def offer_of(cls, parameters: "Parameters") -> Offer | None:
-        """Return nothing where there are more weights than it is computed for."""
         return super().offer_of(parameters) if has_optimal(signed_weights(parameters)) else None

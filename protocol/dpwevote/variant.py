@@ -57,8 +57,6 @@ class Sums:
         quota: what the support is held against; None with it.
         margin: support minus quota, by the variant's own rule, which decides.
         unbiased: the same, by an unbiased rule, and with an error that is no more than it can be.
-        verdict: what a test says of it.
-        electorate: which margins are possible.
         laplace_scale: of the margin's noise, where that is one draw of Laplace's law; 0 where it is a sum of many; one
             step where it has `masses`.
         masses: of the margin's noise, of 0, 1, … steps, where that is a law of its own.
@@ -82,7 +80,6 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """What a variant offers at a price.
 
     Args:
-        variant: which.
         epsilon_weight: of one report of the weight; 0 where there is none.
         epsilon_opinion: of one report of an opinion or of a signed weight.
         epsilon_total: of the session, for one partner.
@@ -142,7 +139,20 @@ class Variant(abc.ABC):
         Args:
             parameters: any with private weights; variant and split are not used.
         """
-        return None
+        return cls(parameters.as_variant(cls.name)).offer if cls.has_one_price else None
+
+    @property
+    def offer(self) -> Offer:
+        """What it offers where weight and opinion have one price."""
+        parameters = self._parameters
+        return Offer(
+            variant=self.name,
+            epsilon_weight=0.0,
+            epsilon_opinion=parameters.epsilon,
+            epsilon_total=len(parameters.candidates) * parameters.epsilon,
+            worst_variance=self.worst_variance,
+            server_variance=self.server_variance,
+        )
 
     @property
     @abc.abstractmethod
@@ -176,9 +186,25 @@ class Variant(abc.ABC):
         del uniforms
         return 0.0
 
-    @abc.abstractmethod
     def encode(self, holdings: Holdings) -> Inputs:
-        """Return the rows of partners with these holdings."""
+        """Return the rows of partners with these holdings: of public weights, group and place are the public ones."""
+        if self._parameters.public_weights:
+            public = np.stack([self.groups_of(holdings.places), holdings.places]).T
+            return Inputs(holdings.opinions * self.greatest_opinion, public)
+        return Inputs(self.private_rows(holdings), np.empty((len(holdings.places), 0), dtype=np.int64))
+
+    @abc.abstractmethod
+    def private_rows(self, holdings: Holdings) -> IntArray:
+        """Return the private rows of partners whose weights are private."""
+
+    @property
+    def greatest_opinion(self) -> int:
+        """What "yes" is in a row."""
+        return 1
+
+    def groups_of(self, places: IntArray) -> IntArray:
+        """Return the groups of weights, by their places in the public set."""
+        return np.array(self._parameters.group_of_weight, dtype=np.int64).take(places)
 
     @abc.abstractmethod
     def decode(self, inputs: Inputs) -> Holdings:
@@ -215,12 +241,9 @@ class Variant(abc.ABC):
         return number * self._parameters.weights[0], number * self._parameters.weights[-1]
 
     def reach(self, numbers: Sequence[int]) -> float | None:
-        """Return how far noise brings a margin, but for the level, whatever the truth is; None where no bound is known.
+        """Return how far noise brings a margin, but for the level. See `DPWeVote.reach`.
 
-        A decision is wrong at most so often where the true margin is that far from 0.
-
-        Args:
-            numbers: of partners by weight; where weights are private, of all alone, or by their level of ε.
+        `numbers` are of partners by weight; where weights are private, of all alone, or by their level of ε.
         """
         del numbers
 
@@ -359,8 +382,6 @@ class PublishedWeights(Phase):
 
     Args:
         column: of the private row.
-        mechanism: by which weights are reported.
-        loss: what that costs.
         scope: where reports are kept for later votes.
         publish: computes the quota, from the tally.
     """
@@ -380,7 +401,6 @@ class PublishedWeights(Phase):
         self._publish = publish
 
     def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        """Publish the approximate quota."""
         return self._publish(tallies[-1:])
 
 
@@ -399,14 +419,9 @@ class TwoReports(Variant):
     def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
         """Return a phase in which opinions are reported."""
 
-    @abc.abstractmethod
     def encode_weights(self, places: IntArray) -> IntArray:
         """Return what is reported of weights by their places in the public set."""
-
-    @property
-    def greatest_opinion(self) -> int:
-        """What "yes" is in a row."""
-        return 1
+        return self.groups_of(places)
 
     @abc.abstractmethod
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
@@ -466,7 +481,6 @@ class TwoReports(Variant):
         """Return what one pair of reports adds to each candidate's margin, shape (n, columns of opinions)."""
 
     def make_phases(self) -> Iterator[Phase]:
-        """Yield weights and opinions once, or a pair of them for each candidate."""
         parameters = self._parameters
         opinions = self._opinion_columns
         if self._is_per_candidate:
@@ -478,13 +492,9 @@ class TwoReports(Variant):
             yield self.make_weights_phase("weights", column=0)
         yield self.make_opinions_phase("opinions", columns=opinions)
 
-    def encode(self, holdings: Holdings) -> Inputs:
+    def private_rows(self, holdings: Holdings) -> IntArray:
         opinions = holdings.opinions * self.greatest_opinion
-        if self._parameters.public_weights:
-            groups = np.array(self._parameters.group_of_weight, dtype=np.int64).take(holdings.places)
-            return Inputs(opinions, np.stack([groups, holdings.places]).T)
-        table = np.column_stack([self.encode_weights(holdings.places), opinions, holdings.places])
-        return Inputs(table, np.empty((len(table), 0), dtype=np.int64))
+        return np.column_stack([self.encode_weights(holdings.places), opinions, holdings.places])
 
     def decode(self, inputs: Inputs) -> Holdings:
         places = inputs.public[:, 1] if self._parameters.public_weights else inputs.private[:, -1]
@@ -493,7 +503,6 @@ class TwoReports(Variant):
         return Holdings(places, yes.astype(np.int64))
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        """Return what all weights phases together say; where weights are public, what is known."""
         if self._parameters.public_weights:
             total = Estimate(float(self.public_total(tallies[0])), 0.0)
             return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())

@@ -50,16 +50,9 @@ def debiased_values(mechanism: Invertible, values: Sequence[Fraction | float]) -
 
 @exact_arguments
 def estimate_counts(mechanism: Invertible, counts: Sequence[int]) -> tuple[Estimate, ...]:
-    """Return how many parties hold each value.
+    """Return how many parties hold each value, by how many reported each, shape (k,), or a ValueError refuses them.
 
-    Args:
-        counts: how many reported each value, shape (k,).
-
-    Returns:
-        One unbiased estimate for each value; it may be negative or exceed the number of parties (reading W6).
-
-    Raises:
-        ValueError: there are not k counts.
+    Estimates are unbiased; one may be negative or exceed the number of parties (reading W6).
     """
     num_choices = mechanism.report_range[1] + 1
     if len(counts) != num_choices:

@@ -73,14 +73,9 @@ class NoisePart(NamedTuple):
 
 
 def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
-    """Return the probability that the sum of independent noises is `reach` or more, rounded up to a public grid.
+    """Return the probability that the sum of independent noises is `reach` ≥ 0 or more, rounded up to a public grid.
 
-    Args:
-        parts: the noises.
-        reach: ≥ 0.
-
-    Returns:
-        In [2^−20, ½]; 0 where there is no noise and the reach is above 0.
+    It is in [2^−20, ½]; 0 where there is no noise and the reach is above 0.
     """
     noises = [part for part in parts if part.scale > 0]
     deviation = math.sqrt(math.fsum(part.variance for part in noises))
@@ -101,12 +96,7 @@ def _reach_of_steps(noises: Iterable[NoisePart]) -> float:
 
 
 class _Law:
-    """The law of a sum of noises, in its standard deviations.
-
-    Args:
-        parts: at least one, each with a scale above 0.
-        deviation: theirs.
-    """
+    """The law of a sum of noises, at least one, in its standard deviations."""
 
     def __init__(self, parts: Sequence[NoisePart], deviation: float) -> None:
         shapes: dict[float, float] = defaultdict(float)
@@ -152,15 +142,9 @@ def _of_shares(part: NoisePart, points: FloatArray) -> FloatArray:
 
 
 def reach_of_noise(parts: Iterable[NoisePart], tail: float) -> float:
-    """Return how far the sum of independent noises reaches with no more than this probability.
+    """Return a reach of the sum of independent noises at which `tail_of_noise` is at most `tail` > 0.
 
-    Args:
-        parts: the noises.
-        tail: the probability, > 0, on one side.
-
-    Returns:
-        A reach at which `tail_of_noise` is at most `tail`, hardly above the least one; infinite where the tail is below
-        2^−20, the least that is told.
+    It is hardly above the least one; infinite where the tail is below 2^−20, the least that is told.
     """
     noises = [part for part in parts if part.scale > 0]
     deviation = math.sqrt(math.fsum(part.variance for part in noises))

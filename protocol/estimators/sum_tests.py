@@ -78,14 +78,9 @@ class Alike(NamedTuple):
 
 
 def tails_of_sums(parts: Sequence[Alike], reach: float) -> FloatArray:
-    """Return how likely each sum of independent reports is `reach` or more above its mean: bounds for every truth.
+    """Return how likely each sum of independent reports is `reach` ≥ 0 or more above its mean, for every truth.
 
-    Args:
-        parts: of the sums.
-        reach: ≥ 0.
-
-    Returns:
-        Shape (sums,), in [2^−20, ½], rounded up to a public grid; ½ where nothing was reported.
+    Bounds have shape (sums,), in [2^−20, ½], rounded up to a public grid; ½ where nothing was reported.
     """
     sums = _Sums(parts)
     if not reach > 0 or not sums.laws:
@@ -104,12 +99,7 @@ def tails_of_sums(parts: Sequence[Alike], reach: float) -> FloatArray:
 def decisive_reach(parts: Sequence[Alike], level: float) -> float:
     """Return how far above its mean a sum of independent reports must be to decide at a level, whatever the truth is.
 
-    Args:
-        parts: of the sum; with another sign of what reports stand for, the other side's reach is found.
-        level: in (0, 1/2).
-
-    Returns:
-        ∞ where nothing was reported.
+    It is ∞ where nothing was reported. With another sign of what reports stand for, it is the other side's reach.
     """
     check_level(level)
     # Of sessions alike, such as trials, all parts are the same but for who drew them.
@@ -207,9 +197,7 @@ class _Sums:
     def least(self, best: FloatArray, bound: Callable[[FloatArray, float], FloatArray]) -> FloatArray:
         """Return the least bound of each sum over slopes about those that are best where a sum is normal.
 
-        Args:
-            best: these.
-            bound: of each sum, from what `log_bounds` returns for a slope, and the slope.
+        A bound is made from what `log_bounds` returns for a slope, and the slope.
         """
         ends = float(best[best > 0].min()), float(best.max())
         slopes = _slopes_between(_FLATTEST * ends[0], min(_STEEPEST * ends[1], self._steepest), _COARSE)
@@ -227,10 +215,7 @@ class _Sums:
         third moments, so is E + ln[1/(s·√(2πV)) + 2C·R/V^(3/2)], which with the greatest R is convex in how many
         reports of a part have which value: it is greatest where all have the same. This is looked at for the part with
         most variance; of all others, and of all where sums are many, V is taken least, and E greatest, each for itself.
-
-        Args:
-            slope: s.
-            is_coarse: whether exponents are enough.
+        Coarse bounds are the exponents.
         """
         exponent, variance, third = (np.zeros(self.number) for _ in range(3))
         tilted: list[tuple[FloatArray, FloatArray]] = []
@@ -267,10 +252,7 @@ def _slopes_between(least: float, greatest: float, ratio: float) -> list[float]:
 def _moments(weights: FloatArray, numbers: FloatArray, channel: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return variance and a bound on E|d − mean|³ of weighted laws, shape (rows, values) each.
 
-    Args:
-        weights: of the reports, shape (rows, reports).
-        numbers: what they stand for, alike.
-        channel: shape (reports, values).
+    Weights of reports and what they stand for have shape (rows, reports), the channel (reports, values).
     """
     totals = weights @ channel
     off = numbers - ((weights * numbers) @ channel / totals).mean(axis=1, keepdims=True)
@@ -340,11 +322,8 @@ def binomial_bounds(number: int, probability: float, level: float) -> tuple[int,
         ConfigurationError: an argument is out of range.
     """
     check_level(level)
-    for field, value, allowed, is_right in (
-        ("number", number, "at least 1", number >= 1),
-        ("probability", probability, "in [0, 1]", 0 <= probability <= 1),
-    ):
-        require(is_right, field, value, allowed)
+    require(number >= 1, "number", number, "at least 1")
+    require(0 <= probability <= 1, "probability", probability, "in [0, 1]")
     return _binomial_bounds(number, probability, level)
 
 

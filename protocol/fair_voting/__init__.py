@@ -10,7 +10,8 @@ How a vote is kept private is its parameter `mechanism`. The aggregator is trust
 Nobody is trusted in `sampled_pair`, `sampled_position`, `whole_ranking` and `noisy_scores`, which the paper lacks:
 voters randomize their rankings themselves. `local` is the one of them with the least variance. In `joint_pair`,
 `joint_position`, `joint_ranking` and `joint_scores` a voter's group is private too, and reported with the ranking;
-`joint` is the one of them with the least error.
+`joint` is the one of them with the least error in the smallest group. Nor is anybody in `masked`, where the aggregator
+learns noisy sums alone.
 
 Source: Mohsin, Fair and Private Voting Rules, project report.
 """

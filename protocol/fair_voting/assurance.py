@@ -19,7 +19,7 @@ from .parameters import Parameters
 from .posteriors import DIFFERENCES, UTILITIES, chance_by_differences, chance_by_utilities
 from .utility_noise import UtilityNoise
 
-__all__ = ["CONFIRMED", "Assurance", "assurance_of_choice", "assurance_of_estimates", "assurance_of_pairs"]
+__all__ = ["CONFIRMED", "Assurance", "assurance_of_choice", "assurance_of_estimates", "assurance_of_test"]
 
 CONFIRMED: Final = "confirmed"
 
@@ -76,21 +76,17 @@ def assurance_of_estimates(
             )
     if noise is not None:
         p_value = p_value_of(values, winner, noise, objective=objective, sizes=sizes)
-    return Assurance(
-        probability=chance,
-        prior=prior,
-        verdict=CONFIRMED if p_value <= parameters.level else Verdict.TOO_CLOSE.value,
-        level=parameters.level,
-        p_value=p_value,
-        shortfall=None,
-    )
+    return assurance_of_test(parameters, p_value, probability=chance, prior=prior)
 
 
-def assurance_of_pairs(parameters: Parameters, p_value: float) -> Assurance:
-    """Return how sure a winner is that was found from noisy pairwise counts: by the test alone."""
-    verdict = CONFIRMED if p_value <= parameters.level else Verdict.TOO_CLOSE.value
+def assurance_of_test(
+    parameters: Parameters, p_value: float, *, probability: float | None = None, prior: str | None = None
+) -> Assurance:
+    """Return how sure a winner is by the test, and under a prior where there is one; pairwise counts have none."""
+    level = parameters.level
+    verdict = CONFIRMED if p_value <= level else Verdict.TOO_CLOSE.value
     return Assurance(
-        probability=None, prior=None, verdict=verdict, level=parameters.level, p_value=p_value, shortfall=None
+        probability=probability, prior=prior, verdict=verdict, level=level, p_value=p_value, shortfall=None
     )
 
 

@@ -74,12 +74,10 @@ class Choice(ExactMechanism):
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """Sums of utilities."""
         return -_GREATEST, _GREATEST
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """An alternative: [0, m − 1]."""
         return 0, self.num_alternatives - 1
 
     def num_reports_of(self, num_values: int) -> int:
@@ -95,12 +93,10 @@ class Choice(ExactMechanism):
         return NonPrivate() if math.isinf(proven) else PureMechanism(epsilon=proven)
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Elect, each row on its own."""
         rows = [self.randomize_row(row, own) for row, own in zip(values.tolist(), uniforms.tolist(), strict=True)]
         return np.array(rows, dtype=np.int64).reshape(-1, 1)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Return ln P[winner | sums]: a law for each candidate. See `RowMechanism.log_likelihoods`."""
         check_candidates(self, reports, values)
         return self.log_laws(values)[:, reports[:, 0]].T
 
@@ -137,7 +133,6 @@ class SampledChoice(Choice):
         sum_sizes: how many voters the sums are of, group by group: all of the roster, or n_s where voters are sampled
             first (reading F4).
         gamma: γ in [0, 1).
-        scale: which estimate.
         proven: the proven ε of a voter of each group.
 
     Privacy:
@@ -352,9 +347,7 @@ class ExponentialChoice(Choice):
     """Elect by the objective's quality q: with probability ∝ e^(ε·q/(2Δ)), Δ its greatest sensitivity, or by flips.
 
     Args:
-        objective: whose quality counts.
         epsilon: of a voter of the group that moves qualities most: the smallest.
-        relation: which profiles are neighbors.
         is_flipped: whether permute-and-flip takes the exponential mechanism's place.
 
     Attributes:

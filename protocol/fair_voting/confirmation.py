@@ -39,9 +39,6 @@ def p_value_of(
 
     Args:
         utilities: the estimates, shape (G, m).
-        winner: whose.
-        noise: of the utilities.
-        objective: what is elected.
         sizes: the groups', shape (G,).
     """
     if noise.sums is None:
@@ -60,13 +57,7 @@ def p_value_of(
 
 
 class _Tails:
-    """How likely noise alone makes what speaks for a winner, at most.
-
-    Args:
-        sums: the noise.
-        objective: what is elected.
-        sizes: the groups'.
-    """
+    """How likely noise alone makes what speaks for a winner, at most."""
 
     def __init__(self, sums: ReportSums | LaplaceSums, objective: Objective, sizes: FloatArray) -> None:
         self.objective = objective

@@ -18,7 +18,6 @@ In `joint_pair`, with a sign for s of G groups, p = s·e^ε/(s·e^ε + 2G − s)
 another group has any. s is what makes the smallest group's error least. Between two groups, noises do not correlate.
 """
 
-import abc
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -34,7 +33,7 @@ from ..mechanisms import JointPair, JointPosition, JointRanking, JointScores, ra
 from .kinds import JOINT, MechanismName
 from .parameters import Parameters
 from .report_laws import ReportLaw, law_of_pairs, law_of_positions, law_of_rankings
-from .reports import ByPositions, ByScores, LocalReport, is_possible
+from .reports import ByPositions, ByScores, LocalReport, chances_of, is_possible
 from .scoring import Scoring
 
 __all__ = ["JointReport", "make_joint_report", "possible_joint_reports"]
@@ -69,14 +68,6 @@ class JointReport(LocalReport):
 
     def check(self, report: Sequence[int]) -> None:
         """Raise ValueError for a report that nobody sends, though its numbers are in range."""
-
-    @abc.abstractmethod
-    def totals_of(self, reports: IntArray) -> IntArray:
-        """Return the tally of some reports, shape (n, numbers of a report): int64, shape (G, width)."""
-
-    @abc.abstractmethod
-    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
-        """Yield for each alternative the mean utility of a group of `count` ≥ 1 voters, about the scores' mean."""
 
     def error_of(self, group: int, count: int) -> float:
         """Return the standard error of a group's mean utility, from so many reports.
@@ -171,7 +162,7 @@ class _JointPositionReport(ByPositions, JointReport):
         super().__init__(scoring, epsilon, group_sizes)
         self.mechanism = self._randomizer = JointPosition(epsilon, self.size, self.num_groups)
         self.width = self.size * self.size
-        keep, lie = _chances_of(self._randomizer.response.keep_probability, self.num_groups * self.size)
+        keep, lie = chances_of(self._randomizer.response)
         self._factor = self.size / (keep - lie)
         gap, of_any = float(keep - lie), float(lie * self.size) * self.spread
         of_one = square(float(self._factor)) / self.size
@@ -197,8 +188,7 @@ class _JointRankingReport(ByPositions, JointReport):
         self.mechanism = self._randomizer = JointRanking(epsilon, self.size, self.num_groups)
         self.width = self.size * self.size
         self._number = math.factorial(self.size)
-        response = self._randomizer.response
-        keep, lie = _chances_of(response.keep_probability, response.num_choices)
+        keep, lie = chances_of(self._randomizer.response)
         self._factor = 1 / (keep - lie)
         of_one, of_any = square(float(self._factor)) * self.spread, float(lie * self._number)
         self.own, self.other = of_one * (float(keep - lie) + of_any) - self.spread, of_one * of_any
@@ -265,12 +255,6 @@ def _squares(mechanism: JointPair, share: float) -> float:
     """Return in what proportion the squared error of a group is that has a share of the voters."""
     told, opposed, of_other = map(float, _sign_chances(mechanism))
     return (share * (told + opposed) + (1 - share) * of_other) / square(told - opposed)
-
-
-def _chances_of(keep_probability: float, num_choices: int) -> tuple[Fraction, Fraction]:
-    """Return p and q of randomized response."""
-    keep = Fraction(keep_probability)
-    return keep, (1 - keep) / (num_choices - 1)
 
 
 def _counts(places: IntArray, num_groups: int, width: int) -> IntArray:

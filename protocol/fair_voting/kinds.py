@@ -34,7 +34,6 @@ class Mechanism:
 
     Args:
         name: of the parameter `mechanism`.
-        model: whom it trusts.
         is_joint: whether a voter's group is private as well, and reported together with its ranking.
         releases_sums: whether noisy sums are released, and anybody elects by them.
         is_sampled: whether Algorithm 2's samples are, which its γ, δ and n_s are of.

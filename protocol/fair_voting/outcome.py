@@ -90,18 +90,15 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         winner: the alternative that is elected.
         alternatives: the estimates from which it was; empty where the mechanism releases the winner alone.
         candidates: the names of all alternatives.
-        groups: the groups' names.
         group_sizes: how many voters of each are on the roster.
         num_reports: how many reported, group by group, or in all where groups are private; empty in the central model,
             where that may be protected.
         mechanism: what made it private: with "local", the mechanism that was chosen.
-        objective: what was elected.
         max_disparity: t of objective "constrained".
         fairness_weight: λ of objective "penalized".
         model: "central" or "local": whether the aggregator was trusted.
         epsilon_claimed: what the paper says that a voter pays; where voters have their own ε, one of the greatest.
         epsilon_proven: what a voter pays at most; infinite, and None here, for Algorithm 2 with γ = 0.
-        assurance: how sure it is that the winner is the best.
         details: what few votes have; on the wire only where there is something.
     """
 

@@ -69,13 +69,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             "copeland" and "kemeny").
         group_sizes: how many voters of each group are on the roster, at least one. Where groups are private this is
             what the public knows of them, from elsewhere; nobody counts.
-        mechanism: how the outcome is kept private. The aggregator is trusted with the rankings in "laplace" (Algorithm
-            1), "sampling" (Algorithm 2), "exponential", "permute_and_flip", and "pairwise", which counts who
-            is preferred to whom (objectives "copeland" and "kemeny" alone). Nobody is in "sampled_pair",
-            "sampled_position", "whole_ranking" and "noisy_scores", or in "local": the one of these with the least
-            variance. In "joint_pair", "joint_position", "joint_ranking" and "joint_scores", or in "joint", the one of
-            these with the least error in the smallest group, nobody is told a voter's group either: group and ranking
-            are reported together. In "masked" nobody is trusted, and the aggregator learns noisy sums alone.
+        mechanism: how the outcome is kept private (see the package); "pairwise" has the objectives "copeland" and
+            "kemeny" alone.
         epsilon: in nats, per voter. For Algorithm 2 the paper's label, and what is proven may be more or less; with
             calibration "proven" it is what holds.
         epsilons: instead, the public levels of ε among which each voter has its own, ascending; where voters randomize
@@ -166,8 +161,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def own_levels(self) -> OwnLevels:
         """The levels among which voters have their own ε; none where all have the same."""
-        levels = () if isinstance(self.epsilons, msgspec.UnsetType) else self.epsilons
-        return OwnLevels(levels, self.chosen_by == "voter", "voter")
+        return OwnLevels(self.epsilons or (), self.chosen_by == "voter", "voter")
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -267,7 +261,6 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def _most_samples(self) -> int:
-        """The most that may be chosen."""
         draws = MAX_DRAWS // (len(self.groups) * len(self.alternatives))
         most = max(min(MAX_SAMPLES, draws), 1)
         return min(most, *self.group_sizes) if self.reading == "subsample" else most
@@ -331,7 +324,6 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(0 < share <= 1, "welfare_share", share, "in (0, 1]")
 
     def _check_calibration(self) -> None:
-        """Refuse a calibration that the mechanism ignores."""
         allowed = "'tight' or 'printed' with mechanism 'laplace': the tight noise is proven"
         if len(self.kind.calibrations) == 1:
             allowed = f"'tight' or left out with mechanism {self.mechanism!r}, which has no other"
@@ -397,12 +389,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(by_pairs, "objective", self.objective, "'copeland' or 'kemeny' with mechanism 'pairwise'")
         allowed = "one alone with mechanism 'pairwise': it compares alternatives, and no groups"
         require(len(self.groups) == 1, "groups", _counted(self.groups, "group"), allowed)
-        require(
-            self.scores == "borda",
-            "scores",
-            self.scores,
-            "'borda' with mechanism 'pairwise', whose counts tell no other",
-        )
+        allowed = "'borda' with mechanism 'pairwise', whose counts tell no other"
+        require(self.scores == "borda", "scores", self.scores, allowed)
         are_few = self.objective != "kemeny" or len(self.alternatives) <= MAX_KEMENY
         allowed = f"{MAX_KEMENY} at most with objective 'kemeny', of which all rankings are tried"
         require(are_few, "alternatives", _counted(self.alternatives, "alternative"), allowed)

@@ -1,10 +1,4 @@
-"""The phase of a fair and private vote: disclosed rankings in the central model, randomized ones in the local model.
-
-In the local model groups are public, or reported together with the rankings.
-
-In the central model the aggregator, which is trusted with the rankings, elects as the phase closes, with noise of its
-own. In the local model what leaves a voter is private already.
-"""
+"""The phase of a fair and private vote: rankings that voters disclose, add up under masks, or randomize."""
 
 from collections.abc import Sequence
 from typing import Final, TypeVar
@@ -77,11 +71,9 @@ class DisclosedRankings(CentralPhase):
         return self.choice
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what a voter of the group pays: less in a larger one. See `Phase.losses_of`."""
         return self._losses_of_group[public[0]]
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Group voters by what they pay. See `Phase.loss_groups`."""
         if len(set(self._losses_of_group)) == 1:
             return [("", len(public), self._losses_of_group[0])]
         numbers = np.bincount(public[:, 0], minlength=len(self._losses_of_group)).tolist()
@@ -92,7 +84,6 @@ class DisclosedRankings(CentralPhase):
         ]
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return what a choice costs a voter of this group. See `CentralPhase.release_event_of`."""
         mechanism = self.tally_mechanism
         if isinstance(mechanism, Choice):
             return mechanism.event_of_group(public[0])
@@ -297,7 +288,6 @@ def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
 
 
 def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
-    """Return what elects on groups' sums."""
     objective = parameters.make_objective()
     if parameters.kind.is_by_quality:
         return ExponentialChoice(
@@ -309,9 +299,8 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
             is_flipped=parameters.mechanism == "permute_and_flip",
         )
     sizes, plan = parameters.group_sizes, parameters.plan
-
-    def proven_of(group: int) -> float:
-        return proven_epsilon(
+    proven = (
+        proven_epsilon(
             scoring,
             group_sizes=sizes,
             group=group,
@@ -321,7 +310,8 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
             objective=objective.name,
             scale=parameters.scale,
         )
-
+        for group in range(len(sizes))
+    )
     return SampledChoice(
         scoring,
         sizes,
@@ -330,12 +320,11 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
         sum_sizes=sizes if parameters.reading == "group" else (plan.num_samples,) * len(sizes),
         gamma=plan.gamma,
         scale=parameters.scale,
-        proven=tuple(map(proven_of, range(len(sizes)))),
+        proven=tuple(proven),
     )
 
 
 def _loss(parameters: Parameters, mechanism: RowMechanism, group: int) -> PrivacyLoss:
-    """Return what a voter of a group pays."""
     size = len(parameters.alternatives)
     event = mechanism.event_of_group(group) if isinstance(mechanism, Choice) else mechanism.event_of(size)
     return PrivacyLoss(

@@ -67,8 +67,6 @@ def chance_by_differences(differences: FloatArray, winner: int, noise: UtilityNo
 
     Args:
         differences: the estimated D, shape (m,).
-        winner: whose.
-        noise: of the utilities.
         greatest: the size of the greatest possible difference.
 
     Returns:
@@ -76,7 +74,7 @@ def chance_by_differences(differences: FloatArray, winner: int, noise: UtilityNo
     """
     first, second = noise.errors
     error = math.sqrt(first * first + second * second)
-    below = _heavy_tail(first, second) if noise.is_heavy else _normal_tail(error)
+    below = _heavy_tail(first, second) if noise.is_heavy else lambda reach: np.asarray(ndtr(-reach / error))
     outside = greatest + _OUTSIDE * error
     sizes = np.minimum(np.abs(differences), outside)
     own = float(sizes[winner])
@@ -87,7 +85,7 @@ def chance_by_differences(differences: FloatArray, winner: int, noise: UtilityNo
     for place, size in enumerate(sizes.tolist()):
         if place != winner:
             chances = chances * (1.0 - _share_within(middles, size, greatest, below))
-    return _snapped(float(np.sum(chances)))
+    return min(max(round(float(np.sum(chances)) / _GRID) * _GRID, 0.0), 1.0)
 
 
 def chance_by_utilities(
@@ -105,16 +103,12 @@ def chance_by_utilities(
 
     Args:
         utilities: the estimates, shape (G, m).
-        winner: whose.
-        noise: of the utilities.
-        objective: what is elected.
         sizes: the groups', shape (G,).
-        least: the least score.
-        greatest: the greatest one.
         key: of the draws, < 2**128.
     """
     num_groups, size = utilities.shape
-    uniforms = _uniforms(key, num_groups, size)
+    draws = num_draws(num_groups, size)
+    uniforms = philox_rows(key, start=0, stop=draws, slots=num_groups * size).reshape(draws, num_groups, size)
     errors = np.array(noise.errors)[:, None]
     if noise.is_balanced:
         # Independent noise of this size, less its mean, has the law of noise that adds up to 0.
@@ -124,8 +118,9 @@ def chance_by_utilities(
     )
     if noise.is_balanced:
         drawn = drawn - drawn.mean(axis=2, keepdims=True) + utilities.mean(axis=1, keepdims=True)
-    is_best = _are_best(merits_of(drawn, objective, sizes), greatest - least)
-    return float(np.mean(is_best[:, winner]))
+    merits = merits_of(drawn, objective, sizes)
+    is_best = merits[:, winner] >= merits.max(axis=1) - _TOLERANCE * (greatest - least)
+    return float(np.mean(is_best))
 
 
 def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
@@ -188,15 +183,6 @@ def shares_of(partition: Partition, sizes: FloatArray) -> FloatArray:
     return shares
 
 
-def _are_best(merits: FloatArray, span: float) -> FloatArray:
-    return merits >= merits.max(axis=1, keepdims=True) - _TOLERANCE * span
-
-
-def _uniforms(key: int, num_groups: int, size: int) -> FloatArray:
-    draws = num_draws(num_groups, size)
-    return philox_rows(key, start=0, stop=draws, slots=num_groups * size).reshape(draws, num_groups, size)
-
-
 def _share_within(
     reaches: FloatArray, size: float, greatest: float, below: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
@@ -218,11 +204,6 @@ def _share_within(
     return np.clip(within, 0.0, 1.0)
 
 
-def _normal_tail(error: float) -> Callable[[FloatArray], FloatArray]:
-    """Return x ↦ P[N > x] of normal noise."""
-    return lambda reach: np.asarray(ndtr(-reach / error))
-
-
 def _heavy_tail(first: float, second: float) -> Callable[[FloatArray], FloatArray]:
     """Return x ↦ P[L₁ + L₂ > x], x ≥ 0, of two draws of Laplace noise with these standard deviations.
 
@@ -236,7 +217,3 @@ def _heavy_tail(first: float, second: float) -> Callable[[FloatArray], FloatArra
         return (expm1(-reach / large) + 1.0) / 2 * (1.0 + correction)
 
     return tail
-
-
-def _snapped(chance: float) -> float:
-    return min(max(round(chance / _GRID) * _GRID, 0.0), 1.0)

@@ -1,8 +1,4 @@
-"""Fair and private voting as a list of phases: voters enroll with a public group, and report their ranking.
-
-In the central model that is a `CentralPhase`: voters disclose their rankings, and the aggregator, which is trusted with
-them, elects privately (Algorithms 1 and 2, the exponential mechanism). In the local model it is a `Phase`: voters
-randomize their rankings, and whoever has the reports can elect.
+"""Fair and private voting as a list of phases: there is one, in which voters report their rankings.
 
 A private row is a ranking: the position of each alternative, from 0, the best. A public row is the place of the voter's
 group among the groups. Where groups are private, there is no public row, and a private one has for each alternative its
@@ -28,7 +24,7 @@ from ..own_levels import check_alone
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Tally
-from .assurance import Assurance, assurance_of_choice, assurance_of_estimates, assurance_of_pairs
+from .assurance import Assurance, assurance_of_choice, assurance_of_estimates, assurance_of_test
 from .entries import MOST_NAMED, alternatives_of, groups_of, places_of_groups, positions_of
 from .features import Feature
 from .lots import draw_lot, key_of, lot_of
@@ -98,16 +94,14 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         """
         completed = dict(given)
         check_alone(given, cls.client_role)
+        named = given.get("groups")
+        groups = cast("Sequence[Any]", named) if isinstance(named, (list, tuple)) else ()
         if "group" not in table:
-            named = given.get("groups")
             if named is None:
                 raise missing_column("group")
-            is_plain = isinstance(named, (list, tuple)) and len(cast("Sequence[Any]", named)) == 1
-            if is_plain and "ranking" in table and "group_sizes" not in given:
+            if len(groups) == 1 and "ranking" in table and "group_sizes" not in given:
                 completed["group_sizes"] = [len(table["ranking"])]
-        if "group" in table and not isinstance(table["group"], np.ndarray):
-            named = given.get("groups")
-            groups = cast("Sequence[Any]", named) if isinstance(named, (list, tuple)) else ()
+        elif not isinstance(table["group"], np.ndarray):
             found = groups_of(table["group"], [str(name) for name in groups])
             completed.setdefault("groups", found)
             numbers = Counter(str(entry).strip() for entry in table["group"])
@@ -137,7 +131,6 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return self.phase
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns: a voter's group, its ranking, and an ε of its own if there are levels."""
         groups = ", ".join(self.parameters.groups[:MOST_NAMED])
         names = ", ".join(self.parameters.alternatives[:MOST_NAMED])
         ranking = f"all of {names}, the best first, with {SEPARATOR!r} between them"
@@ -150,12 +143,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     def check_columns(self, names: Iterable[str]) -> None:
         """Do without groups where there is one. See `PhasedProtocol.check_columns`."""
-        super().check_columns({"group", *names} if self._is_plain else names)
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether all voters are in one group."""
-        return len(self.parameters.groups) == 1
+        super().check_columns({"group", *names} if len(self.parameters.groups) == 1 else names)
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Check a table and turn it into rows. See `PhasedProtocol.encode`.
@@ -185,18 +173,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return inputs.public[:, 0], inputs.private[:, : len(self.parameters.alternatives)]
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the places of the voters' groups, and of levels of ε. See `PhasedProtocol.encode_public`."""
         if self.parameters.is_joint:
             return np.empty((num_parties, 0), dtype=np.int64)
         groups = places_of_groups(table, self.parameters.groups, num_parties=num_parties)
         return np.hstack([groups, self.parameters.own_levels.encode(table, num_parties=num_parties)])
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the place of the ε that a voter chooses. See `PhasedProtocol.encode_chosen`."""
         return self.parameters.own_levels.encode_chosen(entries)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
-        """Return each voter's group, where it is public, and its own ε. See `PhasedProtocol.write_public`."""
         if self.parameters.is_joint:
             return {}
         places: list[int] = public[:, 0].tolist()
@@ -221,21 +206,19 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         if "group" in entries:
             own = {"group": [entries["group"]]}
             ours = places_of_groups(own, self.parameters.groups, num_parties=1)[0].tolist()
-            if ours != list(public[:1]):
-                allowed = f"the group that the server has: {self.parameters.groups[public[0]]}"
-                raise ConfigurationError(field="group", value=entries["group"], allowed=allowed)
+            allowed = f"the group that the server has: {self.parameters.groups[public[0]]}"
+            require(ours == list(public[:1]), "group", entries["group"], allowed)
         positions = positions_of([entries["ranking"]], self.parameters.alternatives)
         (row,) = self.rows_for(positions, np.array(public[:1])).tolist()
         return tuple(row)
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Refuse what is no group or level, and any where groups are private. See `PhasedProtocol.check_public`."""
-        sizes, allowed = list[int](), "empty: groups are private here"
-        if not self.parameters.is_joint:
-            sizes, allowed = (
-                [len(self.parameters.groups)],
-                f"the place of a group, in [0, {len(self.parameters.groups) - 1}]",
-            )
+        sizes, allowed = (
+            [len(self.parameters.groups)],
+            f"the place of a group, in [0, {len(self.parameters.groups) - 1}]",
+        )
+        if self.parameters.is_joint:
+            sizes, allowed = [], "empty: groups are private here"
         if levels := self.parameters.own_levels.epsilons:
             sizes, allowed = [*sizes, len(levels)], f"{allowed}, then that of an ε, in [0, {len(levels) - 1}]"
         is_fine = len(public) == len(sizes) and all(0 <= own < size for own, size in zip(public, sizes, strict=True))
@@ -255,7 +238,6 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         check_ranking([cell % size for cell in row])
 
     def check_inputs(self, inputs: Inputs) -> None:
-        """Raise ValueError unless every row is a ranking. See `PhasedProtocol.check_inputs`."""
         super().check_inputs(inputs)
         groups, positions = self.members_of(inputs)
         if not are_rankings(positions).all():
@@ -267,7 +249,6 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             raise ValueError("a row's cells are not of one group")
 
     def check_roster(self, public: IntArray) -> None:
-        """Refuse another number of voters in a group than the parameters say, or more than sums have room for."""
         if self.parameters.is_masked:
             super().check_roster(public)
         parameters = self.parameters
@@ -282,7 +263,6 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         require(len(public) <= most, "voters", len(public), f"at most {most} with these scores")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
-        """Return the winner, and the estimates where they are private too."""
         (tally,) = tallies
         phase = self.phase
         if isinstance(phase, JointRankings):
@@ -315,7 +295,6 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return self._outcome(tally, utilities, estimates, noise, name=self.parameters.mechanism, counts=())
 
     def largest_outcome(self, num_parties: int) -> Outcome:
-        """Return an outcome with the longest numbers. See `PhasedProtocol.largest_outcome`."""
         estimate = Estimate(0.1, 0.1)
         of_groups = (estimate,) * len(self.parameters.groups)
         phase = self.phase
@@ -436,12 +415,11 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             copeland_scores=tuple(copeland_scores(table).tolist()),
             ranking=tuple(parameters.alternatives[place] for place in order),
         )
-        assurance = assurance_of_pairs(parameters, p_value)
+        assurance = assurance_of_test(parameters, p_value)
         told = self._told([utilities], [estimates])
         return self._release(winner, told, assurance, name=parameters.mechanism, counts=(), details=details)
 
     def _told(self, utilities: Utilities, estimates: Sequence[Sequence[Estimate]]) -> tuple[AlternativeOutcome, ...]:
-        """Return what is told of each alternative."""
         sizes = self.parameters.group_sizes
         objective = self.parameters.make_objective()
         told: list[AlternativeOutcome] = []

@@ -106,17 +106,10 @@ class LaplaceSums(NamedTuple):
         return is_nearly_normal(2.0, 0.0, 12.0 / min(self.draws))
 
     def tails(self, weights: FloatArray, reach: float) -> FloatArray:
-        """Return how likely the noise of each weighted sum of two alternatives' estimates is `reach` or more, at most.
+        """Return the same as `ReportSums.tails`, at most ½, for a `reach` > 0.
 
         Noise of this kind is symmetric with one mode, so that a sum reaches the farther, the larger its parts are: of
         many sums, one with the largest part in each place stands for all.
-
-        Args:
-            weights: shape (sums, G, 2).
-            reach: > 0.
-
-        Returns:
-            Shape (sums,), at most ½.
         """
         parts = (np.abs(weights[:, list(self.groups)]) * np.array(self.scales)[:, None]).reshape(len(weights), -1)
         kinds: list[tuple[float, float]] = [
@@ -137,13 +130,7 @@ class LaplaceSums(NamedTuple):
 
 
 def in_group(law: ReportLaw, group: int, groups: int) -> ReportLaw:
-    """Return the law of a report of one group's sums, among those of all groups.
-
-    Args:
-        law: of one group.
-        group: its place.
-        groups: G.
-    """
+    """Return the law of a report of one group's sums, among those of all groups."""
     values = np.zeros((len(law.values), groups, 2))
     values[:, group] = law.values[:, 0]
     return ReportLaw(values, law.channel)
@@ -153,7 +140,6 @@ def law_of_pairs(size: int, factor: float, signs: IntArray, right: FloatArray, w
     """Return the law where a pair of alternatives is drawn and signs say which one is preferred; None of a long one.
 
     Args:
-        size: m.
         factor: what a preference adds to the preferred one, and takes from the other.
         signs: what a report may say of each group: 1 for the pair's first, −1 for its second, 0 for nothing; shape
             (answers, groups).
@@ -184,11 +170,9 @@ def law_of_positions(
     """Return the law where an alternative is drawn and its cell reported by randomized response; None of a long one.
 
     Args:
-        scores: of the positions.
         factor: what a reported score counts.
         response: among the cells, group·m + position.
         group: the voter's.
-        groups: G.
     """
     size, keep, lie = len(scores), response.keep_probability, response.lie_probability
     if _is_long(size, 2 * groups * size, groups):

@@ -26,6 +26,7 @@ from ..elementary import square
 from ..estimators import Estimate
 from ..mechanisms import (
     MAX_RANKED,
+    GeneralizedRandomizedResponse,
     NoisyScores,
     RowMechanism,
     SampledPair,
@@ -46,6 +47,7 @@ __all__ = [
     "LocalReport",
     "RankingReport",
     "best_report",
+    "chances_of",
     "is_possible",
     "make_report",
     "make_reports",
@@ -58,13 +60,11 @@ class LocalReport(abc.ABC):
     """One local mechanism by which voters report, and the scores that it tells something of.
 
     Attributes:
-        name: the mechanism's.
         is_balanced: whether estimates always have the scores' sum.
         laplace: their noise in steps of `step`, where it is Laplace noise.
         width: how many numbers a group's tally has, beside the number of its reports where that is told.
         size: how many alternatives there are: m.
         step: of the scores' grid.
-        mechanism: the local randomizer.
         mean: of the scores.
         centered: the scores, about their mean.
         spread: their mean square.
@@ -93,6 +93,14 @@ class LocalReport(abc.ABC):
             group: its place; 0 where reports are of one group alone.
         """
 
+    @abc.abstractmethod
+    def totals_of(self, reports: IntArray) -> IntArray:
+        """Return the tally of some reports, shape (n, numbers of a report): int64, (width,), or (G, width) if joint."""
+
+    @abc.abstractmethod
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
+        """Yield for each alternative the estimated mean utility of `count` ≥ 1 voters, about the scores' mean."""
+
 
 class ByPositions(LocalReport):
     """The tally has how often each alternative was reported at each position: m² numbers, one alternative's first."""
@@ -101,7 +109,6 @@ class ByPositions(LocalReport):
     """What takes out the mechanism's lies."""
 
     def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
-        """Yield for each alternative the estimated mean utility of so many voters, about the scores' mean."""
         for start in range(0, self.size * self.size, self.size):
             numbers = zip(totals[start : start + self.size], self.centered, strict=True)
             yield self._factor * sum((number * score for number, score in numbers), Fraction(0)) / count
@@ -111,7 +118,6 @@ class ByScores(LocalReport):
     """The tally has noisy sums of scores, in steps of the scoring's grid, from its center."""
 
     def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
-        """Yield for each alternative the estimated mean utility of so many voters, about the scores' mean."""
         for total in totals:
             yield total * self.step / count + self._center
 
@@ -119,18 +125,8 @@ class ByScores(LocalReport):
 class RankingReport(LocalReport):
     """One local mechanism for rankings, its tally and its estimator. See `LocalReport`."""
 
-    @property
-    @abc.abstractmethod
-    def mean_variance(self) -> float:
-        """The variance of one voter's estimate, averaged over the alternatives, in squared units of the scores."""
-
-    @abc.abstractmethod
-    def totals_of(self, reports: IntArray) -> IntArray:
-        """Return the tally of some reports, shape (n, numbers of a report): int64, shape (width,)."""
-
-    @abc.abstractmethod
-    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
-        """Yield for each alternative the mean utility, about the scores' mean, that `count` ≥ 1 reports estimate."""
+    mean_variance: float
+    """The variance of one voter's estimate, averaged over the alternatives, in squared units of the scores."""
 
     def utilities(self, totals: Sequence[int], count: int) -> tuple[list[Fraction], list[Estimate]]:
         """Return a group's mean utilities, exact and with standard errors, in units of the scores.
@@ -158,10 +154,7 @@ class _PairReport(RankingReport):
         keep = Fraction(self._randomizer.response.keep_probability)
         # A preferred alternative has half a gap more than its mean from this pair, and one pair of all is asked.
         self._factor = gap * self._randomizer.num_questions / 2 / (2 * keep - 1)
-
-    @property
-    def mean_variance(self) -> float:
-        return square(float(self._factor)) * 2 / self.size - self.spread
+        self.mean_variance = square(float(self._factor)) * 2 / self.size - self.spread
 
     def law(self, group: int) -> ReportLaw | None:
         keep = self._randomizer.response.keep_probability
@@ -189,11 +182,9 @@ class _PositionReport(ByPositions, RankingReport):
         super().__init__(scoring, epsilon)
         self.mechanism = self._randomizer = SampledPosition(epsilon, self.size)
         self.width = self.size * self.size
-        self._factor = self.size / _gap_of(self._randomizer.response.keep_probability, self.size)
-
-    @property
-    def mean_variance(self) -> float:
-        return self.spread * square(float(self._factor)) / self.size - self.spread
+        keep, lie = chances_of(self._randomizer.response)
+        self._factor = self.size / (keep - lie)
+        self.mean_variance = self.spread * square(float(self._factor)) / self.size - self.spread
 
     def law(self, group: int) -> ReportLaw | None:
         return law_of_positions(self.centered, self._factor, self._randomizer.response, group=group, groups=1)
@@ -210,12 +201,9 @@ class _WholeReport(ByPositions, RankingReport):
         super().__init__(scoring, epsilon)
         self.mechanism = self._randomizer = WholeRanking(epsilon, self.size)
         self.width = self.size * self.size
-        response = self._randomizer.response
-        self._factor = 1 / _gap_of(response.keep_probability, response.num_choices)
-
-    @property
-    def mean_variance(self) -> float:
-        return self.spread * square(float(self._factor)) - self.spread
+        keep, lie = chances_of(self._randomizer.response)
+        self._factor = 1 / (keep - lie)
+        self.mean_variance = self.spread * square(float(self._factor)) - self.spread
 
     def law(self, group: int) -> ReportLaw | None:
         return law_of_rankings(self.centered, self._factor, self._randomizer.response, group=group, groups=1)
@@ -234,10 +222,7 @@ class _ScoresReport(ByScores, RankingReport):
         self.mechanism = self._randomizer = NoisyScores(epsilon, scoring.steps)
         self.laplace = self._randomizer.laplace
         self.width = self.size
-
-    @property
-    def mean_variance(self) -> float:
-        return self._randomizer.laplace.noise_variance * square(float(self.step))
+        self.mean_variance = self._randomizer.laplace.noise_variance * square(float(self.step))
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return exact_column_sums(reports)
@@ -307,7 +292,7 @@ def make_report(parameters: Parameters) -> RankingReport:
     return make_reports(parameters)[-1]
 
 
-def _gap_of(keep_probability: float, num_choices: int) -> Fraction:
-    """Return p − q of randomized response."""
-    keep = Fraction(keep_probability)
-    return keep - (1 - keep) / (num_choices - 1)
+def chances_of(response: GeneralizedRandomizedResponse) -> tuple[Fraction, Fraction]:
+    """Return p and q of randomized response, exactly so that all chances sum to 1."""
+    keep = Fraction(response.keep_probability)
+    return keep, (1 - keep) / (response.num_choices - 1)

@@ -209,7 +209,9 @@ class _Worth:
         self._sizes = np.array(group_sizes, dtype=np.float64)
         self._num_alternatives = size
         qualities = qualities_of(shares * self._range + self._least, objective, self._sizes)
-        unit = self._greatest() / (1 << _QUALITY_BITS)
+        # No quality exceeds it in size.
+        greatest = (abs(self._least) + self._range) * (1 + float(objective.fairness_weight)) * 2
+        unit = greatest / (1 << _QUALITY_BITS)
         self._qualities: IntArray = np.rint(qualities / unit).astype(np.int64)
         self.margin = round(self._range / _CLEARLY / unit) * draws * size * _GAMMA_STEPS
 
@@ -224,9 +226,3 @@ class _Worth:
         winners = merits_of(utilities, objective, self._sizes).argmax(axis=1)
         of_winners = int(np.take_along_axis(self._qualities, winners[:, None], axis=1).sum())
         return (_GAMMA_STEPS - steps) * self._num_alternatives * of_winners + steps * int(self._qualities.sum())
-
-    def _greatest(self) -> float:
-        """Return what no quality exceeds in size."""
-        objective = self._objective
-        weights = 1 + float(objective.fairness_weight)
-        return (abs(self._least) + self._range) * weights * 2

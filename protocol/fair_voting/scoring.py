@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..elementary import power_of_two_below
-from ..errors import ConfigurationError, require
+from ..errors import require
 from ..privacy import NeighboringRelation
 from .rankings import Rankings
 
@@ -51,15 +51,14 @@ def make_scores(scores: ScoreName | Sequence[float], num_alternatives: int) -> t
             return (*(1.0,) * (num_alternatives - 1), 0.0)
         case _:
             pass
-    if len(scores) != num_alternatives:
-        allowed = f"{num_alternatives} numbers, one for each position"
-        raise ConfigurationError(field="scores", value=list(scores), allowed=allowed)
+    allowed = f"{num_alternatives} numbers, one for each position"
+    require(len(scores) == num_alternatives, "scores", list(scores), allowed)
     for score in scores:
         require(-MAX_SCORE <= score <= MAX_SCORE, "scores", score, f"in [-{MAX_SCORE:g}, {MAX_SCORE:g}]")
     is_falling = all(later <= score for score, later in itertools.pairwise(scores))
-    if not is_falling or scores[0] - scores[-1] < MIN_RANGE * max(1.0, *map(abs, scores)):
-        allowed = f"decreasing from the best position to the worst, and not all equal (to {MIN_RANGE:g})"
-        raise ConfigurationError(field="scores", value=list(scores), allowed=allowed)
+    is_wide = scores[0] - scores[-1] >= MIN_RANGE * max(1.0, *map(abs, scores))
+    allowed = f"decreasing from the best position to the worst, and not all equal (to {MIN_RANGE:g})"
+    require(is_falling and is_wide, "scores", list(scores), allowed)
     return tuple(scores)
 
 

@@ -33,16 +33,13 @@ class Subsample(ExactMechanism):
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """A single 0."""
         return 0, 0
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """Places in a group."""
         return 0, max(self.group_sizes) - 1
 
     def slots_of(self, num_values: int) -> int:
-        """One uniform for each draw."""
         return self.num_samples * len(self.group_sizes)
 
     def num_reports_of(self, num_values: int) -> int:
@@ -64,7 +61,6 @@ class Subsample(ExactMechanism):
         return self._draw(below)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """The same for all places that can be drawn, whatever the row. See `RowMechanism.log_likelihoods`."""
         check_candidates(self, reports, values)
         log_chance = 0.0
         is_possible = np.ones(len(reports), dtype=np.bool_)

@@ -16,7 +16,7 @@ from .report_laws import LaplaceSums, ReportLaw, ReportSums, in_group
 
 if TYPE_CHECKING:
     from .joint_reports import JointReport
-    from .reports import LocalReport, RankingReport
+    from .reports import RankingReport
 
 __all__ = ["UtilityNoise", "draw_within", "error_of_levels", "quantiles_of", "share_quantiles"]
 
@@ -69,7 +69,6 @@ class UtilityNoise:
         Args:
             laplace: of the groups' sums.
             step: of these, in units of the scores.
-            sizes: the groups'.
         """
         error = math.sqrt(laplace.noise_variance) * step
         sums = _laplace_sums(laplace.scale, step, (1,) * len(sizes), sizes)
@@ -106,8 +105,10 @@ class UtilityNoise:
         """Return the noise of so many reports of group and ranking together, at least one: all are in every group."""
         sizes = report.group_sizes
         laws = [law for group in range(report.num_groups) if (law := report.law(group)) is not None]
-        sums = _laplace_of(report, (count,) * len(sizes), sizes)
-        if laws and count == sum(sizes):
+        sums: ReportSums | LaplaceSums | None = None
+        if report.laplace is not None:
+            sums = _laplace_sums(report.laplace.scale, float(report.step), (count,) * len(sizes), sizes)
+        elif laws and count == sum(sizes):
             sums = ReportSums(tuple(laws), sizes, sizes)
         elif laws:
             # Nobody knows whose reports are missing: each may be of any group.
@@ -138,11 +139,6 @@ def error_of_levels(reports: "Sequence[RankingReport]", counts: Sequence[float])
     number = sum(counts)
     shares = ((report.mean_variance, count / number) for report, count in zip(reports, counts, strict=True))
     return math.sqrt(math.fsum(variance * share for variance, share in shares) / number)
-
-
-def _laplace_of(report: "LocalReport", counts: Sequence[int], sizes: Sequence[int]) -> ReportSums | LaplaceSums | None:
-    """Return the noise of reports that have Laplace noise, so many in each group's sum; None of others."""
-    return None if report.laplace is None else _laplace_sums(report.laplace.scale, float(report.step), counts, sizes)
 
 
 def _laplace_sums(scale: float, step: float, counts: Sequence[float], sizes: Sequence[int]) -> LaplaceSums:

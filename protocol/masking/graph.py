@@ -33,7 +33,6 @@ class Complete:
     """Each with each.
 
     Args:
-        num_parties: n.
         needed: T: shares that tell a secret, and signatures that settle who survived.
     """
 
@@ -55,7 +54,6 @@ class Circle:
     """Each with the k/2 next to it on either side, on a circle in an order that a seed says.
 
     Args:
-        num_parties: n.
         needed: shares that tell a secret.
         degree: k, even.
         seed: public, and drawn after the parties, and those who collude, are fixed.
@@ -106,7 +104,6 @@ def circle_for(num_parties: int, *, corrupt: Fraction, dropped: Fraction, seed: 
         num_parties: n > 1,000.
         corrupt: the part of the parties that collude with the server, in [0, 1).
         dropped: the part that leaves, in [0, 1).
-        seed: see `Circle`.
 
     Raises:
         ConfigurationError: no circle is.

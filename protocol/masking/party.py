@@ -69,11 +69,8 @@ class MaskingParty:
     """One party's part, step by step.
 
     Args:
-        rules: agreed with all others.
-        place: the party's, in the roster.
         root: 32 uniform bytes, of this phase of this session alone.
         sign: signs by the key that the rules have for it.
-        primitives: of cryptography.
 
     Raises:
         LocalProtocolError: from any step, if it is not the next one.

@@ -26,8 +26,6 @@ def check_signature_key(party: str, key: bytes, *, may_be_nobodys: bool = False)
     """Raise ConfigurationError unless a party's key of signatures is one of Ed25519 by which it alone can sign.
 
     Args:
-        party: its name.
-        key: the public one.
         may_be_nobodys: it may be no point of the curve, by which nobody can sign, and whose owner says nothing that
             passes: to find that out takes longer than to check a signature.
     """

@@ -50,10 +50,6 @@ _STEPS: Final = dict(zip(MaskingMove, (Keys, Boxes, Masked, Confirmation, Shares
 class MaskingServer:
     """The server's part: `receive` what parties say in a step, and `close` it.
 
-    Args:
-        rules: agreed with all parties.
-        primitives: of cryptography.
-
     Attributes:
         parties: the places of those who take part in the step that is open.
     """

@@ -151,8 +151,6 @@ class MaskingRules:
     """What is public of a masked phase, and the same for all.
 
     Args:
-        session: the session's id.
-        phase: the phase's name.
         names: of all parties, in the order of the roster.
         keys: their keys of signatures, agreed beforehand.
         threshold: T: who survives, answers and signs, at least.
@@ -195,11 +193,6 @@ class MaskingRules:
     def graph(self) -> Complete | Circle:
         """Who masks with whom."""
         return self.circle or Complete(len(self.names), self.threshold)
-
-    @property
-    def num_honest(self) -> int:
-        """T − c, the honest parties that are certain to be in the sum: h."""
-        return self.threshold - self.colluders
 
     @property
     def needed(self) -> int:

@@ -5,12 +5,8 @@ lie one after another (blocks), so that a code names both its set and its label;
 places are answered, and from which set, is public: neighbors differ in labels alone. `sizes` are those of the blocks,
 each at least 2, and `hyper` is the distribution of a two-layer mechanism's flip probability.
 
-Three mechanisms share Definition 5.1 (another label with the flip probability p, each with p/(s − 1)):
-
-- `OneLayer`: the same p for everyone, which depends on the size alone;
-- `TwoLayer`: each worker draws its own p from a hyper-distribution, and perturbs all its answers with it, so that they
-  share randomness;
-- `FreshTwoLayer`: each answer draws its own p. Its law is that of `OneLayer` with the hyper-distribution's mean.
+Mechanisms share Definition 5.1, another label with the flip probability p, each with p/(s − 1); they differ in who
+draws p, and how often.
 
 Source: the truth discovery paper, Definition 5.1, Sections 5.1 and 5.2; readings T2, T3 and T7.
 """
@@ -226,7 +222,7 @@ class OneLayer(_EachByItself):
 
     Privacy:
         ε-LDP, replace-one, unit: one answer, with ε the greatest `epsilon_of` of a block; see `channel_matrix`. That an
-        answer was given, and its answer set, are public. With simulated noise there is none, since the seed is known.
+        answer was given, and its answer set, are public.
 
     Source:
         The truth discovery paper, Definition 5.1 and Theorem 6.2.
@@ -288,12 +284,12 @@ class OneLayer(_EachByItself):
 
 @dataclasses.dataclass(frozen=True)
 class TwoLayer(_InBlocks):
-    """Draw one flip probability, and perturb all answers of the row with it.
+    """Draw one flip probability, and perturb all answers of the row with it, so that they share randomness.
 
     Privacy:
         J-LDP, replace-one, unit: all answers of a worker; R-LDP, unit: one answer, the others known. Both from
         `joint_law`. The ε of Theorem 6.3 holds for one answer by itself only. That an answer was given, and its answer
-        set, are public. With simulated noise there is none, since the seed is known.
+        set, are public.
 
     Source:
         The truth discovery paper, Section 5.2 and Theorem 6.3; reading T3.
@@ -380,8 +376,7 @@ class FreshTwoLayer(_EachByItself):
 
     Privacy:
         ε-LDP, replace-one, unit: one answer, with ε = abs(ln((1 − p)(s − 1)/p)) for the mean p and the worst s: losses
-        of a worker's answers add. That an answer was given, and its answer set, are public. With simulated noise there
-        is none, since the seed is known.
+        of a worker's answers add. That an answer was given, and its answer set, are public.
 
     Source:
         The truth discovery paper, Section 5.2, read with a draw for each answer; reading T3.

@@ -17,14 +17,9 @@ _NEGLIGIBLE: Final = 2.0**-80
 
 
 def binomial_law(number: int, probability: Fraction) -> tuple[int, Sequence[float]]:
-    """Return the law of Bin(number, probability) where it is not negligible.
+    """Return the least count of Bin(number, probability) that is not negligible, and P[count] from there upwards.
 
-    Args:
-        number: n ≥ 0.
-        probability: in [0, 1].
-
-    Returns:
-        The least count, and P[count] from there upwards, to within some 1e-15 of their sum.
+    These are right to within some 1e-15 of their sum.
     """
     if number == 0 or probability == 0:
         return 0, (1.0,)

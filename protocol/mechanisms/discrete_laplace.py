@@ -198,8 +198,7 @@ class VectorLaplace(_Laplace):
     Privacy:
         ε-DP with ε = sensitivity/scale, unit: the row, for the relation in which rows differ by `sensitivity` at most:
         ln(P[r | v]/P[r | v']) = (‖r − v'‖₁ − ‖r − v‖₁)/scale ≤ ‖v − v'‖₁/scale. Claimed and proven are the same, and
-        exact where two rows are that far apart. Clamping is post-processing. With simulated noise there is none, since
-        the seed is known.
+        exact where two rows are that far apart. Clamping is post-processing.
     """
 
     is_drawn_ahead: ClassVar[bool] = True

@@ -28,14 +28,7 @@ class ExactMechanism(RowMechanism):
 
     @abc.abstractmethod
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        """Return a report, drawn without any rounding.
-
-        Args:
-            values: a row, in `value_range`.
-
-        Raises:
-            ValueError: the row is not allowed.
-        """
+        """Return a report of a row, drawn without any rounding; a ValueError refuses a row that is not allowed."""
 
 
 @exact_arguments

@@ -39,12 +39,7 @@ _GREATEST_EXPONENT: Final = 700
 
 
 def choice_probabilities(qualities: Sequence[Fraction], rate: Fraction) -> tuple[float, ...]:
-    """Return P[choice] ∝ e^(rate·quality), for all choices in order.
-
-    Args:
-        qualities: one for each choice, at least one.
-        rate: ≥ 0: ε/(2Δ), where one person changes a quality by Δ at most.
-    """
+    """Return P[choice] ∝ e^(rate·quality), for all choices in order, at least one."""
     masses = _masses(qualities, rate)
     total = math.fsum(masses)
     return tuple(mass / total for mass in masses)
@@ -95,11 +90,7 @@ def flip_probabilities(qualities: Sequence[Fraction], rate: Fraction) -> tuple[f
 def log_choice_probabilities(deficits: FloatArray) -> FloatArray:
     """Return ln P[choice] of the exponential mechanism for many laws: also where P is below the least float.
 
-    Args:
-        deficits: rate·(best quality − quality) ≥ 0 of each choice, with a 0 in each row; shape (c, m).
-
-    Returns:
-        shape (c, m).
+    Deficits are rate·(best quality − quality) ≥ 0 of each choice, with a 0 in each row; the shape of both is (c, m).
     """
     return -deficits - log_sums(-deficits, axis=1)[:, None]
 
@@ -121,11 +112,7 @@ def log_flip_probabilities(deficits: FloatArray) -> FloatArray:
 def greatest_choice_deficit(num_choices: int, level: float) -> float:
     """Return x such that rate·(best quality − chosen quality) ≥ x has probability `level` at most, whatever they are.
 
-    That is (m − 1)/(m − 1 + e^x) at most, where all but one are so much worse.
-
-    Args:
-        num_choices: m ≥ 2.
-        level: in (0, 1).
+    That is (m − 1)/(m − 1 + e^x) at most, m ≥ 2, where all but one are so much worse.
     """
     return max(ln(num_choices - 1) + log1p(-level) - ln(level), 0.0)
 

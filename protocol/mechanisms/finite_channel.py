@@ -116,15 +116,7 @@ class FiniteChannel(FiniteMechanism):
         return self.report_at(value, int(uniforms[0] * TOTAL_MASS))
 
     def report_at(self, value: int, place: int) -> int:
-        """Return the report for one of the 2**53 equally likely places.
-
-        Args:
-            value: in `value_range`.
-            place: in [0, 2**53).
-
-        Raises:
-            ValueError: the value is out of range.
-        """
+        """Return the report for one of the 2**53 equally likely places, or a ValueError for a value out of range."""
         low, high = self.value_range
         if not low <= value <= high:
             raise ValueError(f"value must be in [{low}, {high}], got {value}")

@@ -68,7 +68,7 @@ class FrequencyOracle(ExactMechanism):
     Privacy:
         ε-LDP, replace-one, unit: the value; claimed and proven are ε. Exact: p is the greatest multiple of 2**−53 for
         which reports that support a value are at most e^ε times as likely as others, in exact fractions, and a coin of
-        53 bits decides. With simulated noise there is none, since the seed is known.
+        53 bits decides.
     """
 
     most_choices: ClassVar[int] = 1_000_000

@@ -237,13 +237,8 @@ HyperDistribution: TypeAlias = PointMass | Uniform | Beta | TruncatedNormal | Di
 def uniform_for(mean: float) -> Uniform:
     """Return the uniform hyper-distribution of this mean that reaches as near to 0 as it can.
 
-    b = 2·mean and a = 0, as the paper has it; where b would pass 1, b = 1 and a = 2·mean − 1.
-
-    Args:
-        mean: in [0, 1]; the flip probability of one answer by itself.
-
-    Raises:
-        ConfigurationError: it is not.
+    b = 2·mean and a = 0, as the paper has it; where b would pass 1, b = 1 and a = 2·mean − 1. A mean is in [0, 1], or a
+    ConfigurationError refuses it.
 
     Source:
         The truth discovery paper, Section 7.2, for a = 0; reading T2.

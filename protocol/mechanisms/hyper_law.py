@@ -54,13 +54,7 @@ _MAX_TERMS: Final = 1 << 21
 
 
 class Mixture(NamedTuple):
-    """A finite mixture of flip probabilities.
-
-    Args:
-        flips: p, shape (n,), in [0, 1].
-        keeps: 1 − p, shape (n,), each precise by itself.
-        log_shares: the logarithm of each one's share, shape (n,).
-    """
+    """A finite mixture of flip probabilities: p and 1 − p, each precise by itself, and the logarithms of shares."""
 
     flips: FloatArray
     keeps: FloatArray
@@ -118,13 +112,9 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
 
     @exact_arguments
     def log_moments(self, num_answers: int) -> FloatArray:
-        """Return ln E[P^k (1 − P)^(m−k)] for k = 0, …, m.
+        """Return ln E[P^k (1 − P)^(m−k)] for k = 0, …, m ≥ 0: float64, shape (m + 1,).
 
-        Args:
-            num_answers: m ≥ 0.
-
-        Returns:
-            float64, shape (m + 1,): right to about 1e-12 for m in the thousands; −∞ where the moment is 0.
+        They are right to about 1e-12 for m in the thousands, and −∞ where the moment is 0.
         """
         flips, keeps, log_shares = self.mixture(num_answers)
         log_moments = np.empty(num_answers + 1)
@@ -142,16 +132,9 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
         return float(log_sums(terms[None, :], axis=1)[0])
 
     def log_moment_step(self, num_answers: int, num_flips: int) -> float:
-        """Return ln L(k + 1) − ln L(k), precisely also where the two are nearly equal.
+        """Return ln L(k + 1) − ln L(k), k < m, precisely also where the two are nearly equal.
 
-        Both are sums of the same terms, times p and times 1 − p.
-
-        Args:
-            num_answers: m ≥ 1.
-            num_flips: k, in [0, m).
-
-        Raises:
-            ValueError: both moments are 0.
+        Both are sums of the same terms, times p and times 1 − p. A ValueError says that both are 0.
         """
         flips, keeps, log_shares = self.mixture(num_answers)
         terms = sp.special.xlogy(num_flips, flips) + sp.special.xlogy(num_answers - 1 - num_flips, keeps) + log_shares

@@ -68,8 +68,7 @@ def uniform_of_loss(loss: float, *, sizes: Sequence[int], unit: LossUnit, most_f
             and no more than that.
 
     Returns:
-        A distribution whose loss, as `loss_of_all_answers` or `loss_of_one_answer` has it, is at most `loss`, and
-        nearly equal.
+        One whose loss (`loss_of_all_answers` or `loss_of_one_answer`) is at most `loss`, and nearly equal.
 
     Raises:
         ValueError: a parameter is out of range, or the loss is below `least_uniform_loss`.

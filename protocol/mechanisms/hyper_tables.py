@@ -1,10 +1,5 @@
 """Hyper-distributions of a user's own: points, pieces, and moments.
 
-A `Discrete` law has points with their shares, a `Piecewise` one is uniform within each of a few pieces, and `Moments`
-stands for every law with these first moments E[P], E[P²], …: of a worker with no more answers than there are moments,
-all of them give reports the same law, hence the same losses. One of these laws is drawn, a Gauss rule of the moments,
-and the losses are of just what is drawn.
-
 Source: Dette and Studden (1997), The Theory of Canonical Moments, Section 1.3, for which moments are possible.
 """
 
@@ -113,9 +108,9 @@ class Discrete(_Points, frozen=True):
 class Moments(_Points, frozen=True):
     """A law of these moments E[P], E[P²], …, on [low, high].
 
-    Reports of a worker with at most as many answers as there are moments have the same law under all such laws. Of
-    them the one is drawn that has the fewest points; for an even number of moments, with the next one in the middle of
-    what is possible.
+    Reports of a worker with at most as many answers as there are moments have the same law, hence the same losses,
+    under all such laws. Of them the one is drawn that has the fewest points, a Gauss rule; for an even number of
+    moments, with the next one in the middle of what is possible. Losses are of just what is drawn.
 
     Args:
         moments: 1 to `MAX_MOMENTS`. Each has to be inside the interval that those before it leave for laws on [low,

@@ -64,14 +64,7 @@ _Counts: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class HyperLosses(NamedTuple):
-    """What one hyper-distribution costs.
-
-    Args:
-        name: what the caller calls it.
-        mean: E[P].
-        all_answers: J, in nats.
-        one_answer: R, in nats.
-    """
+    """What a hyper-distribution, by the caller's name and with its mean E[P], costs: J of all answers and R of one."""
 
     name: str
     mean: float
@@ -151,10 +144,8 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
     A pair of reports' events D and D' of sizes k and k' differs by
     ln L(k) − ln L(k') + λ(D' without D) − λ(D without D'). The bound lets D have the smallest λ alone and D' the
     largest. It is attained when all sizes are equal; or when a row with no flips is at least as likely as one with all,
-    since then D is empty and all answers may have the largest size.
-
-    Raises:
-        ValueError: there is no size, or the number of answers is negative.
+    since then D is empty and all answers may have the largest size. A ValueError refuses no
+    size at all, and a negative number of answers.
     """
     _check_sizes(sizes)
     if not sizes or num_answers < 0:
@@ -174,11 +165,7 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
 def hypers_of_mean(mean: float) -> dict[str, HyperDistribution]:
     """Return some hyper-distributions of one mean, by name, in the order of their variances.
 
-    Args:
-        mean: in (0, 1).
-
-    Raises:
-        ValueError: it is not.
+    A ValueError refuses a mean that is not in (0, 1).
     """
     if not 0 < mean < 1:
         raise ValueError(f"mean must be in (0, 1), got {mean}")
@@ -205,12 +192,9 @@ def compare_hypers(
     no such order: a wide distribution may cost less than the point mass's m·ε, or more.
 
     Args:
-        hypers: by name; `hypers_of_mean` makes some.
+        hypers: by name, in the order of the rows; `hypers_of_mean` makes some.
         num_answers: m ≥ 0.
         num_labels: s ≥ 2.
-
-    Returns:
-        One row for each, in the order given.
 
     Raises:
         ValueError: the means differ, or a parameter is out of range.

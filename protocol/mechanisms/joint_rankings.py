@@ -4,11 +4,6 @@ A row is a ranking within a group: for each alternative its *cell*, group·m + p
 cell; a client makes sure that all cells are of one group, and that the positions are a ranking. ε is in nats for each
 voter, m in [2, `MAX_ALTERNATIVES`], and the number of groups, G, in [2, `MAX_JOINT_GROUPS`].
 
-`JointPair` draws a pair of alternatives, without a look at the row, and reports a sign for some groups: that of the
-voter's group, if it is among them, is likely to be its preference, and all other signs are fair coins. `JointPosition`
-and `JointRanking` are randomized response among all cells of an alternative, or all rankings of all groups; of
-`JointScores` each group has noisy scores, which are those of the ranking in the voter's group and 0 in all others.
-
 Source: Warner (1965) and Wang, Wu and Hu (2016) for randomized response. `JointPair` with a sign for every group is the
 one-bit report of Bassily and Smith (2015), with one sign it is randomized response among groups and answers; between,
 it is Ye and Barg's (2018) subset selection among those subsets that never hold both answers of a group.
@@ -43,10 +38,10 @@ _CELLS: Final = "cells, each group·m + position"
 class JointPair(Pairs, ExactMechanism):
     """Say of a pair of alternatives, drawn uniformly, and of some groups, a sign each.
 
-    Reports are all choices of `num_signs` groups with a sign each: +1 for the
-    pair's first alternative, −1 for the second. A report in which the voter's group has the sign of its preference is
-    e^ε times as likely as one in which it has not: it is told with p = s·e^ε/(s·e^ε + 2G − s), s = `num_signs`, and all
-    reports that tell it, and all that do not, are alike.
+    Reports are all choices of `num_signs` groups with a sign each: +1 for the pair's first alternative, −1 for the
+    second. A report in which the voter's group has the sign of its preference is e^ε times as likely as one in which it
+    has not: it is told with p = s·e^ε/(s·e^ε + 2G − s), s = `num_signs`, and all reports that tell it, and all that do
+    not, are alike.
 
     A report is the question, then for each group its sign, or 0.
 

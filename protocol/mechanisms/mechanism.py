@@ -75,7 +75,8 @@ class RowMechanism(abc.ABC):
 
     Subclasses are frozen dataclasses: two equal mechanisms have the same law, and parameters that are out of range are
     refused by a ConfigurationError. Their methods take numbers of any width, in arrays or lists
-    (`psephos.protocol.arguments`).
+    (`psephos.protocol.arguments`). With simulated noise, whose seed is known, there is none of the privacy that they
+    state.
 
     Rows of w values are int64 of shape (n, w), in `value_range`; their uniforms float64 in [0, 1), of shape
     (n, slots_of(w)); their reports int64 of shape (n, num_reports_of(w)), in `report_range`. A ValueError refuses other

@@ -73,13 +73,9 @@ def channel_of(matrix: Matrix, *, num_values: int, field: str) -> FiniteChannel:
 
 @functools.lru_cache(maxsize=64)
 def exact_inverse(masses: tuple[tuple[int, ...], ...]) -> tuple[tuple[Fraction, ...], ...] | None:
-    """Return the inverse of a square table of probabilities; None where it has none.
+    """Return the inverse of a square table of probabilities, whose masses `FiniteChannel` has; None where it has none.
 
-    Args:
-        masses: as in `FiniteChannel`.
-
-    Returns:
-        Rows D[r] with Σ_r C[x][r]·D[r][y] = 1 if x = y else 0, exactly: by elimination in integers (Bareiss, 1968).
+    Rows are D[r] with Σ_r C[x][r]·D[r][y] = 1 if x = y else 0, exactly: by elimination in integers (Bareiss, 1968).
     """
     size = len(masses)
     rows = [[*row, *(int(place == own) for place in range(size))] for own, row in enumerate(masses)]

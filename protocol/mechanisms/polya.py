@@ -147,8 +147,7 @@ class PolyaShare(Mechanism, ExactMechanism):
         Of the sum of all rows, against whoever sees nothing but it and knows all shares but `honest` ones: ε-DP with
         ε = sensitivity/scale where these are `planned` or more, exactly, and a proven larger loss where they are fewer
         (`privacy`). Relation: replace-one, rows that differ by `sensitivity` at most; unit: the row. A report that is
-        seen by itself has one honest share, and that loss is what `event` states. With simulated noise there is none,
-        since the seed is known.
+        seen by itself has one honest share, and that loss is what `event` states.
 
     Source:
         Goryczka and Xiong (2017), Section 4.

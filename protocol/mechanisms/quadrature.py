@@ -32,13 +32,7 @@ _LARGE: Final = 2.0**300
 
 
 class Rule(NamedTuple):
-    """Nodes on [0, 1] with their weights.
-
-    Args:
-        places: t, shape (n,).
-        complements: 1 − t, shape (n,).
-        log_weights: shape (n,); the weights sum to 1.
-    """
+    """Nodes t on [0, 1], with 1 − t, and the logarithms of their weights, which sum to 1; shape (n,) each."""
 
     places: FloatArray
     complements: FloatArray
@@ -69,9 +63,7 @@ def gauss_rule(canonical: Sequence[float]) -> Rule:
 
     Each weight is 1/Σ q_j(t)² over the orthonormal polynomials: positive terms. The nodes above one half are made of
     the mirrored law, whose odd canonical moments are 1 − p_j, so that 1 − t keeps its digits near 1 as t does near 0.
-
-    Args:
-        canonical: p_1, …, p_(2n−1), each in (0, 1).
+    Moments are in (0, 1).
     """
     own = np.array(canonical, dtype=np.float64)
     mirrored = own.copy()
@@ -112,16 +104,10 @@ def _gauss_half(canonical: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def canonical_moments(moments: Sequence[Fraction]) -> list[tuple[Fraction, Fraction, Fraction]]:
-    """Return the canonical moments of raw ones, as far as they are inside of what is possible.
+    """Return the canonical moments of raw ones, c_1, c_2, …, as far as they are inside of what is possible on [0, 1].
 
-    The series Σ c_j z^j is 1/(1 − ζ_1 z/(1 − ζ_2 z/(…))); each reciprocal gives a coefficient.
-
-    Args:
-        moments: c_1, c_2, …, of a distribution on [0, 1].
-
-    Returns:
-        For each moment, in order, p_j with the least and the greatest c_j that the moments before it allow. Where p_j
-        is not in (0, 1) it is the last one.
+    Each p_j comes with the least and the greatest c_j that the moments before it allow. One that is not in (0, 1) is
+    the last. The series Σ c_j z^j is 1/(1 − ζ_1 z/(1 − ζ_2 z/(…))); each reciprocal gives a coefficient.
     """
     found: list[tuple[Fraction, Fraction, Fraction]] = []
     series = [Fraction(1), *moments]

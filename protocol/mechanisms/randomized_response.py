@@ -50,8 +50,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         lie_probability: q = (1 − p) / (k − 1).
 
     Privacy:
-        ε-LDP, replace-one, unit: the value. Exact: ln(p/q) ≤ ε, see `channel_matrix`. With simulated noise there
-        is none, since the seed is known.
+        ε-LDP, replace-one, unit: the value. Exact: ln(p/q) ≤ ε, see `channel_matrix`.
 
     Source:
         Yan, Liu and Liu (2018), Section 4.5, Theorem 4.2 and equations (9a), (9b).
@@ -91,16 +90,9 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
 
     @exact_arguments
     def debias(self, values: Sequence[Fraction | float]) -> tuple[Fraction, ...]:
-        """Return numbers d(r) with E[d(r) | x] = values[x], exactly.
+        """Return numbers d(r) with E[d(r) | x] = values[x], exactly; a ValueError refuses other than k values.
 
-        Args:
-            values: one for each choice, shape (k,).
-
-        Returns:
-            d(r) = (values[r] − q·Σ values)/(p − q), with p as its float holds it and q = (1 − p)/(k − 1).
-
-        Raises:
-            ValueError: there are not k values.
+        d(r) = (values[r] − q·Σ values)/(p − q), with p as its float holds it and q = (1 − p)/(k − 1).
         """
         if len(values) != self.num_choices:
             raise ValueError(f"expected {self.num_choices} values, got {len(values)}")

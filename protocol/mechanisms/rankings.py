@@ -1,9 +1,7 @@
 """Local randomizers of rankings: a comparison, a position, or the whole ranking, by randomized response.
 
-A row is a ranking: the position of each alternative, from 0, the best, to m − 1. `SampledPair` and `SampledPosition`
-draw what is asked, without a look at the ranking, and answer that alone by randomized response; `WholeRanking` is
-randomized response among all m! rankings; `NoisyScores` adds Laplace noise to the scores. ε is in nats for each
-ranking, and m in [2, `MAX_ALTERNATIVES`].
+A row is a ranking: the position of each alternative, from 0, the best, to m − 1. ε is in nats for each ranking, and m
+in [2, `MAX_ALTERNATIVES`].
 
 Source: Warner (1965) and Wang, Wu and Hu (2016) for randomized response; sampling one of many questions and answering
 it at the whole budget is Nguyên et al. (2016), Section III; Yan, Li and Liu (2020) randomize pairs so; Dwork, McSherry,
@@ -51,7 +49,7 @@ MAX_RANKED: Final = 8
 
 
 class SampledQuestion(ExactMechanism):
-    """Ask one question of several about a ranking, all alike, and answer it by randomized response."""
+    """Draw one question of several, without a look at the ranking, and answer that alone by randomized response."""
 
     __slots__ = ()
 
@@ -67,12 +65,7 @@ class SampledQuestion(ExactMechanism):
 
     @abc.abstractmethod
     def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
-        """Return the true answers: int64, shape (n,).
-
-        Args:
-            positions: rankings, shape (n, m).
-            questions: one for each ranking, shape (n,).
-        """
+        """Return the true answers of rankings, shape (n, m), to a question each: int64, shape (n,)."""
 
     @property
     def value_range(self) -> tuple[int, int]:
@@ -332,16 +325,9 @@ def check_places(values: IntArray, num_alternatives: int, most: int, *, what: st
 
 @exact_arguments
 def code_of_rankings(positions: IntArray) -> IntArray:
-    """Number rankings from 0 to m! − 1, in the lexicographic order of their positions (Lehmer's code).
+    """Number rankings from 0 to m! − 1, in the lexicographic order of their positions (Lehmer's code): shape (n,).
 
-    Args:
-        positions: int64, shape (n, m), m ≤ 20; each row has each position once.
-
-    Returns:
-        int64, shape (n,).
-
-    Raises:
-        ValueError: there are more alternatives.
+    Positions have shape (n, m), each of a row once. A ValueError refuses more than 20 alternatives.
     """
     size = positions.shape[1]
     if size > 20:  # noqa: PLR2004  21! is beyond 64 bits
@@ -358,15 +344,7 @@ def code_of_rankings(positions: IntArray) -> IntArray:
 
 @exact_arguments
 def rankings_of_codes(codes: IntArray, num_alternatives: int) -> IntArray:
-    """Return the rankings that codes number: the inverse of `code_of_rankings`.
-
-    Args:
-        codes: int64, shape (n,), in [0, m!).
-        num_alternatives: m ≤ 20.
-
-    Returns:
-        int64, shape (n, m): positions.
-    """
+    """Return the rankings, shape (n, m), m ≤ 20, that codes in [0, m!) number: the inverse of `code_of_rankings`."""
     size = num_alternatives
     digits = np.empty((len(codes), size), dtype=np.int64)
     rest = codes

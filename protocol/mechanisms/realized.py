@@ -32,13 +32,7 @@ _ROUNDING: Final = 2.0**-46
 
 
 class Gap(NamedTuple):
-    """How far two rows' laws are apart.
-
-    Args:
-        loss: the greatest difference of their logarithms, in nats.
-        row: the place of the one that is likelier to give the report.
-        other: that of the other.
-    """
+    """The greatest difference of two rows' logarithms, in nats, and the places of the likelier row and of the other."""
 
     loss: float
     row: int
@@ -76,14 +70,10 @@ def realized_loss(
 
 
 def greatest_gap(log_laws: FloatArray, are_neighbors: NDArray[np.bool_]) -> Gap:
-    """Return the greatest difference between two neighbors' logarithms, less what rounding may have added.
+    """Return the greatest difference between two neighbors' ln P[report | row], less what rounding may have added.
 
-    Args:
-        log_laws: ln P[report | row], shape (reports, rows).
-        are_neighbors: shape (rows, rows).
-
-    Returns:
-        Of no loss where no two rows are neighbors; of an infinite one where a report is possible for one of two alone.
+    Logarithms have shape (reports, rows). The loss is 0 where no two rows are neighbors, and ∞ where a report is
+    possible for one of two alone.
     """
     worst = Gap(0.0, 0, 0)
     with np.errstate(invalid="ignore"):  # −∞ less −∞ is no number: a report that neither row gives tells nothing

@@ -54,8 +54,7 @@ class SphericalLaplace(RowMechanism):
     Privacy:
         ε-DP with ε = sensitivity/scale, unit: the row, for the relation in which rows differ by `sensitivity` at most:
         the logarithm of the ratio of two densities is (‖x − v'‖₂ − ‖x − v‖₂)/scale ≤ ‖v − v'‖₂/scale. Claimed and
-        proven are the same; rounded to the grid, the loss is smaller. With simulated noise there is none, since the
-        seed is known.
+        proven are the same; rounded to the grid, the loss is smaller.
     """
 
     scale: float

@@ -1,13 +1,7 @@
 """Reports of a number from a public finite set, each of which stands for a number: unbiased, as precise as ε allows.
 
-Three mechanisms (reading W8):
-
-- `two_point`: one bit, P[+] linear in the value;
-- `randomized_response`: k-RR on the values, debiased;
-- `optimal`: the best of all unbiased ε-LDP mechanisms, in the worst case or on average over a named prior.
-
-Source: Duchi, Jordan and Wainwright (2018), minimax optimal procedures, for two points; Wang, Wu and Hu (2016) for
-k-RR; Kairouz, Oh and Viswanath (2014) for the form of the optimal one.
+Source: reading W8; Duchi, Jordan and Wainwright (2018), minimax optimal procedures, for two points; Wang, Wu and Hu
+(2016) for k-RR; Kairouz, Oh and Viswanath (2014) for the form of the optimal one.
 """
 
 import dataclasses
@@ -130,7 +124,8 @@ class UnbiasedReport:
             exact = _decimals(channel.reshape(-1).tolist()).reshape(channel.shape)
             products = _products(exact, exact)
             try:
-                rows = _products(solve_positive_definite(products, _identity(len(exact))), exact.T)
+                identity = _decimals(np.eye(len(exact)).reshape(-1).tolist()).reshape(products.shape)
+                rows = _products(solve_positive_definite(products, identity), exact.T)
             except (decimal.InvalidOperation, decimal.DivisionByZero):  # two values with one and the same law
                 return None
         return tuple(tuple(map(float, row)) for row in rows.tolist())
@@ -316,7 +311,3 @@ def _products(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
 
 def _decimals(numbers: Sequence[float]) -> NDArray[Any]:
     return np.array([Decimal(number) for number in numbers], dtype=np.object_)
-
-
-def _identity(size: int) -> NDArray[Any]:
-    return _decimals([float(row == column) for row in range(size) for column in range(size)]).reshape(size, size)

@@ -16,7 +16,8 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import UNSET, UnsetType
 
 from ..elementary import exp, ln, normal_tail, square
-from ..errors import one_of, require
+from ..errors import one_of, refuse, require
+from ..estimators import DEFAULT_LEVEL, check_level
 from ..estimators.noise_tails import NoisePart, tail_of_noise
 from .maxima import EXACT, MAX_SIMULATED_LEVELS, NUM_PARTS, Answer, NoiseOfLevel, simulate_answers
 from .outcome import Ball, NoisyMaxima, Outcome
@@ -27,6 +28,7 @@ __all__ = [
     "PriorName",
     "certainty_of",
     "check_prior",
+    "level_asked",
     "noise_parts",
     "p_value_of",
     "why_no_certainty",
@@ -69,6 +71,19 @@ def why_no_verdict(outcome: Outcome) -> str | None:
     return "a projection moved the preferences" if outcome.is_projected else None
 
 
+def level_asked(outcome: Outcome, level: float | None) -> float | None:
+    """Return the level of verdicts on a release, 5 % where none is asked for; None where there is no test.
+
+    Raises:
+        ConfigurationError: the level is not allowed, or asked of a release that has no verdict.
+    """
+    why = why_no_verdict(outcome)
+    if level is not None:
+        check_level(level)
+        refuse(why, "level", level, f"left out: {why}, so no test is known")
+    return None if why else DEFAULT_LEVEL if level is None else level
+
+
 def certainty_of(
     outcome: Outcome, differences: Sequence[float], margin: float, prior: PriorName
 ) -> tuple[float, float | UnsetType] | None:
@@ -81,7 +96,6 @@ def certainty_of(
     Args:
         differences: x, for each feature.
         margin: m = Σ β̂ᵢxᵢ, not 0.
-        prior: see `PRIORS`.
 
     Returns:
         The probability, and the standard error of its simulation where it is simulated; None where there is none
@@ -132,7 +146,6 @@ def _answers_of(outcome: Outcome, maxima: NoisyMaxima, size: float) -> tuple[Ans
 
 
 def _mean_of(answers: Sequence[Answer]) -> Answer:
-    """Return the mean of what a simulation's parts found."""
     number = len(answers)
     slope = math.fsum(own.slope for own in answers) / number
     return Answer(slope, math.fsum(own.beside for own in answers) / number)
@@ -160,9 +173,8 @@ def noise_parts(outcome: Outcome, reaches: Sequence[float]) -> list[NoisePart]:
         reaches: for each feature that is in the sum the standard deviation of its noise there.
     """
     draw = 1.0
-    if (
-        outcome.mechanism == "direction" and outcome.planned is UNSET
-    ):  # coordinates hang together: their sum has the law of one, but for its size
+    if outcome.mechanism == "direction" and outcome.planned is UNSET:
+        # Coordinates hang together: their sum has the law of one, but for its size.
         draw = (len(outcome.features) + 1) / 2
         reaches = [math.sqrt(math.fsum(reach * reach for reach in reaches))]
     shares = _shares_of_levels(outcome)

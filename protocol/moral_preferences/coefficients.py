@@ -25,6 +25,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..elementary import power_of_two_below
 from ..errors import require
+from .records import check_offsets
 from .sensitivity import num_coefficients
 
 __all__ = [
@@ -92,7 +93,7 @@ def sum_coefficients(differences: FloatArray, offsets: IntArray, *, step: float)
     """
     _check_step(step, _LEAST_STEP)
     _check_norms(differences)
-    _check_offsets(offsets, len(differences))
+    check_offsets(offsets, len(differences))
     if np.max(np.diff(offsets), initial=0) / step >= _MOST:
         raise ValueError(f"a voter's records at a step of {step} must sum up to less than 2**62 steps")
     totals = np.zeros((num_coefficients(differences.shape[1]), len(offsets) - 1), dtype=np.int64)
@@ -159,7 +160,7 @@ def sum_rows(rows: IntArray, offsets: IntArray) -> IntArray:
     """
     if rows.ndim != _TABLE:
         raise ValueError(f"expected a table (records, width), got shape {rows.shape}")
-    _check_offsets(offsets, len(rows))
+    check_offsets(offsets, len(rows))
     counts = np.diff(offsets)
     if rows.size and max(int(rows.max()), -int(rows.min())) * int(counts.max()) >= _MOST:
         raise ValueError("a voter's rows must sum up to less than 2**62")
@@ -238,9 +239,3 @@ def _check_norms(differences: FloatArray) -> None:
 def _check_step(step: float, least: float) -> None:
     is_step = least <= step <= 1 and power_of_two_below(step) == step
     require(is_step, "step", step, f"a power of two in [{least!r}, 1]")
-
-
-def _check_offsets(offsets: IntArray, num_records: int) -> None:
-    wrong = offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != num_records
-    if wrong or np.any(np.diff(offsets) < 0):
-        raise ValueError(f"offsets must go upwards from 0 to the {num_records} records")

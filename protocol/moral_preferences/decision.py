@@ -16,8 +16,8 @@ import msgspec
 
 from ..elementary import erfc
 from ..errors import refuse, require
-from ..estimators import DEFAULT_LEVEL, Verdict, check_level
-from .certainty import PRIORS, PriorName, certainty_of, check_prior, p_value_of, why_no_certainty, why_no_verdict
+from ..estimators import Verdict
+from .certainty import PRIORS, PriorName, certainty_of, check_prior, level_asked, p_value_of, why_no_certainty
 from .outcome import Outcome
 from .records import GREATEST_FEATURE
 
@@ -63,9 +63,7 @@ def decide(
     """Return the society's choice between two alternatives.
 
     Args:
-        outcome: of a session.
         first: an alternative: its features by name; those that are not named are 0.
-        second: the other.
         level: of the verdict, in (0, ½); by default 5 %, and no verdict where there is no test.
         prior: of the certainty; by default `ball`, and no certainty where there is none.
 
@@ -85,7 +83,11 @@ def decide(
             allowed = f"in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
             is_fine = is_number and abs(value) <= GREATEST_FEATURE  # not so for nan
             require(is_fine, f"{name} of the {field} alternative", value, allowed)
-    _check_asked(outcome, level, prior)
+    level = level_asked(outcome, level)
+    if prior is not None:
+        check_prior(prior)
+        why = why_no_certainty(outcome)
+        refuse(why, "prior", prior, f"left out: {why}")
     differences = [first.get(name, 0.0) - second.get(name, 0.0) for name in outcome.features]
     margin = math.fsum(value * change for value, change in zip(outcome.preferences, differences, strict=True))
     choice = None if margin == 0 else "first" if margin > 0 else "second"
@@ -93,7 +95,6 @@ def decide(
     found = None if choice is None else certainty_of(outcome, differences, margin, prior)
     certainty, certainty_error = found or (None, msgspec.UNSET)
     p_value = None if choice is None else p_value_of(outcome, differences, margin)
-    level = None if why_no_verdict(outcome) else DEFAULT_LEVEL if level is None else level
     is_sure = p_value is not None and level is not None and p_value <= level
     return Decision(
         choice=choice,
@@ -106,14 +107,3 @@ def decide(
         level=level,
         p_value=p_value,
     )
-
-
-def _check_asked(outcome: Outcome, level: float | None, prior: str | None) -> None:
-    if level is not None:
-        check_level(level)
-        why = why_no_verdict(outcome)
-        refuse(why, "level", level, f"left out: {why}, so no test is known")
-    if prior is not None:
-        check_prior(prior)
-        why = why_no_certainty(outcome)
-        refuse(why, "prior", prior, f"left out: {why}")

@@ -19,10 +19,10 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..errors import refuse, require
-from ..estimators import DEFAULT_LEVEL, Estimate, Verdict, check_level
+from ..errors import require
+from ..estimators import Estimate, Verdict
 from ..estimators.noise_tails import NoisePart, reach_of_noise
-from .certainty import noise_parts, why_no_verdict
+from .certainty import level_asked, noise_parts
 from .outcome import Outcome
 
 __all__ = ["DIFFERS", "MOST_COMPARED", "Difference", "compare_societies"]
@@ -45,7 +45,6 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         standard_error: of it, over the noise's draws alone.
         low: with `high`, where the difference without noise lies, for all that are compared at once, with a probability
             of at least 1 − `level`; None where the test is not known, or so much is compared that it tells nothing.
-        high: see there.
         verdict: "differs" where the interval is above 0, or "too close to tell"; None where the test is not known.
         level: of the verdicts on all that are compared: the greatest probability that any of them says "differs" where
             the releases without noise do not differ, or differ the other way round.
@@ -74,7 +73,6 @@ def compare_societies(
     """Return all differences between societies, those that stand out most from the noise first.
 
     Args:
-        outcome: of several societies.
         names: of those that are compared; by default all of whom somebody reported. Choose them by what is public, such
             as their numbers of voters, and not by what was released.
         level: of the verdicts on all of them together, in (0, ½); by default 5 %, and no verdict where there is no
@@ -90,16 +88,12 @@ def compare_societies(
     Privacy:
         Post-processing of a release; it costs nothing.
     """
-    why = why_no_verdict(outcome)
-    if level is not None:
-        check_level(level)
-        refuse(why, "level", level, f"left out: {why}, so no test is known")
+    asked = level_asked(outcome, level)
     compared = list(names) or [society.name for society in outcome.by_society if society.preferences is not None]
     for name in compared:
         require(compared.count(name) == 1, "society", name, "named once")
     allowed = f"at most {MOST_COMPARED} at once: name those that are compared"
     require(len(compared) <= MOST_COMPARED, "societies", len(compared), allowed)
-    asked = None if why else DEFAULT_LEVEL if level is None else level
     pairs = list(itertools.combinations(compared, 2))
     parts = {name: outcome.of_society(name) for name in compared}
     limits_of = _limits_of_directions if outcome.is_direction else _limits_of_sums
@@ -181,5 +175,4 @@ def _limits_of_direction(part: Outcome, level: float) -> list[_Limits]:
 
 
 def _noise_in(part: Outcome, place: int) -> list[NoisePart]:
-    """Return the law of the noise in one feature."""
     return noise_parts(part, (part.errors or ())[place : place + 1])

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import FloatArray
+from .outcome import LevelOutcome
 
 __all__ = ["LevelSums", "Mean", "average"]
 
@@ -24,7 +25,6 @@ class LevelSums:
     """The reports of one level of ε.
 
     Args:
-        epsilon: ε.
         num_voters: how many, at least 1.
         mean: of their reports, in units; shape (w,).
         mean_square: of their reports' numbers, over all of them together.
@@ -40,18 +40,20 @@ class LevelSums:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mean:
-    """A mean over all reports.
+    """The mean of some voters' reports.
 
     Args:
-        values: shape (w,).
+        values: shape (w,), in units.
         error: the standard error of each, over the noise's draws alone; where the noise is not additive by how far
-            reports of one level spread, which is rather too much.
-        weights: of one report of each level; the voters' weights add up to their number.
+            reports of one level spread, which is rather too much; None where it has no closed form.
+        num_voters: whose it is.
+        levels: what the voters of each ε contribute; their weights add up to their number.
     """
 
     values: FloatArray
-    error: float
-    weights: tuple[float, ...]
+    error: float | None
+    num_voters: int
+    levels: tuple[LevelOutcome, ...]
 
 
 def average(levels: Sequence[LevelSums], *, is_weighted: bool) -> Mean:
@@ -89,7 +91,11 @@ def _mean_of(levels: Sequence[LevelSums], weights: Sequence[float]) -> Mean:
         weight * weight * level.num_voters * noise
         for level, weight, noise in zip(levels, scaled, _noises(levels) or map(_spread_of, levels), strict=True)
     )
-    return Mean(values, math.sqrt(variance) / number, tuple(scaled))
+    told = tuple(
+        LevelOutcome(epsilon=level.epsilon, num_voters=level.num_voters, weight=weight)
+        for level, weight in zip(levels, scaled, strict=True)
+    )
+    return Mean(values, math.sqrt(variance) / number, number, told)
 
 
 def _spread_of(level: LevelSums) -> float:

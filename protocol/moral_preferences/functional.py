@@ -60,7 +60,6 @@ class NoisyObjective(PostProcessed):
         step: of the coefficients' grid.
         radius: B > 0, of the ball that is searched.
         report_step: of the reports' grid.
-        remedy: what is done with an objective without a maximum.
 
     Raises:
         ConfigurationError: a number is not positive.

@@ -77,7 +77,6 @@ def simulate_answers(
     """Return the answer that each part of the simulation finds.
 
     Args:
-        num_features: d.
         noises: of each level of ε; shares add up to 1.
         size: of the ball in which the objectives without noise are greatest, uniformly, as a share of the radius.
 

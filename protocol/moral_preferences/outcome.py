@@ -18,7 +18,6 @@ class Ball(msgspec.Struct, frozen=True, kw_only=True):
     """Where preferences without noise are, about 0.
 
     Args:
-        norm: "l1" or "l2".
         radius: > 0, in units of the released preferences.
     """
 
@@ -46,7 +45,6 @@ class LevelOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What the voters with one ε contribute.
 
     Args:
-        epsilon: theirs.
         num_voters: how many reported.
         weight: the share of one of their reports in the mean, times the number of all reports: 1 in a plain mean.
     """
@@ -60,7 +58,6 @@ class SocietyOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What is released of one of several societies: of its own voters alone, with noise of its own.
 
     Args:
-        name: the society's.
         num_voters: how many of its voters reported.
         preferences: as in `Outcome`; None where nobody reported.
         errors: likewise. The noise of two societies is independent.
@@ -82,7 +79,6 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     Where voters belong to several societies, it has those of all voters, and beside them each society's own.
 
     Args:
-        features: their names.
         preferences: for each feature how much it speaks for an alternative; the society's β, or, where `is_direction`,
             a vector of ℓ₂ norm 1 in its direction (of norm 0 where the reports cancel out).
         errors: for each feature the standard error, over the noise's draws alone; None where it has no closed form. It

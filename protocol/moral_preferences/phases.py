@@ -1,4 +1,4 @@
-"""The phase of moral preferences: perturbed summaries in the local paradigms, disclosed ones in the central ones.
+"""The phase of moral preferences: summaries that voters perturb, disclose, or add up under masks.
 
 Where voters belong to several societies, each has its own part of the tally, and in the central paradigms noise of its
 own.
@@ -69,9 +69,6 @@ class PerturbedPhase(LeveledPhase):
     (levels, 2 + numbers of a report). Where there are several societies, it has that of the first one, then of the
     next: shape (societies · levels, 2 + numbers of a report).
 
-    Args:
-        summary: what is reported.
-
     Attributes:
         shifts: how many bits of a level's reports their coarse squares are without.
     """
@@ -81,7 +78,7 @@ class PerturbedPhase(LeveledPhase):
     def __init__(self, parameters: Parameters, summary: Summary) -> None:
         mechanisms = [summary.local_mechanism(epsilon) for epsilon in parameters.levels]
         self._num_societies = max(len(parameters.names_of_societies), 1)
-        self._summary = summary
+        self._summary, self._epsilons = summary, parameters.levels
         super().__init__(
             PHASE,
             columns=range(summary.num_values),
@@ -96,18 +93,15 @@ class PerturbedPhase(LeveledPhase):
         self.shifts = [_shift_of(mechanism) for mechanism in self.mechanisms]
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
         return self._summary.some_rows()
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse what the voter's own mechanism cannot report. See `Phase.check_report`."""
         super().check_report(report, public)
         mechanism = self.mechanism_of(public)
         if isinstance(mechanism, NoisyObjective) and sum(map(abs, report)) > mechanism.report_range[1]:
             raise ValueError("it is no maximum of any objective: it is outside of the ball")
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up reports and their squares, cell by cell: society by society, and level by level."""
         num_levels = len(self.mechanisms)
         totals = np.zeros((self._num_societies * num_levels, _FIRST_SUM + self.num_reported), dtype=np.int64)
         for cell, places in places_by(self.cells_of(public)):
@@ -129,9 +123,9 @@ class PerturbedPhase(LeveledPhase):
         parts = tally.totals.reshape(self._num_societies, len(self.mechanisms), -1)
         return [Tally(int(part[:, _COUNT].sum()), part) for part in parts]
 
-    def sums_of(self, tally: Tally, summary: Summary, epsilons: Sequence[float]) -> list[LevelSums]:
+    def sums_of(self, tally: Tally) -> list[LevelSums]:
         """Return each level's mean and mean square, in units, for the levels with a report of one society."""
-        step = summary.reported_step
+        step = self._summary.reported_step
         sums: list[LevelSums] = []
         for level, totals in enumerate(tally.totals):
             count = int(totals[_COUNT])
@@ -140,11 +134,11 @@ class PerturbedPhase(LeveledPhase):
             coarse_step = math.ldexp(step, self.shifts[level])
             sums.append(
                 LevelSums(
-                    epsilon=epsilons[level],
+                    epsilon=self._epsilons[level],
                     num_voters=count,
                     mean=totals[_FIRST_SUM:] * step / count,
                     mean_square=int(totals[_SQUARES]) * coarse_step * coarse_step / (count * self.num_reported),
-                    noise_variance=summary.noise_variance(self.mechanisms[level]),
+                    noise_variance=self._summary.noise_variance(self.mechanisms[level]),
                 )
             )
         return sums
@@ -154,14 +148,11 @@ class DisclosedPhase(CentralPhase):
     """Voters show the aggregator their summaries, and it perturbs the sum (VLCP, RLCP).
 
     The tally has the sums: shape (numbers of a summary,).
-
-    Args:
-        summary: what is disclosed.
     """
 
     def __init__(self, parameters: Parameters, summary: Summary) -> None:
         (epsilon,) = parameters.levels
-        self._summary = summary
+        self._summary, self._num_societies = summary, len(parameters.names_of_societies)
         mechanism = summary.central_mechanism(epsilon)
         super().__init__(
             PHASE,
@@ -173,7 +164,6 @@ class DisclosedPhase(CentralPhase):
         )
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
         return self._summary.some_rows()
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
@@ -206,7 +196,6 @@ class MaskedPreferences(MaskedSums):
         )
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
         return self._summary.some_rows()
 
 
@@ -223,15 +212,10 @@ class SocietiesPhase(DisclosedPhase):
         voter it is.
     """
 
-    def __init__(self, parameters: Parameters, summary: Summary) -> None:
-        super().__init__(parameters, summary)
-        self._num_societies = len(parameters.names_of_societies)
-
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
         return [np.flatnonzero(public[:, 0] == society) for society in np.unique(public[:, 0])]
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count and add up the summaries of each society."""
         totals = np.zeros((self._num_societies, 1 + self.num_values), dtype=np.int64)
         for society, places in places_by(public[:, 0]):
             totals[society, 0] = len(reports[places])

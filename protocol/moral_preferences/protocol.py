@@ -1,14 +1,9 @@
 """Moral preferences as a list of phases: there is one, in which voters report a summary of their records.
 
-In the local paradigms (VLDP, RLDP) that is a `Phase`: voters perturb, and the aggregator tallies reports. In the
-central ones (VLCP, RLCP) it is a `CentralPhase`: voters disclose, and the aggregator, which is trusted, perturbs the
-tally. The release tells all voters the society's preferences.
-
 A private row is a summary (`summaries`). A public row has the place of the voter's society where there are several,
 then the place of its ε among the public levels where voters have their own; else it is empty.
 """
 
-import dataclasses
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +20,7 @@ from ..own_levels import number_of, place_in
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import NeighboringRelation, TrustModel, total_of
 from ..tally import Tally
-from .estimation import average
+from .estimation import Mean, average
 from .functional import NoisyObjective
 from .outcome import Ball, LevelOutcome, Outcome, SocietyOutcome
 from .parameters import Paradigm, Parameters
@@ -40,23 +35,6 @@ _GRID: Final = 2.0**32
 # A number of each kind that takes as many bytes as any.
 _LONG_FLOAT: Final = 1 / 3
 _LONGEST_LEVEL: Final = LevelOutcome(epsilon=_LONG_FLOAT, num_voters=1 << 32, weight=_LONG_FLOAT)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Mean:
-    """The mean of some voters' reports.
-
-    Args:
-        values: shape (w,), in units.
-        error: the standard error of each, from the noise; None where it has no closed form.
-        num_voters: whose it is.
-        levels: what the voters of each ε contribute.
-    """
-
-    values: FloatArray
-    error: float | None
-    num_voters: int
-    levels: tuple[LevelOutcome, ...]
 
 
 class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | DisclosedPhase | MaskedPreferences]):
@@ -113,7 +91,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return kind(self.parameters, self.summary)
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns: a voter's records, its society where there are several, its ε where it has its own."""
         description = "the voter's records: for each the features of the chosen and of the rejected alternative"
         public: list[Column] = []
         if self.parameters.names_of_societies:
@@ -138,7 +115,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return Inputs(self.summary.rows_of(records), public)
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the places of the voters' societies and of their ε. See `PhasedProtocol.encode_public`."""
         public: list[IntArray] = []
         if self.parameters.names_of_societies:
             if "society" not in table:
@@ -156,11 +132,9 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         ]
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the place of the ε that a voter chooses. See `PhasedProtocol.encode_chosen`."""
         return self.parameters.own_levels.encode_chosen(entries)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
-        """Return each voter's society and ε. See `PhasedProtocol.write_public`."""
         written: dict[str, list[str]] = {}
         if names := self.parameters.names_of_societies:
             written["society"] = [names[place] for place in public[:, 0].tolist()]
@@ -185,7 +159,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return tuple(row)
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Refuse what is no society or no level of ε. See `PhasedProtocol.check_public`."""
         numbers: dict[str, int] = {}
         if names := self.parameters.names_of_societies:
             numbers["a society"] = len(names)
@@ -202,13 +175,11 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             raise ValueError("it is no summary of any records")
 
     def check_inputs(self, inputs: Inputs) -> None:
-        """Raise ValueError unless every row is a summary of records. See `PhasedProtocol.check_inputs`."""
         super().check_inputs(inputs)
         if not self.summary.are_possible(inputs.private):
             raise ValueError("a row is not a summary of records: it is farther out than the bound allows")
 
     def check_roster(self, public: IntArray) -> None:
-        """Refuse more voters than whose sum fits into 64 bits. See `PhasedProtocol.check_roster`."""
         if self.parameters.is_masked:
             super().check_roster(public)
         most = GREATEST_SUM // self.summary.bound
@@ -222,7 +193,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         refuse(missing, "societies", value, "societies to which voters belong")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
-        """Return the preferences of all voters, and of each society where there are several."""
         (tally,) = tallies
         names = self.parameters.names_of_societies
         whole, *parts = self._means_of(tally)
@@ -249,7 +219,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             planned=self.phase.share.planned if isinstance(self.phase, MaskedPreferences) else msgspec.UNSET,
         )
 
-    def _society(self, name: str, mean: _Mean | None) -> SocietyOutcome:
+    def _society(self, name: str, mean: Mean | None) -> SocietyOutcome:
         """Return what is released of a society; None stands for one of which nobody reported."""
         if mean is None:
             return SocietyOutcome(name=name, num_voters=0, preferences=None, errors=None, levels=())
@@ -263,13 +233,14 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             ball=self._ball_of(mean, errors),
         )
 
-    def _means_of(self, tally: Tally) -> tuple[_Mean, *tuple[_Mean | None, ...]]:
+    def _means_of(self, tally: Tally) -> tuple[Mean, *tuple[Mean | None, ...]]:
         """Return the mean of all reports, then that of each society, if there are several."""
         phase, names = self.phase, self.parameters.names_of_societies
         if isinstance(phase, PerturbedPhase):
+            mean_of = functools.partial(average, is_weighted=self.parameters.mean == "weighted")
             parts = phase.parts_of(tally)
-            of_societies = [self._mean_of_levels(phase, part) if part.num_reports else None for part in parts]
-            whole = self._mean_of_levels(phase, functools.reduce(Tally.merge, parts))
+            of_societies = [mean_of(phase.sums_of(part)) if part.num_reports else None for part in parts]
+            whole = mean_of(phase.sums_of(functools.reduce(Tally.merge, parts)))
             return whole, *(of_societies if names else [])
         if not names:
             draws = phase.num_draws(tally.num_reports)  # of a masked sum as many shares
@@ -280,34 +251,22 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             self._mean_of_sums(part[1:], int(part[0])) if part[0] else None for part in tally.totals
         )
 
-    def _mean_of_levels(self, phase: PerturbedPhase, tally: Tally) -> _Mean:
-        """Return the mean of the reports of some voters, of whom there is at least one."""
-        levels = phase.sums_of(tally, self.summary, self.parameters.levels)
-        mean = average(levels, is_weighted=self.parameters.mean == "weighted")
-        told = tuple(
-            LevelOutcome(epsilon=level.epsilon, num_voters=level.num_voters, weight=weight)
-            for level, weight in zip(levels, mean.weights, strict=True)
-        )
-        return _Mean(mean.values, mean.error, tally.num_reports, told)
-
-    def _mean_of_sums(self, sums: IntArray, number: int, *, num_draws: int = 1) -> _Mean:
+    def _mean_of_sums(self, sums: IntArray, number: int, *, num_draws: int = 1) -> Mean:
         """Return the mean of so many voters' summaries, of a sum in which the noise of some draws is."""
         variance = self.summary.noise_variance(self.phase.mechanism_faced(()))
         level = LevelOutcome(epsilon=self.parameters.levels[0], num_voters=number, weight=1.0)
         error = None if variance is None else math.sqrt(variance * num_draws) / number
-        return _Mean(sums * self.summary.step / number, error, number, (level,))
+        return Mean(sums * self.summary.step / number, error, number, (level,))
 
-    def _released(self, mean: _Mean) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
-        """Return the preferences that a mean is released as, with their errors."""
+    def _released(self, mean: Mean) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
         preferences = self._finished(mean.values, mean.error)
         errors = self.summary.errors_of(mean.values, mean.error)
         return tuple(preferences.tolist()), None if errors is None else tuple(errors.tolist())
 
-    def _ball_of(self, mean: _Mean, errors: Sequence[float] | None) -> Ball | None:
+    def _ball_of(self, mean: Mean, errors: Sequence[float] | None) -> Ball | None:
         return None if errors is None else self.summary.ball_of(mean.values)
 
     def largest_outcome(self, num_parties: int) -> Outcome | None:
-        """Return one in which each society has all levels of ε. See `PhasedProtocol.largest_outcome`."""
         parameters = self.parameters
         if not parameters.names_of_societies:
             return None
@@ -368,7 +327,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return self.parameters.project and self.parameters.mechanism == "laplace"
 
     def _finished(self, values: FloatArray, error: float | None) -> FloatArray:
-        """Return the released preferences, of a mean."""
         preferences = self.summary.preferences_of(values, error)
         if self._is_projected:
             (preferences,) = project_to_l1_ball(preferences[None, :], radius=self.parameters.bound)
@@ -405,8 +363,8 @@ def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:
         raise ConfigurationError(field=field, value="something else", allowed=allowed) from None
     require(pairs.size, field, "0 records", "at least one record")
     is_table = pairs.ndim == 3 and pairs.shape[1:] == (2, len(features))  # noqa: PLR2004  pairs of vectors
-    if not is_table or not np.all(np.abs(pairs) <= GREATEST_FEATURE):  # not so for nan
-        raise ConfigurationError(field=field, value=f"an array of shape {pairs.shape}", allowed=allowed)
+    are_fine = is_table and np.all(np.abs(pairs) <= GREATEST_FEATURE)  # not so for nan
+    require(are_fine, field, f"an array of shape {pairs.shape}", allowed)
     return pairs
 
 

@@ -19,8 +19,8 @@ from typing import Final
 import msgspec
 
 from ..errors import require
-from ..estimators import DEFAULT_LEVEL, Verdict
-from .certainty import PriorName
+from ..estimators import Verdict
+from .certainty import PriorName, level_asked
 from .decision import Decision, decide
 from .outcome import Outcome
 
@@ -37,7 +37,6 @@ class RankedAlternative(msgspec.Struct, frozen=True, kw_only=True):
         rank: 1 for the best; of equal utilities all have the best rank that one of them could have.
         least_rank: with `greatest_rank`, where the rank without noise lies, for all alternatives at once, with a
             probability of at least 1 − `level`, whatever the society is; None where the test is not known.
-        greatest_rank: see there.
     """
 
     name: str
@@ -106,9 +105,7 @@ def rank(
     }
     above = dict.fromkeys(names, 0)
     surely_above, surely_below = dict(above), dict(above)
-    some = next(iter(made.values()))
-    has_verdict = some.level is not None
-    asked = (DEFAULT_LEVEL if level is None else level) if has_verdict else None
+    asked = level_asked(outcome, level)
     for (one, other), decision in made.items():
         if decision.choice is None:
             continue
@@ -123,8 +120,8 @@ def rank(
             name=name,
             utility=utilities[name],
             rank=1 + above[name],
-            least_rank=1 + surely_above[name] if has_verdict else None,
-            greatest_rank=len(names) - surely_below[name] if has_verdict else None,
+            least_rank=None if asked is None else 1 + surely_above[name],
+            greatest_rank=None if asked is None else len(names) - surely_below[name],
         )
         for name in order
     )
@@ -138,7 +135,6 @@ def _with_winner(
     made: Mapping[tuple[str, str], Decision],
     level: float | None,
 ) -> Ranking:
-    """Return the ranking with what is known of its winner."""
     own = [decision for pair, decision in made.items() if winner in pair]
     certainties = [_least_certainty(decision) for decision in own if decision.certainty is not None]
     p_values = [decision.p_value for decision in own if decision.p_value is not None]

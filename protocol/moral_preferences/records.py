@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 
-__all__ = ["GREATEST_FEATURE", "Records"]
+__all__ = ["GREATEST_FEATURE", "Records", "check_offsets"]
 
 GREATEST_FEATURE: Final = 1e9
 """Numbers of a description are smaller; a likelihood of larger ones has no digits left for the choices of others."""
@@ -44,9 +44,7 @@ class Records(Sequence[FloatArray]):
         if self.chosen.ndim != 2 or self.chosen.shape != self.rejected.shape:  # noqa: PLR2004  a table
             shapes = f"{self.chosen.shape} and {self.rejected.shape}"
             raise ValueError(f"expected two tables of one shape (records, features), got {shapes}")
-        ends = self.offsets
-        if ends.ndim != 1 or not len(ends) or ends[0] != 0 or ends[-1] != len(self.chosen) or np.any(np.diff(ends) < 0):
-            raise ValueError(f"offsets must go upwards from 0 to the {len(self.chosen)} records")
+        check_offsets(self.offsets, len(self.chosen))
         if not (_are_allowed(self.chosen) and _are_allowed(self.rejected)):
             raise ValueError(f"features must be numbers in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]")
 
@@ -56,7 +54,6 @@ class Records(Sequence[FloatArray]):
 
         Args:
             voters: float64, shape (records, 2, d) each: the chosen alternative, then the rejected one.
-            num_features: d.
 
         Raises:
             ValueError: a shape is another.
@@ -104,6 +101,13 @@ class Records(Sequence[FloatArray]):
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+
+def check_offsets(offsets: IntArray, num_records: int) -> None:
+    """Raise ValueError unless offsets say which of so many records are whose."""
+    wrong = offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != num_records
+    if wrong or np.any(np.diff(offsets) < 0):
+        raise ValueError(f"offsets must go upwards from 0 to the {num_records} records")
 
 
 def _are_allowed(features: FloatArray) -> bool:

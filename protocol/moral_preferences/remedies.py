@@ -129,7 +129,6 @@ def _check(linear: FloatArray, quadratic: FloatArray) -> None:
 
 
 def _product(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Return each matrix times its vector, shape (m, d), added in the order of the columns."""
     return _products(matrices, vectors[:, None])[:, 0]
 
 

@@ -132,8 +132,11 @@ class Summary(abc.ABC):
         return None if error is None else np.full(self._parameters.num_features, error)
 
     def ball_of(self, mean: FloatArray) -> Ball | None:
-        """Return where the preferences would be without noise; None where what noise does is not known."""
-        return None
+        """Return where the preferences would be without noise; None where what noise does is not known.
+
+        Every voter's are in the ball of the bound, and so their mean.
+        """
+        return Ball(norm="l1", radius=self._parameters.bound)
 
     @property
     def maxima(self) -> NoisyMaxima | None:
@@ -181,10 +184,6 @@ class PreferenceVector(Summary):
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         return mean
 
-    def ball_of(self, mean: FloatArray) -> Ball:
-        """The ball of the bound, which has every voter's vector, and so their mean."""
-        return Ball(norm="l1", radius=self._parameters.bound)
-
 
 class Coefficients(Summary):
     """Algorithm 3 and its pooled kin: the coefficients of the log-likelihood's second-order expansion at 0, Eq. (14).
@@ -231,7 +230,6 @@ class Coefficients(Summary):
         return np.concatenate([0 * each[:1], each * self._parameters.max_records])
 
     def are_possible(self, rows: IntArray) -> bool:
-        """Return whether no coefficient is larger than the records allow."""
         return not rows.size or int(np.abs(rows).max()) <= self.bound
 
     def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
@@ -269,10 +267,6 @@ class Coefficients(Summary):
     def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
         """Return those of a mean of places; a single maximum's have no closed form."""
         return None if self._is_pooled else super().errors_of(mean, error)
-
-    def ball_of(self, mean: FloatArray) -> Ball:
-        """The ball in which maxima are looked for."""
-        return Ball(norm="l1", radius=self._parameters.bound)
 
     @property
     def maxima(self) -> NoisyMaxima | None:
@@ -316,7 +310,6 @@ class Direction(Summary):
         return unit_directions(sums.astype(np.float64), step=self.step) if self._is_of_voters else sums
 
     def are_possible(self, rows: IntArray) -> bool:
-        """Return whether no row is longer than the records allow."""
         if not rows.size:
             return True
         if int(np.abs(rows).max()) > self.bound:

@@ -170,7 +170,6 @@ class MaskedPhase(GuardedShare, Phase):
         self.share.check_sum(number)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        del earlier
         return self.tally_of_sum(exact_column_sums(reports), public)
 
     def tally_of_sum(self, total: IntArray, public: IntArray) -> Tally:

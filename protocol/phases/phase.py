@@ -62,8 +62,6 @@ class Step:
 
     Args:
         name: unique in its protocol.
-        phase: of which it is a step.
-        codec: of its answers.
         move: which step of a masked phase it is; None of any other.
         least: how many have to answer, whatever the rules say.
         is_charged: whether its answer is what the phase's losses are charged for.
@@ -220,7 +218,6 @@ class Phase(Guarded):
 
         Args:
             tally: of all reports, with totals alone.
-            draw: applies a mechanism to a row, with the server's randomness.
         """
         return tally
 

@@ -322,7 +322,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
 
         A protocol whose public rows hold places overrides this; else a population that comes in batches has them twice.
         """
-        del start
         return public
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ dp_accounting for composition by privacy loss distributions.
 
 import abc
 import math
-from typing import Protocol, TypeAlias, assert_never
+from typing import Final, Protocol, TypeAlias, assert_never
 
 from ..arguments import exact_arguments
 from ..errors import ConfigurationError, UnsupportedEventError, require
@@ -50,18 +50,18 @@ _LEAST_COMPOSED, _GREATEST_COMPOSED = 1e-4, 100.0
 
 
 class Accountant(abc.ABC):
-    """Adds up the loss of a sequence of events on the same data."""
+    """Adds up the loss of a sequence of events on the same data.
+
+    Attributes:
+        relation: the neighboring relation of every bound that this accountant gives.
+    """
 
     def __init__(self, relation: NeighboringRelation) -> None:
-        self._relation = relation
-
-    @property
-    def relation(self) -> NeighboringRelation:
-        """The neighboring relation of every bound that this accountant gives."""
-        return self._relation
+        self.relation: Final = relation
 
     def check(self, event: PrivacyEvent) -> None:
         """Raise UnsupportedEventError if `compose` would; charge nothing."""
+        replaces_one = self.relation is NeighboringRelation.REPLACE_ONE
         match event:
             case Composed(events):
                 for part in events:
@@ -70,25 +70,18 @@ class Accountant(abc.ABC):
                 if count < 0:
                     raise self._refusal(event, "an event cannot happen a negative number of times")
                 self.check(part)
+            case RandomizedResponse() | LocalRandomizer() | SharedDiscreteLaplace() if not replaces_one:
+                raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
             case RandomizedResponse():
-                if self._relation is not NeighboringRelation.REPLACE_ONE:
-                    raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
                 if not event.epsilon >= 0 or event.num_choices < 1:
                     raise self._refusal(event, "epsilon must be >= 0 and num_choices >= 1")
-            case LocalRandomizer():
-                if self._relation is not NeighboringRelation.REPLACE_ONE:
-                    raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
-                if not event.epsilon >= 0:
-                    raise self._refusal(event, "epsilon must be >= 0")
-            case PureMechanism():
+            case LocalRandomizer() | PureMechanism():
                 if not event.epsilon >= 0:
                     raise self._refusal(event, "epsilon must be >= 0")
             case DiscreteLaplaceNoise():
                 if not event.scale > 0 or event.sensitivity < 0:
                     raise self._refusal(event, "scale must be > 0 and sensitivity >= 0")
             case SharedDiscreteLaplace():
-                if self._relation is not NeighboringRelation.REPLACE_ONE:
-                    raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
                 if (
                     not 0 < event.scale < math.inf
                     or min(event.sensitivity, event.honest, event.planned - 1, event.width - 1) < 0
@@ -129,7 +122,7 @@ class Accountant(abc.ABC):
         """Charge a checked event `count` ≥ 1 times."""
 
     def _refusal(self, event: object, reason: str) -> UnsupportedEventError:
-        name = f"{type(self).__name__}({self._relation.value})"
+        name = f"{type(self).__name__}({self.relation.value})"
         return UnsupportedEventError(event=event, accountant=name, reason=reason)
 
 
@@ -239,7 +232,7 @@ class _LossDistribution(Protocol):
 class ApproximateAccountant(Accountant):
     """(ε, δ)-differential privacy by composing privacy loss distributions, never worse than the pure sum.
 
-    Args:
+    Attributes:
         delta: 0 < δ < 1, the δ at which `epsilon` is stated.
 
     Privacy:
@@ -252,14 +245,9 @@ class ApproximateAccountant(Accountant):
     def __init__(self, relation: NeighboringRelation, *, delta: float) -> None:
         super().__init__(relation)
         require(0 < delta < 1, "delta", delta, "in (0, 1)")
-        self._delta = delta
+        self.delta: Final = delta
         self._pure = PureAccountant(relation)
         self._counts: dict[_Private, int] = {}
-
-    @property
-    def delta(self) -> float:
-        """The δ at which `epsilon` is stated."""
-        return self._delta
 
     @property
     def epsilon(self) -> float:
@@ -277,7 +265,7 @@ class ApproximateAccountant(Accountant):
             composed = part if composed is None else composed.compose(part)
         if composed is None:
             return self._pure.epsilon
-        sure = (self._delta - _ROUNDED) * (1 - _ROUNDED_OF_DELTA)
+        sure = (self.delta - _ROUNDED) * (1 - _ROUNDED_OF_DELTA)
         epsilon = float(composed.get_epsilon_for_delta(sure)) if sure > 0 else math.inf
         return min(self._pure.epsilon, apart + epsilon)
 

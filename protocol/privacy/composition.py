@@ -12,42 +12,16 @@ Source: Dwork and Roth (2014), Theorem 2.2 for groups and Theorem 3.16 for sums 
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import PrivacyError
 from .events import Composed, DiscreteLaplaceNoise, NonPrivate, NoRelease, PrivacyEvent, PureMechanism, SelfComposed
 from .relations import SEMI_HONEST, NeighboringRelation, TrustModel, is_semi_honest
 
-__all__ = ["Stated", "Total", "common_relation", "count_of", "event_under", "total_of"]
+if TYPE_CHECKING:
+    from .ledger import LedgerEntry, PrivacyLoss
 
-
-class Stated(Protocol):
-    """A loss that says what it means: `PrivacyLoss` or `LedgerEntry`."""
-
-    @property
-    def mechanism(self) -> str:
-        """What draws."""
-        ...
-
-    @property
-    def relation(self) -> NeighboringRelation:
-        """Which data sets are neighbors."""
-        ...
-
-    @property
-    def model(self) -> TrustModel:
-        """Whom it is bounded against."""
-        ...
-
-    @property
-    def claimed(self) -> float:
-        """ε that the paper states, in nats."""
-        ...
-
-    @property
-    def proven(self) -> float:
-        """ε that is proven, in nats."""
-        ...
+__all__ = ["Total", "common_relation", "count_of", "event_under", "total_of"]
 
 
 class Total(NamedTuple):
@@ -108,13 +82,13 @@ def _of_group(event: PrivacyEvent, size: int) -> PrivacyEvent:
             raise PrivacyError(f"{event!r} shows that its owner took part, so it is no loss of adding or removing one")
 
 
-def common_relation(losses: Iterable[Stated]) -> NeighboringRelation:
+def common_relation(losses: "Iterable[PrivacyLoss | LedgerEntry]") -> NeighboringRelation:
     """Return the relation that all these losses are stated under; replace-one, which counts all, where they differ."""
     relations = {loss.relation for loss in losses}
     return relations.pop() if len(relations) == 1 else NeighboringRelation.REPLACE_ONE
 
 
-def total_of(losses: Iterable[Stated], *, relation: NeighboringRelation | None = None) -> Total:
+def total_of(losses: "Iterable[PrivacyLoss | LedgerEntry]", *, relation: NeighboringRelation | None = None) -> Total:
     """Return what losses of one person add up to (sequential composition of pure losses).
 
     Args:

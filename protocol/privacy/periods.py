@@ -43,10 +43,6 @@ T = TypeVar("T")
 def check_period(seconds: float, *, field: str = "budget_period") -> float:
     """Return the length of a period in seconds, which must be above 0 and finite.
 
-    Args:
-        seconds: the length.
-        field: what it is called in errors.
-
     Raises:
         ConfigurationError: it is no length.
     """

@@ -82,7 +82,6 @@ class TrustModel(enum.Enum):
         """Return who is trusted, as "nobody" or "the aggregator", where a server is called so.
 
         Args:
-            server: what it is called.
             is_sparse: whether each masks with some others alone, which holds against a server that does not lie.
         """
         name = f"the {server.replace('-', ' ')}"

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from ..arrays import IntArray
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse, require
 from ..mechanisms import NO_ANSWER
 from ..phases import Entries
 from .parameters import SEPARATOR
@@ -126,8 +126,7 @@ class Codes:
         given: dict[int, int] = {}
         for name, label in pairs:
             task = self.find_task(name, field="answers")
-            if task in given:
-                raise ConfigurationError(field="answers", value=name, allowed="each task named once")
+            refuse(task in given, "answers", name, "each task named once")
             given[task] = self.find_answer(label, task, field="answers")
         return tuple(given.get(task, NO_ANSWER) for task in tasks)
 
@@ -169,7 +168,6 @@ def tasks_of(entries: Entries, codes: Codes, *, width: int) -> IntArray:
 
     Args:
         entries: a list of names or a text for each worker; or codes, int64, shape (n, width).
-        codes: of tasks.
         width: the most that one worker may have.
 
     Returns:
@@ -180,21 +178,20 @@ def tasks_of(entries: Entries, codes: Codes, *, width: int) -> IntArray:
     """
     if _are_codes(entries):
         tasks = np.asarray(entries, dtype=np.int64)
-        if tasks.shape[1] != width or np.any(tasks < NO_TASK) or np.any(tasks >= len(codes.tasks)):
-            allowed = f"codes in [-1, {len(codes.tasks) - 1}], shape (n, {width})"
-            raise ConfigurationError(field="tasks", value=f"an array of shape {tasks.shape}", allowed=allowed)
+        are_wrong = tasks.shape[1] != width or np.any(tasks < NO_TASK) or np.any(tasks >= len(codes.tasks))
+        allowed = f"codes in [-1, {len(codes.tasks) - 1}], shape (n, {width})"
+        refuse(are_wrong, "tasks", f"an array of shape {tasks.shape}", allowed)
         in_order = np.sort(tasks, axis=1)
         twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != NO_TASK)
         if np.any(twice):
-            row = int(np.nonzero(twice.any(axis=1))[0][0])
-            raise ConfigurationError(field=f"tasks in row {row + 1}", value="a task twice", allowed="distinct tasks")
+            field = f"tasks in row {int(twice.any(axis=1).argmax()) + 1}"
+            raise ConfigurationError(field=field, value="a task twice", allowed="distinct tasks")
         return tasks
     tasks = np.full((len(entries), width), NO_TASK, dtype=np.int64)
     for row, entry in enumerate(entries, start=1):
         field = f"tasks in row {row}"
         found = [codes.find_task(name, field=field) for name in _distinct(entry, field=field)]
-        if len(found) > width:
-            raise ConfigurationError(field=field, value=f"{len(found)} tasks", allowed=f"at most {width} (max_answers)")
+        refuse(len(found) > width, field, f"{len(found)} tasks", f"at most {width} (max_answers)")
         tasks[row - 1, : len(found)] = found
     return tasks
 
@@ -206,7 +203,6 @@ def answers_of(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
         entries: a list of labels or a text for each worker, in the order of its tasks; or codes, int64, the shape of
             `tasks`, each the code that tells answer set and label.
         tasks: from `tasks_of`.
-        codes: of labels.
 
     Returns:
         int64, the shape of `tasks`, padded with `NO_ANSWER`.
@@ -216,12 +212,11 @@ def answers_of(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
     """
     if _are_codes(entries):
         answers = np.asarray(entries, dtype=np.int64)
-        if answers.shape != tasks.shape:
-            allowed = f"an array of shape {tasks.shape}"
-            raise ConfigurationError(field="answers", value=f"an array of shape {answers.shape}", allowed=allowed)
+        shown, allowed = (f"an array of shape {table.shape}" for table in (answers, tasks))
+        require(answers.shape == tasks.shape, "answers", shown, allowed)
         places = answers - codes.offset_of_task[tasks]
         is_answer = (tasks != NO_TASK) & (places >= 0) & (places < codes.size_of_task[tasks])
-        wrong = np.nonzero((~is_answer & (answers != NO_ANSWER)).any(axis=1))[0]
+        wrong = np.flatnonzero((~is_answer & (answers != NO_ANSWER)).any(axis=1))
         if wrong.size:
             field = f"answers in row {int(wrong[0]) + 1}"
             raise ConfigurationError(field=field, value="a code", allowed="one of the task's answer set, or -1")
@@ -231,9 +226,8 @@ def answers_of(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
         field = f"answers in row {row}"
         asked = [task for task in tasks[row - 1].tolist() if task != NO_TASK]
         labels = _labels(entry, field=field)
-        if len(labels) > len(asked):
-            allowed = f"at most {len(asked)}, the number of tasks"
-            raise ConfigurationError(field=field, value=f"{len(labels)} answers", allowed=allowed)
+        allowed = f"at most {len(asked)}, the number of tasks"
+        require(len(labels) <= len(asked), field, f"{len(labels)} answers", allowed)
         found = [codes.find_answer(label, task, field=field) for label, task in zip(labels, asked, strict=False)]
         answers[row - 1, : len(found)] = found
     return answers
@@ -251,8 +245,7 @@ def _distinct(entry: Any, *, field: str) -> list[str]:
     """
     parts = entry.split(SEPARATOR) if isinstance(entry, str) else _items(entry, field=field)
     names = [name for part in parts if (name := str(part).strip())]
-    if len(set(names)) < len(names):
-        raise ConfigurationError(field=field, value=entry, allowed="distinct tasks")
+    require(len(set(names)) == len(names), field, entry, "distinct tasks")
     return names
 
 
@@ -269,9 +262,8 @@ def _items(entry: Any, *, field: str) -> list[Any]:
     Raises:
         ConfigurationError: it is none; an entry of private answers is not shown.
     """
-    if not isinstance(entry, Sequence | np.ndarray):
-        allowed = f"a list, or a text with {SEPARATOR!r} between its parts"
-        raise ConfigurationError(field=field, value=f"of type {type(entry).__name__}", allowed=allowed)
+    allowed = f"a list, or a text with {SEPARATOR!r} between its parts"
+    require(isinstance(entry, Sequence | np.ndarray), field, f"of type {type(entry).__name__}", allowed)
     return list(cast("Sequence[Any]", entry))
 
 
@@ -281,8 +273,7 @@ def _pairs(text: Any, *, field: str) -> list[tuple[str, str]]:
         if not part.strip():
             continue
         name, equals, label = part.rpartition("=")
-        if not equals:
-            raise ConfigurationError(field=field, value=part.strip(), allowed="of the form task=label; task=label")
+        require(equals, field, part.strip(), "of the form task=label; task=label")
         pairs.append((name.strip(), label.strip()))
     return pairs
 

@@ -39,7 +39,6 @@ def find_truths(
 
     Args:
         answers: as they were reported.
-        parameters: the session's.
         noise: how they were perturbed, or how each worker's were; None for clean answers.
         weight_function: what the parameters' name stands for; by default one of ours.
 

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from scipy import special
 
-from ..errors import ConfigurationError, refuse
+from ..errors import ConfigurationError, refuse, require
 from ..mechanisms import (
     Disclosure,
     FreshTwoLayer,
@@ -82,8 +82,6 @@ class Noise:
     """The perturbation of one session.
 
     Args:
-        name: of the mechanism.
-        mechanism: the local randomizer.
         sizes: how many labels each answer set has.
         flip_probabilities: for each answer set the probability that an answer is reported as another label, on average
             over what workers draw.
@@ -123,8 +121,7 @@ class Noise:
         if self.hyper is not None:
             return
         for epsilon, least in zip(self.epsilons, self._drawn_losses(), strict=True):
-            if not epsilon >= least - _ROUNDING:
-                raise ConfigurationError(field="epsilons", value=epsilon, allowed=f"at least what is drawn: {least:g}")
+            require(epsilon >= least - _ROUNDING, "epsilons", epsilon, f"at least what is drawn: {least:g}")
 
     def _drawn_losses(self) -> Sequence[float]:
         """Return what one answer loses by the flip probabilities that the mechanism itself draws by."""
@@ -188,12 +185,7 @@ class Noise:
         return self._state(counts, whole, part)
 
     def event_of_longest(self, num_answers: int, num_tasks: Sequence[int]) -> PrivacyEvent:
-        """Return what so many answers cost at most, by the mechanism and no statement.
-
-        Args:
-            num_answers: see `loss_of_longest`.
-            num_tasks: see there.
-        """
+        """Return what so many answers cost at most, by the mechanism and no statement."""
         if self.on_counts is not None:
             return self.on_counts.event
         blocks = [number for number, tasks in enumerate(num_tasks) if tasks]
@@ -305,9 +297,8 @@ def make_noise(parameters: Parameters) -> Noise:
     if parameters.mechanism != "auto":
         return _make(parameters)
     refuse(parameters.epsilon == 0, "epsilon", 0.0, "above 0, where mechanisms are compared at one price")
-    if parameters.flip_probability is not None:
-        allowed = "epsilon, epsilon_answer or epsilon_worker, at which mechanisms are compared"
-        raise ConfigurationError(field="flip_probability", value=parameters.flip_probability, allowed=allowed)
+    allowed = "epsilon, epsilon_answer or epsilon_worker, at which mechanisms are compared"
+    refuse(parameters.flip_probability is not None, "flip_probability", parameters.flip_probability, allowed)
     # What the paper calls ε is proven for one layer alone, so it is a price of one answer.
     price = {} if parameters.epsilon is None else {"epsilon": None, "epsilon_answer": parameters.epsilon}
     if parameters.epsilon_worker is None and parameters.epsilon_answer is None and parameters.epsilon is None:
@@ -356,7 +347,6 @@ def _snapped(number: float) -> float:
 
 
 def _make(parameters: Parameters) -> Noise:
-    """Return the perturbation of a mechanism that is named."""
     if parameters.mechanism == "central":
         return _make_central(parameters)
     if parameters.is_masked:
@@ -364,12 +354,11 @@ def _make(parameters: Parameters) -> Noise:
     if parameters.mechanism == "one_layer":
         return _make_one_layer(parameters)
     hyper = parameters.hyper or _make_hyper(parameters)
-    if not hyper.mean > 0 or (parameters.mechanism == "two_layer" and hyper.is_certain):
-        allowed = "one that flips some answers and keeps some: otherwise reports reveal all answers of a worker"
-        raise ConfigurationError(field="hyper", value=hyper, allowed=allowed)
+    is_shared = parameters.mechanism == "two_layer"
+    allowed = "one that flips some answers and keeps some: otherwise reports reveal all answers of a worker"
+    require(hyper.mean > 0 and not (is_shared and hyper.is_certain), "hyper", hyper, allowed)
     sizes = parameters.sizes
     _check_flips(hyper.mean, sizes, field=_price_of(parameters))
-    is_shared = parameters.mechanism == "two_layer"
     return Noise(
         name=parameters.mechanism,
         mechanism=TwoLayer(sizes, hyper) if is_shared else FreshTwoLayer(sizes, hyper),
@@ -473,13 +462,10 @@ def _check_flips(flip_probability: float, sizes: tuple[int, ...], *, field: str)
     """Raise ConfigurationError unless an answer's own label remains its likeliest report, in the smallest set too."""
     size = min(sizes)
     most = (size - 1) / size
-    if not 0 < flip_probability <= most:
-        allowed = f"such that an answer is flipped with a probability in (0, {most:g}], for sets of {size} labels"
-        if flip_probability == 1:
-            allowed += (
-                "; a report that never is the answer (a negative survey) rules its label out, at an infinite loss"
-            )
-        raise ConfigurationError(field=field, value=flip_probability, allowed=allowed)
+    allowed = f"such that an answer is flipped with a probability in (0, {most:g}], for sets of {size} labels"
+    if flip_probability == 1:
+        allowed += "; a report that never is the answer (a negative survey) rules its label out, at an infinite loss"
+    require(0 < flip_probability <= most, field, flip_probability, allowed)
 
 
 def _price_of(parameters: Parameters) -> str:

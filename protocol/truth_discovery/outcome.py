@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ..arguments import check_aligned
-from ..errors import ConfigurationError, one_of
+from ..errors import one_of, require
 from ..estimators import DEFAULT_LEVEL, Estimate, check_level
 from ..estimators.truth_inference import (
     LevelCounts,
@@ -24,10 +24,7 @@ class LevelReports(msgspec.Struct, frozen=True):
     """What the workers of one level of ε reported.
 
     Args:
-        epsilon: the level.
         num_workers: who have it and gave an answer.
-        flip_probabilities: see `Outcome`.
-        reports: see there.
     """
 
     epsilon: float
@@ -102,22 +99,19 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             reports=self.reports,
             num_answers=self.num_answers,
         )
-        if self.estimator not in CREDITS:
-            raise ConfigurationError(field="estimator", value=self.estimator, allowed=one_of(CREDITS, self.estimator))
+        require(self.estimator in CREDITS, "estimator", self.estimator, one_of(CREDITS, self.estimator))
         check_aligned(answer_sets=self.answer_sets, flip_probabilities=self.flip_probabilities)
         for level in self.levels or ():
             check_aligned(tasks=self.tasks, level_reports=level.reports)
             check_aligned(answer_sets=self.answer_sets, level_flip_probabilities=level.flip_probabilities)
             for all_reports, own_reports in zip(self.reports, level.reports, strict=True):
                 check_aligned(reports=all_reports, level_reports=own_reports)
+        allowed = f"below {len(self.answer_sets)}, the number of answer sets"
         for task, number, reports, truth in zip(self.tasks, self.set_of_task, self.reports, self.truths, strict=True):
-            if not 0 <= number < len(self.answer_sets):
-                allowed = f"below {len(self.answer_sets)}, the number of answer sets"
-                raise ConfigurationError(field=f"the answer set of {task}", value=number, allowed=allowed)
+            require(0 <= number < len(self.answer_sets), f"the answer set of {task}", number, allowed)
             labels = self.answer_sets[number]
             check_aligned(answer_set=labels, reports=reports)
-            if truth is not None and truth not in labels:
-                raise ConfigurationError(field=f"the truth of {task}", value=truth, allowed="of its answer set")
+            require(truth is None or truth in labels, f"the truth of {task}", truth, "of its answer set")
 
     @property
     def set_of_task(self) -> tuple[int, ...]:

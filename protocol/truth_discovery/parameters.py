@@ -45,8 +45,7 @@ DEFAULT_EPSILON: Final = 1.0
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What both sides of a session agree on.
 
-    One of `epsilon`, `flip_probability`, `hyper`, `epsilon_answer` and `epsilon_worker` says how much is perturbed; by
-    default epsilon is 1.
+    One of `PRICES` says how much is perturbed; by default `epsilon` is 1.
 
     Args:
         tasks: what is asked; distinct names.
@@ -110,27 +109,26 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     colluders: int | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
-        self._check_tasks()
+        require(self.tasks, "tasks", "none", "at least one task")
+        _check_names(self.tasks, "tasks", forbidden=SEPARATOR)
         self._check_answer_sets()
         self._check_levels()
         self._check_noise()
-        if not 1 <= self.max_answers <= len(self.tasks):
-            allowed = f"in [1, {len(self.tasks)}], the number of tasks"
-            raise ConfigurationError(field="max_answers", value=self.max_answers, allowed=allowed)
+        allowed = f"in [1, {len(self.tasks)}], the number of tasks"
+        require(1 <= self.max_answers <= len(self.tasks), "max_answers", self.max_answers, allowed)
         refuse(self.max_iterations < 1, "max_iterations", self.max_iterations, "at least 1")
         self.check_confusions("tasks", len(self.tasks))
         if not isinstance(self.rounds, msgspec.UnsetType):
-            if self.estimator not in ROUNDED:
-                allowed = f"left out, except with the estimators {', '.join(sorted(ROUNDED))}"
-                raise ConfigurationError(field="rounds", value=self.rounds, allowed=allowed)
+            allowed = f"left out, except with the estimators {', '.join(sorted(ROUNDED))}"
+            require(self.estimator in ROUNDED, "rounds", self.rounds, allowed)
             require(1 <= self.rounds <= MAX_ROUNDS, "rounds", self.rounds, f"in [1, {MAX_ROUNDS}]")
         for field, value in (("weight_function", self.weight_function), ("normalization", self.normalization)):
-            if not isinstance(value, msgspec.UnsetType) and self.estimator not in WEIGHTED:
-                raise ConfigurationError(field=field, value=value, allowed="left out, except with truth_discovery")
+            is_idle = not isinstance(value, msgspec.UnsetType) and self.estimator not in WEIGHTED
+            refuse(is_idle, field, value, "left out, except with truth_discovery")
         if not isinstance(self.weight_function, msgspec.UnsetType):
             _check_names((self.weight_function,), "weight_function", forbidden=SEPARATOR)
-        if not 0 < self.quality_clamp < 0.5:  # noqa: PLR2004  half is no quality at all
-            raise ConfigurationError(field="quality_clamp", value=self.quality_clamp, allowed="in (0, 0.5)")
+        is_clamp = 0 < self.quality_clamp < 0.5  # noqa: PLR2004  half is no quality at all
+        require(is_clamp, "quality_clamp", self.quality_clamp, "in (0, 0.5)")
 
     @property
     def set_of_task(self) -> tuple[int, ...]:
@@ -150,8 +148,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def own_levels(self) -> OwnLevels:
         """The levels among which workers have their own ε; none where all have the same."""
-        levels = () if isinstance(self.epsilons, msgspec.UnsetType) else self.epsilons
-        return OwnLevels(levels, self.chosen_by == "worker", "worker")
+        return OwnLevels(self.epsilons or (), self.chosen_by == "worker", "worker")
 
     @property
     def by_level(self) -> tuple[Self, ...]:
@@ -165,30 +162,23 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Whether answers are added up under masks."""
         return self.mechanism == "masked"
 
-    def _check_tasks(self) -> None:
-        require(self.tasks, "tasks", "none", "at least one task")
-        _check_names(self.tasks, "tasks", forbidden=SEPARATOR)
-
     def _check_answer_sets(self) -> None:
         require(self.answer_sets, "answer_sets", "none", "at least one")
         for number, labels in enumerate(self.answer_sets):
             field = f"answer_sets[{number}]"
-            if not 2 <= len(labels) <= MAX_LABELS:  # noqa: PLR2004  one label is no question
-                allowed = f"2 to {MAX_LABELS} labels"
-                raise ConfigurationError(field=field, value=f"{len(labels)} labels", allowed=allowed)
+            is_question = 2 <= len(labels) <= MAX_LABELS  # noqa: PLR2004  one label is none
+            require(is_question, field, f"{len(labels)} labels", f"2 to {MAX_LABELS} labels")
             _check_names(labels, field, forbidden=f"{SEPARATOR}=")
-        if len(set(map(tuple, self.answer_sets))) < len(self.answer_sets):
-            raise ConfigurationError(field="answer_sets", value=list(self.answer_sets), allowed="distinct sets")
+        are_distinct = len(set(map(tuple, self.answer_sets))) == len(self.answer_sets)
+        require(are_distinct, "answer_sets", list(self.answer_sets), "distinct sets")
         if not self.answer_set_of_task:
             return
-        if len(self.answer_set_of_task) != len(self.tasks):
-            allowed = f"one number for each of {len(self.tasks)} tasks"
-            value = f"{len(self.answer_set_of_task)} numbers"
-            raise ConfigurationError(field="answer_set_of_task", value=value, allowed=allowed)
+        given = len(self.answer_set_of_task)
+        allowed = f"one number for each of {len(self.tasks)} tasks"
+        require(given == len(self.tasks), "answer_set_of_task", f"{given} numbers", allowed)
+        allowed = f"in [0, {len(self.answer_sets) - 1}]"
         for number in self.answer_set_of_task:
-            if not 0 <= number < len(self.answer_sets):
-                allowed = f"in [0, {len(self.answer_sets) - 1}]"
-                raise ConfigurationError(field="answer_set_of_task", value=number, allowed=allowed)
+            require(0 <= number < len(self.answer_sets), "answer_set_of_task", number, allowed)
 
     def check_confusions(self, field: str, number: int, *, kinds: int = 1) -> None:
         """Refuse more tasks or workers, with as many confusions each as there are kinds, than memory is for."""
@@ -216,13 +206,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         msgspec.structs.force_setattr(self, "epsilon", self.epsilons[-1])
 
     def _check_noise(self) -> None:
-        given = {
-            name: value
-            for name in self.__struct_fields__
-            if name in PRICES and (value := getattr(self, name)) is not None
-        }
-        if len(given) > 1:
-            raise ConfigurationError(field=" and ".join(given), value="given", allowed="given one of them alone")
+        given = [name for name in self.__struct_fields__ if name in PRICES and getattr(self, name) is not None]
+        refuse(len(given) > 1, " and ".join(given), "given", "given one of them alone")
         check_sizes(self.threshold, self.colluders, kind=f"mechanism {self.mechanism!r}", is_masked=self.is_masked)
         if self.is_masked:
             numbers = sum(self.sizes[number] for number in self.set_of_task)
@@ -235,32 +220,28 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             where = "a masked session" if self.is_masked else "a trusted server"
             allowed = f"majority or auto, where {where} tells noisy counts and no worker's answers"
             refuse(self.estimator not in {"majority", "auto"}, "estimator", self.estimator, allowed)
-        if self.hyper is not None and self.mechanism not in {"two_layer", "fresh_two_layer"}:
-            allowed = "left out: only the two-layer mechanisms draw from one"
-            raise ConfigurationError(field="hyper", value="given", allowed=allowed)
+        is_idle = self.hyper is not None and self.mechanism not in {"two_layer", "fresh_two_layer"}
+        refuse(is_idle, "hyper", "given", "left out: only the two-layer mechanisms draw from one")
         if isinstance(self.hyper, Moments) and self.mechanism == "two_layer":
             number = len(self.hyper.moments)
-            if number < self.max_answers:
-                allowed = f"at least {self.max_answers}, one for each of the max_answers that share a flip probability"
-                raise ConfigurationError(field="hyper.moments", value=f"{number} of them", allowed=allowed)
-        if self.epsilon is not None and not 0 <= self.epsilon <= MAX_EPSILON:
-            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=f"in [0, {MAX_EPSILON:g}]")
-        if self.epsilon_answer is not None and not 0 < self.epsilon_answer <= MAX_EPSILON:
-            allowed = f"in (0, {MAX_EPSILON:g}]"
-            raise ConfigurationError(field="epsilon_answer", value=self.epsilon_answer, allowed=allowed)
+            allowed = f"at least {self.max_answers}, one for each of the max_answers that share a flip probability"
+            require(number >= self.max_answers, "hyper.moments", f"{number} of them", allowed)
+        is_price = self.epsilon is None or 0 <= self.epsilon <= MAX_EPSILON
+        require(is_price, "epsilon", self.epsilon, f"in [0, {MAX_EPSILON:g}]")
+        is_price = self.epsilon_answer is None or 0 < self.epsilon_answer <= MAX_EPSILON
+        require(is_price, "epsilon_answer", self.epsilon_answer, f"in (0, {MAX_EPSILON:g}]")
         most = MAX_EPSILON * self.max_answers
-        if self.epsilon_worker is not None and not 0 < self.epsilon_worker <= most:
-            allowed = f"above 0 and at most {most:g}, {MAX_EPSILON:g} for each of {self.max_answers} answers"
-            raise ConfigurationError(field="epsilon_worker", value=self.epsilon_worker, allowed=allowed)
+        is_price = self.epsilon_worker is None or 0 < self.epsilon_worker <= most
+        allowed = f"above 0 and at most {most:g}, {MAX_EPSILON:g} for each of {self.max_answers} answers"
+        require(is_price, "epsilon_worker", self.epsilon_worker, allowed)
 
 
 def _check_names(names: tuple[str, ...], field: str, *, forbidden: str) -> None:
     """Raise ConfigurationError unless the names are distinct, short, and without what a written list needs."""
+    allowed = f"names of 1 to {MAX_NAME_LENGTH} characters, without {' and '.join(forbidden)} or blanks around"
     for name in names:
-        if not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip() or any(sign in name for sign in forbidden):
-            allowed = f"names of 1 to {MAX_NAME_LENGTH} characters, without {' and '.join(forbidden)} or blanks around"
-            raise ConfigurationError(field=field, value=name, allowed=allowed)
+        is_plain = name == name.strip() and not any(sign in name for sign in forbidden)
+        require(0 < len(name) <= MAX_NAME_LENGTH and is_plain, field, name, allowed)
     if len(set(names)) < len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))
+        twice = next(name for number, name in enumerate(names) if name in names[:number])
         raise ConfigurationError(field=field, value=twice, allowed="distinct names")

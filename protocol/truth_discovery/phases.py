@@ -31,8 +31,6 @@ class AnswersPhase(LeveledPhase):
     label for each report; where workers have an ε of their own the first is by level, and a row ends with the level.
 
     Args:
-        parameters: the session's.
-        codes: of its tasks and labels.
         noises: how answers are perturbed, at each level of ε.
         columns: of a private row, that are reported; by default the answers.
     """
@@ -60,7 +58,6 @@ class AnswersPhase(LeveledPhase):
         return self._event
 
     def values_of(self, public: Sequence[int]) -> Values:
-        """Return for each place the answers to its task, and that there is none. See `Phase.values_of`."""
         return [self._codes.values_of_task[task] for task in public[self._asked]]
 
     def protected_values_of(self, public: Sequence[int]) -> Values:
@@ -68,13 +65,11 @@ class AnswersPhase(LeveledPhase):
         return [values if len(values) == 1 else values[1:] for values in self.values_of(public)]
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
-        """Group workers by ε and how many tasks they are asked from each answer set. See `Phase.kinds_of`."""
         _, firsts = np.unique(codes := self._codes_of_kinds(self._kinds_of(public)), return_index=True)
         order = np.argsort(codes, kind="stable")
         return np.split(order, np.searchsorted(codes[order], codes[firsts[1:]]))
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what a worker pays for the tasks that it is asked. See `Phase.losses_of`."""
         counts = [0] * len(self._codes.sizes)
         for task in public[self._asked]:
             if task != NO_TASK:
@@ -82,7 +77,6 @@ class AnswersPhase(LeveledPhase):
         return self._losses_of_kind(self.level_of(public), *counts)
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Group workers by ε and how many answers they give from each answer set. See `Phase.loss_groups`."""
         every = self._kinds_of(public)
         _, firsts, numbers = np.unique(self._codes_of_kinds(every), return_index=True, return_counts=True)
         kinds = every[firsts]
@@ -94,11 +88,9 @@ class AnswersPhase(LeveledPhase):
         return groups
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse an answer to a task that was not asked, or outside its answer set. See `Phase.check_report`."""
         self._codes.check_row(report, public[: self._asked.stop])
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count the labels of each task, and keep who reported which."""
         del earlier
         rows, places = np.nonzero(reports != NO_ANSWER)
         tasks = public[rows, 1 + places]
@@ -160,12 +152,10 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         return [0, *np.concatenate(own).tolist(), *[NO_TASK] * (self.num_values - sum(counts))]
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return what the counts tell of all answers of a worker. See `GuardedRelease.release_event_of`."""
         moved = sum(self._distances[task] for task in public[1:] if task != NO_TASK)
         return PureMechanism(epsilon=moved / self.noise.scale)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count the labels of each task, and the answers."""
         counts = AnswersPhase.tally(self, reports, earlier=earlier, public=public).totals
         return Tally(len(reports), np.concatenate([counts[self.is_told], counts.sum(axis=1)]))
 

@@ -1,9 +1,7 @@
-"""Truth discovery as a list of phases: distribute, perturb, truth discovery, release.
+"""Truth discovery as a list of phases: there is one, in which workers report answers; closing it finds the truths.
 
-The server distributes as it welcomes a worker, whose public row names its tasks. There is one phase, `answers`, in
-which each worker perturbs its answers and reports them; closing it is truth discovery, and the release tells everybody
-the truths and each worker, alone, its own weight. A server that is trusted (`central`) is shown the answers, adds noise
-to their counts, and tells no weights. One that learns masked sums (`masked`) tells none either.
+The server distributes tasks as it welcomes a worker, whose public row names them. Where answers are counted and dropped
+(`central`, `masked`), nobody is told a weight.
 
 A private row holds one answer for each task of the public row, in that order: a code that tells answer set and
 label, or `NO_ANSWER`; under masks also what is added up. Which tasks a worker is asked, and which of them it skips, is
@@ -45,7 +43,6 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     """Crowd answers under local differential privacy, and what is true by them.
 
     Args:
-        parameters: the session's.
         weight_function: g of equation (3), where the parameters name one that is not ours. Only who finds the truths
             needs it.
 
@@ -101,9 +98,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             ConfigurationError: the parameters name none, or one of ours; or it does not increase over the shares that
                 workers may have, or is no number there.
         """
-        if self.foreign_weight_function is None:
-            allowed = f"named by the parameters, and not as {' or '.join(WEIGHT_FUNCTIONS)}"
-            raise ConfigurationError(field="weight_function", value=function, allowed=allowed)
+        allowed = f"named by the parameters, and not as {' or '.join(WEIGHT_FUNCTIONS)}"
+        require(self.foreign_weight_function is not None, "weight_function", function, allowed)
         parameters = self.parameters
         check_weight_function(function, num_answers=parameters.max_answers, clamp=parameters.quality_clamp)
         self._weight_function = function
@@ -141,14 +137,12 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return self.noises[-1]
 
     def make_phase(self) -> AnswersPhase:
-        """Return the one phase."""
         if self.noise.on_counts is None:
             return AnswersPhase(self.parameters, self.codes, self.noises)
         kind = MaskedAnswers if self.parameters.is_masked else CountedAnswers
         return kind(self.parameters, self.codes, self.noise)
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns: a worker's tasks, an ε of its own if there are levels, and its answers to the tasks."""
         return (
             Column("tasks", private=False, description="the worker's tasks: names, separated by semicolons"),
             *self.parameters.own_levels.columns,
@@ -162,10 +156,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         (n, max_answers), padded with `NO_TASK` and `NO_ANSWER`.
         """
         self.check_columns(table)
-        if len(table["tasks"]) != len(table["answers"]):
-            raise ConfigurationError(
-                field="table", value="columns of different length", allowed="columns of one length"
-            )
+        is_table = len(table["tasks"]) == len(table["answers"])
+        require(is_table, "table", "columns of different length", "columns of one length")
         public = self.encode_public(table, num_parties=len(table["tasks"]))
         tasks = public[:, self.parameters.asked]
         return Inputs(self.rows_for(answers_of(table["answers"], tasks, self.codes), tasks), public)
@@ -176,7 +168,6 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return np.hstack([answers, phase.rows_for(answers, tasks)]) if isinstance(phase, MaskedAnswers) else answers
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the public rows: each worker's place, its tasks, and its ε. See `PhasedProtocol.encode_public`."""
         if "tasks" not in table:
             raise missing_column("tasks")
         tasks = tasks_of(table["tasks"], self.codes, width=self.parameters.max_answers)
@@ -185,14 +176,12 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return np.hstack([places, tasks, self.parameters.own_levels.encode(table, num_parties=num_parties)])
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the place of the ε that a worker chooses. See `PhasedProtocol.encode_chosen`."""
         return self.parameters.own_levels.encode_chosen(entries)
 
     def placed(self, public: IntArray, *, start: int) -> IntArray:
         return np.concatenate([public[:, :1] + start, public[:, 1:]], axis=1)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
-        """Return the tasks' names, and each worker's ε where it has its own. See `PhasedProtocol.write_public`."""
         tasks = [self.codes.write_tasks(own) for own in public[:, self.parameters.asked].tolist()]
         return {"tasks": tasks, **self.parameters.own_levels.write(public)}
 
@@ -202,7 +191,6 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         Args:
             entries: `answers`: a table of labels by task, or one text of the form "task=label; task=label". Tasks that
                 the worker is not asked are left out, and those that it does not name are skipped.
-            public: its public row.
 
         Raises:
             ConfigurationError: a task is not the session's, a label is not in its answer set, or `tasks` or `epsilon`
@@ -214,16 +202,14 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         tasks = np.array([asked], dtype=np.int64)
         if "tasks" in entries:
             own = tasks_of([entries["tasks"]], self.codes, width=self.parameters.max_answers)
-            if set(own[0].tolist()) != set(tasks[0].tolist()):
-                allowed = f"the tasks that the server has: {self.codes.write_tasks(asked)}"
-                raise ConfigurationError(field="tasks", value=entries["tasks"], allowed=allowed)
+            allowed = f"the tasks that the server has: {self.codes.write_tasks(asked)}"
+            require(set(own[0].tolist()) == set(asked), "tasks", entries["tasks"], allowed)
         if "answers" not in entries:
             raise missing_column("answers")
         own = self.codes.own_row(entries["answers"], asked)
         return tuple(self.rows_for(np.array([own], dtype=np.int64), tasks)[0].tolist())
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Refuse what is not a worker's place, its tasks and its ε. See `PhasedProtocol.check_public`."""
         asked, levels = self.parameters.asked, self.parameters.own_levels.epsilons
         tasks = [task for task in public[asked] if task != NO_TASK]
         num_tasks, width, own = len(self.parameters.tasks), self.parameters.max_answers, public[asked.stop :]
@@ -234,14 +220,12 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse tasks that a worker's answers were not given to. See `PhasedProtocol.check_row`."""
         answers = row[: self.parameters.max_answers] if self.parameters.is_masked else row
         self.codes.check_row(answers, public[: self.parameters.asked.stop])
         if self.parameters.is_masked:
             self.check_inputs(Inputs(np.array([row], dtype=np.int64), np.array([public], dtype=np.int64)))
 
     def check_inputs(self, inputs: Inputs) -> None:
-        """Raise ValueError unless rows add up what their answers say. See `PhasedProtocol.check_inputs`."""
         super().check_inputs(inputs)
         answers = inputs.private[:, : self.parameters.max_answers]
         if self.parameters.is_masked and not np.array_equal(
@@ -250,7 +234,6 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             raise ValueError("a row adds up what its answers do not say")
 
     def check_roster(self, public: IntArray) -> None:
-        """Refuse a session in which nobody is asked anything. See `PhasedProtocol.check_roster`."""
         if self.parameters.is_masked:
             super().check_roster(public)
         self.check_numbers(*distinct_rows(self.counted_of(public)))
@@ -265,7 +248,6 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             self.masked_phase.check_parties(int(numbers.sum()))
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
-        """Return the truths."""
         (tally,) = tallies
         name, inference = self._find_truths(tally)
         counts, num_answers = self.counts_of(tally)
@@ -291,9 +273,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         )
 
     def largest_outcome(self, num_parties: int) -> Outcome:
-        """Return an outcome of the longest labels. See `PhasedProtocol.largest_outcome`."""
         parameters = self.parameters
-        longest = [max(labels, key=_num_bytes) for labels in parameters.answer_sets]
+        longest = [max(labels, key=lambda label: len(label.encode())) for labels in parameters.answer_sets]
         numbers: tuple[float, ...] = (0.1,) * len(parameters.tasks)
         count = num_parties if self.noise.on_counts is None else self.noise.on_counts.report_range[0]
         sets: list[int] = self.codes.set_of_task.tolist()
@@ -366,7 +347,6 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         )
 
     def _names_of(self, inference: Inference) -> Iterator[str | None]:
-        """Yield the names of the labels that were found."""
         sets = self.parameters.answer_sets
         for number, label in zip(self.codes.set_of_task.tolist(), inference.truths.tolist(), strict=True):
             yield None if label < 0 else sets[number][label]
@@ -422,10 +402,6 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return find_truths(
             self.answers_in(tally), parameters=self.parameters, noise=known, weight_function=self._weight_function
         )
-
-
-def _num_bytes(label: str) -> int:
-    return len(label.encode())
 
 
 def _known(numbers: FloatArray) -> tuple[float | None, ...]:

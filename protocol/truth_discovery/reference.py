@@ -20,11 +20,6 @@ __all__ = ["reference_run"]
 def reference_run(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedNoise) -> PopulationResult[Outcome]:
     """Run a session of any mechanism and estimator in which every worker answers.
 
-    Args:
-        protocol: with its parameters.
-        inputs: every worker's row.
-        noise: the simulation's.
-
     Source:
         Li et al. (2018), Algorithm 1 (`one_layer`) and Algorithm 2 (`two_layer`); `fresh_two_layer` is Algorithm 2 with
         a draw for each answer (reading T3).

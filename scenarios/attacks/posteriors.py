@@ -183,28 +183,29 @@ def pool(parts: Sequence[Evaluation]) -> Evaluation:
     )
 
 
-def evaluate_channel(channel: FloatArray, *, places: IntArray, prior: FloatArray) -> Evaluation:
+def evaluate_channel(channel: FloatArray, *, places: IntArray, prior: FloatArray | None = None) -> Evaluation:
     """Return how well the best attack does on a finite channel: exactly.
 
     Args:
         channel: shape (candidates, outputs): P[output | candidate], rows sum to 1.
         places: int64, shape (candidates,): the label of each candidate; candidates of one label are equally likely.
-        prior: of labels, shape (L,).
+        prior: of labels, shape (L,); uniform unless given.
     """
-    num_labels = len(prior)
+    num_labels = int(places.max()) + 1
+    before = np.full(num_labels, 1 / num_labels) if prior is None else prior
     numbers = np.bincount(places, minlength=num_labels)
     of_labels = np.zeros((num_labels, channel.shape[1]))
     np.add.at(of_labels, places, channel / numbers[places][:, None])
-    joint = prior[:, None] * of_labels
+    joint = before[:, None] * of_labels
     outputs = joint.sum(axis=0)
     seen = outputs > 0
-    entropies = _relative_entropies((joint[:, seen] / outputs[seen]).T, prior)
+    entropies = _relative_entropies((joint[:, seen] / outputs[seen]).T, before)
     with np.errstate(divide="ignore"):
         logs = np.log(of_labels[:, of_labels.any(axis=0)])
     return Evaluation(
         success=math.fsum(joint.max(axis=0).tolist()),
         success_error=0.0,
-        baseline=float(prior.max()),
+        baseline=float(before.max()),
         information=math.fsum((outputs[seen] * entropies).tolist()),
         greatest_log_odds_ratio=float((logs.max(axis=0) - logs.min(axis=0)).max()),
     )

@@ -2,24 +2,53 @@
 
 None of them comes with Psephos. A folder of data sets has a folder for each, under the name that it has here; a
 scenario names one in place of its generator (`data = "imf_votes"`), with what is to be chosen in it. A system
-brings those that fit its protocol.
+brings those that fit its protocol. A file is read as it was published, and refused, with its line, where it is not
+what it should be.
 """
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from ...protocol.errors import ConfigurationError, one_of, require
 from ...protocol.phases import PhasedProtocol
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
 from ..system import load_each, part_of
-from .loading import DataSet
 
 __all__ = ["DATA_VARIABLE", "DataSet", "data_set_of", "load_data_set"]
 
 DATA_VARIABLE: Final = "PSEPHOS_DATA"
 """The environment's name for the folder of data sets."""
+
+_KILO: Final = 1_000
+_MEGA: Final = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class DataSet:
+    """One data set: how its parties are chosen and read."""
+
+    options: type[msgspec.Struct]  # a struct; what a scenario may choose
+    # Returns the parties, of the options, the data set's own folder and the scenario's parameters, which have not been
+    # checked.
+    load: Callable[[Any, Path, Mapping[str, Any]], PartiesTable]
+    source: str = ""  # where it is published, as people find it
+    num_bytes: int = 0  # how large its files are together
+
+    @property
+    def origin(self) -> str:
+        """Where it is from and how large it is, as words; empty where nobody has said."""
+        size = _size(self.num_bytes) if self.num_bytes else ""
+        return ", ".join(part for part in (size, f"from {self.source}" if self.source else "") if part)
+
+
+def _size(num_bytes: int) -> str:
+    """Return a size with its unit."""
+    return f"{num_bytes / _MEGA:.1f} MB" if num_bytes >= _MEGA else f"{max(1, round(num_bytes / _KILO))} kB"
 
 
 def load_data_set(
@@ -31,7 +60,6 @@ def load_data_set(
         options: its name, as `data`, and what a scenario chooses in it.
         folder: of all data sets; empty where nobody has named it.
         parameters: the scenario's, before they are checked.
-        protocol: that needs parties.
 
     Raises:
         ConfigurationError: there is no such data set, or none for this protocol; an option is not allowed; the folder

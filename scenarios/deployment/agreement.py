@@ -12,7 +12,7 @@ from ...agents.client import PATIENCE_SECONDS
 from ...agents.journals import Sitting
 from ...agents.noise import check_secure_noise
 from ...agents.person_journal import PersonJournal, Recalled
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.kept_reports import check_values, has_changed, seal_of
 from ...protocol.phases import PhasedProtocol
 from ...protocol.plugin_checks import check_own_columns
@@ -140,12 +140,11 @@ class Joining:
         check_period(self.budget_period_seconds, field="--budget-period")
         if self.budget is None:
             raise ConfigurationError(field="--budget-period", value="given", allowed="left out without --budget")
-        if self.journal is None:
-            allowed = "left out without a journal, which alone knows when other sessions were"
-            raise ConfigurationError(field="--budget-period", value="given", allowed=allowed)
-        if self.budget_in_all is not None and not self.budget_in_all >= self.budget:
-            allowed = f"at least the --budget of a period, {self.budget:g}"
-            raise ConfigurationError(field="--budget-in-all", value=self.budget_in_all, allowed=allowed)
+        allowed = "left out without a journal, which alone knows when other sessions were"
+        refuse(self.journal is None, "--budget-period", "given", allowed)
+        is_enough = self.budget_in_all is None or self.budget_in_all >= self.budget
+        allowed = f"at least the --budget of a period, {self.budget:g}"
+        require(is_enough, "--budget-in-all", self.budget_in_all, allowed)
 
     def sit(self, terms: Invitation) -> Sitting | None:
         """Return the party's journal of the session that it agrees to; None where it keeps none.
@@ -171,9 +170,8 @@ class Joining:
             self.open_ledger("")
             return None
         self.open_ledger(self.invitation.session_id)
-        if self.invitation.party != self.party:
-            value, allowed = f"that of {self.invitation.party!r}", f"the invitation of {self.party!r}"
-            raise ConfigurationError(field="INVITATION", value=value, allowed=allowed)
+        value, allowed = f"that of {self.invitation.party!r}", f"the invitation of {self.party!r}"
+        require(self.invitation.party == self.party, "INVITATION", value, allowed)
         if self.journal is None or not self.journal.has_heard(self.invitation.session_id):
             check_expiry(self.invitation.charter, field="INVITATION")
         return self._agreed
@@ -193,7 +191,10 @@ class Joining:
             ConfigurationError: as `agree_beforehand`, or what draws the party's noise is not installed.
             BudgetExceededError: it would cost too much.
         """
-        _check_kind(terms.kind, SessionKind.DEPLOYMENT if self.seed is None else SessionKind.SIMULATION)
+        is_simulation = terms.kind == SessionKind.SIMULATION.value
+        refuse(is_simulation and self.seed is None, "--simulate", "left out", "given: the session is a simulation")
+        is_ours = is_simulation or (self.seed is None and terms.kind == SessionKind.DEPLOYMENT.value)
+        require(is_ours, "--simulate", "given", "left out: the session is a deployment")
         protocol = protocol_of(terms, trusts_server=self.trusts_server)
         with blaming(type(protocol)):
             check_choices(protocol, self.choices)
@@ -255,10 +256,3 @@ def check_trust(protocol: PhasedProtocol[Any, Any], *, trusts_server: bool) -> N
     """Raise ConfigurationError if a session's server has to be trusted with values, and is not."""
     allowed = "given: this session is in the central model, and its server sees your values as they are"
     refuse(protocol.trusts_server and not trusts_server, "--trust-server", "left out", allowed)
-
-
-def _check_kind(given: str, ours: SessionKind) -> None:
-    if given == ours.value:
-        return
-    refuse(given == SessionKind.SIMULATION.value, "--simulate", "left out", "given: the session is a simulation")
-    raise ConfigurationError(field="--simulate", value="given", allowed="left out: the session is a deployment")

@@ -58,21 +58,13 @@ class Keys:
 
     @property
     def private_key(self) -> bytes:
-        """The private key, in PEM.
-
-        Raises:
-            ConfigurationError: its file cannot be read.
-        """
+        """The private key, in PEM; ConfigurationError: its file cannot be read."""
         return self._own.private_key
 
     def ending_soon(self, names: Mapping[str, str]) -> Iterator[str]:
         """Yield what is to be said of certificates that are good for less than a day, this side's own among them.
 
-        Args:
-            names: whose each is, by its fingerprint.
-
-        Raises:
-            ConfigurationError: the file of this side's own cannot be read.
+        `names` are whose each is, by its fingerprint. ConfigurationError: the file of this side's own cannot be read.
         """
         owners: dict[dt.datetime, list[str]] = {}
         for certificate in (self._own.certificate, *self.peers):
@@ -117,9 +109,6 @@ def find_transport(name: str, *, keys: Keys | None = None) -> Transport:
 def check_address(address: str, *, field: str, transport: Transport) -> None:
     """Refuse a connection that would not stay on this machine, unless its ends know each other.
 
-    Args:
-        address: in the transport's form.
-
     Raises:
         ConfigurationError: it is no address, or leads elsewhere.
     """
@@ -135,15 +124,7 @@ def check_address(address: str, *, field: str, transport: Transport) -> None:
 
 @contextlib.contextmanager
 def naming_address(address: str, *, field: str = "address") -> Generator[None]:
-    """Let what the system or a transport says against an address name it.
-
-    Args:
-        address: in the transport's form.
-
-    Raises:
-        ConfigurationError: it is no address.
-        OSError: as the code inside.
-    """
+    """Let what the system or a transport says against an address name it; ConfigurationError: it is no address."""
     try:
         yield
     except ValueError as error:

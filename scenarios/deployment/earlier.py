@@ -11,7 +11,7 @@ import msgspec
 
 from ...agents.journal_format import decode_record, read_journal
 from ...agents.session_journal import SESSION
-from ...protocol.errors import ConfigurationError, quote
+from ...protocol.errors import ConfigurationError, quote, refuse, require
 from ...protocol.kept_reports import ReceivedReports
 from ...protocol.phases import PhasedProtocol
 from ...protocol.records import Accepted, ServerRecord
@@ -43,12 +43,10 @@ def read_kept(side: Served, folders: Sequence[Path], *, kind: SessionKind) -> Re
     if not folders:
         return {}
     phases = {phase.name: phase for phase in side.protocol.phases if phase.kept is not None}
-    if not phases:
-        allowed = "left out where the session keeps no reports, as one of a game does"
-        raise ConfigurationError(field=_AFTER, value=str(folders[0]), allowed=allowed)
-    if kind is SessionKind.SIMULATION:
-        allowed = "left out with --simulate, which leaves no journals"
-        raise ConfigurationError(field=_AFTER, value=str(folders[0]), allowed=allowed)
+    allowed = "left out where the session keeps no reports, as one of a game does"
+    require(phases, _AFTER, str(folders[0]), allowed)
+    allowed = "left out with --simulate, which leaves no journals"
+    refuse(kind is SessionKind.SIMULATION, _AFTER, str(folders[0]), allowed)
     roster = side.roster
     own = zip(roster.fingerprints or (), roster.names, strict=False)
     by_certificate = {
@@ -84,10 +82,9 @@ def _protocol_of(side: Served, folder: Path) -> PhasedProtocol[Any, Any]:
     except ConfigurationError as error:
         allowed = f"of an earlier session of protocol {side.protocol.name!r} ({error})"
         raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed) from None
-    if not any(phase.kept is not None for phase in earlier.phases):
-        scopes = ", ".join(str(phase.kept) for phase in side.protocol.phases if phase.kept is not None)
-        allowed = f"the folder of an earlier session of {scopes}: that one kept nothing"
-        raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed)
+    scopes = ", ".join(str(phase.kept) for phase in side.protocol.phases if phase.kept is not None)
+    allowed = f"the folder of an earlier session of {scopes}: that one kept nothing"
+    require(any(phase.kept is not None for phase in earlier.phases), _AFTER, str(folder), allowed)
     return earlier
 
 
@@ -100,9 +97,8 @@ def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], step: int) -> Ite
         JournalError: the journal cannot be read.
     """
     path = folder / JOURNAL_FILE
-    if not path.exists():
-        allowed = f"the folder of a session that was held: {quote(JOURNAL_FILE)} is not in it"
-        raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed)
+    allowed = f"the folder of a session that was held: {quote(JOURNAL_FILE)} is not in it"
+    require(path.exists(), _AFTER, str(folder), allowed)
     parties = read_roster(folder, type(protocol))
     names = list(parties.names)
     told = fingerprints_in(parties)
@@ -110,9 +106,8 @@ def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], step: int) -> Ite
     with parties.naming_lines():
         roster = Roster(names, protocol.encode_public(public, num_parties=len(names)), fingerprints=told)
     journal = read_journal(path, kind=SESSION)
-    if journal.about.configuration.get("roster") != roster.digest:
-        allowed = f"a folder with the roster of the session that was held: its {quote(JOURNAL_FILE)} is of another one"
-        raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed)
+    allowed = f"a folder with the roster of the session that was held: its {quote(JOURNAL_FILE)} is of another one"
+    require(journal.about.configuration.get("roster") == roster.digest, _AFTER, str(folder), allowed)
     fingerprints = [each if roster.num_seats(each) == 1 else "" for each in told or [""] * len(names)]
     for row in journal.rows:
         record = decode_record(row.body, _decoder, path)

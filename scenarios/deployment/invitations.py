@@ -139,11 +139,8 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             ("--simulate", kind.value, self.kind),
             (ROSTER_FILE, roster.digest, self.roster),
         ):
-            if ours != theirs:
-                hint = ": it was changed since, and a session has one roster" if field == ROSTER_FILE else ""
-                raise ConfigurationError(
-                    field=field, value=ours, allowed=f"{quote(theirs)}, as the invitations say{hint}"
-                )
+            hint = ": it was changed since, and a session has one roster" if field == ROSTER_FILE else ""
+            require(ours == theirs, field, ours, f"{quote(theirs)}, as the invitations say{hint}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -346,11 +343,7 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
 
 
 def read_invitations(folder: Path) -> dict[str, Invitation]:
-    """Return the invitations in a folder, by party.
-
-    Raises:
-        ConfigurationError: there is none, or one cannot be read.
-    """
+    """Return the invitations in a folder, by party; ConfigurationError: there is none, or one cannot be read."""
     found = {each.party: each for each in _invitations_in(folder)}
     require(found, "INVITATION", str(folder), marked("a folder with invitations"))
     return found

@@ -14,7 +14,7 @@ from ...agents.journal_file import JournalFile, copy_journal, give_lock, install
 from ...agents.journal_format import Row, check_usable, read_journal
 from ...agents.person_journal import row_of, sessions_of
 from ...agents.witness import Witness
-from ...protocol.errors import ConfigurationError, JournalError
+from ...protocol.errors import JournalError, require
 from ...protocol.records import Drawn, Left
 from .common import utc
 
@@ -25,12 +25,7 @@ ACCEPT_OPTION: Final = "--accept-unknown-losses"
 
 
 class Pruned(NamedTuple):
-    """What pruning took away.
-
-    Args:
-        num_sessions: of how many sessions the reports are gone.
-        num_bytes: how much smaller the file is.
-    """
+    """Of how many sessions pruning took the reports away, and how much smaller the file is."""
 
     num_sessions: int
     num_bytes: int
@@ -69,15 +64,13 @@ def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: 
     if contents.about.moved_to:
         check_usable(contents.about, source)
     _check_lost(path, witness)
-    if not accepts_unknown_losses:
-        made = contents.about.backup_of
-        when = f"of {utc(made)}" if made else "of a time that nobody knows"
-        allowed = (
-            f"given: this backup is {when}, and what was lost since then is unknown. The budget then holds without it, "
-            "and no session that is in the backup can be joined again"
-        )
-        raise ConfigurationError(field=ACCEPT_OPTION, value="left out", allowed=allowed)
     about = contents.about
+    when = f"of {utc(about.backup_of)}" if about.backup_of else "of a time that nobody knows"
+    allowed = (
+        f"given: this backup is {when}, and what was lost since then is unknown. The budget then holds without it, "
+        "and no session that is in the backup can be joined again"
+    )
+    require(accepts_unknown_losses, ACCEPT_OPTION, "left out", allowed)
     unsure = {"unsure_rows": len(contents.rows), "unsure_since": about.backup_of}
     return install_journal(source, path, kind=OF_PARTIES, witness=witness, backup_of=0, **unsure)
 
@@ -137,9 +130,8 @@ def leave(path: Path, session: str, *, now: float, witness: Witness | None = Non
         given_up = [
             session_id for session_id, name in named.items() if session in {session_id, id_of(session_id), name}
         ]
-        if not given_up:
-            allowed = f"a session that has reserved something: {', '.join(dict.fromkeys(named.values())) or 'none has'}"
-            raise ConfigurationError(field="SESSION", value=session, allowed=allowed)
+        allowed = f"a session that has reserved something: {', '.join(dict.fromkeys(named.values())) or 'none has'}"
+        require(given_up, "SESSION", session, allowed)
         journal.append([row_of(session_id, Left("its owner gave it up")) for session_id in given_up])
     return len(given_up)
 

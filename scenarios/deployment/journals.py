@@ -92,9 +92,6 @@ def open_journal(
 ) -> Generator[PersonJournal | None]:
     """Yield a person's journal; None for a simulation, whose losses are nobody's.
 
-    Args:
-        given: as for `journal_file`.
-
     Raises:
         ConfigurationError: as `witness_of`.
         JournalError: as `PersonJournal.open`.

@@ -207,20 +207,13 @@ def check_enrollments(names: Sequence[str], enrolled: dict[str, Enrollment], *, 
         if enrollment.until.timestamp() < expires:
             needed = dt.datetime.fromtimestamp(expires, dt.UTC)
             allowed = f"one that is good until {needed:%Y-%m-%d %H:%M} UTC, as the session is: enroll anew, or --days"
-            raise ConfigurationError(
-                field=f"certificate of {name!r}",
-                value=f"good until {enrollment.until:%Y-%m-%d %H:%M} UTC",
-                allowed=allowed,
-            )
+            value = f"good until {enrollment.until:%Y-%m-%d %H:%M} UTC"
+            raise ConfigurationError(field=f"certificate of {name!r}", value=value, allowed=allowed)
     return [enrolled[name] for name in names]
 
 
 def read_certificates(path: Path) -> list[bytes]:
-    """Return the certificates in a file of many, in DER.
-
-    Raises:
-        ConfigurationError: it cannot be read, or has none.
-    """
+    """Return the certificates in a file of many, in DER; ConfigurationError: it cannot be read, or has none."""
     end = "-----END CERTIFICATE-----"
     try:
         texts = [text + end for text in path.read_text(encoding="ascii").split(end) if text.strip()]

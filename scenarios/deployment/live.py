@@ -93,10 +93,7 @@ class _Screen:
 def watch_server(*, console: Console | None, errors: Console, num_parties: int, role: str) -> Generator[Watching]:
     """Yield what shows a session while its server runs; where standard error is no terminal, lines alone.
 
-    Args:
-        console: for a line as each phase closes; None for none.
-        errors: for where the session stands, on standard error.
-        role: what the parties are called.
+    The console, if any, gets a line as each phase closes, and standard error where the session stands.
     """
     if not errors.is_interactive:
         yield Watching(Watcher(console, None, num_parties=num_parties).on_effect, ())
@@ -112,13 +109,7 @@ def watch_server(*, console: Console | None, errors: Console, num_parties: int, 
 
 
 def picture_of(standing: Standing, *, role: str, width: int) -> RenderableType:
-    """Return what a terminal shows of where a session stands.
-
-    Args:
-        standing: where it stands.
-        role: what the parties are called.
-        width: of the terminal, in cells.
-    """
+    """Return what a terminal, so many cells wide, shows of where a session stands."""
     if standing.state is SessionState.RELEASED:
         told = say_again(f"the {f'{role}s'!s} are told the outcome")
         return Text.assemble((f"  {say('release'):<{_LABEL}}", "bold"), f" {told}")
@@ -150,12 +141,7 @@ def picture_of(standing: Standing, *, role: str, width: int) -> RenderableType:
 
 
 def first_names(names: Sequence[str], *, width: int) -> str:
-    """Return as many names as fit into a line, and how many more there are.
-
-    Args:
-        names: at least one.
-        width: of the line, in cells.
-    """
+    """Return as many names, of one at least, as fit into so many cells, and how many more there are."""
     shown: list[str] = []
     used = 0
     for place, name in enumerate(names):

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.phases import PhasedProtocol
 from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.text_forms import form_of, header_of, names_in, open_table, read_rows
@@ -35,8 +35,6 @@ class OwnFile:
     """A CSV file of one party's own.
 
     Args:
-        path: the file.
-        party: whose.
         roles: what a column of names may be called; it may be missing.
         header: its first line.
         rows: the others that are not blank, each with its line number.
@@ -56,18 +54,12 @@ class OwnFile:
         """
         lines: list[tuple[int, dict[str, str]]] = []
         for line, row in self.rows:
-            if len(row) != len(self.header):
-                field, allowed = (
-                    f"{self.path.name} line {line}",
-                    f"{len(self.header)} entries: {', '.join(self.header)}",
-                )
-                raise ConfigurationError(field=field, value=f"{len(row)} entries", allowed=allowed)
+            where, allowed = f"{self.path.name} line {line}", f"{len(self.header)} entries: {', '.join(self.header)}"
+            require(len(row) == len(self.header), where, f"{len(row)} entries", allowed)
             own = {name: entry.strip() for name, entry in zip(self.header, row, strict=True)}
             for role in self.roles:
                 name = own.pop(role, self.party)
-                if name != self.party:
-                    field = f"{role} ({self.path.name} line {line})"
-                    raise ConfigurationError(field=field, value=name, allowed=f"{self.party!r}")
+                require(name == self.party, f"{role} ({where})", name, f"{self.party!r}")
             lines.append((line, own))
         return lines
 
@@ -107,12 +99,7 @@ class OwnEntries:
 
 
 def questions_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Questions | None:
-    """Return what to ask a party for, one by one; None where only a file can hold it.
-
-    Args:
-        protocol: with its parameters.
-        public: the party's public row.
-    """
+    """Return what to ask a party for, one by one; None where only a file can hold it."""
     own: OwnEntries | None = part_of(type(protocol), "own_entries", OwnEntries)
     if own is not None and own.ask is not None:
         return own.ask(protocol, public)
@@ -125,7 +112,6 @@ def own_file_of(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) 
     """Return what one party's own file holds, which `read_own_entries` reads.
 
     Args:
-        protocol: whose columns.
         entries: by column, as `encode` takes them.
 
     Raises:
@@ -155,8 +141,6 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
     A file with the columns of a system's `OwnEntries` is read as that says.
 
     Args:
-        path: the file.
-        party: whose.
         roles: what the column of names may be called; it may be missing.
 
     Raises:
@@ -189,8 +173,6 @@ def read_entries_of_many(
     """Return the entries of several parties, by name, whose own files are parts of this one beside a column of names.
 
     Args:
-        path: the file.
-        protocol: whose parties.
         field: what names the file, for errors.
 
     Returns:

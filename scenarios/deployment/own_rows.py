@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...protocol.errors import ConfigurationError, one_of, refuse
+from ...protocol.errors import ConfigurationError, one_of, refuse, require
 from ...protocol.phases import PhasedProtocol
 
 __all__ = ["check_choices", "encode_chosen", "encode_own", "with_choices"]
@@ -13,11 +13,7 @@ __all__ = ["check_choices", "encode_chosen", "encode_own", "with_choices"]
 def encode_own(
     protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return a party's private row, of its entries by column; an error's field is the column alone.
-
-    Raises:
-        ConfigurationError: as `PhasedProtocol.encode_own`, or there is no such column.
-    """
+    """Return a party's private row, of its entries by column; an error's field is the column alone."""
     known = [column.name for column in protocol.columns()]
     for name in entries:
         refuse(name not in known, f"column {name!r}", "unknown", one_of(known, name))
@@ -31,17 +27,12 @@ def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) ->
     """Raise ConfigurationError unless these are columns that a party chooses."""
     known = [column.name for column in protocol.columns() if column.chosen]
     for name in choices:
-        if name not in known:
-            allowed = one_of(known, name) if known else "left out: the session leaves nothing to choose"
-            raise ConfigurationError(field="--set", value=name, allowed=allowed)
+        allowed = one_of(known, name) if known else "left out: the session leaves nothing to choose"
+        require(name in known, "--set", name, allowed)
 
 
 def encode_chosen(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return what a party chooses, of its entries by column; an error's field is the column alone.
-
-    Raises:
-        ConfigurationError: as `PhasedProtocol.encode_chosen`.
-    """
+    """Return what a party chooses, of its entries by column; an error's field is the column alone."""
     try:
         return protocol.encode_chosen(entries)
     except ConfigurationError as error:
@@ -53,18 +44,13 @@ def with_choices(
 ) -> tuple[int, ...]:
     """Return a party's public row with what it chooses; an error's field is the column alone.
 
-    Args:
-        entries: the party's own, by column.
-        public: its public row as the roster has it.
-
     Raises:
         ConfigurationError: as `PhasedProtocol.encode_chosen`, or the row has no room for it.
     """
     chosen = encode_chosen(protocol, entries)
     told = len(public) - protocol.num_chosen
-    if told < 0 or len(chosen) != protocol.num_chosen:
-        allowed = f"at least the {protocol.num_chosen} numbers that the party chooses"
-        raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
+    allowed = f"at least the {protocol.num_chosen} numbers that the party chooses"
+    refuse(told < 0 or len(chosen) != protocol.num_chosen, "the server's public row", list(public[:12]), allowed)
     return (*public[:told], *chosen)
 
 

@@ -20,7 +20,7 @@ from ...agents.session_journal import SESSION
 from ...protocol.arrays import IntArray
 from ...protocol.columns import CodedColumn
 from ...protocol.errors import ConfigurationError, QuorumError, require
-from ...protocol.phases import Phase, PhasedProtocol
+from ...protocol.phases import Phase
 from ...protocol.plugin_checks import checked_outcome, checked_tally
 from ...protocol.records import Accepted, Chosen, PhaseClosed, ServerRecord
 from ...protocol.roles import SessionKind
@@ -113,7 +113,10 @@ def recount(side: Served, batches: Iterable[RowBatch]) -> SessionResult:
         PluginError: the protocol's own code fails.
     """
     protocol, phases, num_parties = side.protocol, side.protocol.phases, len(side.names)
-    _check_protocol(protocol)
+    for phase in phases:
+        is_own = phase.tally_mechanism is None and len(phase.steps) == 1 and not phase.hides_participation
+        allowed = "one in which it is public who reports, and all noise is in reports: a server draws its own only once"
+        require(is_own, "phase", phase.name, allowed)
     merged, received = [Merged() for _ in phases], [0] * len(phases)
     with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
         for rows in _whole(_checked(side, batches)):
@@ -135,13 +138,6 @@ def recount(side: Served, batches: Iterable[RowBatch]) -> SessionResult:
                 raise QuorumError(**given, missing=(), num_missing=num_parties - number)
         tallies = tuple(tally.all() for tally in merged)
         return SessionResult(checked_outcome(protocol, tallies), tallies, tuple(received))
-
-
-def _check_protocol(protocol: PhasedProtocol[Any, Any]) -> None:
-    for phase in protocol.phases:
-        is_own = phase.tally_mechanism is None and len(phase.steps) == 1 and not phase.hides_participation
-        allowed = "one in which it is public who reports, and all noise is in reports: a server draws its own only once"
-        require(is_own, "phase", phase.name, allowed)
 
 
 def _whole(batches: Iterable[IntArray]) -> Iterator[IntArray]:

@@ -21,7 +21,7 @@ import msgspec
 import trio
 
 from ...agents.noise import check_secure_noise
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import refuse, require
 from ...transports.own_files import write_private
 from ..running.config import Scenario
 from ..running.parties import read_parties
@@ -171,15 +171,11 @@ def check_rehearsed(scenario: Scenario, *, trusts_server: bool, seed: int | None
     if seed is None:
         check_secure_noise(served.protocol)
     number, role, most = len(served.names), served.protocol.client_role, most_parties()
-    if number > most:
-        why = "each is a process, and all of them wait for each other"
-        room = (
-            ""
-            if most == MOST_PARTIES
-            else f", as many as this machine has memory for at {_BYTES_OF_PARTY >> 20} MB each"
-        )
-        allowed = f"at most {most}{room}: {why}. Rehearse with fewer, or use `psephos run`, which has no such limit"
-        raise ConfigurationError(field=f"{role}s of a rehearsal", value=number, allowed=allowed)
+    why = "each is a process, and all of them wait for each other"
+    of_memory = f", as many as this machine has memory for at {_BYTES_OF_PARTY >> 20} MB each"
+    room = "" if most == MOST_PARTIES else of_memory
+    allowed = f"at most {most}{room}: {why}. Rehearse with fewer, or use `psephos run`, which has no such limit"
+    require(number <= most, f"{role}s of a rehearsal", number, allowed)
     return resolve(msgspec.structs.replace(scenario, transport="memory", adversary=[]))
 
 
@@ -196,7 +192,6 @@ def make_plan(
     """Return the commands of a rehearsal.
 
     Args:
-        resolved: what is rehearsed, as `check_rehearsed` returns it.
         folder: for all that they read and leave.
         address: where the server listens.
         scenario: the words by which `roster` and `serve` know the scenario: its name, and what is set of it.
@@ -286,7 +281,6 @@ async def rehearse(
     """Run the commands of a rehearsal, and end all of them in any case.
 
     Args:
-        plan: what to run; the values are written.
         show: told of each line that the server writes, or `psephos roster` where that fails.
         show_error: likewise of each on standard error.
         on_failure: told at once of a party that fails.
@@ -355,11 +349,7 @@ def _transcript_in(folder: Path) -> str | None:
 async def _run(
     command: Command, *, environment: Mapping[str, str], on_line: _Tell = _ignore, on_error: _Tell = _ignore
 ) -> Ended:
-    """Run a command of ours to its end, as a process that nobody's Ctrl-C reaches but through us.
-
-    Args:
-        command: what stands behind `psephos`.
-    """
+    """Run a command of ours to its end, as a process that nobody's Ctrl-C reaches but through us."""
     last = b""
 
     def keep(line: bytes) -> None:

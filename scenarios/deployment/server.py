@@ -17,7 +17,7 @@ from ...agents.modes import Mode
 from ...agents.session_journal import SessionJournal
 from ...agents.standing import Companion
 from ...agents.witness import Witness
-from ...protocol.errors import ConfigurationError, UnheardError, refuse
+from ...protocol.errors import UnheardError, refuse
 from ...protocol.kept_reports import ReceivedReports
 from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
 from ...protocol.records import Accepted, Broken, PhaseClosed
@@ -77,17 +77,15 @@ class Serving:
         """
         has_certificates = self.side.fingerprints is not None
         hides = self.side.protocol.hides_participation
-        if hides and not has_certificates and self.mode.kind is SessionKind.DEPLOYMENT:
-            allowed = (
-                "given, with certificates: participation is private here, and without them anybody could ask who came"
-            )
-            raise ConfigurationError(field="--roster", value="left out or without certificates", allowed=allowed)
-        if self.transport == DEFAULT_TRANSPORT and not has_certificates:
-            allowed = (
-                "given, as `psephos roster` draws it up: parties are known by their certificates. On one machine, "
-                "--transport tcp takes them by their names"
-            )
-            raise ConfigurationError(field="--roster", value="left out or without certificates", allowed=allowed)
+        allowed = "given, with certificates: participation is private here, and without them anybody could ask who came"
+        needs_them = hides and self.mode.kind is SessionKind.DEPLOYMENT
+        refuse(needs_them and not has_certificates, "--roster", "left out or without certificates", allowed)
+        allowed = (
+            "given, as `psephos roster` draws it up: parties are known by their certificates. On one machine, "
+            "--transport tcp takes them by their names"
+        )
+        needs_them = self.transport == DEFAULT_TRANSPORT
+        refuse(needs_them and not has_certificates, "--roster", "left out or without certificates", allowed)
         allowed = f"{DEFAULT_TRANSPORT!r} where the roster has certificates, which {self.transport!r} does not show"
         refuse(self.transport != DEFAULT_TRANSPORT and has_certificates, "transport", self.transport, allowed)
 

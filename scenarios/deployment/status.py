@@ -85,11 +85,7 @@ class Status:
         return f"status at http://{self.address}/healthz and http://{self.address}/metrics{whom}"
 
     async def serve(self, tell: Callable[[], Standing]) -> None:
-        """Answer whoever asks, for ever.
-
-        Args:
-            tell: returns where the session stands.
-        """
+        """Answer whoever asks, for ever."""
         registry = CollectorRegistry()
         registry.register(_Metrics(tell))
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._socket))

@@ -4,6 +4,7 @@ Sessions of one truth are drawn together by the protocol's own randomizers. A ve
 the surer the farther off that is, so that the protocol's outcome is asked where it turns, and not of every session.
 """
 
+import bisect
 import functools
 import itertools
 import math
@@ -16,12 +17,12 @@ from numpy.typing import NDArray
 
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
+from ...protocol.dpwevote import DPWeVote, Outcome, Parameters
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Verdict
 from ...protocol.mechanisms import MAX_EPSILON, RowMechanism
-from ...protocol.phases import Inputs, MaskedPhase
-from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement
+from ...protocol.phases import MaskedPhase
+from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement, draw_sessions
 
 __all__ = ["CALIBRATION", "Sessions", "matrices_of", "truth_of", "vote_of"]
 
@@ -140,15 +141,10 @@ def _weights_of(case: Case) -> tuple[float, ...]:
 
 
 class _Truth(NamedTuple):
-    """Who holds what.
-
-    Args:
-        opinions: the same of all candidates, shape (partners,).
-        passes: whether the candidate does.
-    """
+    """Who holds what, shape (partners,), and whether the candidate passes."""
 
     weights: FloatArray
-    opinions: IntArray
+    opinions: IntArray  # the same of all candidates
     passes: bool
 
 
@@ -191,20 +187,6 @@ def truth_of(case: Case, parameters: Parameters) -> _Truth | None:
     return _Truth(np.array(held), np.array(opinions, dtype=np.int64), not is_failing)
 
 
-def _draw(vote: DPWeVote, inputs: Inputs, sessions: int, generator: np.random.Generator) -> list[IntArray]:
-    """Return each phase's reports of so many sessions, one after another."""
-    rows = np.tile(inputs.private, (sessions, 1))
-    drawn: list[IntArray] = []
-    for phase in vote.phases:
-        values = rows[:, phase.columns]
-        uniforms = generator.random((len(values), phase.mechanism.slots_of(values.shape[1])))
-        reports = np.empty((len(values), phase.num_reported), dtype=np.int64)
-        for mechanism, places in phase.mechanism_groups(np.tile(inputs.public, (sessions, 1))):
-            reports[places] = mechanism.randomize_rows(values[places], uniforms[places])
-        drawn.append(reports)
-    return drawn
-
-
 def _draw_row(generator: np.random.Generator, mechanism: RowMechanism, row: Sequence[int]) -> list[int]:
     uniforms = generator.random((1, mechanism.slots_of(len(row))))
     drawn: list[int] = mechanism.randomize_rows(np.array([row], dtype=np.int64), uniforms)[0].tolist()
@@ -232,7 +214,7 @@ class Sessions:
             draw = functools.partial(_draw_row, generator)
             self._released = [phase.randomize_tally(clear, draw) for _ in range(number)]
         else:
-            self._reports = _draw(vote, inputs, number, generator)
+            self._reports = [draw_sessions(phase, inputs, number, generator) for phase in vote.phases]
 
     def outcome(self, session: int) -> Outcome:
         """Return what a session releases."""
@@ -258,24 +240,19 @@ class Sessions:
         """Return in which sessions any candidate has this verdict."""
         margins = self.margins()
         farthest = margins.max(axis=1) if verdict is Verdict.PASSES else -margins.min(axis=1)
-        order = np.argsort(-farthest, kind="stable").tolist()
-        low, high = 0, self.number
-        while low < high:
-            middle = (low + high) // 2
-            candidates = self.outcome(order[middle]).candidates
-            if any(candidate.verdict.verdict is verdict for candidate in candidates):
-                low = middle + 1
-            else:
-                high = middle
+        order: list[int] = np.argsort(-farthest, kind="stable").tolist()
+
+        def is_other(session: int) -> bool:
+            return all(candidate.verdict.verdict is not verdict for candidate in self.outcome(session).candidates)
+
         found = np.zeros(self.number, dtype=np.bool_)
-        found[order[:low]] = True
+        found[order[: bisect.bisect_left(order, x=True, key=is_other)]] = True
         return found
 
 
 def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     vote = vote_of(case)
-    truth = None if vote is None else truth_of(case, vote.parameters)
-    if vote is None or truth is None:
+    if vote is None or (truth := truth_of(case, vote.parameters)) is None:
         return None
     verdict = Verdict.FAILS if truth.passes else Verdict.PASSES
     most = max(_MOST_ROWS // len(truth.weights), 1)
@@ -290,27 +267,20 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
 def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     """Hold the squared errors of margin and support against their squared standard errors."""
     vote = vote_of(case)
-    truth = None if vote is None else truth_of(case, vote.parameters)
-    if vote is None or truth is None:
+    if vote is None or (truth := truth_of(case, vote.parameters)) is None:
         return None
     held, parameters = Sessions(vote, truth, sessions, generator), vote.parameters
     support = float((truth.weights * truth.opinions).sum())
     margin = support - parameters.fraction * float(truth.weights.sum()) - (parameters.quota or 0.0)
     candidates = [held.outcome(session).candidates[0] for session in range(sessions)]
-    pairs = [_squares(candidate, margin) for candidate in candidates]
-    return Held(*map(np.array, zip(*pairs, strict=True)))
-
-
-def _squares(candidate: CandidateOutcome, margin: float) -> tuple[float, float]:
-    error = candidate.margin.value - candidate.bias - margin
-    return candidate.margin.standard_error**2, error**2
+    stated = [candidate.margin.standard_error**2 for candidate in candidates]
+    errors = [candidate.margin.value - candidate.bias - margin for candidate in candidates]
+    return Held(np.array(stated), np.array([error**2 for error in errors]))
 
 
 def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     vote = vote_of(case)
-    if vote is None:
-        return None
-    if not (pairs := list(_claims(vote, case, sessions, generator))):
+    if vote is None or not (pairs := list(_claims(vote, case, sessions, generator))):
         return None
     return Held(*map(np.array, zip(*pairs, strict=True)))
 

@@ -8,7 +8,7 @@ import dataclasses
 import math
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ...protocol.dpwevote.protocol import OPINIONS
@@ -73,7 +73,6 @@ class _Words:
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
-    """Return a draft of a vote. See `Beginning`."""
     _check_header(sheet, chosen)
     sheet = _without_totals(sheet, chosen)
     words = _Words.of(chosen, {cell.casefold() for row in sheet.rows for cell in row})
@@ -162,12 +161,8 @@ def _without_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
         cells = sheet.rows[row]
         others = [cell for number, cell in enumerate(cells) if number != place]
         is_called = cells[place].casefold().rstrip(" :") in known_words.TOTALS
-        if (
-            row not in out
-            and is_called
-            and NONE not in given
-            and any(cell.casefold() not in answers for cell in others)
-        ):
+        is_odd = any(cell.casefold() not in answers for cell in others)
+        if row not in out and is_called and NONE not in given and is_odd:
             name, line = sheet.path.name, sheet.lines[row]
             question = f"line {line} of {name} is {cells[place]!r}: which line is no partner's, or {NONE!r}"
             raise UnclearError(option="without", question=question, choices=[cells[place], NONE])
@@ -230,21 +225,16 @@ def _candidates(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: _Words
     if given := chosen.get("candidate", ()):
         return [check_column(sheet, name, "candidate") for name in given]
     found = [name for name in rest if _looks_voted(sheet, name, words)]
-    pairs = {name: pair for name in rest if name not in found and len(pair := _unknown(sheet, name, words)) == _TWO}
-    pairs = {
-        name: pair
-        for name, pair in pairs.items()
-        if not are_numbers(pair) and sum(map(bool, sheet.column(name))) > _TWO
-    }
+    unknown = {name: _unknown(sheet, name, words) for name in rest if name not in found}
+    of_two = {name: pair for name, pair in unknown.items() if len(pair) == _TWO and not are_numbers(pair)}
+    pairs = {name: pair for name, pair in of_two.items() if sum(map(bool, sheet.column(name))) > _TWO}
     is_said = NONE in chosen.get("leave-out", ())
     if found and pairs and not is_said:
         name, (one, other) = next(iter(pairs.items()))
         question = f"{name!r} has {_counted(sheet, name, (one, other))}: is it left out, or {NONE!r}: it is voted on"
         raise UnclearError(option="leave-out", question=question, choices=[name, NONE])
     if not found and not pairs:
-        pairs = {
-            name: pair for name in rest if len(pair := _unknown(sheet, name, words)) == _TWO and not are_numbers(pair)
-        }
+        pairs = of_two
     if not found and len(set(map(frozenset, pairs.values()))) > 1:
         question = "which column has the answers, yes or no; then --yes and --no say which word is which"
         raise UnclearError(option="candidate", question=question, choices=list(pairs))
@@ -287,10 +277,9 @@ def _with_the_other(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], wor
         return dataclasses.replace(words, opinions={**words.opinions, unknown[0].casefold(): int(given == {"no"})})
     for name in candidates:
         own = _unknown(sheet, name, words)
-        answers = {
-            words.opinions[entry.casefold()] for entry in sheet.column(name) if entry.casefold() in words.opinions
-        }
-        is_silent = any(entry.casefold() in words.silent for entry in sheet.column(name))
+        entries = [entry.casefold() for entry in sheet.column(name)]
+        answers = {words.opinions[entry] for entry in entries if entry in words.opinions}
+        is_silent = any(entry in words.silent for entry in entries)
         is_pair = len(own) + (len(answers) or is_silent) == _TWO and len(own) == len(unknown)
         if own and is_pair and not is_typo and not are_numbers(own):
             option = "no" if 1 in answers or "yes" in given else "yes"
@@ -311,9 +300,8 @@ def _check_answers(sheet: Sheet, candidates: Sequence[str], words: _Words) -> No
     if not wrong:
         return
     name, row, entry = wrong[0]
-    more = "".join(
-        "; " + marked(f"also {entry!r} in {sheet.where(name, row)!s}") for name, row, entry in wrong[1:_MOST_SHOWN]
-    )
+    also = [marked(f"also {entry!r} in {sheet.where(name, row)!s}") for name, row, entry in wrong[1:_MOST_SHOWN]]
+    more = "".join(f"; {each}" for each in also)
     more += "; " + marked(f"and {len(wrong) - _MOST_SHOWN:,} more") if len(wrong) > _MOST_SHOWN else ""
     meant = _meant(entry, sheet.column(name), words)
     allowed = marked(
@@ -357,26 +345,24 @@ def _abstentions(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], words:
     raise ConfigurationError(field=sheet.where(names[0], row), value=sheet.column(names[0])[row], allowed=allowed)
 
 
-def _options() -> Iterator[Option]:
-    yield Option("partner", f"The column of names, or {NONE!r}: partners are numbered.", multiple=False)
-    yield Option("weight", f"The column of weights, or {NONE!r}: one person, one vote.", multiple=False)
-    yield Option("public-weights", "Everybody knows the weights anyway: nothing is spent on them.", is_flag=True)
-    yield Option("round-weights", "Private weights become multiples of this.", metavar="STEP", multiple=False)
-    yield Option("decimal", "The sign before the decimals of weights.", metavar="SIGN", multiple=False)
-    yield Option("candidate", "A column that is voted on (default: each that holds yes and no).")
-    yield Option("leave-out", f"A column that is not voted on, or {NONE!r}: all that look so are.")
-    yield Option("yes", "A word for yes, beside yes, y, true, 1 and those of other languages.", metavar="WORD")
-    yield Option("no", "A word for no, beside no, n, false, 0 and those of other languages.", metavar="WORD")
-    yield Option("abstain", "A word for an abstention, beside an empty entry.", metavar="WORD")
-    yield Option("abstentions", "What becomes of who abstains: absent, no or yes.", metavar="WHAT", multiple=False)
-    yield Option("without", "The name of a line that is no partner, such as Total.", metavar="NAME")
-
-
 BEGINNING: Final = Beginning(
     word="vote",
     help="A vote with yes or no on one or more candidates. FILE has a line for each partner: a name, "
     "the answer on each candidate, and perhaps a weight.",
-    options=tuple(_options()),
+    options=(
+        Option("partner", f"The column of names, or {NONE!r}: partners are numbered.", multiple=False),
+        Option("weight", f"The column of weights, or {NONE!r}: one person, one vote.", multiple=False),
+        Option("public-weights", "Everybody knows the weights anyway: nothing is spent on them.", is_flag=True),
+        Option("round-weights", "Private weights become multiples of this.", metavar="STEP", multiple=False),
+        Option("decimal", "The sign before the decimals of weights.", metavar="SIGN", multiple=False),
+        Option("candidate", "A column that is voted on (default: each that holds yes and no)."),
+        Option("leave-out", f"A column that is not voted on, or {NONE!r}: all that look so are."),
+        Option("yes", "A word for yes, beside yes, y, true, 1 and those of other languages.", metavar="WORD"),
+        Option("no", "A word for no, beside no, n, false, 0 and those of other languages.", metavar="WORD"),
+        Option("abstain", "A word for an abstention, beside an empty entry.", metavar="WORD"),
+        Option("abstentions", "What becomes of who abstains: absent, no or yes.", metavar="WHAT", multiple=False),
+        Option("without", "The name of a line that is no partner, such as Total.", metavar="NAME"),
+    ),
     draft=_draft,
     shown="votes",
     sample="committee.csv",

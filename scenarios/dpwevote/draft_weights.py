@@ -91,8 +91,7 @@ def _plain(number: float) -> float:
 def _decimal(entries: Sequence[str], chosen: Chosen, sheet: Sheet, column: str) -> str:
     """Return the sign before decimals; UnclearError where all may be thousands."""
     if given := chosen.get("decimal", ()):
-        if given[-1] not in {".", ","}:
-            raise ConfigurationError(field="--decimal", value=given[-1], allowed="a point or a comma")
+        require(given[-1] in {".", ","}, "--decimal", given[-1], "a point or a comma")
         return given[-1]
     marked = [entry for entry in entries if "," in entry or "." in entry]
     fits = [sign for sign in (".", ",") if not any(math.isnan(number_of(entry, sign)) for entry in marked)]

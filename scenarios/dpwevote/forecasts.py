@@ -12,6 +12,7 @@ from ...protocol.dpwevote.parameters import VariantName
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..running.forecasts import AIM, Forecast
+from ..verdicts import raised
 from ..words import marked, say
 
 __all__ = ["forecasts_of"]
@@ -21,7 +22,6 @@ _TRUSTED: Final = ("central",)
 _LESS: Final = 16.0  # a better variant may need so much less
 _LEAST: Final = 1e-6  # a price that is looked at where the server is trusted, whose noise does not grow with the votes
 _STEPS: Final = 14  # of a bisection, which ends within 2 in 1,000
-_DIGITS: Final = 3
 _MOST_WEIGHTS: Final = 50  # of more, looking for a price takes more than a second
 
 
@@ -73,16 +73,10 @@ def _price(
         middle = (low + high) / 2
         reach, by = min(_reaches(parameters, inputs, math.exp(middle), variants))
         if reach <= aim:
-            best, high = (_raised(number * math.exp(middle)), by), middle
+            best, high = (raised(number * math.exp(middle)), by), middle
         else:
             low = middle
     return best
-
-
-def _raised(price: float) -> float:
-    """Return the least number of three digits that is not less."""
-    power = math.floor(math.log10(price)) - _DIGITS + 1
-    return round(math.ceil(price / 10.0**power) * 10.0**power, max(0, -power))
 
 
 def _reaches(

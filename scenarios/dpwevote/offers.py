@@ -25,30 +25,23 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     """
     assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters
-    if parameters.kind.model.bounds_release:
-        return ()
-    if parameters.own_levels.epsilons:  # a session has no one price then
-        return ()
-    if parameters.scope is not None:  # a session's price is that of the game's first vote alone
-        return ()
-    if parameters.public_weights or len(parameters.group_means) > _MOST_WEIGHTS:
+    # With levels a session has no one price, and in a game its price is that of the first vote alone.
+    has_one_price = not parameters.own_levels.epsilons and parameters.scope is None
+    if parameters.kind.model.bounds_release or not has_one_price or parameters.public_weights:
         return ()
     price = parameters.epsilon_total / len(parameters.candidates)
-    if price > MAX_EPSILON:
+    if price > MAX_EPSILON or len(parameters.group_means) > _MOST_WEIGHTS:
         return ()
     own = math.sqrt(num_parties * worst_variance_of(parameters))
     at_price = parameters.as_variant("two_point", epsilon=price)  # which allows any other
-    offered: list[Offer] = []
-    for offer in make_offers(at_price, is_quick=True):
-        if offer.variant == parameters.variant:
-            continue
-        is_price_new = abs(price - parameters.epsilon) > _ROUNDING * price
-        offered.append(
-            Offer(
-                name=marked(f"{offer.variant} with epsilon={price:.4g}") if is_price_new else offer.variant,
-                value=math.sqrt(num_parties * offer.worst_variance),
-                own=own,
-                of=marked("of a margin at worst"),
-            )
+    is_price_new = abs(price - parameters.epsilon) > _ROUNDING * price
+    return [
+        Offer(
+            name=marked(f"{offer.variant} with epsilon={price:.4g}") if is_price_new else offer.variant,
+            value=math.sqrt(num_parties * offer.worst_variance),
+            own=own,
+            of=marked("of a margin at worst"),
         )
-    return offered
+        for offer in make_offers(at_price, is_quick=True)
+        if offer.variant != parameters.variant
+    ]

@@ -216,16 +216,9 @@ def _draw_quotas(axes: Any, quotas: Sequence[Estimate], *, is_margin: bool) -> b
         axes.plot([quota.value] * 2, reach, color=drawing.RULE, linewidth=1.6, zorder=1)
         if error := drawing.ERRORS_SHOWN * quota.standard_error:
             axes.fill_betweenx(reach, quota.value - error, quota.value + error, **_BAND)
-    said = say("quota") if is_margin or not is_one else say("quota {value}", value=_short(quotas[0].value))
     if is_one:
-        axes.annotate(
-            said,
-            (quotas[0].value, 1.0),
-            xycoords=("data", "axes fraction"),
-            ha="center",
-            va="bottom",
-            color=drawing.RULE,
-        )
+        said = say("quota") if is_margin else say("quota {value}", value=_short(quotas[0].value))
+        drawing.annotate_line(axes, quotas[0].value, said)
     return any(quota.standard_error for quota in quotas)
 
 

@@ -25,8 +25,9 @@ from rich.console import Console
 from rich.text import Text
 from scipy.special import betaincinv, ndtri
 
-from ...protocol.arrays import FloatArray
+from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import one_of, refuse, require
+from ...protocol.phases import Inputs, Phase
 from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
 from ..running.progress import OnStep
@@ -48,6 +49,7 @@ __all__ = [
     "calibrate",
     "cells_of",
     "check_calibration",
+    "draw_sessions",
     "hold",
     "page_of_calibration",
     "search",
@@ -108,6 +110,16 @@ class Statement:
     hold: Callable[[Case, int, np.random.Generator], Held | None]
     kind: Literal["at most", "on average", "error"] = "at most"
     times: float = 1.0
+
+
+def draw_sessions(phase: Phase, inputs: Inputs, sessions: int, generator: np.random.Generator) -> IntArray:
+    """Return a phase's reports of so many sessions of the same parties, one session after another."""
+    rows, public = (np.tile(own, (sessions, 1)) for own in (inputs.private[:, phase.columns], inputs.public))
+    uniforms = generator.random((len(rows), phase.mechanism.slots_of(rows.shape[1])))
+    reports = np.empty((len(rows), phase.num_reported), dtype=np.int64)
+    for mechanism, places in phase.mechanism_groups(public):
+        reports[places] = mechanism.randomize_rows(rows[places], uniforms[places])
+    return reports
 
 
 def _no_tables(_wanted: "Wanted") -> Iterable[Table]:

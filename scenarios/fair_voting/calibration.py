@@ -28,7 +28,7 @@ from ...protocol.fair_voting.utility_noise import UtilityNoise, share_quantiles
 from ...protocol.mechanisms import PolyaShare, VectorLaplace
 from ...protocol.mechanisms.polya import share_masses
 from ...protocol.phases import Inputs
-from ..experiments.calibration import Axes, Calibration, Case, Held, Statement
+from ..experiments.calibration import Axes, Calibration, Case, Held, Statement, draw_sessions
 
 __all__ = ["CALIBRATION", "VOTES", "estimates_of", "profile_of", "vote_of"]
 
@@ -154,18 +154,13 @@ def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.
             drawn = phase.tally_mechanism.randomize_rows(rows, generator.random(rows.shape)).reshape(votes, *sums.shape)
         return (drawn / np.array(sizes)[:, None] + phase.scoring.center) * phase.scoring.step
     inputs = _inputs_of(vote, profile)
-    rows, public = (np.tile(own, (votes, 1)) for own in (inputs.private, inputs.public))
-    uniforms = generator.random((len(rows), phase.mechanism.slots_of(rows.shape[1])))
-    reports = np.empty((len(rows), phase.num_reported), dtype=np.int64)
-    for mechanism, places in phase.mechanism_groups(public):
-        reports[places] = mechanism.randomize_rows(rows[places], uniforms[places])
-    voters = len(profile.groups)
+    reports, voters = draw_sessions(phase, inputs, votes, generator), len(profile.groups)
     if isinstance(phase, JointRankings):
         told = _told(phase.report, reports).reshape(votes, voters, len(sizes), -1)
         means: FloatArray = told.sum(axis=1) / np.array(sizes)[:, None]
     else:
-        each = np.empty((len(rows), phase.report.size))
-        for level, places in phase.by_level(public):
+        each = np.empty((len(reports), phase.report.size))
+        for level, places in phase.by_level(np.tile(inputs.public, (votes, 1))):
             each[places] = _told(phase.reports[level], reports[places])
         each = each.reshape(votes, voters, -1)
         means = np.stack([own.mean(axis=1) for own in np.split(each, np.cumsum(sizes)[:-1], axis=1)], axis=1)

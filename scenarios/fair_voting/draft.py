@@ -28,7 +28,6 @@ _LEAST: Final = 2
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
-    """Return a draft of a vote by rankings. See `Beginning`."""
     options = ("voter", "group", "ranking", "place", "choice")
     check_header(sheet, chosen, options=options, names={*_VOTERS, *_GROUPS, "ranking"}, example="voter,group,ranking")
     question = f"which column has a different name for each voter, or {NONE!r}: they are numbered"
@@ -50,7 +49,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         named = [check_column(sheet, name, kinds[0]) for name in chosen[kinds[0]]]
         about = "a column for each alternative, with its place: 1 is the best" if key == "places" else "the best first"
         lines.append(Line(key, named, about))
-        names = named if key == "places" else sorted({sheet.column(name)[row] for name in named for row in (0,)})
+        names = named if key == "places" else sorted({sheet.column(name)[0] for name in named})
     if not voter:
         lines.insert(1, Line("numbered", value=True, comment="it has no names"))
     if renamed := {name: own for name, own in columns.items() if own not in {"", name}}:

@@ -144,13 +144,7 @@ def elect(released: Release, objective: Objective) -> IntArray:
 def clean_release(parameters: Parameters, profiles: Profiles) -> Release:
     """Return what there is without privacy."""
     scoring = parameters.make_scoring(is_centered=False)
-    return Release(
-        profiles.sums(scoring),
-        Fraction(scoring.step),
-        profiles.group_sizes,
-        profiles.group_sizes,
-        least=_least_of(scoring),
-    )
+    return _of_sums(profiles.sums(scoring), scoring, profiles)
 
 
 def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> Release:
@@ -233,9 +227,7 @@ def _laplace(
     uniforms = _uniforms(vote, phase, noise, trials=trials, slots=laplace.slots_of(width))
     values = np.broadcast_to(sums.reshape(-1, width), (trials, width))
     noisy = laplace.randomize_rows(np.ascontiguousarray(values), uniforms).reshape(trials, *sums.shape[1:])
-    return Release(
-        noisy, Fraction(phase.scoring.step), profiles.group_sizes, profiles.group_sizes, least=_least_of(phase.scoring)
-    )
+    return _of_sums(noisy, phase.scoring, profiles)
 
 
 def _masked(
@@ -246,8 +238,7 @@ def _masked(
     uniforms = _uniforms(vote, phase, noise, trials=trials, slots=sums[0].size).reshape(trials, *sums.shape[1:])
     drawn = share_quantiles(uniforms, planned=phase.share.planned, number=number)
     drawn = np.rint(drawn * math.sqrt(number * phase.share.noise_variance)).astype(np.int64)
-    sizes = profiles.group_sizes
-    return Release(sums + drawn, Fraction(phase.scoring.step), sizes, sizes, least=_least_of(phase.scoring))
+    return _of_sums(sums + drawn, phase.scoring, profiles)
 
 
 def _sampled(
@@ -369,16 +360,14 @@ def _tally_of(
 def _linear(report: RankingReport | JointReport) -> tuple[NDArray[Any], Fraction, Fraction]:
     """Return what each number of a tally adds to the estimates, in integers: shape (width, m), and their unit.
 
-    The third number is added to all estimates, whatever the tally is.
-
-    Estimates are linear in the tally, so that the protocol's estimator is asked for that of single numbers.
+    The third number is added to all estimates, whatever the tally is. These are linear in the tally, so that the
+    protocol's estimator is asked for that of single numbers.
     """
     nothing = list(report.estimates([0] * report.width, 1))
-    rows: list[list[Fraction]] = []
-    for place in range(report.width):
-        single = [int(place == other) for other in range(report.width)]
-        told = report.estimates(single, 1)
-        rows.append([value - base for value, base in zip(told, nothing, strict=True)])
+    singles: list[list[int]] = np.eye(report.width, dtype=np.int64).tolist()
+    rows = [
+        [value - base for value, base in zip(report.estimates(single, 1), nothing, strict=True)] for single in singles
+    ]
     common = math.lcm(*(value.denominator for row in rows for value in row))
     whole = [[int(value * common) for value in row] for row in rows]
     divisor = math.gcd(*(value for row in whole for value in row))
@@ -399,8 +388,10 @@ def _uniforms(
     return noise.uniforms(protocol=vote.name, phase=stream, start=0, stop=trials, slots=slots)
 
 
-def _least_of(scoring: Scoring) -> Fraction:
-    return scoring.steps[-1] * Fraction(scoring.step)
+def _of_sums(sums: IntArray, scoring: Scoring, profiles: Profiles) -> Release:
+    """Return what winners are elected by where groups' sums of utilities are known, with noise or without."""
+    sizes, step = profiles.group_sizes, Fraction(scoring.step)
+    return Release(sums, step, sizes, sizes, least=scoring.steps[-1] * step)
 
 
 def _most_above(

@@ -32,39 +32,21 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     parameters = protocol.parameters
     if parameters.is_masked or parameters.own_levels.epsilons:
         return ()
-    if parameters.is_joint:
-        return _joint_reports(parameters)
     return _choices(protocol) if parameters.model.trusts_server else _reports(parameters)
 
 
 def _reports(parameters: Parameters) -> list[Offer]:
-    own, smallest = make_report(parameters), min(parameters.group_sizes)
-    return [
-        Offer(
-            name=report.name,
-            value=math.sqrt(report.mean_variance / smallest),
-            own=math.sqrt(own.mean_variance / smallest),
-            of=marked("of a mean utility in the smallest group"),
-        )
-        for report in possible_reports(parameters.make_scoring(is_centered=True), parameters.epsilon)
-        if report.name != own.name
-    ]
-
-
-def _joint_reports(parameters: Parameters) -> list[Offer]:
-    """Return the other ways to report group and ranking together; public groups are another thing, and no offer."""
-    own, sizes = make_joint_report(parameters), parameters.group_sizes
-    smallest, voters = sizes.index(min(sizes)), sum(sizes)
-    return [
-        Offer(
-            name=report.name,
-            value=report.error_of(smallest, voters),
-            own=own.error_of(smallest, voters),
-            of=marked("of a mean utility in the smallest group"),
-        )
-        for report in possible_joint_reports(parameters.make_scoring(is_centered=True), parameters.epsilon, sizes)
-        if report.name != own.name
-    ]
+    """Return the other ways to report; where groups are private, public ones are another thing, and no offer."""
+    scoring, sizes = parameters.make_scoring(is_centered=True), parameters.group_sizes
+    if parameters.is_joint:
+        own, smallest = make_joint_report(parameters).name, sizes.index(min(sizes))
+        possible = possible_joint_reports(scoring, parameters.epsilon, sizes)
+        errors = {report.name: report.error_of(smallest, sum(sizes)) for report in possible}
+    else:
+        own, reports = make_report(parameters).name, possible_reports(scoring, parameters.epsilon)
+        errors = {report.name: math.sqrt(report.mean_variance / min(sizes)) for report in reports}
+    of = marked("of a mean utility in the smallest group")
+    return [Offer(name=name, value=error, own=errors[own], of=of) for name, error in errors.items() if name != own]
 
 
 def _choices(protocol: FairVoting) -> list[Offer]:

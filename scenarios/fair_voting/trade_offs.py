@@ -122,13 +122,10 @@ def trade_off(
 def _check(
     vote: FairVoting, num_voters: int, epsilons: Sequence[float], mechanisms: Sequence[str], trials: int
 ) -> None:
-    if not 2 <= trials <= MOST_TRIALS:  # noqa: PLR2004  one has no standard error
-        raise ConfigurationError(field="trials", value=trials, allowed=f"in [2, {MOST_TRIALS}]")
+    require(1 < trials <= MOST_TRIALS, "trials", trials, f"in [2, {MOST_TRIALS}]")  # one has no standard error
     require(epsilons, "epsilons", "none", "at least one")
     for name in mechanisms:
-        if name not in MECHANISMS:
-            allowed = f"one of {'; '.join(MECHANISMS)}"
-            raise ConfigurationError(field="mechanism", value=name, allowed=allowed)
+        require(name in MECHANISMS, "mechanism", name, f"one of {'; '.join(MECHANISMS)}")
     for epsilon in epsilons:  # by the rules of the session, which know no number that is none
         with_mechanism(vote.parameters, "laplace", epsilon=epsilon)
     without_trust = [name for name in mechanisms if name in _WITHOUT_TRUST]

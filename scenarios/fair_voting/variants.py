@@ -6,6 +6,7 @@ utility in the smallest group, as a share of the way from the worst score to the
 it. It depends on the groups' sizes and on nobody's ranking, so that a plan can be made before there is any.
 """
 
+import bisect
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Self, cast
@@ -54,6 +55,19 @@ def model_of(name: str) -> TrustModel:
     return next(each for each in MECHANISMS.values() if each.name == name).model
 
 
+def _names_of(parameters: Parameters, others: Sequence[str]) -> Sequence[str]:
+    """Return the mechanisms that are compared with a session's: the others, unless there is less to choose from.
+
+    By pairs there is but one. Where voters have an ε of their own, all have the session's levels. Where groups are
+    private it is those that keep them so, since the others tell more at one ε.
+    """
+    if parameters.kind.counts_pairs:
+        return (parameters.mechanism,)
+    if parameters.own_levels.epsilons:
+        return LOCAL
+    return JOINT if parameters.is_joint else others
+
+
 class ElectionVariants(SimulatedVariants):
     """The mechanisms that trust the aggregator, then those that trust nobody."""
 
@@ -64,15 +78,8 @@ class ElectionVariants(SimulatedVariants):
 
     @property
     def names(self) -> Sequence[str]:
-        """The mechanisms; where groups are private those that keep them so, since the others tell more at one ε.
-
-        By pairs there is but one. Where voters have an ε of their own, all have the session's levels.
-        """
-        if self.parameters.kind.counts_pairs:
-            return (self.parameters.mechanism,)
-        if self.parameters.own_levels.epsilons:
-            return LOCAL
-        return JOINT if self.parameters.is_joint else _NAMES
+        """All mechanisms of public groups that count no pairs."""
+        return _names_of(self.parameters, _NAMES)
 
     @property
     def unit(self) -> Unit:
@@ -86,26 +93,18 @@ class ElectionVariants(SimulatedVariants):
         """Return the parameters of a mechanism at a price that is proven; with levels, at the session's alone."""
         if self.parameters.own_levels.epsilons:
             return {"mechanism": name} if price == self.price else None
-        if name == "sampling" and self.parameters.calibration == "proven":
-            is_allowed = MIN_EPSILON <= price <= MAX_EPSILON
-            given = {"mechanism": name, "epsilon": price, "num_samples": None, **self.sizes_of(is_masked=False)}
-            return given if is_allowed else None
-        if name == "sampling":
-            samples = self._samples_at(price)
-            given = {"mechanism": name, "num_samples": samples, **self.sizes_of(is_masked=False)}
-            return None if samples is None else given
         sizes = self.sizes_of(is_masked=name == _MASKED)
+        if name == "sampling" and self.parameters.calibration == "proven":
+            given = {"mechanism": name, "epsilon": price, "num_samples": None, **sizes}
+            return given if MIN_EPSILON <= price <= MAX_EPSILON else None
+        if name == "sampling":
+            given = {"mechanism": name, "num_samples": None, **sizes}
+            # The most samples, with the session's γ, whose proven loss is within the price.
+            possible = range(1, min(self.parameters.group_sizes) + 1)
+            most = bisect.bisect_right(possible, price, key=lambda own: self.proven({**given, "num_samples": own}))
+            return {**given, "num_samples": most} if most else None
         given = {"mechanism": name, "calibration": "tight", "num_samples": None, **sizes}
         return self.with_epsilon(given, price, low=MIN_EPSILON, high=MAX_EPSILON)
-
-    def _samples_at(self, price: float) -> int | None:
-        """Return the most samples of Algorithm 2, with the session's γ, whose proven loss is within a price."""
-        low, high = 0, min(self.parameters.group_sizes) + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            proven = self.proven({"mechanism": "sampling", "num_samples": middle, **self.sizes_of(is_masked=False)})
-            low, high = (middle, high) if proven <= price else (low, middle)
-        return low or None
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         del protocol
@@ -137,15 +136,8 @@ class WelfareErrors(VariantTable):
 
     @property
     def names(self) -> Sequence[str]:
-        """Algorithm 1, masks and the local mechanisms; where groups are private those that keep them so; or pairs.
-
-        Where voters have an ε of their own the local ones.
-        """
-        if self.parameters.kind.counts_pairs:
-            return (self.parameters.mechanism,)
-        if self.parameters.own_levels.epsilons:
-            return LOCAL
-        return JOINT if self.parameters.is_joint else (_LAPLACE, _MASKED, *LOCAL)
+        """Algorithm 1, masks and the local mechanisms."""
+        return _names_of(self.parameters, (_LAPLACE, _MASKED, *LOCAL))
 
     @property
     def unit(self) -> Unit:
@@ -170,10 +162,10 @@ class WelfareErrors(VariantTable):
         if self.parameters.own_levels.epsilons:
             alike = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
             simpler["give all voters one ε"] = msgspec.structs.replace(self.parameters, **alike)
-        if len(self.parameters.alternatives) == 2 or not isinstance(self.parameters.scores, str):  # noqa: PLR2004  the fewest
-            return {do: self.changed(parameters=own) for do, own in simpler.items()}
-        two = msgspec.structs.replace(self.parameters, alternatives=self.parameters.alternatives[:2])
-        return {do: self.changed(parameters=own) for do, own in ({"rank two alternatives": two} | simpler).items()}
+        if len(self.parameters.alternatives) > 2 and isinstance(self.parameters.scores, str):  # noqa: PLR2004  the fewest
+            two = msgspec.structs.replace(self.parameters, alternatives=self.parameters.alternatives[:2])
+            simpler = {"rank two alternatives": two, **simpler}
+        return {do: self.changed(parameters=own) for do, own in simpler.items()}
 
     def offer(self, name: str, price: float) -> Offered | None:
         """Return what a mechanism offers at a price, which is its ε: that is proven of all of these."""

@@ -45,6 +45,7 @@ __all__ = [
     "Marks",
     "Measured",
     "Picture",
+    "annotate_line",
     "annotate_row",
     "clean",
     "draw_measured",
@@ -325,6 +326,12 @@ def name_rows(axes: Any, names: Sequence[str], *, x: str) -> None:
 def annotate_row(axes: Any, row: int, text: str, *, color: str) -> None:
     """Write beside a row what is said of it."""
     axes.annotate(text, (1.01, row), xycoords=_BESIDE_ROW, va="center", color=color)
+
+
+def annotate_line(axes: Any, place: float, text: str) -> None:
+    """Write above a vertical line what it is."""
+    at = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "bottom"}
+    axes.annotate(text, (place, 1.0), color=RULE, **at)
 
 
 def draw_measured(axes: Any, places: Iterable[float], measured: Iterable[Measured], **style: Any) -> None:

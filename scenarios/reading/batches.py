@@ -152,11 +152,7 @@ class TableFiles:
         self._done = 0  # bytes of files whose batches have all come
 
     def pieces(self) -> list[Piece]:
-        """Return all rows, piece by piece in order; rows of a CSV are counted, which reads it.
-
-        Raises:
-            ConfigurationError: a file cannot be read.
-        """
+        """Return all rows, piece by piece in order; rows of a CSV are counted, which reads it, and may be refused."""
         found, first = list[Piece](), 0
         for file, state in zip(self._files, self._states, strict=True):
             with readable(file.path, field=self._field):

@@ -127,8 +127,7 @@ def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
         if spelling is None and name not in required:
             continue
         if spelling is None or header.count(spelling) > 1:
-            words = " or ".join(map(repr, spellings))
-            allowed = f"a header with one column {words}"
+            allowed = f"a header with one column {' or '.join(map(repr, spellings))}"
             raise ConfigurationError(field=f"{path.name} line {line}", value=header, allowed=allowed)
         places[name] = header.index(spelling)
     picks = list(places.values())

@@ -49,11 +49,7 @@ class Names:
         return iter(self._codes)
 
     def codes_in(self, batch: RowBatch, start: int) -> IntArray:
-        """Return the codes of a batch's entries; its first row is number `start`.
-
-        Raises:
-            ConfigurationError: an entry is empty.
-        """
+        """Return the codes of a batch's entries, from row `start` on; ConfigurationError: an entry is empty."""
         entries = _coded(batch.table[self._column])
         pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
         codes, distinct = pandas.factorize(entries.codes)

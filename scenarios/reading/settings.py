@@ -79,10 +79,7 @@ def set_value(
     inner = tables
     for part in path:
         found: Any = inner.setdefault(part, {})
-        if not isinstance(found, dict):
-            raise ConfigurationError(
-                field="--set", value=key, allowed=marked(f"another key: {part!r} is no table here")
-            )
+        refuse(not isinstance(found, dict), "--set", key, marked(f"another key: {part!r} is no table here"))
         inner = cast("Tables", found)
     inner[name] = value
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from .batches import TableFiles
 
@@ -26,11 +26,6 @@ def located(error: ConfigurationError, where: Callable[[int], str]) -> Configura
         return None
     field = f"{row[1]}{row[3] or ''} ({where(int(row[2]))})"
     return ConfigurationError(field=field, value=error.value, allowed=error.allowed)
-
-
-def _as_they_are(table: Mapping[str, Entries]) -> dict[str, Entries]:
-    """Return the columns themselves."""
-    return dict(table)
 
 
 def _of_nothing(files: TableFiles) -> dict[str, Any]:
@@ -56,7 +51,7 @@ class RowFiles:
     path: str
     columns: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     only: Sequence[str] = ()
-    prepared: Callable[[Mapping[str, Entries]], dict[str, Entries]] = _as_they_are
+    prepared: Callable[[Mapping[str, Entries]], dict[str, Entries]] = dict
     parameters_of: Callable[[TableFiles], Mapping[str, Any]] = _of_nothing
 
 
@@ -129,7 +124,6 @@ class PartiesTable:
     """Parties in roster order: what a file, a data set or a generator hands over.
 
     Args:
-        names: theirs.
         table: the protocol's columns.
         lines: where each party stands in its file; empty where there is none.
         source: what to call that in errors.
@@ -163,18 +157,13 @@ class PartiesTable:
             ConfigurationError: one is given otherwise that follows from the parties.
         """
         for name in self.fixed & given.keys():
-            if given[name] != self.parameters[name]:
-                allowed = f"left out: it follows from {self.source or 'the parties'}"
-                raise ConfigurationError(field=name, value=given[name], allowed=allowed)
+            allowed = f"left out: it follows from {self.source or 'the parties'}"
+            refuse(given[name] != self.parameters[name], name, given[name], allowed)
         return {**self.parameters, **given}
 
     @contextlib.contextmanager
     def naming_lines(self) -> Generator[None]:
-        """Let errors name line and party rather than the row, and the file's header unless they are of parameters.
-
-        Raises:
-            ConfigurationError: what the code inside raises.
-        """
+        """Let errors name line and party rather than the row, and the file's header unless they are of parameters."""
         try:
             yield
         except ConfigurationError as error:

@@ -168,9 +168,7 @@ def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int,
             rows = _rows_in(csv.reader(stack.enter_context(open_text(path)), strict=True), path)
         header = names_in(rows)
         for column in columns:
-            if column not in header:
-                allowed = f"a header with the column {column!r}"
-                raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
+            refuse(column not in header, f"{path.name} line 1", header, f"a header with the column {column!r}")
         pick = operator.itemgetter(*map(header.index, columns))
         for line, row in rows:
             if row and len(row) != len(header):
@@ -241,9 +239,8 @@ def _encoding_of(file: IO[bytes], path: Path) -> str:
     """Return a file's encoding; ConfigurationError for a file of another kind."""
     block = file.read(_BLOCK_BYTES)
     for beginning, kind in _FOREIGN.items():
-        if block.startswith(beginning):
-            allowed = f"a CSV file: this one is {kind}; save it as CSV (UTF-8) in the program that wrote it"
-            raise ConfigurationError(field=path.name, value=str(path), allowed=allowed)
+        allowed = f"a CSV file: this one is {kind}; save it as CSV (UTF-8) in the program that wrote it"
+        refuse(block.startswith(beginning), path.name, str(path), allowed)
     if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if block.startswith(BOM):

@@ -27,11 +27,7 @@ def first_sheet_of(path: Path) -> tuple[str, int]:
 
 
 def rows_of(path: Path, sheet: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each row of a sheet, and its cells as text: numbers without needless zeros.
-
-    Raises:
-        ConfigurationError: see `first_sheet_of`.
-    """
+    """Yield the number of each row of a sheet, and its cells as text: numbers without needless zeros."""
     for number, row in enumerate(_open(path).get_sheet_by_name(sheet).to_python(skip_empty_area=False), start=1):
         yield number, list(map(text_of, row))
 

@@ -37,7 +37,6 @@ __all__ = [
     "drop_replaced",
     "find_source",
     "load_scenario",
-    "move_paths",
     "name_parties",
     "protocol_of",
     "read_tables",
@@ -47,6 +46,7 @@ __all__ = [
     "shipped_series",
     "unknown_key",
     "with_absolute_paths",
+    "with_paths",
 ]
 
 VOTES: Final = "votes"  # the key by which a file is a series, which `series.load_series` reads
@@ -112,9 +112,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             Budget(epsilon=self.budget, datum=self._most_of_datum)  # which says what is wrong with it
         refuse(self.noise == "secure" and self.transport == ARRAY, "noise", "secure", "'simulated' for arrays")
         for field, value in (("seed", self.seed), ("round", self.round)):
-            if value is not None and value < 0:
-                # A seed is a secret, so it is not shown.
-                raise ConfigurationError(field=field, value="a negative number", allowed="at least 0")
+            # A seed is a secret, so it is not shown.
+            refuse(value is not None and value < 0, field, "a negative number", "at least 0")
         words = self.trust.split()  # a single one is no text about trust, and else the other model would be run
         models = [model.value for model in TrustModel]
         if len(words) == 1 and words[0] not in models:
@@ -359,24 +358,25 @@ def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySourc
     if isinstance(own, str):
         tables[word] = str(folder / own)
     elif isinstance(own, dict):
-        tables[word] = move_paths(cast("Tables", own), lambda path: str(folder / path), sources)
+        tables[word] = _move_paths(cast("Tables", own), lambda path: str(folder / path), sources)
 
 
 def with_absolute_paths(scenario: Scenario) -> Scenario:
     """Return a scenario for a process that runs in another folder."""
+    return with_paths(scenario, lambda path: str(Path(path).absolute()))
 
-    def absolute(path: str) -> str:
-        return str(Path(path).absolute()) if path else path
 
+def with_paths(scenario: Scenario, move: Callable[[str], str]) -> Scenario:
+    """Return a scenario with every path in it replaced."""
     parties = scenario.parties
     if isinstance(parties, str):
-        parties = absolute(parties)
+        parties = parties and move(parties)
     elif isinstance(parties, dict):
-        parties = move_paths(parties, absolute, sources_of(find_protocol(scenario.protocol)))
-    return msgspec.structs.replace(scenario, parties=parties, data=absolute(scenario.data))
+        parties = _move_paths(parties, move, sources_of(find_protocol(scenario.protocol)))
+    return msgspec.structs.replace(scenario, parties=parties, data=scenario.data and move(scenario.data))
 
 
-def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySources) -> Tables:
+def _move_paths(parties: Tables, move: Callable[[str], str], sources: PartySources) -> Tables:
     """Return a table of parties with every path in it, which the sources' keys hold, replaced."""
     moved = dict(parties)
     for key in sources.paths:
@@ -411,9 +411,8 @@ def find_source(source: str) -> Path:
             return path
         if path.exists():
             kind = marked("a folder") if path.is_dir() else marked("neither a file nor a folder")
-            raise ConfigurationError(
-                field="scenario", value=source, allowed=marked(f"a file of TOML or JSON: this is {kind!s}")
-            )
+            allowed = marked(f"a file of TOML or JSON: this is {kind!s}")
+            raise ConfigurationError(field="scenario", value=source, allowed=allowed)
     if hint := did_you_mean(source, shipped):
         allowed = marked(f"a file, or the name of one that comes with Psephos{hint!s}; `psephos scenarios` lists them")
     else:

@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from ...protocol.errors import ConfigurationError, did_you_mean, printable, require
+from ...protocol.errors import ConfigurationError, did_you_mean, printable, refuse, require
 from ..reading.files import MAX_FILE_BYTES, readable
 from ..reading.text_forms import TextForm, form_of, open_table
 from ..words import marked, say_again
@@ -53,7 +53,6 @@ class Sheet:
     """A table that somebody saved, as far as it is looked at.
 
     Args:
-        path: the file.
         written: the file as the scenario has it.
         form: how it is written down.
         header: the names of its columns.
@@ -91,14 +90,9 @@ class Sheet:
                         raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
                     rows.append(tuple(cell.strip() for cell in row))
                     lines.append(line)
-        seen: set[str] = {""}
-        for name in header:
-            if name in seen:
-                allowed = marked(
-                    "a header of distinct, non-empty names; if the file has no header, put one above this line"
-                )
-                raise ConfigurationError(field=f"{path.name} line {first}", value=name, allowed=allowed)
-            seen.add(name)
+        allowed = marked("a header of distinct, non-empty names; if the file has no header, put one above this line")
+        for number, name in enumerate(header):
+            refuse(not name or name in header[:number], f"{path.name} line {first}", name, allowed)
         require(rows, path.name, "no rows", marked("a CSV file with a header and rows"))
         return cls(path=path, written=written, form=form, header=header, rows=rows, lines=lines)
 
@@ -241,7 +235,6 @@ def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names:
     another cell is known to name a column.
 
     Args:
-        sheet: the table.
         chosen: what was said: a column that it names is called so.
         options: those that name columns.
         names: that columns of such a table have, in any case.
@@ -253,12 +246,12 @@ def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names:
     named = {name.casefold() for name in names}.union(*(map(str.casefold, chosen.get(each, ())) for each in options))
     if any(name.casefold() in named for name in sheet.header):
         return
-    if any(_is_like(name, sheet.column(name)) for name in sheet.header):
-        allowed = marked(
-            f"the columns' names, such as {example}: this line looks like those below it. Put the names above it, or "
-            f"say which of these is one with --{options[0]}"
-        )
-        raise ConfigurationError(field=f"{sheet.path.name} line 1", value=",".join(sheet.header), allowed=allowed)
+    allowed = marked(
+        f"the columns' names, such as {example}: this line looks like those below it. Put the names above it, or "
+        f"say which of these is one with --{options[0]}"
+    )
+    is_like = any(_is_like(name, sheet.column(name)) for name in sheet.header)
+    refuse(is_like, f"{sheet.path.name} line 1", ",".join(sheet.header), allowed)
 
 
 def _is_like(name: str, entries: Sequence[str]) -> bool:
@@ -279,8 +272,6 @@ def chosen_column(
     """Return a column that was chosen, or the one whose name tells it; empty where it may be lacking, and was said to.
 
     Args:
-        sheet: the table.
-        chosen: what was said.
         option: that names the column.
         names: which tell it, in any case.
         question: where neither does.
@@ -305,11 +296,7 @@ NONE: Final = "none"
 
 
 def check_column(sheet: Sheet, name: str, option: str) -> str:
-    """Return a column's name, if the table has it.
-
-    Raises:
-        ConfigurationError: it has not.
-    """
+    """Return a column's name, if the table has it; ConfigurationError: it has not."""
     if name not in sheet.header:
         shown = ", ".join(sheet.header[:_MOST_SHOWN])
         allowed = marked(f"a column of {sheet.path.name}: {shown}{did_you_mean(name, sheet.header)}")
@@ -329,10 +316,6 @@ def scenario_text(
     """Return a scenario as TOML, of at most `MOST_LINES` lines.
 
     Args:
-        draft: what it says.
-        name: its file's.
-        protocol: whose.
-        epsilon: ε.
         made_by: the command that made it.
         is_made_up: nobody real stands behind its parties.
         trust: the model of trust; empty where the protocol has one alone.

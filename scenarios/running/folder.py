@@ -168,15 +168,16 @@ class RunFolder:
 
     def write_json(self, name: str, value: object) -> None:
         """Write one value as indented JSON."""
-        self._write(name, msgspec.json.format(to_json(value), indent=2) + b"\n")
+        self.write_bytes(name, msgspec.json.format(to_json(value), indent=2) + b"\n")
 
     def write_bytes(self, name: str, data: bytes) -> None:
-        """Write a file of another kind."""
-        self._write(name, data)
+        """Write a file of any kind."""
+        with self._open(name) as file:
+            file.write(data)
 
     def write_text(self, name: str, text: str) -> None:
         """Write a text."""
-        self._write(name, text.encode())
+        self.write_bytes(name, text.encode())
 
     def write_command(self, command: str) -> None:
         """Keep the command that leaves the folder, as a shell takes it, without a seed that hides anybody's values."""
@@ -190,7 +191,7 @@ class RunFolder:
     def write_table(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Write rows with the same keys as CSV. No cell is a formula."""
         columns = list(rows[0])
-        self._write(name, csv_of([columns, *([row[name] for name in columns] for row in rows)]).encode())
+        self.write_bytes(name, csv_of([columns, *([row[name] for name in columns] for row in rows)]).encode())
 
     def write_recording(self, recording: Mapping[str, object], views: Iterable[View]) -> None:
         """Write what only a simulation may write: seed, private inputs, the truth, views."""
@@ -200,10 +201,6 @@ class RunFolder:
             file.write(to_json({"warning": _WARNING}) + b"\n")
             for view in views:
                 file.writelines(to_json(line) + b"\n" for line in _lines_of(view))
-
-    def _write(self, name: str, data: bytes) -> None:
-        with self._open(name) as file:
-            file.write(data)
 
     @contextlib.contextmanager
     def _open(self, name: str) -> Generator[BinaryIO]:
@@ -279,9 +276,8 @@ def add_ledgers(runs: Sequence[Path]) -> list[LedgerEntry]:
         read[run.resolve()] = read_ledger(run)
     told = [(run, _groups_of(entries)) for run, entries in zip(runs, read.values(), strict=True) if entries]
     for run, groups in told[1:]:
-        if groups != told[0][1]:
-            allowed = f"one for {_said(told[0][1])}, as {told[0][0]} has: else nobody knows whose losses add up"
-            raise ConfigurationError(field=f"the ledger of {run}", value=f"one for {_said(groups)}", allowed=allowed)
+        allowed = f"one for {_said(told[0][1])}, as {told[0][0]} has: else nobody knows whose losses add up"
+        refuse(groups != told[0][1], f"the ledger of {run}", f"one for {_said(groups)}", allowed)
     return [
         msgspec.structs.replace(entry, session=f"{entry.session} ({run})")
         for run, entries in zip(runs, read.values(), strict=True)

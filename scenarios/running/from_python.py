@@ -53,14 +53,7 @@ _SOURCES: Final = "a shipped scenario's name, a file's path, or what `load` retu
 
 
 class Part(Sequence[_T], Generic[_T]):
-    """What a run left of one kind, in order: losses, views, or what adversaries learnt.
-
-    Args:
-        name: what it is called.
-        items: all of it.
-        to_text: what is read of it.
-        to_frame: makes its frame.
-    """
+    """What a run left of one kind, in order: losses, views, or what adversaries learnt."""
 
     def __init__(
         self,

@@ -62,7 +62,9 @@ async def hold_in_process(
     async def watch(report: Callable[[str, int, int], None]) -> None:
         with watching:
             while True:
-                _report_progress(server, report)
+                phase, received, outstanding = server.progress
+                if received is not None and outstanding is not None:  # else how many there are is private
+                    report(phase, received, outstanding)
                 await trio.sleep(_SECONDS_BETWEEN_PROGRESS)
 
     async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
@@ -135,12 +137,6 @@ class _Parties:
             await self._all_done.wait()
         lost = ConnectionLostError(reason="the connection was lost before the release", by=SERVER)
         self.endings |= dict.fromkeys(self._at_work, lost)
-
-
-def _report_progress(server: Server, report: Callable[[str, int, int], None]) -> None:
-    phase, received, outstanding = server.progress
-    if received is not None and outstanding is not None:  # else how many there are is private
-        report(phase, received, outstanding)
 
 
 def _one_held_back(names: Iterable[str], strangers: Strangers) -> list[str]:

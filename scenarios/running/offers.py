@@ -54,12 +54,7 @@ Offers = Callable[[PhasedProtocol[Any, Any], int], Sequence[Offer]]
 
 
 def best_offer(protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> Offer | None:
-    """Return the best offer of another variant; None where none is better by `WORTH_SAYING` or more.
-
-    Args:
-        protocol: what is run.
-        num_parties: how many take part.
-    """
+    """Return the best offer of another variant; None where none is better by `WORTH_SAYING` or more."""
     offers: Offers | None = part_of(type(protocol), "offers", Callable)
     if offers is None or num_parties < 1:
         return None

@@ -170,7 +170,7 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
     """
     require(names, f"{role}s", "none", f"at least one {role}")
     with contextlib.suppress(ConfigurationError):
-        if _are_of_a_large_file(names):
+        if isinstance(names, NameColumn) and names.are_plain and names.are_distinct:  # none has to be made to see it
             return names
         if all(isinstance(name, str) and check_party_name(name) for name in names) and len(set(names)) == len(names):
             return names
@@ -185,8 +185,3 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
             first = f"line {lines[places[name]]}" if lines else f"row {places[name] + 1}"
             raise ConfigurationError(field=where, value=name, allowed=f"named once (it is also in {first})")
     return names
-
-
-def _are_of_a_large_file(names: Sequence[Any]) -> bool:
-    """Return whether names are fine, and none of them has to be made to see it."""
-    return isinstance(names, NameColumn) and names.are_plain and names.are_distinct

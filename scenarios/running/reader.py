@@ -302,11 +302,7 @@ def pictures_in(folder: Path) -> dict[str, bytes]:
 
 
 def read_as(path: Path, kind: type[Any]) -> Any:
-    """Return the table in a file of JSON that a command wrote as a struct.
-
-    Raises:
-        ConfigurationError: it cannot be read, is damaged, or was written by a later Psephos.
-    """
+    """Return the table in a file of JSON that a command wrote as a struct; errors are those of `read_run`."""
     return convert(_read_json(path), kind, path.name)
 
 

@@ -169,7 +169,10 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
     _show_excess(console, shown)
     _show_models(console, shown)
     _show_total(console, totals[worst], persons[worst])
-    _show_meaning(console, persons[worst], party="person")
+    for said in meaning_of(persons[worst], party="person"):
+        show_note(console, said)
+    if warning := warning_of(persons[worst]):
+        show_note(console, warning, style="yellow")
     if num_persons > 1:
         note = "losses of one person add over phases (sequential); different persons' do not (parallel composition)"
         show_note(console, note)
@@ -237,14 +240,6 @@ def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | L
         show_note(console, told)
     if len({against_whom(loss.mechanism, loss.model.value) for loss in losses}) > 1:
         show_note(console, f"in all against {total.against!s}")
-
-
-def _show_meaning(console: Console, losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str) -> None:
-    """Say what the ε of one person's losses means, and where that is little."""
-    for line in meaning_of(losses, party=party):
-        show_note(console, line)
-    if warning := warning_of(losses):
-        show_note(console, warning, style="yellow")
 
 
 def _alike(loss: PrivacyLoss) -> tuple[object, ...]:

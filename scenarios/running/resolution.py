@@ -294,11 +294,13 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
             given = kind.complete(described.complete(scenario.parameters), observed)
         protocol = make_protocol(kind, given, scenario.model)
         check_completed(protocol, observed)
-        _check_columns(parties, protocol, are_own_known=roster is None)
+        own = [column.name for column in protocol.columns() if column.is_own]
         public = [column.name for column in protocol.columns() if not column.is_own]
+        of_parties = own if roster is None else ()  # a roster has none of their own
+        check_columns(parties, [protocol.client_role, *public, *of_parties, *sorted(KEY_COLUMNS)])
         public_table = {name: table[name] for name in public if name in table}
         with parties.naming_lines():
-            protocol.check_columns([*public_table, *[column.name for column in protocol.columns() if column.is_own]])
+            protocol.check_columns([*public_table, *own])
             public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
         protocol.check_roster(public_rows)
         inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
@@ -477,14 +479,6 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
     refuse(record and scenario.noise == "secure", "--record", "given", "left out where noise is secure")
 
 
-def _check_columns(parties: PartiesTable, protocol: PhasedProtocol[Any, Any], *, are_own_known: bool) -> None:
-    """Raise ConfigurationError if parties elsewhere have a column of another name; a roster has none of their own."""
-    columns = protocol.columns()
-    own = [column.name for column in columns if column.is_own and are_own_known]
-    public = [column.name for column in columns if not column.is_own]
-    check_columns(parties, [protocol.client_role, *public, *own, *sorted(KEY_COLUMNS)])
-
-
 def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:
     """Raise ConfigurationError unless the budget allows the session to whoever pays most."""
     budget = scenario.budget_of_parties
@@ -506,9 +500,8 @@ def _check_rules(protocol: PhasedProtocol[Any, Any], rules: SessionRules, *, num
     names = names_of(protocol)
     for name in rules.phases:
         if name not in names:
-            raise ConfigurationError(
-                field="phases", value=name, allowed=f"rules for {', '.join(names)}{did_you_mean(name, names)}"
-            )
+            allowed = f"rules for {', '.join(names)}{did_you_mean(name, names)}"
+            raise ConfigurationError(field="phases", value=name, allowed=allowed)
     for name, is_hidden in names.items():
         rule = rules.of(name)
         try:

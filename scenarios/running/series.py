@@ -39,18 +39,13 @@ __all__ = ["Allowance", "Series", "Vote", "is_series", "load_series", "naming_vo
 
 _OF_SERIES: Final = (VOTES, "budget_period", "budget_in_all")  # the keys of a series that no scenario has
 _OF_VOTE: Final = ("at", "absent", "join", "leave", "entries")  # the keys of a vote that no scenario has
+_BUDGETS: Final = ("budget", "budget_datum", "budget_delta", "budget_in_all", "budget_period")
 _REFUSED: Final = {
-    "budget": "the budget is the series'",
-    "budget_datum": "the budget is the series'",
-    "budget_delta": "the budget is the series'",
-    "budget_in_all": "the budget is the series'",
-    "budget_period": "the budget is the series'",
+    **dict.fromkeys(_BUDGETS, "the budget is the series'"),
+    **dict.fromkeys(("noise", "protocol", "transport"), "all votes of a series have the same"),
     "name": "all votes of a series have its name",
-    "noise": "all votes of a series have the same",
-    "protocol": "all votes of a series have the same",
     "round": "it is the vote's number",
     "seed": "all votes of a series have the same, and noise of their own by their numbers",
-    "transport": "all votes of a series have the same",
 }
 """The scenario's keys that a vote cannot replace, each with the reason."""
 _TABLES: Final = ("parameters", "phases", "network")  # of these a vote replaces single keys
@@ -109,15 +104,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_series(source: str, settings: Sequence[str] = ()) -> bool:
-    """Return whether a file, or what is set of it, has votes.
-
-    Args:
-        source: as for `load_series`.
-        settings: the same.
-
-    Raises:
-        ConfigurationError: there is no such file, it cannot be read, or a setting is none.
-    """
+    """Return whether a file, or what is set of it, has votes; arguments and errors are those of `load_series`."""
     return any(read_setting(setting)[0] == VOTES for setting in settings) or VOTES in read_tables(find_source(source))
 
 
@@ -143,9 +130,9 @@ def load_series(source: str, settings: Sequence[str] = (), *, data: str | None =
     for key in tables:
         if key not in known:
             raise unknown_key(key, known, protocol)
-    if "round" in tables or "round" in chosen:
-        allowed = "left out: the first vote has round 1, the second round 2, and so on"
-        raise ConfigurationError(field="round", value=chosen.get("round", tables.get("round")), allowed=allowed)
+    given = {**tables, **chosen}
+    allowed = "left out: the first vote has round 1, the second round 2, and so on"
+    refuse("round" in given, "round", given.get("round"), allowed)
     period, in_all = tables.pop("budget_period", None), tables.pop("budget_in_all", None)
     told, folder = _votes_of(tables.pop(VOTES, None), path.parent, protocol)
     title, description = (str(tables.get(key, "")) for key in ("title", "description"))
@@ -185,12 +172,7 @@ class _Reader:
         self._joined: dict[str, Mapping[str, Any]] = {}
 
     def read(self, own: Tables, *, number: int, folder: Path) -> Vote:
-        """Return a vote.
-
-        Args:
-            own: its keys.
-            number: its, from 1.
-            folder: from which its paths lead.
+        """Return a vote of these keys, whose paths lead from the folder.
 
         Raises:
             ConfigurationError: a key or a value is not allowed; the field names the vote.
@@ -199,8 +181,7 @@ class _Reader:
             word = f"{self._protocol.client_role}s"
             known = {*Scenario.__struct_fields__, *_OF_VOTE, word}.difference(_REFUSED)
             for key in own:
-                if key in _REFUSED:
-                    raise ConfigurationError(field=key, value=own[key], allowed=f"left out: {_REFUSED[key]}")
+                refuse(key in _REFUSED, key, own[key], f"left out: {_REFUSED.get(key)}")
                 if key not in known and key != _PRESENT:
                     raise unknown_key(key, known, self._protocol)
             if _PRESENT in own and not (self._tables.get(word) or self._tables.get("parties")):
@@ -219,9 +200,7 @@ class _Reader:
         entries: dict[str, dict[str, str]] = own["entries"]
         for column, told in entries.items():
             for name in own[_PRESENT]:
-                if name not in told:
-                    allowed = f"an entry for {name} too, who is there"
-                    raise ConfigurationError(field=column, value="left out", allowed=allowed)
+                require(name in told, column, "left out", f"an entry for {name} too, who is there")
         return [
             {self._protocol.client_role: name} | {column: told[name] for column, told in entries.items()}
             for name in own[_PRESENT]
@@ -280,14 +259,7 @@ _PRESENT: Final = " present"  # of a vote that a CSV file tells, who has a line;
 
 @contextlib.contextmanager
 def naming_vote(number: int) -> Generator[None]:
-    """Let errors name the vote in which something is wrong.
-
-    Args:
-        number: its, from 1.
-
-    Raises:
-        ConfigurationError: what the code inside raises.
-    """
+    """Let errors name the vote, from 1, in which something is wrong."""
     try:
         yield
     except ConfigurationError as error:
@@ -346,9 +318,8 @@ def _votes_in_csv(path: Path, role: str) -> list[Tables]:
         if (at := cells.pop("at", "")) and vote.setdefault("at", at) != at:
             where = f"at ({path.name} line {line})"
             raise ConfigurationError(field=where, value=at, allowed=f"{vote['at']}, as {title!r} has above, or empty")
-        if name in vote[_PRESENT]:
-            allowed = f"named once in a vote (it is also in line {vote[_PRESENT][name]})"
-            raise ConfigurationError(field=f"{role} ({path.name} line {line})", value=name, allowed=allowed)
+        allowed = f"named once in a vote (it is also in line {vote[_PRESENT].get(name)})"
+        refuse(name in vote[_PRESENT], f"{role} ({path.name} line {line})", name, allowed)
         vote[_PRESENT][name] = line
         for column, cell in cells.items():
             if cell:
@@ -360,8 +331,7 @@ def _votes_in_csv(path: Path, role: str) -> list[Tables]:
 def _allowance_of(scenario: Scenario, period: object, in_all: object) -> Allowance:
     budget = scenario.budget_of_parties
     for field, value in (("budget_period", period), ("budget_in_all", in_all)):
-        if value is not None and budget is None:
-            raise ConfigurationError(field=field, value=value, allowed="left out without a budget")
+        refuse(value is not None and budget is None, field, value, "left out without a budget")
     if in_all is None:
         seconds = None if period is None else read_period(period, field="budget_period")
         return Allowance(budget=budget, period_seconds=seconds)

@@ -93,10 +93,6 @@ class FinishedSeries:
 def resolve_series(series: Series, *, record: bool = False) -> list[Local]:
     """Look up and check everything that the votes name, as if each party had room for all of them.
 
-    Args:
-        series: what is to be run.
-        record: as for `resolve`.
-
     Raises:
         ConfigurationError: something is not allowed; the field names the vote.
     """
@@ -118,12 +114,7 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Local]:
 def _check_kept(side: Local, told: dict[tuple[str, str], Kept]) -> None:
     """Refuse a vote that would repeat reports of other values, or of another law, than in a vote before it.
 
-    Args:
-        side: the vote.
-        told: what all votes before it would report, which gets what this one would.
-
-    Raises:
-        ConfigurationError: there is such a report.
+    `told` has what all votes before it would report, and gets what this one would.
     """
     for phase in side.protocol.phases:
         if (scope := phase.kept) is None:
@@ -150,7 +141,6 @@ def run_series(
     paid. Whatever happens, all that was charged is in the ledger.
 
     Args:
-        series: what is run.
         resolved: of each vote, as `resolve_series` returns them.
         folder: the series'; each vote has a folder in it.
         pictures: also draw the outcomes, and the series.
@@ -248,12 +238,7 @@ def _learn(resolved: Sequence[Local], held: Sequence[Held]) -> list[Lesson]:
 
 
 def _voted(roles: Sequence[Role], held: Sequence[Held]) -> Iterator[Voted]:
-    """Yield the votes that came to an end, as an adversary of all of them finds them.
-
-    Args:
-        roles: the adversary's, of each vote.
-        held: all votes.
-    """
+    """Yield the votes that came to an end, as an adversary of all of them, whose roles these are, finds them."""
     for role, each in zip(roles, held, strict=True):
         if each.finished is None or each.finished.happened is None:
             continue

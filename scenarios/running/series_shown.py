@@ -138,8 +138,7 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries, *, i
 def draw_series(series: Series, finished: FinishedSeries, *, folder: Path) -> list[Path]:
     """Draw a series as `series.svg` and `series.png`: each person's loss from vote to vote, and each vote's decision.
 
-    Returns:
-        The files; none where matplotlib is not installed.
+    Returned are the files; none where matplotlib is not installed.
     """
     most = max(1, _MOST_DRAWN // len(finished.held))
     briefs = [(each.vote, brief) for each in finished.held for brief in _briefs(each)[:most]]

@@ -8,7 +8,7 @@ import msgspec
 import trio
 
 from ...agents.modes import Simulation
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import refuse, require
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.plugin_checks import check_declared, check_own_columns, checked_inputs
 from ...protocol.randomness import SimulatedNoise
@@ -86,23 +86,8 @@ async def simulate_async(
 ) -> OutcomeT:
     """Do what `simulate` does, inside trio: agents take part beside whatever else runs there.
 
-    Cancelled, it leaves no agent behind, and nothing was released. By arrays it computes without a pause.
-
-    Args:
-        protocol: see `simulate`.
-        parties: see `simulate`.
-        seed: see `simulate`.
-        transport: "memory" or "tcp", or "array".
-        session: see `simulate`.
-        round_number: see `simulate`.
-
-    Raises:
-        ConfigurationError: see `simulate`.
-        PluginError: see `simulate`.
-        UnheardError: see `simulate`.
-
-    Privacy:
-        None: a simulation's seed takes its noise off again.
+    Cancelled, it leaves no agent behind, and nothing was released. By arrays it computes without a pause. Arguments,
+    errors and privacy are those of `simulate`; without a transport, agents meet over memory.
     """
     names, inputs, noise = _prepared(protocol, parties, transport, (seed, session, round_number))
     if transport == ARRAY:
@@ -129,10 +114,10 @@ def _prepared(
     check_transport(transport)
     names = check_names(tuple(parties), protocol.client_role)
     columns = protocol.columns()
+    allowed = f"{len(columns)} entries: {', '.join(column.name for column in columns)}"
     for name, entries in parties.items():
-        if len(entries) != len(columns):
-            allowed = f"{len(columns)} entries: {', '.join(column.name for column in columns)}"
-            raise ConfigurationError(field=f"entries of {name}", value=f"{len(entries)} entries", allowed=allowed)
+        is_whole = len(entries) == len(columns)
+        require(is_whole, f"entries of {name}", f"{len(entries)} entries", allowed)
     table = {column.name: [entries[place] for entries in parties.values()] for place, column in enumerate(columns)}
     with blaming(type(protocol)):
         check_declared(type(protocol))

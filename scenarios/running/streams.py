@@ -102,8 +102,6 @@ class StreamedInputs:
     """The rows of a stream's parties, and how far they have come.
 
     Args:
-        protocol: with its parameters.
-        stream: the parties.
         folder: below it temporary files are kept; by default where the system has them.
         first: the place of the first one; None of all parties, of whom it is known in the end how many there are.
     """

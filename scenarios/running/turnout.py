@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from ...protocol.errors import ConfigurationError, did_you_mean, require
+from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries
 from ..reading.sources import PartiesTable
 
@@ -43,9 +43,7 @@ class Turnout:
         _check_known("leave", self.left, own)
         rows = {name: place for name, place in own.items() if name not in self.left}
         for name in self.joined:
-            if name in rows:
-                allowed = f"named once: the series has this {role} already"
-                raise ConfigurationError(field="join", value=name, allowed=allowed)
+            refuse(name in rows, "join", name, f"named once: the series has this {role} already")
         everybody = [*rows, *self.joined]
         _check_known("absent", self.absent, everybody)
         _check_known(f"{role}s", self.present or (), everybody)
@@ -56,7 +54,9 @@ class Turnout:
             _check_known(f"entries.{column}", entries, there)
         there = [name for name in there if name not in self.refused]
         require(there, f"{role}s", "none", f"at least one {role} who is there")
-        table = {column: self._column(column, parties.table, own, there) for column in self._columns(parties, role)}
+        of_joining = [column for name in self.joining for column in self.joined[name] if column != role]
+        columns = dict.fromkeys([*parties.table, *self.entries, *of_joining])
+        table = {column: self._column(column, parties.table, own, there) for column in columns}
         kept = [own[name] for name in there if name in rows]
         is_as_read = len(kept) == len(there) and not self.entries
         return dataclasses.replace(
@@ -67,11 +67,6 @@ class Turnout:
             is_generated=parties.is_generated and is_as_read,
             is_public_record=parties.is_public_record and is_as_read,
         )
-
-    def _columns(self, parties: PartiesTable, role: str) -> list[str]:
-        """Return the columns of this vote's table; those of whoever joins with it among them."""
-        of_joining = [column for name in self.joining for column in self.joined[name] if column != role]
-        return list(dict.fromkeys([*parties.table, *self.entries, *of_joining]))
 
     def _column(
         self, column: str, table: Mapping[str, Entries], places: Mapping[str, int], there: Sequence[str]

@@ -18,9 +18,8 @@ from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry
 from ..presentation import draw_outcome, rows_of
 from ..reading.frames import frames_in
-from .config import Scenario, load_scenario, move_paths, shipped_scenarios
+from .config import Scenario, load_scenario, shipped_scenarios, with_paths
 from .folder import SCHEMA, RunFolder, open_event_log
-from .parties import sources_of
 from .resolution import Local, Resolved, Served
 from .session_facts import about
 
@@ -121,6 +120,9 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
     own = resolved.scenario
     if frames_in(own.parties):
         own = msgspec.structs.replace(own, parties=[])  # as parties that it lists
+    # Without links, since ".." leads out of where a link leads to.
+    here = folder.resolve()
+    own = with_paths(own, lambda path: os.path.relpath(Path(path).resolve(), here))
     written: dict[str, Any] = msgspec.to_builtins(own)
     parameters: dict[str, Any] = msgspec.to_builtins(resolved.protocol.parameters)
     said = resolved.parameters_of_parties if isinstance(resolved, Local) else frozenset[str]()
@@ -130,18 +132,8 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
         written.pop("network")
     if isinstance(resolved, Served):
         return {name: value for name, value in written.items() if name not in {"parties", "data"}}
-
-    def move(path: str) -> str:
-        # Without links, since ".." leads out of where a link leads to.
-        return os.path.relpath(Path(path).resolve(), folder.resolve())
-
     if isinstance(own.parties, list) and not _are_shipped(own):
         written.pop("parties")
-    for path in ("parties", "data"):
-        if isinstance(written.get(path), str) and written[path]:
-            written[path] = move(written[path])
-    if isinstance(own.parties, dict):
-        written["parties"] = move_paths(own.parties, move, sources_of(type(resolved.protocol)))
     return written
 
 

@@ -173,17 +173,6 @@ async def test_drain_waits_for_the_message_that_is_being_sent_and_for_those_put_
         await outbox.drain_and_close()
 
 
-async def test_a_writer_that_has_been_woken_but_has_not_run_is_waited_for() -> None:
-    channel = Gate()
-    async with trio.open_nursery() as nursery:
-        outbox = Outbox(channel, nursery)
-        outbox.put(b"a")
-        await trio.testing.wait_all_tasks_blocked()
-        outbox.put(b"b")  # wakes the writer
-        await outbox.drain_and_close()
-        assert channel.sent == [b"a", b"b"]
-
-
 @pytest.mark.parametrize("num_before", [0, 1, 2])
 @pytest.mark.parametrize("num_behind", [0, 1, 2])
 async def test_drain_and_close_sends_everything_and_leaves_no_task(num_before: int, num_behind: int) -> None:

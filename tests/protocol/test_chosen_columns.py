@@ -29,6 +29,7 @@ from thoroughness import draws
 
 LEVELS = (0.5, 1.0, 2.0)
 CHARTER = Charter("fedcba9876543210" * 2)
+MINE: Mapping[str, Any] = {"protocol": "moral-preferences", "session_id": CHARTER.id}
 PROTOCOL = make_preferences(epsilons=LEVELS, chosen_by="voter")
 CHOICES = [0, 2, 1, 2]
 
@@ -45,8 +46,7 @@ def make_session(protocol: MoralPreferences = PROTOCOL, **given: Any) -> Session
 
 
 def greet(server: ServerMachine, party: str, *chosen: int) -> list[Any]:
-    mine: Mapping[str, Any] = {"protocol": "moral-preferences", "session_id": CHARTER.id}
-    return server.receive(party, hello(party, **mine, chosen=chosen))
+    return server.receive(party, hello(party, **MINE, chosen=chosen))
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,8 @@ def test_a_welcome_says_what_was_chosen() -> None:
 def test_a_server_refuses_what_is_no_level(chosen: tuple[int, ...], why: str) -> None:
     server = make_session(charter=CHARTER).server()
     server.start()
-    mine: Mapping[str, Any] = {"protocol": "moral-preferences", "session_id": CHARTER.id}
     with pytest.raises(RemoteProtocolError, match=why):
-        server.admit(hello("p0", **mine, chosen=chosen))
+        server.admit(hello("p0", **MINE, chosen=chosen))
     ((_, welcome),) = messages_of(greet(server, "p0", 0))  # it may come with another, since nothing was chosen yet
     assert isinstance(welcome, Welcome)
 
@@ -121,11 +120,10 @@ def test_who_comes_back_is_held_to_its_choice(*, is_durable: bool) -> None:
     server.start()
     greet(server, "p0", 1)
     server.receive_loss("p0")
-    mine: Mapping[str, Any] = {"protocol": "moral-preferences", "session_id": CHARTER.id}
     with pytest.raises(RemoteProtocolError, match="chose otherwise as it joined, and is held to that"):
-        server.admit(hello("p0", **mine, chosen=(2,)))
+        server.admit(hello("p0", **MINE, chosen=(2,)))
     assert not any(isinstance(message, Welcome) for _, message in messages_of(greet(server, "p0", 2)))
-    server.admit(hello("p0", **mine, chosen=(1,)))
+    server.admit(hello("p0", **MINE, chosen=(1,)))
     assert any(isinstance(message, Welcome) for _, message in messages_of(greet(server, "p0", 1)))
 
 
@@ -143,10 +141,9 @@ def test_a_server_that_restarts_holds_parties_to_their_choices() -> None:
         kept += [each.record for each in effects if isinstance(each, Keep) and isinstance(each.record, Chosen)]
         again = session.server(records=tuple(kept))
         again.start()
-        mine: Mapping[str, Any] = {"protocol": "moral-preferences", "session_id": CHARTER.id}
         with pytest.raises(RemoteProtocolError, match="chose otherwise"):
-            again.admit(hello(name, **mine, chosen=((choice + 1) % 3,)))
-        again.admit(hello(name, **mine, chosen=(choice,)))
+            again.admit(hello(name, **MINE, chosen=((choice + 1) % 3,)))
+        again.admit(hello(name, **MINE, chosen=(choice,)))
     with pytest.raises(JournalError, match="has a record that has no place in this session: p0 chose otherwise"):
         session.server(records=[Chosen(0, (1,)), Chosen(0, (2,))]).start()
 

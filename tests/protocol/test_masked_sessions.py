@@ -24,7 +24,7 @@ from psephos.protocol import (
 )
 from psephos.protocol.effects import Effect, Fail, Keep, Send
 from psephos.protocol.errors import JournalError
-from psephos.protocol.masked_sessions import server_masking
+from psephos.protocol.masked_sessions import ServerMasking
 from psephos.protocol.masking import (
     Boxes,
     Confirmation,
@@ -140,10 +140,11 @@ def test_whoever_comes_back_on_a_circle_says_again_what_it_said(few_on_a_circle:
 @pytest.mark.usefixtures("few_on_a_circle")
 def test_a_circle_s_seed_is_told_to_all_and_after_a_restart_the_same() -> None:
     session = make_session(12, threshold=11, colluders=1)
+    phase = session.protocol.masked_phase
+    assert phase is not None
     seeds: list[bytes] = []
     for secret in (b"one", b"one", b"another"):
-        masking = server_masking(session.protocol, session.roster, session.mode(), secret=secret)
-        assert masking is not None
+        masking = ServerMasking(session.protocol, phase, session.roster, session.mode(), secret=secret)
         seeds.append(msgspec.msgpack.decode(masking.payload, type=SeededRoster).seed)
     assert seeds[0] == seeds[1] != seeds[2]
 

@@ -201,11 +201,6 @@ def test_a_charter_and_what_is_for_one_client_alone_may_be_left_out(message: Mes
         decode(msgspec.msgpack.encode(fields[:-1]))
 
 
-def test_what_is_for_nobody_alone_is_nil() -> None:
-    assert bytes(NIL) == b"\xc0"
-    assert Release(raw({})).own == NIL
-
-
 @pytest.mark.parametrize("public", [[0.5], [True], ["1"], [None], [[1]], 5, None, {}, "ab"])
 def test_a_public_row_of_anything_but_integers_is_malformed(public: object) -> None:
     terms: list[object] = [PROTOCOL_VERSION, "s", "dpwevote", "simulation", {}, 0]

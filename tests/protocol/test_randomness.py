@@ -64,12 +64,8 @@ class TwoSlots(Mechanism):
 @pytest.mark.parametrize("slots", [1, 2, 3, 4, 5, 7, 8, 13])
 def test_philox_rows_are_rows_of_one_big_table(slots: int) -> None:
     table = np.random.Generator(np.random.Philox(key=KEY)).random((40, slots))
-    for start, stop in itertools.combinations([0, 1, 2, 3, 4, 5, 17, 38, 39, 40], 2):
+    for start, stop in itertools.combinations_with_replacement([0, 1, 2, 3, 4, 5, 17, 38, 39, 40], 2):
         assert np.array_equal(philox_rows(KEY, start=start, stop=stop, slots=slots), table[start:stop])
-
-
-def test_no_rows_are_an_empty_table() -> None:
-    assert philox_rows(KEY, start=5, stop=5, slots=3).shape == (0, 3)
 
 
 def test_a_row_far_into_the_stream_is_reached_at_once() -> None:

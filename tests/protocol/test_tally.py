@@ -26,12 +26,6 @@ def test_merging_keeps_the_shape() -> None:
     assert merged.totals.tolist() == (2 * square.totals).tolist()
 
 
-def test_merging_changes_neither_tally() -> None:
-    first, second = tally(1, 1), tally(1, 2)
-    first.merge(second)
-    assert (first, second) == (tally(1, 1), tally(1, 2))
-
-
 def test_tallies_of_different_shapes_do_not_merge() -> None:
     with pytest.raises(ValueError, match=r"shapes \(\(2,\), \(0, 0\)\) and \(\(1, 2\), \(0, 0\)\)"):
         tally(1, 1, 2).merge(Tally(1, np.ones((1, 2), dtype=np.int64)))

@@ -570,7 +570,7 @@ def a_circle_is_drawn_anew_after_a_restart() -> Patches:
 
         return masking
 
-    yield _replacing(server_machine, "server_masking", make)
+    yield _replacing(server_machine, "ServerMasking", make)
 
 
 OF_MASKS: dict[Callable[[], Patches], int] = {

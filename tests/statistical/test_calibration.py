@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psephos.protocol import SimulatedNoise, Tally, run_population
+from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Parameters
+from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from psephos.scenarios.experiments.calibration import (
     ALL,
@@ -28,6 +28,7 @@ from psephos.scenarios.experiments.calibration import (
     search,
 )
 from psephos.scenarios.system import load_each
+from repeated_votes import make_vote, tallies_of_trials
 from thoroughness import IS_FULL, draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
@@ -41,32 +42,6 @@ WORKLOADS: dict[str, Callable[[int], tuple[IntArray, IntArray]]] = {
     "skewed": lambda n: (np.where(np.arange(n) % 10 == 0, 1, 3), (np.arange(n) % 5 < 3).astype(np.int64)),
 }
 QUOTAS: dict[str, dict[str, Any]] = {"majority": {}, "two thirds": {"quota_fraction": 2 / 3}, "fixed": {"quota": 120.0}}
-
-
-def make_vote(**given: Any) -> DPWeVote:
-    fields: dict[str, Any] = {"candidates": ("a",), **given}
-    return DPWeVote(Parameters(**fields))
-
-
-def tallies_of_trials(
-    vote: DPWeVote, weights: IntArray, opinions: IntArray, generator: np.random.Generator, *, present: int | None = None
-) -> list[list[Tally]]:
-    """Return the tallies of a session for each row; only the first `present` partners report opinions."""
-    trials, num_partners = weights.shape
-    inputs = vote.encode({"weight": weights.reshape(-1), "a": opinions.reshape(-1)})
-    public = inputs.public.reshape(trials, num_partners, inputs.public.shape[1])
-    earlier: list[IntArray] = []
-    tallies: list[list[Tally]] = [[] for _ in range(trials)]
-    for phase in vote.phases:
-        number = present if phase.name.startswith("opinions") and present is not None else num_partners
-        values = inputs.private[:, phase.columns].reshape(-1, 1)
-        drawn_now = phase.mechanism.randomize_rows(values, generator.random((len(values), 1)))
-        reports = drawn_now.reshape(trials, num_partners, 1)
-        for trial in range(trials):
-            before = [drawn[trial, :number] for drawn in earlier]
-            tallies[trial].append(phase.tally(reports[trial, :number], earlier=before, public=public[trial, :number]))
-        earlier.append(reports)
-    return tallies
 
 
 def sessions(
@@ -162,9 +137,15 @@ def test_the_printed_bias_is_estimated_on_average() -> None:
 
 
 @pytest.mark.parametrize(
-    "variant", ["joint", pytest.param("printed", marks=pytest.mark.full("as joint, in as many seconds")), "laplace"]
+    ("variant", "epsilon"),
+    [
+        ("joint", 6.0),
+        pytest.param("printed", 6.0, marks=pytest.mark.full("as joint, in as many seconds")),
+        ("laplace", 6.0),
+        ("optimal", 2.0),
+    ],
 )
-def test_error_probabilities_are_calibrated(variant: str) -> None:
+def test_error_probabilities_are_calibrated(variant: str, epsilon: float) -> None:
     """Populations whose true margins are spread evenly and widely, as the prior `uniform` takes them to be.
 
     The number of wrong decisions is a sum of Bernoulli variables with the stated probabilities: in all, and among the
@@ -172,7 +153,7 @@ def test_error_probabilities_are_calibrated(variant: str) -> None:
     """
     num_partners, trials = 120, draws(200, full=3000)
     generator = np.random.default_rng(16)
-    vote = make_vote(variant=variant, epsilon=6.0, error_prior="uniform")
+    vote = make_vote(variant=variant, epsilon=epsilon, error_prior="uniform")
     weights = np.tile(WORKLOADS["uniform"](num_partners)[0], (trials, 1))
     shares = generator.random((trials, 1))
     opinions = (generator.random((trials, num_partners)) < shares).astype(np.int64)

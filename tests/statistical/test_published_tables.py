@@ -7,15 +7,15 @@ for all trials at once.
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 from psephos.protocol import Tally
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.dpwevote.laplace import LaplaceGrids
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from repeated_votes import make_vote, tallies_of_trials
 from scipy.special import ndtr
 from strategies import told
 from thoroughness import IS_FULL, draws
@@ -37,35 +37,10 @@ PUBLISHED_DPWEVOTE = {
 }
 
 
-def make_vote(variant: str, *, epsilon: float) -> DPWeVote:
-    given: dict[str, Any] = {"variant": variant, "epsilon": epsilon}
-    return DPWeVote(Parameters(candidates=("a",), **given))
-
-
 def uniform_table(trials: int, num_partners: int, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Return weights and opinions, independent and uniform (Section 5.1.1, reading W1), a row for each trial."""
     shape = (trials, num_partners)
     return generator.integers(1, 4, shape), generator.integers(0, 2, shape)
-
-
-def tallies_of_trials(
-    vote: DPWeVote, weights: IntArray, opinions: IntArray, generator: np.random.Generator
-) -> list[list[Tally]]:
-    """Return the tallies of a session for each row of `weights` and `opinions`."""
-    trials, num_partners = weights.shape
-    inputs = vote.encode({"weight": weights.reshape(-1), "a": opinions.reshape(-1)})
-    public = np.empty((num_partners, 0), dtype=np.int64)
-    earlier: list[IntArray] = []
-    tallies: list[list[Tally]] = [[] for _ in range(trials)]
-    for phase in vote.phases:
-        values = inputs.private[:, phase.columns].reshape(-1, 1)
-        drawn_now = phase.mechanism.randomize_rows(values, generator.random((len(values), 1)))
-        reports = drawn_now.reshape(trials, num_partners, 1)
-        for trial in range(trials):
-            before = [drawn[trial] for drawn in earlier]
-            tallies[trial].append(phase.tally(reports[trial], earlier=before, public=public))
-        earlier.append(reports)
-    return tallies
 
 
 def accuracy(vote: DPWeVote, tallies: Sequence[Sequence[Tally]], weights: IntArray, opinions: IntArray) -> float:
@@ -88,7 +63,7 @@ def test_the_printed_rule_has_the_published_accuracy(num_partners: int, publishe
     """W1, Table 3 at ε = 1, beside 2000 published trials. False alarm at 3.9 standard deviations: 1e-4 each."""
     trials = draws(300, full=6000)
     generator = np.random.default_rng(num_partners)
-    vote = make_vote("printed", epsilon=1.0)
+    vote = make_vote(variant="printed", epsilon=1.0)
     weights, opinions = uniform_table(trials, num_partners, generator)
     tallies = tallies_of_trials(vote, weights, opinions, generator)
     assert accuracy(vote, tallies, weights, opinions) == pytest.approx(published, abs=beside_published(trials, 3.9))
@@ -103,7 +78,7 @@ def test_the_printed_and_the_joint_rule_have_the_accuracies_of_the_readings() ->
     """
     trials = draws(500, full=10_000)
     generator = np.random.default_rng(1)
-    printed, joint = make_vote("printed", epsilon=1.0), make_vote("joint", epsilon=1.0)
+    printed, joint = make_vote(variant="printed", epsilon=1.0), make_vote(variant="joint", epsilon=1.0)
     weights, opinions = uniform_table(trials, 100, generator)
     tallies = tallies_of_trials(printed, weights, opinions, generator)
     of_printed = accuracy(printed, tallies, weights, opinions)
@@ -145,7 +120,7 @@ def test_the_manuals_numbers_for_all_weights_three_and_three_fifths_yes() -> Non
     """
     trials = draws(200, full=2000)
     generator = np.random.default_rng(2)
-    printed, joint = make_vote("printed", epsilon=2.0), make_vote("joint", epsilon=2.0)
+    printed, joint = make_vote(variant="printed", epsilon=2.0), make_vote(variant="joint", epsilon=2.0)
     weights = np.full((trials, 500), 3)
     opinions = np.tile((np.arange(500) < 300).astype(np.int64), (trials, 1))
     tallies = tallies_of_trials(printed, weights, opinions, generator)
@@ -161,7 +136,7 @@ def test_the_baseline_has_the_published_accuracy(num_partners: int, published: f
     """W3, Table 3 at ε = 1, beside 2000 published trials. False alarm at 4 standard deviations: 6e-5."""
     trials = draws(100, full=5000)
     generator = np.random.default_rng(3 + num_partners)
-    vote = make_vote("laplace", epsilon=1.0)
+    vote = make_vote(variant="laplace", epsilon=1.0)
     weights, opinions = uniform_table(trials, num_partners, generator)
     tallies = tallies_of_trials(vote, weights, opinions, generator)
     assert accuracy(vote, tallies, weights, opinions) == pytest.approx(published, abs=beside_published(trials, 4.0))
@@ -186,14 +161,9 @@ def test_all_published_errors_of_the_baseline_follow_from_the_laplace_variance(n
     for epsilon, published in zip(EPSILONS, PUBLISHED_BASELINE[num_partners], strict=True):
         closed_form = 8 * num_partners * mean_inverse_square(num_partners) / epsilon**2
         assert closed_form == pytest.approx(published, rel=0.16)
-        grids = LaplaceGrids(make_vote("laplace", epsilon=epsilon).parameters)
+        grids = LaplaceGrids(make_vote(variant="laplace", epsilon=epsilon).parameters)
         of_one = grids.weight.noise_variance * grids.weight_step**2 / 4
         assert num_partners * of_one * mean_inverse_square(num_partners) == pytest.approx(closed_form, rel=1e-8)
-
-
-def test_the_first_published_error_is_the_readings_number() -> None:
-    """W3: .211 at n = 10, ε = 1 (2/(nε²) would be .2)."""
-    assert 80 * mean_inverse_square(10) == pytest.approx(0.211, abs=5e-4)
 
 
 @pytest.mark.parametrize("num_partners", [10, 50, 100])
@@ -224,7 +194,7 @@ def test_the_sessions_quota_has_that_error(variant: str, reading: float) -> None
     """
     trials = draws(250, full=4000)
     generator = np.random.default_rng(5)
-    vote = make_vote(variant, epsilon=1.0)
+    vote = make_vote(variant=variant, epsilon=1.0)
     weights, opinions = uniform_table(trials, 100, generator)
     tallies = tallies_of_trials(vote, weights, opinions, generator)
     quotas = [told(vote.outcome(of_trial).candidates[0].quota).value for of_trial in tallies]
@@ -232,12 +202,3 @@ def test_the_sessions_quota_has_that_error(variant: str, reading: float) -> None
     assert math.fsum(error**2 for error in errors) / len(errors) == pytest.approx(
         reading, rel=4.47 * math.sqrt(2 / trials)
     )
-
-
-def test_a_twentieth_of_small_sessions_is_truly_tied() -> None:
-    """W4: at n = 10, 5.7 % of uniform truths are ties, counted exactly: Σ w(2φ − 1) has steps ±1, ±2, ±3 alike."""
-    law = np.ones(1)
-    for _ in range(10):
-        law = np.convolve(law, np.array([1, 1, 1, 0, 1, 1, 1]) / 6)
-    assert float(law[len(law) // 2]) == pytest.approx(0.057, abs=5e-4)
-    assert math.fsum(law.tolist()) == pytest.approx(1)

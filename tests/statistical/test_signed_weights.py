@@ -1,7 +1,7 @@
 """Reports of signed weights over many sessions: standard errors that mean what they say, and the readings' accuracies.
 
 Seeds are fixed; each test states the probability that another seed would fail although the estimate is right. Margins
-come from the tallies' counts by the variant's own estimates, whole sessions from `run_population` beside them.
+come from the tallies' counts by the variant's own estimates.
 """
 
 import math
@@ -9,41 +9,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psephos.protocol import SimulatedNoise, Tally, run_population
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.dpwevote.signed import make_report
+from repeated_votes import draw_trials, make_vote, tallies_of_trials
 from thoroughness import draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
 SIGNED = ["two_point", "signed_rr", "optimal"]
 TRIALS = draws(300, full=3000)
-WHOLE_SESSIONS = draws(30, full=400)
 TRIALS_OF_ACCURACIES = draws(750, full=10_000)
-
-
-def make_vote(**given: Any) -> DPWeVote:
-    fields: dict[str, Any] = {"candidates": ("a",), **given}
-    return DPWeVote(Parameters(**fields))
-
-
-def draw(vote: DPWeVote, weights: IntArray, opinions: IntArray, generator: np.random.Generator) -> list[IntArray]:
-    """Return the reports of each phase, a row for each session."""
-    inputs = vote.encode({"weight": weights.reshape(-1), "a": opinions.reshape(-1)})
-    reports: list[IntArray] = []
-    for phase in vote.phases:
-        values = inputs.private[:, phase.columns].reshape(-1, 1)
-        drawn = phase.mechanism.randomize_rows(values, generator.random((len(values), 1)))
-        reports.append(drawn.reshape(*weights.shape))
-    return reports
 
 
 def margins_of(vote: DPWeVote, reports: list[IntArray]) -> FloatArray:
     """Return the margin of each session, the sum of its partners' contributions."""
     flat = [of_phase.reshape(-1, 1) for of_phase in reports]
     contributions = vote.contributions(flat, np.empty((flat[0].size, 0), dtype=np.int64))
-    return contributions.reshape(reports[0].shape).sum(axis=1) - (vote.parameters.quota or 0)
+    return contributions.reshape(reports[0].shape[:2]).sum(axis=1) - (vote.parameters.quota or 0)
 
 
 @pytest.mark.parametrize("variant", SIGNED)
@@ -56,14 +39,12 @@ def test_standard_errors_are_calibrated(variant: str, given: dict[str, Any]) -> 
     vote = make_vote(variant=variant, epsilon=2.0, **given)
     weights = np.tile(np.where(np.arange(90) % 10 == 0, 1, 3), (TRIALS, 1))
     opinions = np.tile((np.arange(90) % 5 < 3).astype(np.int64), (TRIALS, 1))
-    (reports,) = draw(vote, weights, opinions, np.random.default_rng(21))
+    (reports,), _ = draw_trials(vote, weights, opinions, np.random.default_rng(21))
     truth = float((weights[0] * opinions[0]).sum()) - (
         vote.parameters.quota or vote.parameters.fraction * float(weights[0].sum())
     )
-    (phase,) = vote.phases
-    public = np.empty((90, 0), dtype=np.int64)
-    tallies = [phase.tally(row[:, None], earlier=[], public=public) for row in reports]
-    margins = [vote.outcome([tally]).candidates[0].margin for tally in tallies]
+    tallies = tallies_of_trials(vote, weights, opinions, np.random.default_rng(21))
+    margins = [vote.outcome(of_trial).candidates[0].margin for of_trial in tallies]
     np.testing.assert_allclose([m.value for m in margins], margins_of(vote, [reports]), rtol=1e-9, atol=1e-9)
     standardized = np.array([(margin.value - truth) / margin.standard_error for margin in margins])
     assert abs(float(standardized.mean())) < 4.5 / math.sqrt(TRIALS)
@@ -78,44 +59,6 @@ def test_standard_errors_are_calibrated(variant: str, given: dict[str, Any]) -> 
     stated = margins[0].standard_error ** 2
     assert exact < stated
     assert float(standardized.var()) == pytest.approx(exact / stated, abs=tolerance)
-
-
-@pytest.mark.few(most=1)
-@pytest.mark.parametrize("variant", SIGNED)
-def test_whole_sessions_over_arrays_are_calibrated_too(variant: str) -> None:
-    """Through `run_population`: sessions of 60, one seed each; 4.5 standard deviations of the mean: 7e-6."""
-    vote = make_vote(variant=variant, epsilon=3.0)
-    weights, opinions = np.where(np.arange(60) % 10 == 0, 1, 3), (np.arange(60) % 5 < 3).astype(np.int64)
-    inputs = vote.encode({"weight": weights, "a": opinions})
-    truth = float((weights * (opinions - 0.5)).sum())
-    standardized: list[float] = []
-    for seed in range(WHOLE_SESSIONS):
-        margin = run_population(vote, inputs, noise=SimulatedNoise(seed, session="signed")).outcome.candidates[0].margin
-        standardized.append((margin.value - truth) / margin.standard_error)
-    assert abs(float(np.mean(standardized))) < 4.5 / math.sqrt(WHOLE_SESSIONS)
-
-
-def test_error_probabilities_are_calibrated() -> None:
-    """Populations with margins spread widely: wrong decisions are as many as stated, in all and among doubtful ones.
-
-    Tolerance of 4.5 standard deviations and 3 % for the finite spread: false alarm below 1e-5 each.
-    """
-    generator = np.random.default_rng(22)
-    vote = make_vote(variant="optimal", epsilon=2.0, error_prior="uniform")
-    weights = np.tile(np.arange(120) % 3 + 1, (TRIALS, 1))
-    opinions = (generator.random((TRIALS, 120)) < generator.random((TRIALS, 1))).astype(np.int64)
-    (reports,) = draw(vote, weights, opinions, generator)
-    public = np.empty((120, 0), dtype=np.int64)
-    tallies: list[Tally] = [vote.phases[0].tally(row[:, None], earlier=[], public=public) for row in reports]
-    outcomes = [vote.outcome([tally]).candidates[0] for tally in tallies]
-    stated = np.array([outcome.error_probability for outcome in outcomes])
-    passed = np.array([outcome.passed for outcome in outcomes])
-    wrong = passed != (2 * (weights * opinions).sum(axis=1) >= weights.sum(axis=1))
-    for chosen in (stated >= 0, (stated > 0.05) & (stated < 0.95)):
-        expected = float(stated[chosen].sum())
-        deviation = math.sqrt(float((stated * (1 - stated))[chosen].sum()))
-        assert int(chosen.sum()) > TRIALS // 10
-        assert abs(int(wrong[chosen].sum()) - expected) < 4.5 * deviation + 0.03 * expected
 
 
 ACCURACIES = [
@@ -138,7 +81,7 @@ def test_accuracies_are_those_of_the_readings(given: dict[str, Any], readings: l
     generator = np.random.default_rng(30 + place)
     vote = make_vote(epsilon=[1.0, 2.0, 3.0, 5.0][place], **given)
     weights, opinions = generator.integers(1, 4, (number, 100)), generator.integers(0, 2, (number, 100))
-    margins = margins_of(vote, draw(vote, weights, opinions, generator))
+    margins = margins_of(vote, draw_trials(vote, weights, opinions, generator)[0])
     margins[np.abs(margins) < 1e-9] = 0
     truth = (weights * (2 * opinions - 1)).sum(axis=1)
     right = np.where((margins == 0) | (truth == 0), 0.5, (margins > 0) == (truth > 0))

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psephos.protocol import Tally
-from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.estimators import Verdict
 from psephos.scenarios.dpwevote.calibration import matrices_of
+from repeated_votes import make_vote, tallies_of_trials
 from scipy.stats import binom
 from thoroughness import draws
 
@@ -38,24 +37,12 @@ def test_no_truth_that_just_fails_is_said_to_pass_in_more_cases_than_the_level(
         given |= {"variant": "joint", "public_weights": True}
     elif variant == "matrices":
         given = {"variant": "joint", **matrices_of(epsilon)}
-    vote = DPWeVote(Parameters(candidates=("a",), weights=(1.0, 2.0, 3.0), **given))
-    trials, number = draws(40, full=2000), sum(TRUTHS[truth])
+    vote = make_vote(weights=(1.0, 2.0, 3.0), **given)
+    trials = draws(40, full=2000)
     weights, opinions = np.repeat([1, 1, 2, 2, 3, 3], TRUTHS[truth]), np.repeat([0, 1] * 3, TRUTHS[truth])
     assert int((weights * (2 * opinions - 1)).sum()) < 0
-    inputs = vote.encode({"weight": np.tile(weights, trials), "a": np.tile(opinions, trials)})
-    generator = np.random.default_rng(45)
-    drawn = [
-        phase.mechanism.randomize_rows(
-            inputs.private[:, phase.columns], generator.random((trials * number, phase.mechanism.slots_of(1)))
-        ).reshape(trials, number, 1)
-        for phase in vote.phases
-    ]
-    public = inputs.public.reshape(trials, number, -1)
-    passes = 0
-    for trial in range(trials):
-        tallies: list[Tally] = []
-        for place, phase in enumerate(vote.phases):
-            earlier = [reports[trial] for reports in drawn[:place]]
-            tallies.append(phase.tally(drawn[place][trial], earlier=earlier, public=public[trial]))
-        passes += vote.outcome(tallies).candidates[0].verdict.verdict is Verdict.PASSES
+    rows = np.tile(weights, (trials, 1)), np.tile(opinions, (trials, 1))
+    tallies = tallies_of_trials(vote, *rows, np.random.default_rng(45))
+    verdicts = [vote.outcome(of_trial).candidates[0].verdict.verdict for of_trial in tallies]
+    passes = verdicts.count(Verdict.PASSES)
     assert binom.sf(passes - 1, trials, 0.05) > 1e-6

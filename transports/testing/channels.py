@@ -191,18 +191,25 @@ async def _check_broken(near: Channel, far: Channel, _: Sizes) -> None:
         near.send_nowait(b"too late")
 
 
-async def _check_broken_while_sending(near: Channel, far: Channel, sizes: Sizes) -> None:
-    """A send that waits raises BrokenResourceError when the other end closes."""
-    flood = Flood(near, sizes)
+async def _check_interrupted(
+    call: Callable[[], Awaitable[object]], end: Channel, kind: type[Exception], what: str
+) -> None:
+    """Close an end while a call waits: the call raises this."""
 
-    async def send() -> None:
-        with raises(trio.BrokenResourceError, "a waiting send whose other end closed"):
-            await flood.send()
+    async def wait() -> None:
+        with raises(kind, what):
+            await call()
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(send)
+        nursery.start_soon(wait)
         await let_everything_wait()
-        await far.aclose()
+        await end.aclose()
+
+
+async def _check_broken_while_sending(near: Channel, far: Channel, sizes: Sizes) -> None:
+    """A send that waits raises BrokenResourceError when the other end closes."""
+    send = Flood(near, sizes).send
+    await _check_interrupted(send, far, trio.BrokenResourceError, "a waiting send whose other end closed")
 
 
 async def _check_closed(near: Channel, far: Channel, _: Sizes) -> None:
@@ -219,29 +226,13 @@ async def _check_closed(near: Channel, far: Channel, _: Sizes) -> None:
 
 async def _check_closed_while_receiving(near: Channel, _far: Channel, _: Sizes) -> None:
     """A receive that waits raises ClosedResourceError when its own end is closed."""
-
-    async def receive() -> None:
-        with raises(trio.ClosedResourceError, "a waiting receive whose end was closed"):
-            await near.receive()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(receive)
-        await let_everything_wait()
-        await near.aclose()
+    await _check_interrupted(near.receive, near, trio.ClosedResourceError, "a waiting receive whose end was closed")
 
 
 async def _check_closed_while_sending(near: Channel, _far: Channel, sizes: Sizes) -> None:
     """A send that waits raises ClosedResourceError when its own end is closed."""
-    flood = Flood(near, sizes)
-
-    async def send() -> None:
-        with raises(trio.ClosedResourceError, "a waiting send whose end was closed"):
-            await flood.send()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(send)
-        await let_everything_wait()
-        await near.aclose()
+    send = Flood(near, sizes).send
+    await _check_interrupted(send, near, trio.ClosedResourceError, "a waiting send whose end was closed")
 
 
 async def _check_busy_receive(near: Channel, far: Channel, _: Sizes) -> None:

@@ -16,25 +16,14 @@ _FLOOD_BATCH: Final = 8
 
 
 class Sizes(NamedTuple):
-    """What a transport takes and holds.
-
-    Args:
-        max_payload_bytes: the greatest payload that it takes.
-        flood_bytes: more than a channel holds between its ends.
-    """
+    """What a transport takes and holds."""
 
     max_payload_bytes: int
     flood_bytes: int
 
 
 class Flood:
-    """More payloads than a channel holds.
-
-    Attributes:
-        payloads: all of them.
-        num_bytes: in all.
-        is_sent: whether the last one was.
-    """
+    """More payloads than a channel holds."""
 
     def __init__(self, channel: Channel, sizes: Sizes) -> None:
         size = min(_FLOOD_PAYLOAD_BYTES, sizes.max_payload_bytes, sizes.flood_bytes // _MIN_FLOOD_PAYLOADS)

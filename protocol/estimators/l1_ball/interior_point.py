@@ -46,11 +46,7 @@ _IDLE_SHARE: Final = 0.25
 class _State:
     """Where the lanes stand, or by how much they go.
 
-    Args:
-        halves: shape (2, d, lanes): p and q.
-        duals: shape (2, d, lanes): the multipliers of p ≥ 0 and q ≥ 0.
-        slack: shape (lanes,): t.
-        price: shape (lanes,): ν.
+    Halves are p and q, duals their multipliers, shape (2, d, lanes); the slack is t and the price ν, shape (lanes,).
     """
 
     halves: FloatArray
@@ -103,17 +99,10 @@ def maximize_in_lanes(
     max_iterations: int,
     start: FloatArray | None = None,
 ) -> BallMaximum:
-    """Minimize convex functions over an ℓ₁ ball, that is maximize their negatives.
+    """Minimize convex functions over an ℓ₁ ball, that is maximize their negatives, one in a lane. See `maximum`.
 
-    Args:
-        objective: the functions; it is used up.
-        num_features: d ≥ 1.
-        num_lanes: the number of functions, at least 1.
-        max_iterations: after so many steps a lane ends with the best point that it met.
-        start: points of the ball to begin at, shape (d, lanes).
-
-    Returns:
-        One entry a lane. The points of lanes that did not converge, for whatever reason, are in the ball too.
+    The objective is used up. A walk may begin at points of the ball, shape (d, lanes). Those of lanes that did not
+    converge, for whatever reason, are in the ball too.
     """
     best = _Best(num_features, num_lanes, tolerance)
     shares = np.ones(num_lanes)
@@ -224,7 +213,7 @@ def _walk(
     nothing of a record that was sure when the step began.
 
     Args:
-        is_going: the lanes that count; what the others do is of no interest.
+        is_going: the lanes that count.
         slips: shape (lanes,): an error of f that matters to nobody.
         misfit_share: of what the multipliers' misfit makes of the gap: no less is aimed at.
     """

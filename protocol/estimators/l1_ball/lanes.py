@@ -47,11 +47,10 @@ def sum_over_records(terms: FloatArray) -> FloatArray:
 
 
 def factorize(matrices: FloatArray) -> None:
-    """Replace symmetric positive definite matrices by their factors L·D·Lᵀ, in place.
+    """Replace symmetric positive definite matrices, shape (m, m, lanes), by their factors L·D·Lᵀ, in place.
 
-    Args:
-        matrices: shape (m, m, lanes), of which the lower triangle is read; the diagonal becomes D, the part below it L
-            without its ones. What stands above the diagonal is neither read nor of use afterwards.
+    The lower triangle is read: the diagonal becomes D, the part below it L without its ones. What stands above is
+    neither read nor of use afterwards.
     """
     size = len(matrices)
     for pivot in range(size - 1):
@@ -62,12 +61,7 @@ def factorize(matrices: FloatArray) -> None:
 
 
 def solve_factorized(factors: FloatArray, right: FloatArray) -> None:
-    """Solve the systems of `factorize` for some right-hand sides, in place.
-
-    Args:
-        factors: shape (m, m, lanes).
-        right: shape (number of right-hand sides, m, lanes); becomes the solutions.
-    """
+    """Solve the systems of `factorize` for right-hand sides of shape (number, m, lanes), which become the solutions."""
     size = len(factors)
     for pivot in range(size - 1):
         right[:, pivot + 1 :] -= factors[pivot + 1 :, pivot] * right[:, pivot, None]

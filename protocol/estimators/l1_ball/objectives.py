@@ -70,11 +70,7 @@ def probit_derivatives(arguments: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class _Probit(ConvexFunctions, abc.ABC):
-    """−Σ_j ln Φ(β·V_j).
-
-    Args:
-        differences: shape (n, d, lanes): V. Rows of zeros are records that do not exist, or say nothing.
-    """
+    """−Σ_j ln Φ(β·V_j), V of shape (n, d, lanes). Rows of zeros are records that do not exist, or say nothing."""
 
     def __init__(self, differences: FloatArray) -> None:
         self._differences = differences
@@ -156,7 +152,7 @@ class _FeatureSystem:
         factorize(self._factors)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Return the solutions of the systems prepared last, for right-hand sides of shape (number, d, lanes)."""
+        """Return the solutions of the systems prepared last. See `ConvexFunctions.solve`."""
         solutions = right * self._roots
         solve_factorized(self._factors, solutions)
         solutions *= self._roots
@@ -185,12 +181,7 @@ class ProbitByFeatures(_Probit):
 
 
 class Quadratics(ConvexFunctions):
-    """½·βᵀHβ − c·β.
-
-    Args:
-        linear: shape (d, lanes): c.
-        hessians: shape (d, d, lanes): H, symmetric and positive semidefinite.
-    """
+    """½·βᵀHβ − c·β, c of shape (d, lanes), and H symmetric and positive semidefinite, of shape (d, d, lanes)."""
 
     def __init__(self, linear: FloatArray, hessians: FloatArray) -> None:
         self._linear = linear

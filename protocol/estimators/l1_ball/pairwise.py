@@ -28,14 +28,8 @@ _STEPS_BETWEEN_CHECKS: Final = 8
 def climb_pairwise(linear: FloatArray, hessians: FloatArray, *, radius: float, tolerance: float) -> FloatArray:
     """Return points of the ball where linear·β − ½·βᵀ·hessian·β is great, mostly as great as it gets.
 
-    Args:
-        linear: float64, shape (m, d).
-        hessians: float64, shape (m, d, d), symmetric and positive semidefinite.
-        radius: B > 0.
-        tolerance: a duality gap that is small enough, > 0.
-
-    Returns:
-        shape (m, d). They bear no certificate.
+    They bear no certificate. Shapes are (m, d) of the linear parts and of the points, and (m, d, d) of the Hessians,
+    which are symmetric and positive semidefinite. See `maximum`.
     """
     num_quadratics, size = linear.shape
     found = np.zeros((num_quadratics, size))
@@ -72,8 +66,7 @@ def _move(
 ) -> tuple[FloatArray, FloatArray]:
     """Take one step in each of m quadratics, each in its lane: points and slopes, shape (m, d), change in place.
 
-    Returns:
-        how much weight moved, and the slack that is left, shape (m,) each.
+    Return how much weight moved, and the slack that is left, shape (m,) each.
     """
     # Where to: the vertex along which the function rises most.
     target = np.argmax(np.abs(slopes), axis=1)

@@ -125,11 +125,8 @@ def _roundings(lanes: FloatArray, points: FloatArray, *, radius: float, toleranc
     """Return how far above the computed gaps of points the true ones may be; 0 where that is slight.
 
     The gap is B·‖g‖_∞ − g·β, and ‖β‖₁ ≤ B: it is off by 2B times an entry of g at most. Of that, z = β·V is off by so
-    many roundings of Σ|β·V|; φ/Φ and its slope, which fall in z, by what they are at the lower end.
-
-    Args:
-        lanes: shape (n, d, voters): the records.
-        points: shape (voters, d).
+    many roundings of Σ|β·V|; φ/Φ and its slope, which fall in z, by what they are at the lower end. Lanes are records
+    of shape (n, d, voters).
     """
     num_records, num_features, _ = lanes.shape
     in_sums = (num_features.bit_length() + 1) * EPSILON  # by halves
@@ -149,7 +146,6 @@ def _roundings(lanes: FloatArray, points: FloatArray, *, radius: float, toleranc
 
 
 def _check_records(differences: FloatArray, offsets: IntArray) -> None:
-    """Raise `ValueError` unless these are records of voters."""
     check_rows(differences, name="differences", length="records")
     if offsets.ndim != 1 or len(offsets) < 1:
         raise ValueError(f"offsets must have the shape (voters + 1,), got {offsets.shape}")

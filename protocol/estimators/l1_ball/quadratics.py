@@ -41,9 +41,6 @@ def maximize_quadratics(
         linear: float64, shape (m, d), d ≥ 1.
         quadratic: float64, shape (m, d, d), symmetric, or a ValueError refuses it, and negative semidefinite.
 
-    Returns:
-        One entry a quadratic.
-
     Source:
         Readings M3 and M10.
     """
@@ -84,10 +81,7 @@ def maximize_quadratics(
 def _roundings(linear: FloatArray, hessians: FloatArray, points: FloatArray, *, radius: float) -> FloatArray:
     """Return how far above the computed gaps the true ones may be: 2B times an entry's share of so many roundings.
 
-    Args:
-        linear: shape (d, lanes): c.
-        hessians: shape (d, d, lanes): H; the gradient is H·β − c.
-        points: shape (d, lanes): β.
+    The gradient is H·β − c, with Hessians of shape (d, d, lanes), and c and β of shape (d, lanes).
     """
     roundings = (len(linear).bit_length() + _OTHER_ROUNDINGS) * EPSILON
     sizes = sum_over_features(np.abs(hessians) * np.abs(points)) + np.abs(linear)

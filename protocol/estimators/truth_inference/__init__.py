@@ -1,4 +1,16 @@
-"""Truth inference: the true label of each task from the answers of a crowd, on arrays."""
+"""Truth inference: the true label of each task from the answers of a crowd, on arrays.
+
+What estimators have in common means the same in all of them, and a ValueError refuses what is out of range:
+
+- `answers` may be any number, none included: then every truth is missing;
+- `noise` is the perturbation, for each size of answer set, or each worker's own; every size needs its flip probability;
+- `ties` says which label is taken where several have the largest score: the smallest code ("first", with which the
+  paper's data set has the published error), the largest ("last"), or none ("missing"). Inside of rounds a tie that is
+  left open counts as the smallest code;
+- `max_iterations` are rounds at most, at least 1. Rounds of votes end when the truths repeat, and those of EM when the
+  log-likelihood, or its bound, rises by less than `tolerance`, in nats per answer, at least 0. With `rounds` there are
+  exactly so many, at least 1. The probabilities of EM tie within 2⁻³⁰.
+"""
 
 from .answers import Answers
 from .baselines import catd, three_estimates, truth_finder, two_estimates

@@ -20,8 +20,7 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import Answers
 from .elementwise import log, snap_probabilities, snap_weights
-from .expectation import WorkerFit
-from .inference import Inference, Ties, check_rounds, check_ties
+from .inference import Inference, Ties, check_rounds
 from .vote_table import VoteTable
 from .votes import vote_in_turns
 
@@ -44,21 +43,14 @@ def catd(
     thousandth of n, and for many answers nearly n. It starts from the majority's truths.
 
     Args:
-        answers: any number, none included: then every truth is missing.
         alpha: one less the confidence, in (0, 1).
         clamp: Σd² is at least this times n, so that no worker's weight is infinite; in (0, 1/2).
-        max_iterations: rounds at most, at least 1.
-        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
-
-    Raises:
-        ValueError: an argument is out of range.
 
     Source:
         Li, Li, Gao, Su, Zhao, Demirbas, Fan and Han, A Confidence-Aware Approach for Truth Discovery on Long-Tail Data,
         PVLDB 2015, Section 2: weights and Algorithm 1, with the 0-1 loss for categories. The clamp is ours.
     """
-    check_ties(ties)
-    check_rounds(max_iterations)
+    check_rounds(max_iterations, ties)
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be in (0, 1), got {alpha}")
     if not 0 < clamp < 0.5:  # noqa: PLR2004  half is a guess between two labels
@@ -67,13 +59,12 @@ def catd(
     numbers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
     quantiles = 2.0 * np.asarray(gammaincinv(numbers / 2.0, alpha / 2.0), dtype=np.float64)
 
-    def fit_workers(agreements: FloatArray) -> WorkerFit:
+    def weigh_workers(agreements: FloatArray) -> tuple[FloatArray, FloatArray]:
         wrong = np.maximum(numbers - agreements.sum(axis=1), clamp * numbers)
-        weights = np.repeat(snap_weights(quantiles / wrong)[:, None], table.num_kinds, axis=1)
-        return WorkerFit(weights=weights, log_misses=np.zeros_like(weights), qualities=1.0 - wrong / numbers)
+        return np.repeat(snap_weights(quantiles / wrong)[:, None], table.num_kinds, axis=1), 1.0 - wrong / numbers
 
     return vote_in_turns(
-        table, fit_workers, max_iterations=max_iterations, ties=ties, rate=lambda scores, _: table.shares_of(scores)
+        table, weigh_workers, max_iterations=max_iterations, ties=ties, rate=lambda scores, _: table.shares_of(scores)
     )
 
 
@@ -94,23 +85,16 @@ def truth_finder(
     of who gave it, σ* = σ + ρ·imp·(the σ of the task's other facts), and the confidence 1/(1 + e^(−γσ*)).
 
     Args:
-        answers: any number, none included: then every truth is missing.
         start: t of all workers at first, in (0, 1).
         dampening: γ, above 0.
         influence: ρ, in [0, 1].
         implication: imp of one label for another one of its task: by default its similarity, 0, less a base of 1/2.
-        max_iterations: rounds at most, at least 1; it ends when the truths repeat.
-        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
-
-    Raises:
-        ValueError: an argument is out of range.
 
     Source:
         Yin, Han and Yu, Truth Discovery with Multiple Conflicting Information Providers on the Web, KDD 2007, Section
         4, with implication between labels as one number.
     """
-    check_ties(ties)
-    check_rounds(max_iterations)
+    check_rounds(max_iterations, ties)
     if not (0 < start < 1 and 0 < dampening < np.inf and 0 <= influence <= 1 and -1 <= implication <= 1):
         given = f"{start}, {dampening}, {influence} and {implication}"
         raise ValueError(
@@ -143,17 +127,11 @@ def two_estimates(
 
     Who gives a label denies all other facts of the task. In turns: a fact is as true, π, as the mean, over all who
     affirm or deny it, of 1 − ε and of ε; a worker's error ε is the mean of 1 − π over its facts and of π over those
-    that it denies. After each step numbers become λ·(x − min)/(max − min) + (1 − λ)·round(x).
+    that it denies. After each step numbers become λ·(x − min)/(max − min) + (1 − λ)·round(x). Truths may never repeat.
 
     Args:
-        answers: any number, none included: then every truth is missing.
         start: ε of all workers at first, in (0, 1).
         rescaled: λ, in [0, 1].
-        max_iterations: rounds at most, at least 1; it ends when the truths repeat, and may never do.
-        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
-
-    Raises:
-        ValueError: an argument is out of range.
 
     Source:
         Galland, Abiteboul, Marian and Senellart, Corroborating Information from Disagreeing Views, WSDM 2010, Section
@@ -178,15 +156,9 @@ def three_estimates(
     of (1 − π)/ε and π/ε, over the same pairs.
 
     Args:
-        answers: see `two_estimates`.
         start: ε of all workers at first, and δ of all facts is 1; in (0, 1).
         rescaled: λ, in [0, 1].
         clamp: nothing is divided by less; in (0, 1/2).
-        max_iterations: see `two_estimates`.
-        ties: see `majority_vote`.
-
-    Raises:
-        ValueError: an argument is out of range.
 
     Source:
         Galland et al. (2010), Section 3, 3-Estimates. λ, the start and the clamp are ours.
@@ -200,8 +172,7 @@ def _estimates(
     answers: Answers, start: float, rescaled: float, clamp: float | None, *, max_iterations: int, ties: Ties
 ) -> Inference:
     """Run 2-Estimates, or 3-Estimates where there is a clamp."""
-    check_ties(ties)
-    check_rounds(max_iterations)
+    check_rounds(max_iterations, ties)
     if not (0 < start < 1 and 0 <= rescaled <= 1):
         raise ValueError(f"start and rescaled must be in (0, 1) and [0, 1], got {start} and {rescaled}")
     table = VoteTable(answers)
@@ -254,8 +225,6 @@ def _in_turns(
         rate: the scores of facts by the workers' trust, 0 for what is no fact; shape (labels, tasks).
         trusting: has the workers trusted by the scores.
         qualities: of the workers, by which the last scores were made.
-        max_iterations: at most so many rounds.
-        ties: see `majority_vote`.
     """
     inner: Ties = "first" if ties == "missing" else ties
     truths, num_iterations, has_converged = table.choose(table.counts, ties=inner), 0, False

@@ -62,23 +62,15 @@ def cautious_truth_discovery(
     """Return the truths of `truth_discovery`, but where noise-aware estimators think another label likely enough.
 
     Args:
-        answers: perturbed; any number, none included: then every truth is missing.
-        noise: the perturbation, for each size of answer set; or each worker's own.
         least_odds: how many times likelier another label has to be than the paper's, in the average of the three
             posterior distributions, to take its place; at least 1. `docs/truth-discovery-auto.md` says how the default
             was chosen.
         clamp: of the paper's truth discovery.
-        max_iterations: of each estimator, the paper's included.
-        tolerance: of the EM estimators.
-        ties: see `majority_vote`.
 
     Returns:
         Probabilities are the average of the three, or those at a frequent label's share. Confidences are what
         `noise_aware_one_coin` gives the labels that were chosen, so that another one may have more; weights and
         qualities are its, too.
-
-    Raises:
-        ValueError: an argument is out of range, or a size of answer set has no flip probability.
     """
     if not 1 <= least_odds < np.inf:
         raise ValueError(f"least_odds must be at least 1, got {least_odds}")
@@ -116,13 +108,8 @@ def cautious_truth_discovery(
 def frequent_labels(answers: Answers, noise: KnownNoise | OwnNoise, found: Inference) -> dict[int, FloatArray]:
     """Return class priors where always saying one label is worth more than what was found, for each size of answer set.
 
-    Args:
-        answers: perturbed.
-        noise: the perturbation; of workers who have their own, the mean over their answers.
-        found: by a model with a uniform class prior, whose confidences beyond chance are worth `CREDIT` of them.
-
-    Returns:
-        The most frequent label's share of the answers, less two standard errors, and all others' alike, shape (s,).
+    They have the most frequent label's share of the answers, less two standard errors, and others' alike, shape (s,).
+    What was found is of a model with a uniform class prior, whose confidences beyond chance are worth `CREDIT` of them.
     """
     priors: dict[int, FloatArray] = {}
     means = np.atleast_2d(noise.means_of(sizes := np.unique(answers.sizes)))  # of all workers, or each its own
@@ -155,11 +142,7 @@ def frequent_labels(answers: Answers, noise: KnownNoise | OwnNoise, found: Infer
 def keep_unless_likelier(truths: IntArray, probabilities: FloatArray, *, least_odds: float, ties: Ties) -> IntArray:
     """Return the truths, each replaced by the likeliest label where that is more than `least_odds` times as likely.
 
-    Args:
-        truths: -1 where there is none, and there it stays.
-        probabilities: shape (tasks, labels).
-        least_odds: at least 1.
-        ties: which of several likeliest labels is taken.
+    A truth that is missing stays so. Probabilities have shape (tasks, labels).
     """
     tasks = np.flatnonzero(truths >= 0)
     favored = probabilities[tasks]

@@ -34,17 +34,9 @@ def one_coin(
     for all sizes of answer sets.
 
     Args:
-        answers: any number, none included: then every truth is missing.
         class_prior: "estimated" takes each label's mean posterior probability, apart for each size of answer set.
         smoothing: added to the number of right and to that of wrong answers of each worker; at least 0.
         clamp: qualities are kept within [clamp, 1 − clamp]; in (0, 1/2).
-        max_iterations: at least 1.
-        tolerance: it ends when the log-likelihood rises by less than this, in nats per answer; at least 0.
-        rounds: exactly so many instead, whatever the log-likelihood does; at least 1.
-        ties: see `majority_vote`; probabilities tie within 2⁻³⁰.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
     fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
     check_class_prior(class_prior)

@@ -67,11 +67,7 @@ FitConfusions: TypeAlias = Callable[[FloatArray, FloatArray | None], ConfusionFi
 
 
 class ReportTable:
-    """Sums over the answers by what a worker said, for answer sets of one size.
-
-    Args:
-        answers: all of one size s.
-    """
+    """Sums over the answers by what a worker said, for answer sets of one size."""
 
     def __init__(self, answers: Answers) -> None:
         self.votes = VoteTable(answers)
@@ -82,20 +78,12 @@ class ReportTable:
         self._by_report = incidence(reports, answers.tasks, (shape[1], shape[0]), ones=self._by_task.data)
 
     def vote(self, log_confusions: FloatArray) -> FloatArray:
-        """Return the log-likelihood of each truth, shape (labels, tasks).
-
-        Args:
-            log_confusions: shape (workers, truths, reports).
-        """
+        """Return the log-likelihood of each truth, shape (labels, tasks); given shape (workers, truths, reports)."""
         columns = np.ascontiguousarray(log_confusions.transpose(0, 2, 1)).reshape(-1, self.size)
         return np.ascontiguousarray(np.asarray(self._by_task @ columns, dtype=np.float64).T)
 
     def count(self, probabilities: FloatArray) -> FloatArray:
-        """Return how often each worker is expected to have said what, shape (workers, truths, reports).
-
-        Args:
-            probabilities: shape (labels, tasks).
-        """
+        """Return how often each worker is expected to have said what, shape (workers, truths, reports)."""
         counts = np.asarray(self._by_report @ np.ascontiguousarray(probabilities.T), dtype=np.float64)
         return np.ascontiguousarray(counts.reshape(-1, self.size, self.size).transpose(0, 2, 1))
 
@@ -122,20 +110,12 @@ def dawid_skene(
     It starts from the shares of votes.
 
     Args:
-        answers: any number, none included: then every truth is missing.
         class_prior: "estimated" takes each label's mean posterior probability, apart for each size of answer set.
         smoothing: added to the number of times that a worker said each label for each truth; at least 0.
         floor: the least such number; above 0, at most 1.
-        max_iterations: at least 1, for each size.
-        tolerance: it ends when the log-likelihood rises by less than this, in nats per answer; at least 0.
-        rounds: exactly so many instead, whatever the log-likelihood does; at least 1.
-        ties: see `majority_vote`; probabilities tie within 2⁻³⁰.
 
     Returns:
         Also the confusion matrices. A quality is the expected share of right answers, a weight its log-odds.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
     check_class_prior(class_prior)
     if not 0 < floor <= 1:
@@ -160,10 +140,7 @@ def maximize_confusions(
 ) -> Confusions:
     """Return the truths after rounds of M-step and E-step from the shares of votes on, for each size by itself.
 
-    Args:
-        answers: as codes.
-        fit_of_size: the M-step for answer sets of a size.
-        class_prior: see `dawid_skene`; or what it is for each size s, shape (s,).
+    The class prior may also be fixed, shape (s,) for each size s.
     """
     truths = np.full(answers.num_tasks, MISSING, dtype=np.int64)
     probabilities = np.full((answers.num_tasks, answers.num_classes), np.nan)
@@ -214,7 +191,6 @@ def _run(
     class_prior: ClassPrior | Mapping[int, FloatArray],
     fitting: Fitting,
 ) -> _Run:
-    """Return the inference of tasks of one size."""
     table = ReportTable(answers)
     probabilities = table.votes.vote_shares
     fit = fit_confusions(table.count(probabilities), None)

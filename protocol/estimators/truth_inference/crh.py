@@ -21,8 +21,7 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import Answers
 from .elementwise import log, snap_probabilities, snap_weights
-from .expectation import WorkerFit
-from .inference import Inference, Ties, check_rounds, check_ties
+from .inference import Inference, Ties, check_rounds
 from .noise import KnownNoise
 from .vote_table import VoteTable
 from .votes import vote_in_turns
@@ -50,23 +49,16 @@ def crh(
     It starts from the majority's truths, and ends when the truths repeat, or after `max_iterations`.
 
     Args:
-        answers: any number, none included: then every truth is missing.
         noise: the perturbation, where it is known: then a loss is that of the answers before it. Of a flip probability
             that each worker draws, the mean is used. Where reports say nothing, all losses are equal.
         scale: "sum" as the theorem has it, or "greatest", by which the worst worker weighs nothing.
         clamp: a loss is at least this, so that no worker's weight is infinite; in (0, 1/2).
-        max_iterations: rounds at most, at least 1.
-        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
 
     Returns:
         Qualities are 1 less the losses. Probabilities are shares of the weights, and claim no more. Where all weights
         are 0 (one worker, or equal losses at the scale "greatest") it is a majority.
-
-    Raises:
-        ValueError: an argument is out of range, or a size of answer set has no flip probability.
     """
-    check_ties(ties)
-    check_rounds(max_iterations)
+    check_rounds(max_iterations, ties)
     if scale not in get_args(LossScale):
         raise ValueError(f"scale must be one of {', '.join(get_args(LossScale))}, got {scale!r}")
     if not 0 < clamp < 0.5:  # noqa: PLR2004  half is a guess between two labels
@@ -81,7 +73,7 @@ def crh(
     totals = telling.sum(axis=1)
     is_active = ~table.is_silent
 
-    def fit_workers(agreements: FloatArray) -> WorkerFit:
+    def weigh_workers(agreements: FloatArray) -> tuple[FloatArray, FloatArray]:
         rights = np.where(tells, (agreements - lies * telling) / np.where(tells, kepts, 1.0), 0.0).sum(axis=1)
         shares = np.where(totals > 0, rights / np.maximum(totals, 1.0), 0.5)
         losses = snap_probabilities(np.clip(1.0 - shares, clamp, 1.0))
@@ -90,9 +82,8 @@ def crh(
         weights = np.where(is_active, snap_weights(log(np.array(whole)) - log(losses)), 0.0)
         if not weights.any():
             weights = np.ones_like(weights)
-        weights = np.repeat(weights[:, None], table.num_kinds, axis=1)
-        return WorkerFit(weights=weights, log_misses=np.zeros_like(weights), qualities=1.0 - losses)
+        return np.repeat(weights[:, None], table.num_kinds, axis=1), 1.0 - losses
 
     return vote_in_turns(
-        table, fit_workers, max_iterations=max_iterations, ties=ties, rate=lambda scores, _: table.shares_of(scores)
+        table, weigh_workers, max_iterations=max_iterations, ties=ties, rate=lambda scores, _: table.shares_of(scores)
     )

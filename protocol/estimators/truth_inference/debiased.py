@@ -46,10 +46,8 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     estimate is (n_l·(1 − p)p + (n − n_l)·μ(1 − μ))/λ² for n_l of n answers, which are estimated in turn.
 
     Args:
-        answers: perturbed; any number, none included: then every truth is missing.
         noise: the perturbation; of a flip probability that each worker draws, the mean is used. Then the estimate stays
             unbiased, and so does the standard error's square as long as no worker answers a task twice.
-        ties: see `majority_vote`.
 
     Returns:
         Confidences are the probability that the label with the largest estimate truly has more than the runner-up, both
@@ -67,11 +65,10 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     if np.any(np.abs(kepts) < _LEAST_SIGNAL):
         raise ValueError(f"a flip probability of (s - 1)/s leaves nothing to estimate, got {flips.tolist()}")
     lie, kept = lies[table.kinds_of_tasks], kepts[table.kinds_of_tasks]
-    reported = table.fill_absent(table.vote(np.ones((answers.num_workers, table.num_kinds))), 0.0)
     # The sign turns round where a report speaks against its label. Scores stay exact, so that ties do.
-    truths = table.choose(reported * np.sign(kept), ties=ties)
-    totals = reported.sum(axis=0)
-    counts = (reported - lie * totals) / kept
+    truths = table.choose(table.counts * np.sign(kept), ties=ties)
+    totals = table.counts.sum(axis=0)
+    counts = (table.counts - lie * totals) / kept
     truly = np.clip(counts, 0.0, totals)
     flip = flips[table.kinds_of_tasks]
     own, others = flip * (1 - flip), lie * (1 - lie)
@@ -86,7 +83,7 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     return DebiasedCounts(
         truths=truths,
         confidences=confidences,
-        probabilities=table.by_task(_probabilities(table, counts)),
+        probabilities=table.by_task(table.shares_of(counts)),
         qualities=nothing,
         weights=table.hide_silent(np.ones(answers.num_workers)),
         num_iterations=0,
@@ -96,32 +93,25 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     )
 
 
-def _probabilities(table: VoteTable, counts: FloatArray) -> FloatArray:
-    """Return shares of the clean answers, with negative estimates as 0; of labels with none, alike."""
-    shares = table.fill_absent(np.maximum(counts, 0.0), 0.0)
-    totals = shares.sum(axis=0)
-    return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), 1 / table.sizes[table.kinds_of_tasks])
-
-
 def _reversal_probabilities(
-    counts: FloatArray, truly: FloatArray, square_totals: FloatArray, *, lie: FloatArray, kept: FloatArray
+    counts: FloatArray, truly: FloatArray, totals: FloatArray, *, lie: FloatArray, kept: FloatArray
 ) -> FloatArray:
     """Return for each task the probability that the runner-up truly has more, the difference taken as normal.
 
-    A report adds w to one of the two, −w to the other, or nothing. Its variance is w²·(λ + 2μ − λ²) if the answer was
-    one of the two, and w²·2μ otherwise.
+    A report adds 1 to one of the two, −1 to the other, or nothing. Its variance is λ + 2μ − λ² if the answer was one of
+    the two, and 2μ otherwise.
 
     Args:
         counts: estimates, shape (labels, tasks); -inf for a label that a task does not have.
-        truly: the estimated sum of w² over the answers of each label.
-        square_totals: the sum of w² over each task's answers.
+        truly: the estimated answers of each label, within what is possible.
+        totals: the answers to each task.
         lie: μ of each task.
         kept: λ of each task.
     """
     order = np.argsort(-counts, axis=0, kind="stable")[:2]
     leader, second = np.take_along_axis(counts, order, axis=0)
-    both = np.minimum(np.take_along_axis(truly, order, axis=0).sum(axis=0), square_totals)
-    variances = (both * (kept + 2 * lie - kept**2) + (square_totals - both) * 2 * lie) / kept**2
+    both = np.minimum(np.take_along_axis(truly, order, axis=0).sum(axis=0), totals)
+    variances = (both * (kept + 2 * lie - kept**2) + (totals - both) * 2 * lie) / kept**2
     deviations = np.sqrt(2 * np.maximum(variances, 0.0))
     margins = leader - second
     is_noisy = deviations > 0

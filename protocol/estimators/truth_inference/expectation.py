@@ -14,7 +14,7 @@ import numpy as np
 from ...arrays import FloatArray
 from .answers import Answers
 from .elementwise import exp_in_place, log, snap_weights
-from .inference import Inference, Ties, check_rounds, check_ties
+from .inference import Inference, Ties, check_rounds
 from .vote_table import VoteTable
 
 __all__ = ["ClassPrior", "Fitting", "WorkerFit", "check_class_prior", "class_log_priors", "maximize", "mean_posteriors"]
@@ -27,17 +27,7 @@ _LEAST_PRIOR = 1e-10
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Fitting:
-    """How long it goes on: until a round's log-likelihood, in nats per answer, rises by less than `tolerance`.
-
-    Args:
-        max_iterations: rounds at most, at least 1.
-        tolerance: at least 0.
-        rounds: exactly so many instead, at least 1.
-        ties: which label is taken in the end where several are as probable.
-
-    Raises:
-        ValueError: one of them is out of range.
-    """
+    """How long EM goes on, and which label is taken in the end where several are as probable; see the package."""
 
     max_iterations: int
     tolerance: float
@@ -45,8 +35,7 @@ class Fitting:
     ties: Ties
 
     def __post_init__(self) -> None:
-        check_ties(self.ties)
-        check_rounds(self.max_iterations, self.tolerance, self.rounds)
+        check_rounds(self.max_iterations, self.ties, tolerance=self.tolerance, rounds=self.rounds)
 
     def has_converged(self, log_likelihoods: Sequence[float]) -> bool:
         """Return whether the last round raised the log-likelihood by less than the tolerance."""
@@ -86,9 +75,7 @@ def check_class_prior(class_prior: str) -> None:
 def mean_posteriors(answers: Answers, found: Inference) -> Mapping[int, FloatArray]:
     """Return each label's mean probability over the answered tasks, for each size s of answer sets, shape (s,).
 
-    Args:
-        answers: any number; a size of which no task is answered has all labels alike.
-        found: what an estimator makes of them.
+    A size of which no task is answered has all labels alike.
     """
     priors: dict[int, FloatArray] = {}
     is_answered = ~np.isnan(found.probabilities[:, 0])
@@ -104,9 +91,7 @@ def class_log_priors(
 ) -> FloatArray:
     """Return the logarithm of each label's prior probability, shape (labels, kinds).
 
-    Args:
-        probabilities: shape (labels, tasks), 0 for labels that a task does not have.
-        class_prior: whether they are the mean probabilities, with a floor, or all alike, or what each size has.
+    By the class prior these are the mean probabilities, with a floor, or all alike, or what each size has.
     """
     if isinstance(class_prior, Mapping):
         fixed = np.zeros((table.num_labels, table.num_kinds))
@@ -133,7 +118,6 @@ def maximize(
     Args:
         fit_workers: from the expected number of right reports, shape (workers, kinds).
         class_prior: see `ClassPrior`; or what it is for each size s, shape (s,).
-        fitting: of the log-likelihood, or its bound.
     """
     probabilities = table.vote_shares
     fit = fit_workers(table.agree(probabilities))

@@ -55,8 +55,9 @@ def check_ties(ties: str) -> None:
         raise ValueError(f"ties must be one of {', '.join(get_args(Ties))}, got {ties!r}")
 
 
-def check_rounds(max_iterations: int, tolerance: float = 0.0, rounds: int | None = None) -> None:
-    """Raise ValueError unless there is a round and the tolerance is a number that is not negative."""
+def check_rounds(max_iterations: int, ties: str, *, tolerance: float = 0.0, rounds: int | None = None) -> None:
+    """Raise ValueError unless `ties` names a rule, there is a round, and the tolerance is a number ≥ 0."""
+    check_ties(ties)
     if max_iterations < 1:
         raise ValueError(f"max_iterations must be at least 1, got {max_iterations}")
     if rounds is not None and rounds < 1:
@@ -66,14 +67,9 @@ def check_rounds(max_iterations: int, tolerance: float = 0.0, rounds: int | None
 
 
 def choose_labels(scores: FloatArray, *, ties: Ties) -> IntArray:
-    """Return the label with the largest score for each task.
+    """Return the label with the largest score for each task, shape (tasks,); -1 for a tie where ties are left open.
 
-    Args:
-        scores: shape (labels, tasks); -inf for a label that a task does not have. Scores tie if they are equal.
-        ties: which label is taken then.
-
-    Returns:
-        int64, shape (tasks,); -1 for a tie where ties are left open.
+    Scores have shape (labels, tasks), and are -inf for a label that a task does not have. They tie if they are equal.
     """
     best = scores[0].copy()
     chosen = np.zeros(len(best), dtype=np.int64)

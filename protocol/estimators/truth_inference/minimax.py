@@ -13,7 +13,7 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
 from .answers import Answers
 from .elementwise import exp_in_place, log, log_odds, snap_probabilities, snap_weights
-from .inference import Inference, Ties, check_rounds, check_ties
+from .inference import Inference, Ties, check_rounds
 from .vote_table import VoteTable
 
 __all__ = ["minimax_entropy"]
@@ -46,25 +46,18 @@ def minimax_entropy(
     A round is three passes over n answers with s² exponentials each, and needs memory for a few times n·s numbers.
 
     Args:
-        answers: any number, none included: then every truth is missing.
         penalty: γ, in (0, 10⁶]: α = γ·s² of answer sets of s labels, and β = α·(tasks/workers) of those with answers.
-        max_iterations: rounds at most, at least 1.
-        tolerance: it ends when the penalized likelihood rises by less, in nats per answer; at least 0.
-        ties: see `majority_vote`; of labels with as many votes whose probabilities are alike.
+        ties: of labels with as many votes whose probabilities are alike.
 
     Returns:
         A quality is the expected share of right answers, a weight its log-odds.
-
-    Raises:
-        ValueError: an argument is out of range.
 
     Source:
         Zhou, Platt, Basu and Mao, Learning from the Wisdom of Crowds by Minimax Entropy, NeurIPS 2012; Zhou, Liu, Platt
         and Meek, Aggregating Ordinal Labels from Crowds by Minimax Conditional Entropy, ICML 2014: the multiclass model
         with squared penalties; α, β and γ as in the authors' program for it. The steps of σ and τ are ours.
     """
-    check_ties(ties)
-    check_rounds(max_iterations, tolerance)
+    check_rounds(max_iterations, ties, tolerance=tolerance)
     if not 0 < penalty <= _MOST_PENALTY:
         raise ValueError(f"penalty must be in (0, {_MOST_PENALTY:g}], got {penalty}")
     table = VoteTable(answers)
@@ -100,7 +93,6 @@ class _Side:
     Args:
         places: whose an answer is, shape (n,).
         penalties: α of each worker's answers to tasks of one size, or β of each task.
-        size: s of the largest answer set.
     """
 
     def __init__(self, places: IntArray, penalties: FloatArray, size: int) -> None:

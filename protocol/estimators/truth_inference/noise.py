@@ -59,9 +59,6 @@ class KnownNoise:
 
         Args:
             flip_probabilities: p^f (one layer) or the hyper-distribution's mean, for each size of answer set.
-
-        Raises:
-            ValueError: a value is out of range.
         """
         return cls({size: (value,) for size, value in flip_probabilities.items()})
 
@@ -73,20 +70,13 @@ class KnownNoise:
         Args:
             bounds: a and b, for each size of answer set.
             num_values: the midpoints of as many intervals of equal length stand for the interval.
-
-        Raises:
-            ValueError: a bound is out of range, or they are not in order.
         """
         places = [(2 * index + 1) / (2 * num_values) for index in range(num_values)]
         return cls({size: tuple(low + (high - low) * at for at in places) for size, (low, high) in bounds.items()})
 
     @exact_arguments
     def means_of(self, sizes: IntArray) -> FloatArray:
-        """Return the mean flip probability for each of `sizes`.
-
-        Raises:
-            ValueError: a size is not known.
-        """
+        """Return the mean flip probability for each of `sizes`. See `values_of`."""
         return self.values_of(sizes).mean(axis=1)
 
     @exact_arguments
@@ -129,9 +119,5 @@ class OwnNoise:
         return [(law, np.flatnonzero(self.level_of_worker == level)) for level, law in enumerate(self.levels)]
 
     def means_of(self, sizes: IntArray) -> FloatArray:
-        """Return each worker's mean flip probability for each of `sizes`, shape (workers, sizes).
-
-        Raises:
-            ValueError: a size is not known.
-        """
+        """Return each worker's mean flip probability for each of `sizes`, shape (workers, sizes). See `KnownNoise`."""
         return np.stack([law.means_of(sizes) for law in self.levels])[self.level_of_worker]

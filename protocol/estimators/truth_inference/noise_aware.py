@@ -9,7 +9,6 @@ tell workers apart.
 Source: Li et al. (2018), Definition 5.1, for the channel; the estimators are ours.
 """
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -64,23 +63,14 @@ def noise_aware_one_coin(
     expectation of log(r(s − 1)/(1 − r)). A point estimate would trust few answers too much.
 
     Args:
-        answers: perturbed; any number, none included: then every truth is missing.
-        noise: the perturbation, for each size of answer set; or each worker's own.
         competence_prior: a Beta distribution's two parameters, each at least 1, over [least_competence, 1].
         least_competence: in (−1, 1). 0 means that nobody is worse than guessing, which keeps very noisy answers from
             being read upside down; below 0 also workers who are wrong on purpose are recognized.
         class_prior: "estimated" takes each label's mean posterior probability, which under noise runs away to one
             label; hence "uniform".
-        max_iterations: at least 1.
-        tolerance: it ends when the bound of the log-likelihood rises by less than this, in nats per answer.
-        rounds: exactly so many instead, whatever the bound does; at least 1.
-        ties: see `majority_vote`; probabilities tie within 2⁻³⁰.
 
     Returns:
         Qualities are of the answers, before the perturbation: α's posterior mean over the answers of a worker.
-
-    Raises:
-        ValueError: an argument is out of range, or a size of answer set has no flip probability.
     """
     fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
     check_class_prior(class_prior)
@@ -117,21 +107,17 @@ def noise_aware_votes(
     truths: where reports say little, all weights are alike, and it is a majority.
 
     Args:
-        answers: perturbed; any number.
-        noise: the perturbation, for each size of answer set; or each worker's own.
         most_competence: a worker's competence (see `noise_aware_one_coin`) is uniform on [0, most_competence]. Below 1,
             so that nobody is believed alone against many.
-        max_iterations: see `truth_discovery`.
-        ties: see `truth_discovery`.
     """
     table = VoteTable(answers)
-    fit_by_level = _fit_by_level(table, noise, prior=(1.0, 1.0), least=0.0, most=most_competence)
+    fit_workers = _fit_by_level(table, noise, prior=(1.0, 1.0), least=0.0, most=most_competence)
 
-    def fit_workers(agreements: FloatArray) -> WorkerFit:
-        fit = fit_by_level(agreements)
-        return dataclasses.replace(fit, weights=snap_weights(fit.weights))
+    def weigh_workers(agreements: FloatArray) -> tuple[FloatArray, FloatArray]:
+        fit = fit_workers(agreements)
+        return snap_weights(fit.weights), fit.qualities
 
-    return vote_in_turns(table, fit_workers, max_iterations=max_iterations, ties=ties)
+    return vote_in_turns(table, weigh_workers, max_iterations=max_iterations, ties=ties)
 
 
 def _fit_by_level(table: VoteTable, noise: KnownNoise | OwnNoise, **prior: Any) -> Callable[[FloatArray], WorkerFit]:
@@ -160,13 +146,7 @@ class _CompetenceGrid:
 
     Args:
         sizes: of the answer sets, one for each kind of task.
-        noise: the perturbation.
-        prior: a Beta distribution's parameters.
-        least: the least competence.
-        most: the greatest.
-
-    Raises:
-        ValueError: a size has no flip probability.
+        prior: a Beta distribution's parameters, for competences between the least and the most.
     """
 
     def __init__(
@@ -188,12 +168,7 @@ class _CompetenceGrid:
         self._log_prior -= log(exp_in_place(self._log_prior.copy()).sum())
 
     def fit(self, agreements: FloatArray, num_answers: FloatArray) -> WorkerFit:
-        """Return each worker's expected weights, from its posterior over the nodes.
-
-        Args:
-            agreements: the expected number of right reports, shape (workers, kinds).
-            num_answers: the number of reports, the same shape.
-        """
+        """Return expected weights, from posteriors over the nodes by right reports and all, shape (workers, kinds)."""
         disagreements = num_answers - agreements
         hits, misses, rights = np.empty_like(agreements), np.empty_like(agreements), np.empty_like(agreements)
         evidence = 0.0
@@ -257,22 +232,13 @@ def noise_aware_dawid_skene(
     λ = 1 − p − μ. The answer behind each report is hidden and is inferred as well.
 
     Args:
-        answers: perturbed; any number, none included: then every truth is missing.
         noise: the perturbation, or each worker's own; of a flip probability that a worker draws, the mean is used.
         prior_answers: each worker is taken to have given so many answers before, to each truth; above 0.
         prior_quality: which share of those was right for sets of two labels; the other labels share the rest. For s
             labels, the same competence (see `noise_aware_one_coin`). In (1/2, 1).
-        class_prior: see `noise_aware_one_coin`.
-        max_iterations: at least 1, for each size.
-        tolerance: it ends when the log-posterior rises by less than this, in nats per answer.
-        rounds: exactly so many instead, whatever the log-posterior does; at least 1.
-        ties: see `majority_vote`; probabilities tie within 2⁻³⁰.
 
     Returns:
         Confusions and qualities are of the answers, before the perturbation.
-
-    Raises:
-        ValueError: an argument is out of range, or a size of answer set has no flip probability.
     """
     check_class_prior(class_prior)
     if not 0 < prior_answers < np.inf:

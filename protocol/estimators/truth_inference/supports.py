@@ -19,7 +19,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
-from ...errors import ConfigurationError, require
+from ...errors import require
 from ...estimate import Estimate
 from ..verdict import DEFAULT_LEVEL, check_level
 
@@ -61,17 +61,7 @@ class LevelCounts(NamedTuple):
 def estimate_support_by_level(parts: Sequence[LevelCounts], *, num_labels: int) -> Estimate | None:
     """Return how many workers gave a label, where answers went through several channels: the sum of `estimate_support`.
 
-    Without bias, whoever has which channel.
-
-    Args:
-        parts: of each channel.
-        num_labels: s.
-
-    Returns:
-        None where nobody answered, or reports through one of the channels say nothing.
-
-    Raises:
-        ConfigurationError: as there.
+    Without bias, whoever has which channel. None where nobody answered, or reports through a channel say nothing.
     """
     found = [
         estimate_support(part.reports, part.num_answers, flip_probability=part.flip_probability, num_labels=num_labels)
@@ -93,14 +83,6 @@ def support_limits_by_level(
     """Return `support_limits` where answers went through several channels: the sums of those of each channel.
 
     Each channel's limits have an equal share of the level, so that all of them hold at once, whoever has which channel.
-
-    Args:
-        parts: of each channel.
-        num_labels: s.
-        level: the probability, at most, that the limits miss the support of any label of the task; in (0, ½).
-
-    Raises:
-        ConfigurationError: as there.
     """
     check_level(level)
     told = [part for part in parts if part.num_answers]
@@ -160,10 +142,7 @@ def support_limits(
     limits miss no label with probability 1 − level, they hold for one that was chosen by the same reports too.
 
     Args:
-        reports: of the label.
-        num_answers: reports of the task, each of another worker.
-        flip_probability: p; of a flip probability that each worker draws for itself, the mean.
-        num_labels: s.
+        num_answers: reports of the task, each of another worker; for the rest see `estimate_support`.
         level: the probability, at most, that the limits miss the support of any label of the task; in (0, ½).
 
     Raises:
@@ -183,20 +162,14 @@ def support_limits(
 
 def _check(flip_probability: float, num_labels: int) -> None:
     require(0 <= flip_probability <= 1, "flip_probability", flip_probability, "in [0, 1]")
-    if num_labels < 2:  # noqa: PLR2004  one label has nothing to hide
-        raise ConfigurationError(field="num_labels", value=num_labels, allowed="at least 2")
+    require(num_labels >= 2, "num_labels", num_labels, "at least 2")  # noqa: PLR2004  one label has nothing to hide
 
 
 @functools.lru_cache(maxsize=_MOST_REMEMBERED)
 def _limits(reports: int, total: int, hit: float, lie: float, tail: float) -> tuple[int, int]:
-    """Return the least and the greatest number of answers that is possible.
+    """Return the least and the greatest number of answers that is possible: both tails are more probable than `tail`.
 
-    Args:
-        reports: how many came in of the label.
-        total: answers of the task.
-        hit: the probability that an answer of the label is reported as such, the larger one.
-        lie: the same of another answer.
-        tail: a number is possible if both tails are more probable.
+    An answer of the label is reported as such with probability `hit`, another one with `lie`, which is less.
     """
     # Both tails change one way with the number of answers: the first that is possible, and the first that no more is.
     numbers = range(total + 1)

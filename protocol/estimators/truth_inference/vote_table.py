@@ -24,9 +24,6 @@ class VoteTable:
 
     Scores and probabilities have shape (labels, tasks), where labels is the largest answer set: a row for each label is
     what elementwise steps run fastest on. A *kind* of task is the size of its answer set; `sizes` has them in order.
-
-    Args:
-        answers: as codes.
     """
 
     def __init__(self, answers: Answers) -> None:
@@ -61,26 +58,15 @@ class VoteTable:
         return self.counts / np.maximum(self.counts.sum(axis=0), 1.0)
 
     def vote(self, weights: FloatArray) -> FloatArray:
-        """Return the sum of the weights of those who chose each label.
+        """Return the sum of the weights, shape (workers, kinds), of those who chose each label, shape (labels, tasks).
 
-        Args:
-            weights: shape (workers, kinds).
-
-        Returns:
-            Shape (labels, tasks); -inf for a label that a task does not have.
+        It is -inf for a label that a task does not have.
         """
         scores = _product(self._by_task, weights.ravel())
         return self.fill_absent(scores.reshape(self.num_labels, self.num_tasks), -np.inf)
 
     def agree(self, probabilities: FloatArray) -> FloatArray:
-        """Return for each worker the sum of the probabilities of the labels that it chose.
-
-        Args:
-            probabilities: shape (labels, tasks).
-
-        Returns:
-            Shape (workers, kinds).
-        """
+        """Return for each worker the sum of the probabilities of the labels that it chose, shape (workers, kinds)."""
         return _product(self._by_worker, probabilities.ravel()).reshape(self.num_workers, self.num_kinds)
 
     def agree_with(self, truths: IntArray) -> FloatArray:
@@ -102,8 +88,7 @@ class VoteTable:
     def normalize(self, scores: FloatArray) -> tuple[FloatArray, float]:
         """Return probabilities ∝ e^score, on their grid, and the sum of the logarithms of the normalizers.
 
-        Args:
-            scores: shape (labels, tasks); overwritten.
+        The scores are overwritten.
         """
         best = scores[0].copy()
         for row in scores[1:]:
@@ -120,9 +105,7 @@ class VoteTable:
     def choose(self, scores: FloatArray, *, ties: Ties) -> IntArray:
         """Return the label with the largest score for each task, and -1 for a task without answers.
 
-        Args:
-            scores: shape (labels, tasks), whatever they are for labels that a task does not have.
-            ties: which of several is taken.
+        Scores may be anything for labels that a task does not have.
         """
         if self._absent is not None:
             scores = self.fill_absent(scores.copy(), -np.inf)
@@ -144,15 +127,9 @@ class VoteTable:
 
 
 def incidence(rows: IntArray, columns: IntArray, shape: tuple[int, int], ones: Any = None) -> Any:
-    """Return the matrix with a one for each answer, as `scipy.sparse.csr_array`.
+    """Return the matrix with a one for each answer, as `scipy.sparse.csr_array`; it may share another one's `ones`.
 
     A row's ones are in the answers' order, and the same place twice is two of them.
-
-    Args:
-        rows: codes, shape (n,).
-        columns: codes, shape (n,).
-        shape: how many there are of each.
-        ones: the data of another such matrix, to be shared.
     """
     if ones is None:
         ones = np.ones(len(rows))

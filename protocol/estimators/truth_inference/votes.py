@@ -12,8 +12,6 @@ import numpy as np
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import Answers
-from .elementwise import log
-from .expectation import WorkerFit
 from .inference import Inference, Ties, check_rounds, check_ties
 from .vote_table import VoteTable
 from .weight_functions import WeightFunction, weigh
@@ -28,14 +26,6 @@ def majority_vote(answers: Answers, *, ties: Ties = "first") -> Inference:
     """Return the label that most workers chose, for each task.
 
     A worker's quality is the share of its answers that are the truth; every weight is 1.
-
-    Args:
-        answers: any number, none included: then every truth is missing.
-        ties: which label is taken where several have the most votes: the smallest code ("first", with which the paper's
-            data set has the published error), the largest ("last"), or none ("missing").
-
-    Raises:
-        ValueError: `ties` is not a rule.
 
     Source:
         Equation (1).
@@ -77,13 +67,10 @@ def truth_discovery(
     and a weight for each size; `weights` has the one for the smallest set.
 
     Args:
-        answers: any number, none included: then every truth is missing.
-        max_iterations: rounds at most, at least 1.
         clamp: p is kept within [clamp, 1 − clamp]; in (0, 1/2).
         normalization: "answered" divides by the worker's own number of answers. "all" divides by the number of tasks,
             as printed, which gives workers with few answers negative weights (reading T2).
         weight_function: g of equation (3), which has to increase.
-        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
 
     Returns:
         Qualities and weights are those that the truths were chosen with: p after the clamp. Probabilities are what the
@@ -96,8 +83,7 @@ def truth_discovery(
     Source:
         Section 4, equations (2) and (3).
     """
-    check_ties(ties)
-    check_rounds(max_iterations)
+    check_rounds(max_iterations, ties)
     if not 0 < clamp < 0.5:  # noqa: PLR2004  1/2 would make all weights 0
         raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
     if normalization not in get_args(Normalization):
@@ -105,49 +91,41 @@ def truth_discovery(
     table = VoteTable(answers)
     num_answers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
     divisors = num_answers if normalization == "answered" else float(max(table.num_tasks, 1))
-    others = log(table.sizes - 1.0)
 
-    def fit_workers(agreements: FloatArray) -> WorkerFit:
+    def weigh_workers(agreements: FloatArray) -> tuple[FloatArray, FloatArray]:
         shares = np.clip(agreements.sum(axis=1) / divisors, clamp, 1 - clamp)
-        return WorkerFit(
-            weights=weigh(shares, table.sizes, weight_function),
-            log_misses=log(1 - shares)[:, None] - others,
-            qualities=shares,
-        )
+        return weigh(shares, table.sizes, weight_function), shares
 
-    def rate(scores: FloatArray, fit: WorkerFit) -> FloatArray:
+    def rate(scores: FloatArray, shares: FloatArray) -> FloatArray:
         if weight_function != "log_odds":
-            scores = table.vote(weigh(fit.qualities, table.sizes, "log_odds"))
+            scores = table.vote(weigh(shares, table.sizes, "log_odds"))
         return table.normalize(scores)[0]
 
-    return vote_in_turns(table, fit_workers, max_iterations=max_iterations, ties=ties, rate=rate)
+    return vote_in_turns(table, weigh_workers, max_iterations=max_iterations, ties=ties, rate=rate)
 
 
 def vote_in_turns(
     table: VoteTable,
-    fit_workers: Callable[[FloatArray], WorkerFit],
+    weigh_workers: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
     *,
     max_iterations: int,
     ties: Ties,
-    rate: Callable[[FloatArray, WorkerFit], FloatArray] | None = None,
+    rate: Callable[[FloatArray, FloatArray], FloatArray] | None = None,
 ) -> Inference:
     """Return the truths after rounds of weights and weighted votes from the majority's truths on.
 
     Args:
-        table: the answers.
-        fit_workers: from how many answers of each worker are the current truths, shape (workers, kinds). Its weights
-            are multiples of 2⁻³².
-        max_iterations: it ends when the truths repeat, or after so many rounds.
-        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
-        rate: from the last sums of weights, shape (labels, tasks), which it may overwrite, and what they were made
-            with: the labels' probabilities. By default those of weights that are log-odds.
+        weigh_workers: from how many answers of each worker are the current truths, shape (workers, kinds), its weights,
+            alike, which are multiples of 2⁻³², and its quality.
+        rate: from the last sums of weights, shape (labels, tasks), which it may overwrite, and the qualities that they
+            were made with: the labels' probabilities. By default those of weights that are log-odds.
     """
     inner: Ties = "first" if ties == "missing" else ties
     truths = table.choose(table.counts, ties=inner)
     num_iterations, has_converged = 0, False
     while True:
-        fit = fit_workers(table.agree_with(truths))
-        scores = table.vote(fit.weights)
+        weights, qualities = weigh_workers(table.agree_with(truths))
+        scores = table.vote(weights)
         previous, truths = truths, table.choose(scores, ties=inner)
         num_iterations += 1
         has_converged = np.array_equal(previous, truths)
@@ -155,14 +133,14 @@ def vote_in_turns(
             break
     if ties == "missing":
         truths = table.choose(scores, ties=ties)
-    rows = table.by_task(table.normalize(scores)[0] if rate is None else rate(scores, fit))
+    rows = table.by_task(table.normalize(scores)[0] if rate is None else rate(scores, qualities))
     chosen = np.take_along_axis(rows, np.maximum(truths, 0)[:, None], axis=1)[:, 0]
     return Inference(
         truths=truths,
         confidences=np.where(truths < 0, rows.max(axis=1), chosen),
         probabilities=rows,
-        qualities=table.hide_silent(fit.qualities),
-        weights=table.hide_silent(fit.weights[:, 0]),
+        qualities=table.hide_silent(qualities),
+        weights=table.hide_silent(weights[:, 0]),
         num_iterations=num_iterations,
         has_converged=has_converged,
     )

@@ -37,12 +37,7 @@ _NUM_PLACES: Final = 1024
 
 
 def weigh(shares: FloatArray, sizes: IntArray, function: WeightFunction) -> FloatArray:
-    """Return each worker's weight for each kind of task, on the grid of weights.
-
-    Args:
-        shares: p of each worker, in (0, 1), shape (workers,).
-        sizes: s of each kind of task, shape (kinds,).
-        function: g.
+    """Return each worker's weight for each kind of task, by its share and the sizes of kinds, on the grid of weights.
 
     Raises:
         ConfigurationError: g is no name that is known, does not increase from share to share, or is not a number of at
@@ -65,7 +60,6 @@ def check_weight_function(function: Callable[[float], float], *, num_answers: in
     """Raise ConfigurationError unless a function increases over the shares that workers may have, or on a bad argument.
 
     Args:
-        function: g.
         num_answers: the most that a worker has, at least 1.
         clamp: shares are within [clamp, 1 − clamp]; in (0, 1/2).
     """
@@ -76,12 +70,7 @@ def check_weight_function(function: Callable[[float], float], *, num_answers: in
 
 
 def shares_of_answers(num_answers: int, clamp: float) -> list[float]:
-    """Return shares at which a function is tried, rising.
-
-    Args:
-        num_answers: the most that a worker has. All k/n are among them, for n up to 64.
-        clamp: they are within [clamp, 1 − clamp], as are 1,025 evenly spaced ones.
-    """
+    """Return rising shares within the clamp at which a function is tried: all k/n for n up to 64, and 1,025 others."""
     most = min(num_answers, _FEW_ANSWERS)
     fractions = {k / n for n in range(1, most + 1) for k in range(n + 1)}
     fractions |= {clamp + (1 - 2 * clamp) * place / _NUM_PLACES for place in range(_NUM_PLACES + 1)}

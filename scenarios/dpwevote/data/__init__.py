@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from ...datasets.loading import DataSet
+from ...datasets import DataSet
 from .roll_calls import UN_GENERAL_ASSEMBLY
 from .weighted_votes import EU_COUNCIL_WEIGHTS, IMF_VOTES
 

@@ -41,11 +41,7 @@ class MadeUpOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class WeightedVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent partners: a weight by shares, beside `MadeUpOpinions`.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Independent partners: a weight by shares, beside `MadeUpOpinions`."""
 
     count: int  # how many
     weight_shares: tuple[float, ...] = ()  # one for each weight of the public set, summing to 1; by default all alike

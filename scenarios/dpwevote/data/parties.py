@@ -15,7 +15,7 @@ import numpy as np
 from ....protocol.columns import CodedColumn
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.dpwevote.protocol import OPINIONS
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.phases import Entries
 from ...reading.batches import TableFiles, is_in_batches
 from ...reading.cells import nearest_multiple, number_of
@@ -61,15 +61,12 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         refuse(step is not None and not 0 < step < math.inf, f"{_FIELD}.round_weights", step, "positive and finite")
         known = (DPWeVote.client_role, _WEIGHT)
         for name in self.columns:
-            if name not in known:
-                allowed = one_of(known, name)
-                raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
+            require(name in known, f"{_FIELD}.columns", name, one_of(known, name))
         meanings = {**OPINIONS, "1": 1.0, "0": 0.0}
         for key, opinion in (("yes", 1.0), ("no", 0.0), ("abstain", -1.0)):
             for word in getattr(self, key):
-                if meanings.setdefault(word.strip().casefold(), opinion) != opinion or not word.strip():
-                    allowed = "words that do not mean the other answer already"
-                    raise ConfigurationError(field=f"{_FIELD}.{key}", value=word, allowed=allowed)
+                is_clear = word.strip() and meanings.setdefault(word.strip().casefold(), opinion) == opinion
+                require(is_clear, f"{_FIELD}.{key}", word, "words that do not mean the other answer already")
 
     @property
     def words(self) -> Mapping[str, int]:
@@ -133,10 +130,9 @@ def _without_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
         return read
     labels = next(iter(read.table.values()), ()) if options.numbered else read.names
     is_out = [str(label).strip() in options.without for label in labels]
+    there = {str(label).strip() for label in labels}
     for word in options.without:
-        if all(str(label).strip() != word for label in labels):
-            allowed = one_of(sorted({str(label).strip() for label in labels})[-12:], word)
-            raise ConfigurationError(field=f"{_FIELD}.without", value=word, allowed=allowed)
+        require(word in there, f"{_FIELD}.without", word, one_of(sorted(there)[-12:], word))
     left = _of_rows(read, [row for row, out in enumerate(is_out) if not out])
     out = f"Left out: {', '.join(options.without)}."
     return dataclasses.replace(left, note=f"{left.note} {marked(out)}".strip())
@@ -215,8 +211,8 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
     if not is_in_batches(options.file):
         return None
     for name in ("without", "decimal", "round_weights"):
-        if given := getattr(options, name):
-            raise ConfigurationError(field=f"{_FIELD}.{name}", value=given, allowed=_LEFT_OUT)
+        given: Any = getattr(options, name)
+        refuse(given, f"{_FIELD}.{name}", given, _LEFT_OUT)
     refuse(options.abstentions == "absent", f"{_FIELD}.abstentions", "absent", f"no, yes or {_LEFT_OUT}")
 
     def prepared(table: Mapping[str, Entries]) -> dict[str, Entries]:

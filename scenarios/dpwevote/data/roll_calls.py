@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.errors import ConfigurationError, refuse, require
-from ...datasets.loading import DataSet
+from ...datasets import DataSet
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
 from .made_up import read_ballot

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ....protocol.errors import ConfigurationError, one_of, refuse
-from ...datasets.loading import DataSet
+from ....protocol.errors import ConfigurationError, one_of, refuse, require
+from ...datasets import DataSet
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
 from .made_up import MadeUpOpinions, make_opinions, read_ballot
@@ -47,11 +47,7 @@ _ROUNDING_OF_SHARES: Final = 0.005  # each share was rounded to two decimals bef
 
 
 class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Members of the Council of the European Union, beside `MadeUpOpinions`.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Members of the Council of the European Union, beside `MadeUpOpinions`."""
 
     treaty: str  # by whose weights, of `TREATIES`
 
@@ -69,9 +65,8 @@ def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, 
         name, votes = map(str.strip, entries)
         if not votes or name in treaty.others:
             continue
-        if not re.fullmatch(r"[1-9]\d{0,8}", votes, re.ASCII):
-            where = f"{treaty.column} ({path.name} line {line})"
-            raise ConfigurationError(field=where, value=votes, allowed="a number of votes, or empty for no member")
+        where, allowed = f"{treaty.column} ({path.name} line {line})", "a number of votes, or empty for no member"
+        require(re.fullmatch(r"[1-9]\d{0,8}", votes, re.ASCII), where, votes, allowed)
         members.append(_Member(name, float(votes), line))
     found = f"{len(members)} members with {sum(member.weight for member in members):g} votes"
     expected = f"{treaty.num_members} members with {treaty.total} votes"
@@ -92,9 +87,8 @@ def _load_fund(options: MadeUpOpinions, folder: Path, parameters: Mapping[str, A
             weight = float(share)
         except ValueError:
             weight = math.nan
-        if not 0 < weight <= 100:  # noqa: PLR2004  percent
-            where = f"vote_percentage ({path.name} line {line})"
-            raise ConfigurationError(field=where, value=share, allowed="a share in percent, in (0, 100]")
+        where = f"vote_percentage ({path.name} line {line})"
+        require(0 < weight <= 100, where, share, "a share in percent, in (0, 100]")  # noqa: PLR2004  percent
         members.append(_Member(re.sub(r"\d$", "", _without_mojibake(name)), weight, line))
     total = math.fsum(member.weight for member in members)
     if abs(total - 100) > _ROUNDING_OF_SHARES * len(members) + 1e-9:

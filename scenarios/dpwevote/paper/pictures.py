@@ -48,6 +48,7 @@ _PUBLISHED: dict[str, Any] = {"marker": "D", "markersize": 6.5, "linestyle": "no
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
     trials = f"{reproduction.trials:,} trials a point · {WHISKERS}"
+    offered = "Worst-case variance of k candidates at one price of the whole session"
     return {
         name: Picture(
             draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title, setting=setting
@@ -57,20 +58,12 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
             ("variants", "Four variants on the paper's own data", trials, (10, 4.2), (1, 2), _variants),
             ("skewed", "Skewed votes", f"500 partners but where it is said · {trials}", (10, 7.4), (2, 2), _skewed),
             ("power", "How often a vote passes", f"500 partners · ε = 2 · {trials}", (10, 4.2), (1, 2), _power),
-            (
-                "costs",
-                "Worst-case variance of k candidates at one price of the whole session",
-                "",
-                (10, 7),
-                (2, 2),
-                _costs,
-            ),
+            ("costs", offered, "", (10, 7), (2, 2), _costs),
         )
     }
 
 
 def _by_variant(rows: Sequence[RowT]) -> Iterator[tuple[str, str, list[RowT]]]:
-    """Yield each variant with its color and its rows."""
     for variant in dict.fromkeys(row.variant for row in rows):
         yield variant, _VARIANT_COLORS[variant], where(rows, variant=variant)
 
@@ -89,13 +82,8 @@ def _figure_4(reproduction: Reproduction, panels: Any) -> Marks:
             color = _PARTNER_COLORS[num_partners]
             found = where(cells, num_partners=num_partners)
             published = where(table, variant="printed", num_partners=num_partners)
-            axes.plot(
-                [c.epsilon for c in published],
-                [c.published.value for c in published],
-                **_PUBLISHED,
-                mec=color,
-                zorder=4,
-            )
+            places = [c.epsilon for c in published], [c.published.value for c in published]
+            axes.plot(*places, **_PUBLISHED, mec=color, zorder=4)
             _points(axes, found, measure, color=color, marker=_PARTNER_MARKS[num_partners])
         if measure(cells[0]) is cells[0].accuracy:
             _normal_laws(axes, cells, color=INK)

@@ -68,8 +68,6 @@ class Cells:
 
 
 class _Block:
-    """Runs trials of one cell."""
-
     def __init__(self, vote: DPWeVote, workload: Workload, num_partners: int, *, seed: int, cell: str) -> None:
         self._vote, self._workload, self._num_partners = vote, workload, num_partners
         self._noise = SimulatedNoise(seed, session=cell)

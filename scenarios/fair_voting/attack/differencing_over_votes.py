@@ -15,13 +15,13 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.fair_voting import FairVoting
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ...adversaries.over_votes import Belief
-from ...adversaries.role import Voted
+from ...adversaries.role import Scene, Voted
 from ...attacks import Seen, infer
 from .inference import Change, FairVotingAttack
 from .published import totals_of
 from .two_elections import publish_alike
 
-__all__ = ["beliefs_of_elections"]
+__all__ = ["beliefs_of_elections", "protocol_of"]
 
 
 def beliefs_of_elections(votes: Sequence[Voted], *, target: str, secret: str) -> list[Belief]:
@@ -43,7 +43,7 @@ def beliefs_of_elections(votes: Sequence[Voted], *, target: str, secret: str) ->
     if not _are_comparable([voted for voted, _ in heard], target, group):
         return []
     ranking: IntArray = first.scene.inputs.private[place]
-    attack = FairVotingAttack(_protocol_of(first), seed=first.scene.seed)
+    attack = FairVotingAttack(protocol_of(first.scene), seed=first.scene.seed)
     candidates, truth = attack.candidates(secret), int(attack.truths(secret, first.scene.inputs)[place])
     joint, epsilon = np.zeros(()), 0.0
     beliefs: list[Belief] = []
@@ -82,15 +82,14 @@ def _are_comparable(votes: Sequence[Voted], target: str, group: int) -> bool:
 
 
 def _is_like(voted: Voted, other: Voted) -> bool:
-    """Return whether two elections publish the same, of rankings that count the same."""
-    one, two = _protocol_of(voted).parameters, _protocol_of(other).parameters
+    one, two = protocol_of(voted.scene).parameters, protocol_of(other.scene).parameters
     return one.model.trusts_server and not one.samples_voters_first and publish_alike(one, two)
 
 
 def _unknown_in(voted: Voted, target: str, group: int) -> dict[str, tuple[list[int], list[int]]]:
     """Return who is unknown to the coalition beside the target, with group and ranking: of sums, in its group alone."""
     scene = voted.scene
-    is_sums = _protocol_of(voted).parameters.kind.releases_sums
+    is_sums = protocol_of(voted.scene).parameters.kind.releases_sums
     rows = zip(scene.names, scene.inputs.public.tolist(), scene.inputs.private.tolist(), strict=True)
     return {
         name: (public, private)
@@ -106,7 +105,7 @@ def _laws_of(
 
     `ranking` is the target's in the first election that it took part in, and `rows` what that may have been.
     """
-    attack = FairVotingAttack(_protocol_of(voted), seed=voted.scene.seed)
+    attack = FairVotingAttack(protocol_of(voted.scene), seed=voted.scene.seed)
     names, totals = voted.scene.names, totals_of(seen)
     change: Change | None = "left"
     if target in names:
@@ -119,5 +118,6 @@ def _laws_of(
     return weights, logs[:, :, 0]
 
 
-def _protocol_of(voted: Voted) -> FairVoting:
-    return cast("FairVoting", voted.scene.protocol)  # the role's `protocols` says so
+def protocol_of(scene: Scene) -> FairVoting:
+    """Return the vote of a scene in which the role has a part."""
+    return cast("FairVoting", scene.protocol)  # its `protocols` says so

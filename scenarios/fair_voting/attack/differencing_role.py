@@ -12,7 +12,7 @@ Source: Kifer and Machanavajjhala (2011), Section 2, for the differencing of rel
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 
 import msgspec
 import numpy as np
@@ -47,7 +47,7 @@ from ...attacks import (
     success_bound,
 )
 from ...verdicts import raised
-from .differencing_over_votes import beliefs_of_elections
+from .differencing_over_votes import beliefs_of_elections, protocol_of
 from .inference import Change, FairVotingAttack
 from .published import totals_of
 from .two_elections import TwoElections, channel_of_winner
@@ -91,7 +91,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         allowed = "voters: they hear the outcomes, and the aggregator, which is trusted, has the rankings"
         refuse(coalition.has_server or not coalition.members, "members", value, allowed)
         check_between("trials", self.trials, 1, _MOST_TRIALS)
-        parameters = _protocol_of(scene).parameters
+        parameters = protocol_of(scene).parameters
         value = f"{len(parameters.alternatives)} alternatives"
         refuse(len(parameters.alternatives) > _MOST_LISTED, "alternatives", value, f"at most {_MOST_LISTED}")
         elections = self._elections(scene)
@@ -156,7 +156,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         return self.secret or FairVotingAttack.secrets[0]
 
     def _elections(self, scene: Scene) -> TwoElections:
-        protocol = _protocol_of(scene)
+        protocol = protocol_of(scene)
         allowed = "one in which the aggregator is trusted"
         refuse(protocol.parameters.is_joint, "mechanism", protocol.parameters.mechanism, allowed)
         second = protocol
@@ -249,8 +249,7 @@ class _Pair:
         attack = self.elections.first
         candidates = attack.candidates(self.secret)
         channel = channel_of_winner(attack, inputs, self.coalition, self.place, candidates.rows)
-        number = len(candidates.labels)
-        one = evaluate_channel(channel, places=candidates.places, prior=np.full(number, 1 / number))
+        one = evaluate_channel(channel, places=candidates.places)
         return one, self.elections.evaluate(inputs, target=self.place, coalition=self.coalition, secret=self.secret)
 
     def _on_made_up_ones(self, trials: int) -> tuple[Evaluation, Evaluation]:
@@ -289,10 +288,6 @@ class _Pair:
         private = inputs.private.copy()
         private[place] = others[draw.integers(len(others))]
         return self._seen(elections.second, Inputs(private, inputs.public), self.coalition, rerun=rerun)
-
-
-def _protocol_of(scene: Scene) -> FairVoting:
-    return cast("FairVoting", scene.protocol)  # `protocols` says so
 
 
 def _rows(

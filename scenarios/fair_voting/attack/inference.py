@@ -27,7 +27,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, refuse
+from ....protocol.errors import refuse
 from ....protocol.fair_voting import DisclosedRankings, FairVoting, JointRankings, RandomizedRankings, Rankings
 from ....protocol.fair_voting.choices import Choice
 from ....protocol.fair_voting.rankings import cells_of_members
@@ -202,9 +202,9 @@ class FairVotingAttack(Attack):
     def _check_joint(self, others: Sequence[Others], num_sessions: int) -> None:
         """Raise ConfigurationError where several sessions are not independent, given the profile that is believed."""
         is_sampled = any(group.num_sampled is not None for group in others)
-        if num_sessions > 1 and is_sampled and any(group.num_unknown for group in others):
-            allowed = "all voters but one, where Algorithm 2 samples voters first and several elections are seen"
-            raise ConfigurationError(field="coalition", value="smaller", allowed=allowed)
+        is_unknown = any(group.num_unknown for group in others)
+        allowed = "all voters but one, where Algorithm 2 samples voters first and several elections are seen"
+        refuse(num_sessions > 1 and is_sampled and is_unknown, "coalition", "smaller", allowed)
 
     def others(self, seen: Seen, group: int) -> list[Others]:
         """Return what a coalition knows of all voters but one of a group."""

@@ -62,7 +62,6 @@ WITHOUT_PRIVACY: Final = "without privacy"
 COMPARED: Final = ("exponential", "permute_and_flip", "sampling, by label", "sampling, proven", "laplace", "local")
 """Of `comparisons.MECHANISMS`, beside the session's own, at its ε; `sampling` by label as far as that is feasible."""
 
-
 _MOST_TRIALS: Final = 100_000
 _LEAST_TRIALS: Final = 10
 
@@ -226,26 +225,14 @@ def _simulated_winners(
     others = np.delete(inputs.private, place, axis=0)
     slots = mechanism.slots_of(phase.num_values)
     rest = np.delete(inputs.public, place, axis=0)
-    tallied = np.stack(
-        [
-            phase.tally(
-                mechanism.randomize_rows(others, generator.random((len(others), slots))), earlier=(), public=rest
-            ).totals
-            for _ in range(trials)
-        ]
-    )
+    drawn = (mechanism.randomize_rows(others, generator.random((len(others), slots))) for _ in range(trials))
+    tallied = np.stack([phase.tally(reports, earlier=(), public=rest).totals for reports in drawn])
     slopes, start = _linear(phase)
     uniforms = generator.random((trials, slots))
     for row in rows:
         reports = mechanism.randomize_rows(np.tile(row, (trials, 1)), uniforms)
-        public = np.tile(inputs.public[place], (trials, 1))
-        own = np.stack(
-            [
-                phase.tally(reports[one : one + 1], earlier=(), public=public[one : one + 1]).totals
-                for one in range(trials)
-            ]
-        )
-        totals = tallied + own
+        public = inputs.public[place : place + 1]
+        totals = tallied + [phase.tally(report[None], earlier=(), public=public).totals for report in reports]
         if isinstance(phase, RandomizedRankings):
             counts = np.maximum(totals[:, :, :1], 1)
             utilities = totals[:, :, 1:] @ slopes.T / counts + start
@@ -264,11 +251,9 @@ def _linear(phase: RandomizedRankings | JointRankings) -> tuple[FloatArray, Floa
     report = phase.report
     width, mean = report.width, float(report.mean)
     start = np.array([float(value) for value in report.estimates([0] * width, 1)])
-    units: list[Sequence[float]] = []
-    for place in range(width):
-        unit = [int(other == place) for other in range(width)]
-        units.append([float(value) for value in report.estimates(unit, 1)])
-    return (np.array(units) - start).T, start + mean
+    singles: list[list[int]] = np.eye(width, dtype=np.int64).tolist()
+    units = np.array([[float(value) for value in report.estimates(single, 1)] for single in singles])
+    return (units - start).T, start + mean
 
 
 def _names(vote: FairVoting, row: IntArray) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, refuse
+from ....protocol.errors import refuse
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.phases import DisclosedRankings, JointRankings, RandomizedRankings
 from ....protocol.fair_voting.rankings import cells_of_members
@@ -41,14 +41,14 @@ class PoisonedRankings(Poisoning):
     def check_protocol(self) -> None:
         levels, phase = self._parameters.own_levels.epsilons, self.protocol.phase
         refuse(levels, "epsilons", list(levels), "left out: poisoning is known where all voters have one epsilon")
-        if isinstance(phase, DisclosedRankings) and phase.choice is not None:
-            allowed = "'laplace' or a local one: this one releases no estimate in which a shift could be seen"
-            raise ConfigurationError(field="mechanism", value=self._parameters.mechanism, allowed=allowed)
+        is_winner = isinstance(phase, DisclosedRankings) and phase.choice is not None
+        allowed = "'laplace' or a local one: this one releases no estimate in which a shift could be seen"
+        refuse(is_winner, "mechanism", self._parameters.mechanism, allowed)
         if isinstance(phase.mechanism, JointPair):
             return  # two reports stand for all
-        if phase.mechanism.report_range[1] >= _MOST_TRIED and phase.num_reported == 1:
-            allowed = f"few enough for {_MOST_TRIED} possible reports"
-            raise ConfigurationError(field="alternatives", value=len(self._parameters.alternatives), allowed=allowed)
+        are_many = phase.mechanism.report_range[1] >= _MOST_TRIED and phase.num_reported == 1
+        allowed = f"few enough for {_MOST_TRIED} possible reports"
+        refuse(are_many, "alternatives", len(self._parameters.alternatives), allowed)
 
     @property
     def pushed(self) -> str:

@@ -149,7 +149,6 @@ def _log_normals(rest: IntArray, count: int, means: FloatArray, average: FloatAr
 
 
 def _all_reports(mechanism: RowMechanism) -> IntArray:
-    """Return all reports that somebody may send."""
     if not isinstance(mechanism, JointPair):
         high = mechanism.report_range[1]
         _check_number(high + 1)

@@ -41,7 +41,6 @@ class LawOfSums:
 
     weights: FloatArray
     rows: IntArray
-    is_exact: bool
 
 
 def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, most: int, draws: int, seed: int) -> LawOfSums:
@@ -62,7 +61,7 @@ def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, most: int, dra
     for more_weights, more_rows in parts[1:]:
         weights = np.outer(weights, more_weights).reshape(-1)
         rows = np.concatenate([np.repeat(rows, len(more_rows), axis=0), np.tile(more_rows, (len(rows), 1))], axis=1)
-    return LawOfSums(weights, rows, is_exact=True)
+    return LawOfSums(weights, rows)
 
 
 def _exactly(group: Others, utilities: IntArray, most: int) -> tuple[FloatArray, IntArray] | None:
@@ -121,4 +120,4 @@ def _drawn(groups: Sequence[Others], utilities: IntArray, draws: int, seed: int)
                 [generator.permutation(group.known)[:size].sum(axis=0) for size in num_known.tolist()], dtype=np.int64
             )
         columns.append(sums + generator.multinomial(num_unknown, group.chances) @ utilities)
-    return LawOfSums(np.full(draws, 1 / draws), np.concatenate(columns, axis=1).astype(np.int64), is_exact=False)
+    return LawOfSums(np.full(draws, 1 / draws), np.concatenate(columns, axis=1).astype(np.int64))

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, refuse, require
+from ....protocol.errors import refuse, require
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
@@ -51,9 +51,9 @@ class TwoElections:
             allowed = "one in which the aggregator is trusted"
             require(parameters.model.trusts_server, "mechanism", parameters.mechanism, allowed)
             refuse(parameters.samples_voters_first, "reading", "subsample", "group, for two elections")
-        if not publish_alike(self.first.protocol.parameters, self.second.parameters):
-            allowed = "one with the same alternatives, groups and scores that publishes in the same way"
-            raise ConfigurationError(field="second", value="another vote", allowed=allowed)
+        allowed = "one with the same alternatives, groups and scores that publishes in the same way"
+        are_alike = publish_alike(self.first.protocol.parameters, self.second.parameters)
+        require(are_alike, "second", "another vote", allowed)
 
     @functools.cached_property
     def _after(self) -> FairVotingAttack:
@@ -79,8 +79,7 @@ class TwoElections:
         weights, first, second = self._log_laws(seen, target, candidates.rows, None, None)
         # (candidates, first winner, second winner): added up over what the others may be.
         joint = np.einsum("s,sci,scj->cij", weights, np.exp(first), np.exp(second))
-        before = np.full(len(candidates.labels), 1 / len(candidates.labels))
-        return evaluate_channel(joint.reshape(len(joint), -1), places=candidates.places, prior=before)
+        return evaluate_channel(joint.reshape(len(joint), -1), places=candidates.places)
 
     def posteriors(self, seen: tuple[Seen, Seen], *, target: int, secret: str) -> Posteriors:
         """Return what is believed of the ranking in the first election once both releases are seen.
@@ -89,12 +88,10 @@ class TwoElections:
         """
         candidates = self.first.candidates(secret)
         totals = [totals_of(each) for each in seen]
-        if any(each is None for each in totals):
-            raise ConfigurationError(field="seen", value="no release", allowed="both elections to their end")
+        refuse(any(each is None for each in totals), "seen", "no release", "both elections to their end")
         weights, first, second = self._log_laws(seen[0], target, candidates.rows, *totals)
         logs = log_sums(log_of(weights)[:, None] + first[:, :, 0] + second[:, :, 0], axis=0)
-        before = np.full(len(candidates.labels), 1 / len(candidates.labels))
-        return infer(logs[None], places=candidates.places, labels=candidates.labels, prior=before)
+        return infer(logs[None], places=candidates.places, labels=candidates.labels)
 
     def _log_laws(
         self, seen: Seen, target: int, rows: IntArray, of_first: IntArray | None, of_second: IntArray | None

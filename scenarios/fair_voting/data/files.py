@@ -49,6 +49,7 @@ _LEAST: Final = 2
 _FIELD: Final = "voters"
 _PABULIB: Final = "pb"
 _MAX_SHOWN: Final = 12
+_SOURCES: Final = ("group_files", "groups_file", "group_column", "group_columns", "group_rule")  # of groups
 
 
 class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,11 +70,7 @@ class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
-    """How a column of a Pabulib file tells groups, beside `RankingOptions`.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """How a column of a Pabulib file tells groups, beside `RankingOptions`."""
 
     group_column: str = ""  # of VOTES, such as sex, age or district_preference
     group_names: dict[str, str] = {}  # a group's name by the entry that stands for it; entries may share one
@@ -98,9 +95,6 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
 
     There is one file and one of `groups_file`, `group_column`, `group_columns` and `group_rule`; or `group_files`.
     Beside `groups_file` there may be `group_columns`. Where `groups` has one name, all voters are in it.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
     """
 
     file: str = ""  # PrefLib's .soc, .soi, .toc or .toi, or Pabulib's .pb; each may be packed (`.gz`)
@@ -119,13 +113,11 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
         value = "given" if self.file else "left out"
         field = f"{_FIELD}.file and {_FIELD}.group_files"
         refuse(bool(self.file) == bool(self.group_files), field, value, "given one of them alone")
-        known = ("group_files", "groups_file", "group_column", "group_columns", "group_rule")
-        sources = [name for name in known if getattr(self, name)]
+        sources = [name for name in _SOURCES if getattr(self, name)]
         if sources == ["groups_file", "group_columns"]:
             sources = ["group_columns"]
-        if len(sources) > 1:
-            field = " and ".join(f"{_FIELD}.{name}" for name in sources)
-            raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
+        field = " and ".join(f"{_FIELD}.{name}" for name in sources)
+        refuse(len(sources) > 1, field, "given", "given one of them alone")
         if self.is_plain:
             return
         if not sources:
@@ -133,20 +125,19 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
             allowed = "given for the voters of one file (or group_files, a file for each group; or one name of groups)"
             field = f"one of {_FIELD}.groups_file, {columns}{_FIELD}.group_rule"
             raise ConfigurationError(field=field, value="nothing", allowed=allowed)
-        if self.group_names and sources[0] not in {"groups_file", "group_column"}:
-            allowed = "left out where no entries stand for groups"
-            raise ConfigurationError(field=f"{_FIELD}.group_names", value=self.group_names, allowed=allowed)
+        has_entries = sources[0] in {"groups_file", "group_column"}
+        allowed = "left out where no entries stand for groups"
+        refuse(self.group_names and not has_entries, f"{_FIELD}.group_names", self.group_names, allowed)
         if self.groups or self.group_rule:
             check_groups(self.groups)
-        if self.groups and (self.group_files or self.age_cuts or self.group_columns):
-            allowed = "left out, since group_files, age_cuts or group_columns name them"
-            raise ConfigurationError(field=f"{_FIELD}.groups", value=list(self.groups), allowed=allowed)
+        are_named = self.group_files or self.age_cuts or self.group_columns
+        allowed = "left out, since group_files, age_cuts or group_columns name them"
+        refuse(self.groups and are_named, f"{_FIELD}.groups", list(self.groups), allowed)
 
     @property
     def is_plain(self) -> bool:
         """Whether all voters are in one group, which nothing has to tell."""
-        told = ("group_files", "groups_file", "group_column", "group_columns", "group_rule", "group_names", "age_cuts")
-        return len(self.groups) == 1 and not any(getattr(self, name) for name in told)
+        return len(self.groups) == 1 and not any(getattr(self, name) for name in (*_SOURCES, "group_names", "age_cuts"))
 
 
 def load_rankings(options: RankingFile) -> Profile:
@@ -170,9 +161,8 @@ def read_ballots(path: Path, *, column: str = "", field: str = "file") -> FileBa
     of_type = type_of(path)
     if of_type == _PABULIB:
         return read_pabulib(path, column=column, field=field)
-    if of_type not in PREFLIB_TYPES:
-        allowed = f"a file that ends with .{_PABULIB} or {', '.join(f'.{name}' for name in PREFLIB_TYPES)}"
-        raise ConfigurationError(field=field, value=str(path), allowed=allowed)
+    allowed = f"a file that ends with .{_PABULIB} or {', '.join(f'.{name}' for name in PREFLIB_TYPES)}"
+    require(of_type in PREFLIB_TYPES, field, str(path), allowed)
     refuse(column, f"{_FIELD}.group_column", column, f"left out for {path.name}: PrefLib's files hold no groups")
     return read_preflib(path, field=field)
 
@@ -217,16 +207,14 @@ def profile_of(
     """
     kept = _kept(ballots, options.alternatives)
     left_out = np.flatnonzero(grouping.members < 0)
-    positions, num_tied = break_ties(
-        ballots, ties=options.ties, seed=options.ties_seed, kept=kept, skipped=left_out if left_out.size else None
-    )
+    positions, num_tied = break_ties(ballots, ties=options.ties, seed=options.ties_seed, kept=kept, skipped=left_out)
     width = len(str(len(ballots)))
     voters = names or [f"voter {number:0{width}d}" for number in range(1, len(ballots) + 1)]
     members, lines = grouping.members, ballots.lines
     if left_out.size:
-        is_in = members >= 0
+        is_in = np.flatnonzero(members >= 0)
         positions, members, lines = positions[is_in], members[is_in], lines[is_in]
-        voters = [voters[place] for place in np.flatnonzero(is_in).tolist()]
+        voters = [voters[place] for place in is_in.tolist()]
     return Profile(
         alternatives=tuple(ballots.alternatives[place] for place in kept),
         rankings=Rankings(positions),
@@ -276,7 +264,6 @@ def _profile_of_columns(options: RankingFile) -> Profile:
 
 
 def _grouping_of(ballots: FileBallots, options: RankingFile) -> Grouping:
-    """Return the groups of one file's voters."""
     if options.is_plain:
         return Grouping(options.groups, np.zeros(len(ballots), dtype=np.int64))
     if options.group_rule:
@@ -297,9 +284,8 @@ def _columns_like(first: FileBallots, part: FileBallots, *, by_name: bool) -> li
     if by_name and sorted(part.alternatives) != sorted(first.alternatives):
         lacking = [name for name in first.alternatives if name not in part.alternatives]
         surplus = [name for name in part.alternatives if name not in first.alternatives]
-        value = (
-            f"{part.source} without {lacking[:_MAX_SHOWN]}" if lacking else f"{part.source} with {surplus[:_MAX_SHOWN]}"
-        )
+        odd = f"without {lacking[:_MAX_SHOWN]}" if lacking else f"with {surplus[:_MAX_SHOWN]}"
+        value = f"{part.source} {odd}"
         allowed = f'files over the alternatives of {first.source}, or same_alternatives = "numbers"'
         raise ConfigurationError(field=f"{_FIELD}.group_files", value=value, allowed=allowed)
     value = f"{part.source} with {len(part.alternatives)} alternatives"
@@ -311,7 +297,6 @@ def _columns_like(first: FileBallots, part: FileBallots, *, by_name: bool) -> li
 
 
 def _kept(ballots: FileBallots, wanted: Sequence[str]) -> list[int]:
-    """Return the places of the alternatives that are kept."""
     places: Mapping[str, int] = {
         **{name: place for place, name in enumerate(ballots.ids)},
         **{name: place for place, name in enumerate(ballots.alternatives)},

@@ -240,8 +240,7 @@ def crossed(groupings: Mapping[str, Grouping], *, field: str) -> tuple[Grouping,
     Crossings come in the order of their groups: those of the first feature's first group first. If two of them have one
     name, the setting that names the features is in error.
     """
-    if len(groupings) < 2:  # noqa: PLR2004  one feature has no crossings
-        raise ConfigurationError(field=field, value=list(groupings), allowed="two columns or more, each once")
+    refuse(len(groupings) < _LEAST, field, list(groupings), "two columns or more, each once")
     members = np.stack([grouping.members for grouping in groupings.values()], axis=1)
     is_in = (members >= 0).all(axis=1)
     present, places = np.unique(members[is_in], axis=0, return_inverse=True)

@@ -35,7 +35,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of, require
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ...reading.cells import number_in
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, read_lines
@@ -66,7 +66,6 @@ def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: s
     """
     with contextlib.closing(read_lines(path, field=field)) as text:
         rows = _rows(path, text)
-        _begin(path, rows)
         meta = _read_meta(path, rows)
         projects = _read_projects(path, rows)
         meta.check_number("num_projects", len(projects), "projects below")
@@ -158,7 +157,6 @@ class _Votes:
         return class_table, listed
 
     def _values(self, points: Sequence[str], lengths: IntArray) -> FloatArray:
-        """Return the points of all ballots."""
         entries, num_entries = _split(points)
         if np.any(num_entries != lengths):
             ballot = int(np.argmax(num_entries != lengths))
@@ -204,7 +202,10 @@ def _classes_by(values: FloatArray, lengths: IntArray) -> IntArray:
 
 
 def _read_meta(path: Path, rows: Iterator[tuple[int, list[str]]]) -> _Meta:
-    """Return META, up to PROJECTS."""
+    """Return META, with which a file begins, up to PROJECTS."""
+    line, row = next(rows, (1, list[str]()))
+    if row != ["META"]:
+        raise line_fault(path, line, ";".join(row), "META, with which a Pabulib file begins")
     header_line, header = next(rows, (1, list[str]()))
     if header != ["key", "value"]:
         raise line_fault(path, header_line, header, "the header key;value")
@@ -247,10 +248,9 @@ def _read_votes(
     """Add the votes; return the entries of a column."""
     needed = (_VOTER, _VOTE, _POINTS) if votes.vote_type in _BY_POINTS else (_VOTER, _VOTE)
     header = _read_header(path, rows, *needed)
-    if column and column not in header:
-        others = [name for name in header if name not in (_VOTER, _VOTE, _POINTS)]
-        allowed = f"a column of VOTES in {path.name}: {', '.join(others)}{did_you_mean(column, others)}"
-        raise ConfigurationError(field="voters.group_column", value=column, allowed=allowed)
+    others = [name for name in header if name not in (_VOTER, _VOTE, _POINTS)]
+    allowed = f"a column of VOTES in {path.name}: {', '.join(others)}{did_you_mean(column, others)}"
+    refuse(column and column not in header, "voters.group_column", column, allowed)
     voter_place, vote_place = header.index(_VOTER), header.index(_VOTE)
     points_place = header.index(_POINTS) if _POINTS in header else -1
     column_place = header.index(column) if column else -1
@@ -277,15 +277,7 @@ def _read_votes(
     return entries
 
 
-def _begin(path: Path, rows: Iterator[tuple[int, list[str]]]) -> None:
-    """Read the first line."""
-    line, row = next(rows, (1, list[str]()))
-    if row != ["META"]:
-        raise line_fault(path, line, ";".join(row), "META, with which a Pabulib file begins")
-
-
 def _read_header(path: Path, rows: Iterator[tuple[int, list[str]]], *needed: str) -> list[str]:
-    """Return the header of a section."""
     line, header = next(rows, (1, list[str]()))
     for name in needed:
         if header.count(name) != 1:

@@ -103,11 +103,7 @@ def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternat
 
 
 def _in_order(ballot: Any, voter: str) -> Sequence[Any]:
-    """Return a ballot's projects, the best first.
-
-    Raises:
-        TypeError: the ballot has no order.
-    """
+    """Return a ballot's projects, the best first; TypeError for one that has no order."""
     if not hasattr(ballot, "at_index"):
         raise TypeError(f"the ballot of {voter} must be an OrdinalBallot, got {type(ballot).__name__}")
     return list(ballot)

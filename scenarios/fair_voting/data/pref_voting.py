@@ -38,15 +38,7 @@ def to_pref_voting(profile: Profile) -> Any:
 
 
 def groups_to_pref_voting(profile: Profile) -> dict[str, Any]:
-    """Return each group's voters as a `pref_voting.profiles.Profile`, by the groups' names in their order.
-
-    Args:
-        profile: the profile, of at most 255 alternatives.
-
-    Raises:
-        ImportError: pref_voting is not installed.
-        ValueError: there are more alternatives.
-    """
+    """Return the same for each group's voters, by the groups' names in their order. See `to_pref_voting`."""
     return {
         name: _to_theirs(profile.rankings.positions[profile.members == place], profile.alternatives)
         for place, name in enumerate(profile.groups)
@@ -107,23 +99,14 @@ def _to_theirs(positions: IntArray, alternatives: Sequence[str]) -> Any:
 
 
 def _names_of(profile: Any, group: str) -> tuple[str, ...]:
-    """Return the alternatives' names.
-
-    Raises:
-        TypeError: it is no profile of theirs.
-    """
+    """Return the alternatives' names; TypeError where it is no profile of theirs."""
     if not all(hasattr(profile, name) for name in ("rankings_counts", "candidates", "cmap")):
         raise _another_kind(profile, group)
     return tuple(str(profile.cmap[candidate]) for candidate in profile.candidates)
 
 
 def _positions_of(profile: Any, group: str) -> IntArray:
-    """Return a row of positions for each voter.
-
-    Raises:
-        TypeError: its rankings are not strict.
-        ValueError: it has no voter, or one of them does not have each alternative once.
-    """
+    """Return each voter's row of positions; TypeError for rankings that are not strict, ValueError for what is none."""
     orders, counts = (np.asarray(each) for each in profile.rankings_counts)
     if int(np.sum(counts)) < 1:
         raise ValueError(f"group {group!r} must have at least one voter, got none")

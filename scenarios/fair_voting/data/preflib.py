@@ -66,9 +66,8 @@ def read_preflib(path: Path, *, field: str = "file") -> FileBallots:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
     suffix = type_of(path)
-    if suffix not in PREFLIB_TYPES:
-        allowed = f"a file that ends with {', '.join(f'.{name}' for name in PREFLIB_TYPES)}"
-        raise ConfigurationError(field=field, value=str(path), allowed=allowed)
+    allowed = f"a file that ends with {', '.join(f'.{name}' for name in PREFLIB_TYPES)}"
+    require(suffix in PREFLIB_TYPES, field, str(path), allowed)
     with contextlib.closing(read_lines(path, field=field)) as text:
         lines = enumerate(text, start=1)
         header, first = _read_header(path, lines)
@@ -106,11 +105,8 @@ class _Header:
         named = {key.removeprefix(_NAME): entry for key, entry in self.entries.items() if key.startswith(_NAME)}
         names: list[str] = []
         for number in range(1, len(named) + 1):
-            if str(number) not in named:
-                value = f"the numbers {', '.join(list(named)[:12])}"
-                raise ConfigurationError(
-                    field=f"{self.path.name}, {_NAME.strip()}", value=value, allowed="1, 2, … each"
-                )
+            value = f"the numbers {', '.join(list(named)[:12])}"
+            require(str(number) in named, f"{self.path.name}, {_NAME.strip()}", value, "1, 2, … each")
             names.append(named[str(number)][1])
         self.check_number(_ALTERNATIVES, len(names), "alternatives that have a name")
         allowed = f"at most {MAX_ALTERNATIVES_OF_A_FILE:,}"
@@ -119,9 +115,7 @@ class _Header:
 
     def check_number(self, key: str, found: int, what: str) -> None:
         """Raise ConfigurationError unless the header gives this number."""
-        if key not in self.entries:
-            value = f"no line '# {key}: …'"
-            raise ConfigurationError(field=f"{self.path.name}, header", value=value, allowed=f"with {key}")
+        require(key in self.entries, f"{self.path.name}, header", f"no line '# {key}: …'", f"with {key}")
         line, number = self.entries[key]
         if not re.fullmatch(_NUMBER, number) or int(number) != found:
             raise line_fault(self.path, line, number, f"the number of {what}, {found}", what=key)
@@ -160,7 +154,6 @@ def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[_Header,
 
 
 def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool) -> _Votes:
-    """Return the votes."""
     form = _STRICT if is_strict else _WEAK
     known: dict[str, int] = {}
     known_counts: dict[str, int] = {}
@@ -234,7 +227,6 @@ def _fault_of(path: Path, number: int, line: str, *, is_strict: bool) -> Configu
 
 
 def _tabulate(path: Path, votes: _Votes, *, num_alternatives: int, is_complete: bool) -> tuple[PlaceArray, PlaceArray]:
-    """Return the classes and the listed places."""
     is_unknown = (votes.numbers < 1) | (votes.numbers > num_alternatives)
     if np.any(is_unknown):
         place = int(np.argmax(is_unknown))

@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
-from ...datasets.loading import DataSet
+from ....protocol.errors import did_you_mean, one_of, refuse, require
+from ...datasets import DataSet
 from .ballots import FileBallots, tabulate
 from .files import ColumnOptions, RankingOptions, grouping_of_column, merge, profile_of
 from .groups import WithoutGroup, groups_in_turn, groups_of_companion, groups_of_files
@@ -57,19 +57,14 @@ _BALLOTS: Final = ("S5R", "S5", "SN", "D5", "D10", "S5D10")
 
 
 class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Students and their wives rank 15 things to eat at breakfast; see also `RankingOptions`.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Students and their wives rank 15 things to eat at breakfast; see also `RankingOptions`."""
 
     situation: int | str = 1  # 1 (overall preference) to 6, or the name of its file, such as "00035-00000002"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.number <= _NUM_SITUATIONS:
-            allowed = f"1 to {_NUM_SITUATIONS}, or the name of a file from {_breakfast_file(1)} on"
-            raise ConfigurationError(field=f"{_FIELD}.situation", value=self.situation, allowed=allowed)
+        allowed = f"1 to {_NUM_SITUATIONS}, or the name of a file from {_breakfast_file(1)} on"
+        require(1 <= self.number <= _NUM_SITUATIONS, f"{_FIELD}.situation", self.situation, allowed)
 
     @property
     def number(self) -> int:
@@ -82,19 +77,15 @@ class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Dots(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """People order four pictures by their dots; each task is a group. See also `RankingOptions`.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """People order four pictures by their dots; each task is a group. See also `RankingOptions`."""
 
     tasks: tuple[int, ...] = _TASKS  # two or more of 1 (the pictures differ by 3 dots) to 4 (by 9)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.tasks) < 2 or len(set(self.tasks)) < len(self.tasks) or not set(self.tasks) <= set(_TASKS):  # noqa: PLR2004  groups
-            allowed = f"two or more of {', '.join(map(str, _TASKS))}, each once"
-            raise ConfigurationError(field=f"{_FIELD}.tasks", value=list(self.tasks), allowed=allowed)
+        are_fine = len(set(self.tasks)) == len(self.tasks) > 1 and set(self.tasks) <= set(_TASKS)
+        allowed = f"two or more of {', '.join(map(str, _TASKS))}, each once"
+        require(are_fine, f"{_FIELD}.tasks", list(self.tasks), allowed)
 
 
 class LaborLeadership(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -117,18 +108,13 @@ class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     Args:
         ballot: how they voted: S5R (rank five), S5 (pick five), SN (pick any number), D5 and D10 (give 5 or 10 points),
             S5D10 (10 points to five).
-
-    Raises:
-        ConfigurationError: a value is not allowed.
     """
 
     ballot: str = "S5R"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.ballot not in _BALLOTS:
-            allowed = one_of(_BALLOTS, self.ballot)
-            raise ConfigurationError(field=f"{_FIELD}.ballot", value=self.ballot, allowed=allowed)
+        require(self.ballot in _BALLOTS, f"{_FIELD}.ballot", self.ballot, one_of(_BALLOTS, self.ballot))
 
 
 class BudgetVotes(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -202,7 +188,6 @@ def _load_dots(options: Dots, folder: Path) -> Profile:
 
 
 def _load_labor(options: LaborLeadership, folder: Path) -> Profile:
-    """Return the members of parliament."""
     allowed = "given, a CSV file of voter, group: PrefLib's file does not say who cast which ballot"
     require(options.groups_file, f"{_FIELD}.groups_file", "nothing", allowed)
     ballots = read_preflib(folder / "00030-00000001.soi", field=_DATA)
@@ -211,7 +196,6 @@ def _load_labor(options: LaborLeadership, folder: Path) -> Profile:
 
 
 def _load_zurich(options: ZurichVotes, folder: Path) -> Profile:
-    """Return the participants."""
     path = folder / f"qualtrics_zurich_2023_{options.ballot}{_SUFFIX}"
     of_column = ColumnOptions(group_column="district_preference")
     # Every vote has an entry more than the header has names; it stands behind the columns that are read here.
@@ -220,12 +204,10 @@ def _load_zurich(options: ZurichVotes, folder: Path) -> Profile:
 
 
 def _load_pabulib(options: BudgetVotes, folder: Path) -> Profile:
-    """Return the citizens of a district."""
     name = f"{options.election.removesuffix(_SUFFIX)}{_SUFFIX}"
     there = sorted(path.name for path in folder.glob(f"*{_SUFFIX}"))
-    if there and name not in there:
-        allowed = f"a file in {folder.name}: {', '.join(there)}{did_you_mean(name, there)}"
-        raise ConfigurationError(field=f"{_FIELD}.election", value=options.election, allowed=allowed)
+    allowed = f"a file in {folder.name}: {', '.join(there)}{did_you_mean(name, there)}"
+    refuse(there and name not in there, f"{_FIELD}.election", options.election, allowed)
     ballots = read_pabulib(folder / name, column=options.group_column, field=_DATA)
     return profile_of(ballots, grouping_of_column(ballots, options), options)
 
@@ -239,24 +221,18 @@ def _published(
     )
 
 
+_POLAND: Final = "pabulib.org; these at github.com/lchipchase/CS407-Clustering-Investigation"
 _PREFLIB: Final = "preflib.org, and github.com/fleverest/PrefLib-Data"
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {
-    "pabulib": _published(
-        BudgetVotes,
-        _load_pabulib,
-        "pabulib.org; these at github.com/lchipchase/CS407-Clustering-Investigation",
-        391_951,
-    ),  # participatory budgets of districts in Poland
-    "preflib_00024_dots": _published(
-        Dots, _load_dots, _PREFLIB, 2_698
-    ),  # pictures in the order of their dots (Mao et al. 2013)
+    # Participatory budgets of districts in Poland.
+    "pabulib": _published(BudgetVotes, _load_pabulib, _POLAND, 391_951),
+    # Pictures in the order of their dots (Mao et al. 2013).
+    "preflib_00024_dots": _published(Dots, _load_dots, _PREFLIB, 2_698),
     "preflib_00030_uklabor": _published(LaborLeadership, _load_labor, _PREFLIB, 1_270),  # members of parliament (2010)
-    "preflib_00035_breakfast": _published(
-        Breakfast, _load_breakfast, _PREFLIB, 24_417
-    ),  # in six situations (Green and Rao 1972)
-    "zurich_pb": _published(
-        ZurichVotes, _load_zurich, "github.com/joshuay1/zurich-pb-voting", 121_068
-    ),  # in six formats of ballots (Yang et al. 2024)
+    # In six situations (Green and Rao 1972).
+    "preflib_00035_breakfast": _published(Breakfast, _load_breakfast, _PREFLIB, 24_417),
+    # In six formats of ballots (Yang et al. 2024).
+    "zurich_pb": _published(ZurichVotes, _load_zurich, "github.com/joshuay1/zurich-pb-voting", 121_068),
 }
 """By the name of the folder that holds it."""

@@ -114,15 +114,12 @@ class PlackettLuceGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown
     weights: tuple[float, ...]
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
-        if len(self.weights) != len(alternatives):
-            allowed = (
-                f"{len(alternatives)} weights, one for each of {_listed(alternatives)} ({len(self.weights)} given)"
-            )
-            raise ConfigurationError(field=place("weights"), value=list(self.weights), allowed=allowed)
+        number, own = len(alternatives), len(self.weights)
+        allowed = f"{number} weights, one for each of {_listed(alternatives)} ({own} given)"
+        require(own == number, place("weights"), list(self.weights), allowed)
         for alternative, weight in zip(alternatives, self.weights, strict=True):
-            if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
-                sort = f"in [{LEAST_WEIGHT:g}, {MOST_WEIGHT:g}]" if 0 < weight < math.inf else "> 0 and finite"
-                raise ConfigurationError(field=f"{place('weights')} of {alternative!r}", value=weight, allowed=sort)
+            sort = f"in [{LEAST_WEIGHT:g}, {MOST_WEIGHT:g}]" if 0 < weight < math.inf else "> 0 and finite"
+            require(LEAST_WEIGHT <= weight <= MOST_WEIGHT, f"{place('weights')} of {alternative!r}", weight, sort)
 
     def slots(self, num_alternatives: int) -> int:
         return num_alternatives
@@ -212,12 +209,10 @@ def make_profile(society: Society) -> Profile:
 
 
 def _key_of(seed: int, group: str) -> int:
-    """Return the key of a group's stream."""
     return stream_key(seed=seed, session="", round_number=0, protocol=_STREAM, phase=group, purpose="rankings")
 
 
 def _draw_group(group: GroupOfVoters, alternatives: Sequence[str], key: int) -> IntArray:
-    """Return the rankings of a group's voters."""
     slots = group.slots(len(alternatives))
     positions = np.empty((group.voters, len(alternatives)), dtype=np.int64)
     for start in range(0, group.voters, _BATCH_ROWS):
@@ -228,14 +223,12 @@ def _draw_group(group: GroupOfVoters, alternatives: Sequence[str], key: int) -> 
 
 def _check_group(group: GroupOfVoters, alternatives: Sequence[str], place: _Place) -> None:
     """Raise ConfigurationError unless a group has voters, and its law is one of these alternatives."""
-    if not 0 < group.voters <= _MAX_VOTERS:
-        allowed = f"in [1, {_MAX_VOTERS}]: no group is empty"
-        raise ConfigurationError(field=place("voters"), value=group.voters, allowed=allowed)
+    allowed = f"in [1, {_MAX_VOTERS}]: no group is empty"
+    require(0 < group.voters <= _MAX_VOTERS, place("voters"), group.voters, allowed)
     group.check(alternatives, place)
 
 
 def _made_up_names(number: int) -> tuple[str, ...]:
-    """Return names of so many alternatives."""
     _check_number(number, number)
     return tuple(f"a{place}" for place in range(1, number + 1))
 
@@ -245,9 +238,7 @@ def _check_alternatives(names: Sequence[str]) -> None:
     for number, name in enumerate(names, start=1):
         check_party_name(name, field=f"{_FIELD}.alternatives[{number}]")
     repeated = [name for name, times in collections.Counter(names).items() if times > 1]
-    if repeated:
-        allowed = f"different names (repeated: {_listed(repeated)})"
-        raise ConfigurationError(field=f"{_FIELD}.alternatives", value=list(names), allowed=allowed)
+    refuse(repeated, f"{_FIELD}.alternatives", list(names), f"different names (repeated: {_listed(repeated)})")
 
 
 def _check_number(number: int, value: object) -> None:

@@ -68,7 +68,6 @@ def break_ties(
 
 
 def _refusal(ballots: FileBallots, voter: int, columns: IntArray) -> ConfigurationError:
-    """Return the error for a voter's tie."""
     classes = ballots.classes[ballots.ballot_of_voter[voter], columns]
     values, counts = np.unique(classes, return_counts=True)
     tied = values[np.argmax(counts > 1)]

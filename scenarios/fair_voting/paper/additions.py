@@ -28,8 +28,6 @@ __all__ = ["findings_on_profiles", "own_findings"]
 
 _SMALL = SIZES[0]
 _NEAR = 0.1
-_ALIKE = 0.01
-"""Shares that differ by less than a percentage point."""
 _RANDOM_WELFARE = 1.5
 """(m − 1)/2, the mean of all alternatives."""
 _SMALL_PRICE = 1.0

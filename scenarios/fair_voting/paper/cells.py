@@ -1,5 +1,6 @@
 """The cells of the experiments: parameters, and what all elections of a cell give."""
 
+import bisect
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -185,14 +186,11 @@ def samples_for(parameters: Parameters, *, price: float, is_fixed: bool = False)
     """
     samples = [number for number in _SAMPLES if is_fixed or number <= _MOST_SAMPLES_OF_MANY]
 
-    def is_within(number: int) -> bool:
-        return proven_of(msgspec.structs.replace(parameters, num_samples=number)) <= price
+    def proven(number: int) -> float:
+        return proven_of(msgspec.structs.replace(parameters, num_samples=number))
 
-    low, high = 0, len(samples)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if is_within(samples[middle]) else (low, middle)
-    return samples[low - 1] if low else None
+    within = bisect.bisect_right(samples, price, key=proven)
+    return samples[within - 1] if within else None
 
 
 def _mean(shares: FloatArray, values: NDArray[Any]) -> Measurement:

@@ -187,14 +187,8 @@ def _real(reproduction: Reproduction, panels: Any) -> Marks:
             for mechanism in _SHOWN:
                 rows = where(reproduction.real, name=name, objective="parity", mechanism=mechanism)
                 values = [row.disparity if measure == "ΔW" else row.welfare for row in rows]
-                draw_measured(
-                    axes,
-                    (row.epsilon_proven for row in rows),
-                    values,
-                    color=_COLORS[mechanism],
-                    elinewidth=0.8,
-                    **_LINE,
-                )
+                prices = [row.epsilon_proven for row in rows]
+                draw_measured(axes, prices, values, color=_COLORS[mechanism], elinewidth=0.8, **_LINE)
             for rule, words in (("parity", "fairest"), ("borda", "Borda")):
                 value = rules[rule].disparity if measure == "ΔW" else rules[rule].welfare
                 axes.axhline(value, color=INK if rule == "parity" else MUTED, linewidth=0.9, linestyle=":")
@@ -220,7 +214,7 @@ def _trade_off(reproduction: Reproduction, panels: Any) -> Marks:
                 axes.plot(*places, color=color, linestyle=style, linewidth=1.5)
                 axes.scatter(
                     *places,
-                    s=[_size(place, len(rows)) for place in range(len(rows))],
+                    s=[10 + 50 * place / max(len(rows) - 1, 1) for place in range(len(rows))],
                     color=color if style == "-" else "white",
                     edgecolors=color,
                     linewidths=0.9,
@@ -237,7 +231,3 @@ def _trade_off(reproduction: Reproduction, panels: Any) -> Marks:
         f"permute-and-flip, {range_of_sizes}": {**of_many, "linestyle": "-"},
         "local, the same ε": {**of_many, "linestyle": ":", "mfc": "white"},
     }
-
-
-def _size(place: int, number: int) -> float:
-    return 10 + 50 * place / max(number - 1, 1)

@@ -351,12 +351,6 @@ def _real_set(loaded: LoadedSet) -> Iterator[RealSetRow]:
 
 def _real(loaded: LoadedSet, *, trials: int, seed: int) -> Iterator[RealRow]:
     for columns, parameters, _ in _at_prices(_cells_of(loaded, trials=trials, seed=seed), _REAL_PRICES):
-        yield RealRow(name=loaded.real_set.name, **columns, reported_by=_reported_by(parameters))
-
-
-def _reported_by(parameters: Parameters) -> str | None:
-    """Return the local mechanism that was taken; None in the central model."""
-    if parameters.mechanism != "local":
-        return None
-    (loss,) = FairVoting(parameters).losses
-    return loss.mechanism
+        (loss,) = FairVoting(parameters).losses
+        reported_by = loss.mechanism if parameters.mechanism == "local" else None
+        yield RealRow(name=loaded.real_set.name, **columns, reported_by=reported_by)

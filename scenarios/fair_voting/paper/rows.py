@@ -185,9 +185,8 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     table_1: tuple[TableRow, ...]  # each published cell beside ours, N/A cells included, with proven losses
     samplings: tuple[SamplingRow, ...]  # the readings of Algorithm 2 (F3, F4) in the same cells
     societies: tuple[Mapping[str, Any], ...]  # which Mallows models give the published table: a search
-    objectives: tuple[
-        ObjectiveRow, ...
-    ]  # every mechanism, central and local, by each objective, in Table 1's electorates
+    # Every mechanism, central and local, by each objective, in Table 1's electorates.
+    objectives: tuple[ObjectiveRow, ...]
     rules: tuple[RuleRow, ...]  # plurality, Borda, Copeland, egalitarian, and the objectives without privacy
     noises: tuple[NoiseRow, ...]  # Algorithm 1's calibrations at equal proven loss (reading F1)
     equal_losses: tuple[EqualLossRow, ...]  # Laplace, sampling, exponential and local mechanisms at equal proven loss

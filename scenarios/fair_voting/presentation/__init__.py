@@ -15,7 +15,6 @@ __all__ = ["PRESENTERS"]
 
 
 def _brief(outcome: Outcome) -> list[Brief]:
-    """Return who is elected."""
     return [Brief("winner", Text(outcome.winner, style="bold"))]
 
 

@@ -63,7 +63,6 @@ def draw(outcome: Outcome, known: Known) -> drawing.Picture | None:
 
 
 def _is_told_apart(outcome: Outcome) -> bool:
-    """Return whether each group has a mark of its own."""
     return len(outcome.groups) <= len(_MARKS)
 
 
@@ -118,14 +117,7 @@ def _draw_rows(
     floor = welfare_floor(alternatives, outcome)
     if math.isfinite(floor) and outcome.objective == "welfare_constrained":
         axes.axvline(floor, **_FLOOR)
-        axes.annotate(
-            f"{say('least welfare')} {floor:,.{decimals}f}",
-            (floor, 1.0),
-            xycoords=("data", "axes fraction"),
-            ha="center",
-            va="bottom",
-            color=drawing.RULE,
-        )
+        drawing.annotate_line(axes, floor, f"{say('least welfare')} {floor:,.{decimals}f}")
     for row, (alternative, own) in enumerate(zip(alternatives, served, strict=True)):
         beside = alternative.true if is_estimated else None
         level = row if beside is None else row - _BELOW / 2

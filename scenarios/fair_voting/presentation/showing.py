@@ -273,9 +273,8 @@ def _show_crossings(console: Console, outcome: Outcome, alternatives: Sequence[A
     served = [own for alternative in shown if (own := alternative.known) is not None]
     decimals = decimals_of_disparity(served)
     disparity = [f"{own.disparity_of_groups:,.{decimals}f}" for own in served]
-    numbers = _by_groups(
-        console, outcome, shown, {}, {say("Disparity of {feature}", feature=say(CROSSINGS)): disparity}
-    )
+    last = {say("Disparity of {feature}", feature=say(CROSSINGS)): disparity}
+    numbers = _by_groups(console, outcome, shown, {}, last)
     show_table(console, _by_columns({"Alternative": _names_of(shown), **numbers}), drop=_LEFT_OUT, whole=known.table)
 
 
@@ -318,11 +317,8 @@ def _show_feature(
         for place, (group, size) in enumerate(sizes)
     }
     decimals = decimals_of_estimates([utility for own in served for utility in own.utilities])
-    last = {
-        say("Disparity of {feature}", feature=_short(feature.name)): [
-            f"{own.disparity:,.{decimals}f}" for own in served
-        ]
-    }
+    disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
+    last = {say("Disparity of {feature}", feature=_short(feature.name)): disparity}
     show_table(console, _by_columns({"Alternative": names, **numbers, **last}), drop=tuple(numbers))
 
 

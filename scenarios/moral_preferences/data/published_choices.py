@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ...datasets.loading import DataSet
+from ...datasets import DataSet
 from ...reading.sources import PartiesTable
 from .cultures import CountryVoters, read_countries
 from .moral_machine import read_moral_machine

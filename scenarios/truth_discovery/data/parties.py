@@ -13,7 +13,7 @@ from ....protocol.errors import ConfigurationError, one_of, refuse, require
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Entries
 from ....protocol.truth_discovery import NO_TASK
-from ...datasets.loading import DataSet
+from ...datasets import DataSet
 from ...reading.conversion import convert
 from ...reading.frames import path_of
 from ...reading.sources import PartiesTable

@@ -5,10 +5,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from helpers import Session
-from psephos.protocol import ConfigurationError, SimulatedNoise, Tally, run_population
+from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.error_prior import Electorate
@@ -109,18 +110,6 @@ def test_margins_are_unbiased_and_their_errors_are_enough_over_every_vector_of_r
     )
 
 
-def test_tallies_of_some_partners_merge_into_that_of_all() -> None:
-    vote = make_vote(variant="optimal")
-    inputs, (phase,) = make_inputs(vote), vote.phases
-    reports = np.zeros((5, 2), dtype=np.int64)
-    parts = [phase.tally(reports[own], earlier=[], public=inputs.public[own]) for own in (slice(2), slice(2, 5))]
-    whole = phase.tally(reports, earlier=[], public=inputs.public)
-    merged = Tally.merge(*parts)
-    assert merged.num_reports == whole.num_reports
-    np.testing.assert_array_equal(merged.totals, whole.totals)
-    assert whole.totals.sum(axis=(1, 2)).tolist() == [4, 2, 4]
-
-
 def test_a_report_that_the_partners_own_epsilon_does_not_have_is_refused() -> None:
     """The optimal mechanism has more reports at one ε than at another."""
     vote = make_vote(variant="optimal", epsilons=(0.05, 5.0), weights=(1.0, 2.0, 30.0))
@@ -214,6 +203,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"epsilons": (1.0, 31.0)}, r"epsilons must be in \[1e-09, 30\], got 31"),
     ({"epsilons": tuple(range(1, 22))}, "epsilons must be at most 20, got '?21 levels"),
     ({"epsilon": 2.0}, "epsilon must be left out beside epsilons"),
+    ({"epsilons": msgspec.UNSET, "chosen_by": "partner"}, "epsilons must be given"),
     ({"candidates": ("epsilon",)}, "candidates must be"),
 ]
 
@@ -222,11 +212,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_what_has_no_levels_is_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         make_vote(**given)
-
-
-def test_who_chooses_is_said_beside_levels_alone() -> None:
-    with pytest.raises(ConfigurationError, match="epsilons must be given"):
-        Parameters(candidates=("a",), variant="two_point", chosen_by="partner")
 
 
 def test_an_epsilon_that_is_no_level_is_refused() -> None:

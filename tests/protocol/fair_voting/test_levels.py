@@ -5,12 +5,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from helpers import Session
 from makers import make_fair_vote
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
-from psephos.protocol.fair_voting import Details, FairVoting, Outcome, Parameters, RandomizedRankings
+from psephos.protocol.fair_voting import Details, FairVoting, Outcome, RandomizedRankings
 from psephos.protocol.fair_voting.confirmation import p_value_of
 from psephos.protocol.fair_voting.kinds import CENTRAL, JOINT, LOCAL
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
@@ -26,7 +27,7 @@ every_mechanism = pytest.mark.parametrize("mechanism", ["local", *LOCAL])
 
 
 def make_vote(*sizes: int, epsilons: Sequence[float] = LEVELS, **given: Any) -> FairVoting:
-    fields: dict[str, Any] = {"mechanism": "local", "epsilons": tuple(epsilons), **given}
+    fields: dict[str, Any] = {"mechanism": "local", "epsilons": epsilons, **given}
     return make_fair_vote(*(sizes or (3, 2)), **fields)
 
 
@@ -179,6 +180,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"epsilons": (1.0, 31.0)}, r"epsilons must be in \[0\.0001, 30\], got 31"),
     ({"epsilons": tuple(range(1, 22))}, "epsilons must be at most 20, got '?21 levels"),
     ({"epsilon": 2.0}, "epsilon must be left out beside epsilons: each voter has one of these"),
+    ({"epsilons": msgspec.UNSET, "chosen_by": "voter"}, "epsilons must be given"),
 ]
 
 
@@ -186,11 +188,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_what_has_no_levels_is_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         make_vote(**given)
-
-
-def test_who_chooses_is_said_beside_levels_alone() -> None:
-    with pytest.raises(ConfigurationError, match="epsilons must be given"):
-        Parameters(alternatives=("a", "b"), groups=("g", "h"), group_sizes=(1, 1), mechanism="local", chosen_by="voter")
 
 
 def test_an_epsilon_that_is_no_level_is_refused() -> None:

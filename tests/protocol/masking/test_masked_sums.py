@@ -230,7 +230,6 @@ def test_all_rules_are_in_their_digest() -> None:
         rules_of("s", "f", names, keys[:3], 2, 0, 1, agreed=bytes(31) + b"1"),
     ]
     assert len({each.digest for each in rules}) == len(rules)
-    assert rules[6].num_honest == 2
 
 
 def test_a_root_and_a_row_have_their_lengths() -> None:

@@ -4,7 +4,6 @@ The laws of rows, and what they lose, are the conformance battery's.
 """
 
 import decimal
-import itertools
 import math
 from fractions import Fraction
 
@@ -105,49 +104,6 @@ def test_no_rows_and_empty_rows() -> None:
             assert mechanism.randomize_rows(np.zeros(shape, dtype=np.int64), uniforms).shape == shape
 
 
-@hypers
-def test_a_fresh_draw_for_each_answer_is_one_layer_with_the_mean(hyper: HyperDistribution) -> None:
-    """Channel and loss; that rows have this law too is shown above. Where the mean is allowed for one layer."""
-    sizes = (4, 3) if hyper.mean > 0.5 else SIZES
-    if hyper.mean > 2 / 3:
-        sizes = (4,)
-    fresh, one = FreshTwoLayer(sizes, hyper), OneLayer.of_flip_probability(sizes, hyper.mean)
-    assert np.array(fresh.channel_matrix()) == pytest.approx(np.array(one.channel_matrix()), abs=1e-15)
-    assert fresh.epsilon == pytest.approx(one.epsilon, rel=1e-14)
-
-
-@pytest.mark.parametrize(
-    "mechanism", [mechanism for mechanism in MECHANISMS if not isinstance(mechanism, TwoLayer)], ids=repr
-)
-def test_the_channel_is_block_diagonal_and_its_rows_are_laws(mechanism: OneLayer | FreshTwoLayer) -> None:
-    matrix = np.array(mechanism.channel_matrix())
-    assert matrix.shape == (1 + sum(SIZES), 1 + sum(SIZES))
-    assert matrix.sum(axis=1) == pytest.approx(1, abs=1e-15)
-    assert matrix[0].tolist() == [1.0] + [0.0] * sum(SIZES)
-    for value, report in itertools.product(range(sum(SIZES)), repeat=2):
-        size = SIZES[block_of(value)]
-        flip = (
-            mechanism.flip_probabilities[block_of(value)] if isinstance(mechanism, OneLayer) else mechanism.hyper.mean
-        )
-        of_block = 1 - flip if value == report else flip / (size - 1)
-        expected = of_block if block_of(value) == block_of(report) else 0.0
-        assert matrix[value + 1, report + 1] == pytest.approx(expected, abs=1e-15)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 5.0, MAX_EPSILON])
-def test_the_proven_loss_of_one_layer_is_that_of_its_channel(epsilon: float) -> None:
-    mechanism = OneLayer.of_epsilon(SIZES, epsilon)
-    matrix = np.array(mechanism.channel_matrix())
-    greatest = 0.0
-    for start, size in zip(block_offsets(SIZES)[:-1], SIZES, strict=True):
-        block = matrix[1 + start : 1 + start + size, 1 + start : 1 + start + size]
-        greatest = max(greatest, float(np.log(block.max(axis=0) / block.min(axis=0)).max()))
-    proven = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
-    assert greatest == pytest.approx(proven, abs=1e-12)
-    assert proven <= epsilon
-    assert proven == pytest.approx(epsilon, rel=1e-14)
-
-
 def test_hand_worked_flip_probabilities() -> None:
     """e^ε = 3: 1/4 of two labels; e^ε = 2: 1/2 of three; ε = 0: any label alike."""
     assert flip_probability_of(math.log(3), 2) == pytest.approx(1 / 4, rel=1e-14)
@@ -173,16 +129,6 @@ def test_the_stated_loss_is_an_upper_bound_and_tight(epsilon: float, num_labels:
     assert exact <= decimal.Decimal(epsilon) or even
     assert float(exact) == pytest.approx(epsilon, rel=1e-14, abs=1e-14)
     assert epsilon_of(flip, num_labels) <= epsilon
-
-
-@hypothesis.given(st.floats(0.001, 0.999), st.floats(0.0, 1.0), st.integers(2, 9))
-def test_theorem_6_4_the_claimed_loss_depends_on_the_mean_alone(mean: float, spread: float, num_labels: int) -> None:
-    """ln((2 − a − b)(s − 1)/(a + b)) of Theorem 6.3 is Theorem 6.2's at p = (a + b)/2."""
-    mean *= (num_labels - 1) / num_labels
-    reach = spread * min(mean, 1 - mean)
-    low, high = mean - reach, mean + reach
-    printed = math.log((2 - low - high) * (num_labels - 1) / (low + high))
-    assert epsilon_of(mean, num_labels) == pytest.approx(printed, rel=1e-9, abs=1e-12)
 
 
 def test_events_of_one_layer() -> None:

@@ -13,7 +13,7 @@ from exact_laws import least_tail
 from hypothesis import strategies as st
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import DiscreteLaplace, RowMechanism, SphericalLaplace, VectorLaplace, laplace_grid
-from psephos.protocol.privacy import NeighboringRelation, PureAccountant, events
+from psephos.protocol.privacy import NeighboringRelation, PureAccountant, PureMechanism
 from thoroughness import draws
 
 GREATEST_UNIFORM = 1 - 2.0**-53
@@ -158,17 +158,6 @@ def test_one_value_is_randomized_as_in_an_array(data: st.DataObject) -> None:
     assert low <= min(reports.tolist()) <= max(reports.tolist()) <= high
 
 
-@hypothesis.given(scales, st.integers(-100, 100), st.integers(1, 100))
-def test_the_largest_log_ratio_is_the_proven_epsilon(scale: float, least: int, spread: int) -> None:
-    """It is ln P[r | v] − ln P[r | v'] = (|r − v'| − |r − v|)/scale, largest at r = v = greatest, v' = least."""
-    mechanism = DiscreteLaplace(scale, least, least + spread)
-    assert mechanism.event == events.DiscreteLaplaceNoise(scale=scale, sensitivity=spread)
-    proven = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
-    if proven < 600:  # beyond, the smaller probability is no number any more
-        ratio = mechanism.noise_probability(0) / mechanism.noise_probability(spread)
-        assert math.log(ratio) == pytest.approx(proven, rel=1e-11, abs=1e-12)
-
-
 def test_reports_are_clamped_sixty_scales_beyond_the_values() -> None:
     mechanism = DiscreteLaplace(2.5, -4, 7)
     assert mechanism.value_range == (-4, 7)
@@ -207,3 +196,40 @@ def test_a_scale_that_is_a_power_of_two_has_128_steps(exponent: int) -> None:
 def test_a_grid_for_no_scale_is_refused(scale: float) -> None:
     with pytest.raises(ConfigurationError, match="scale must be positive and finite"):
         laplace_grid(scale=scale)
+
+
+# Vectors, whose noise is the same and whose loss is stated for whole rows
+
+
+def test_the_loss_is_the_l1_distance_of_neighbors_in_scales_worked_by_hand() -> None:
+    """Six steps at four steps a scale."""
+    mechanism = VectorLaplace(scale=4.0, sensitivity=6, bound=10)
+    assert mechanism.event == PureMechanism(1.5)
+    assert PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.ADD_OR_REMOVE_ONE) == 1.5
+
+
+@pytest.mark.parametrize("num_values", [0, 1, 2, 30])
+def test_the_loss_of_a_row_does_not_grow_with_its_width(num_values: int) -> None:
+    mechanism = VectorLaplace(4.0, 6, 10)
+    assert mechanism.event_of(num_values) == mechanism.event
+    assert mechanism.slots_of(num_values) == mechanism.num_reports_of(num_values) == num_values
+
+
+@pytest.mark.parametrize("sensitivity", [0, -1, 2**62])
+def test_a_sensitivity_out_of_range_is_refused(sensitivity: int) -> None:
+    with pytest.raises(ConfigurationError, match="sensitivity must be in") as caught:
+        VectorLaplace(1.0, sensitivity, 1)
+    assert caught.value.field == "sensitivity"
+
+
+@pytest.mark.parametrize("bound", [0, -3])
+def test_a_bound_below_one_is_refused(bound: int) -> None:
+    with pytest.raises(ConfigurationError, match="bound must be at least 1") as caught:
+        VectorLaplace(1.0, 1, bound)
+    assert caught.value.field == "bound"
+
+
+def test_a_bound_that_wraps_around_with_noise_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="with noise"):
+        VectorLaplace(1.0, 1, 2**62 - 60)
+    assert VectorLaplace(1.0, 1, 2**62 - 61).report_range[1] == 2**62 - 1

@@ -143,13 +143,6 @@ def test_the_mean_is_the_first_moment_and_lies_in_the_support(hyper: HyperDistri
     assert low <= hyper.mean <= high
 
 
-def test_hand_worked_means() -> None:
-    assert PointMass(0.3).mean == 0.3
-    assert Uniform(0.25, 0.5).mean == 0.375
-    assert Beta(1, 3, 0.5, 1.0).mean == 0.625
-    assert Discrete((0.0, 1.0), (0.25, 0.75)).mean == 0.75
-
-
 @hypers
 def test_arrays_single_draws_and_exact_draws_agree(hyper: HyperDistribution) -> None:
     """Arrays and single draws bit for bit; exact ones up to rounding."""

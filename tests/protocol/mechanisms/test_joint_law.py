@@ -320,29 +320,3 @@ def test_what_is_out_of_range_is_refused(bad: object) -> None:
     assert callable(bad)
     with pytest.raises(ValueError, match=r"must be|expected"):
         bad()
-
-
-@pytest.mark.parametrize(
-    ("hyper", "num_answers"),
-    [
-        (Discrete((0.0, 0.4), (0.9, 0.1)), 60),
-        (Discrete((0.0, 0.26), (0.9, 0.1)), 118),
-        (Discrete((0.0, 0.5), (0.5, 0.5)), 55),
-        (Discrete((0.3, 1.0), (0.5, 0.5)), 40),
-        (Discrete((0.0, 0.3, 1.0), (0.4, 0.2, 0.4)), 100),
-    ],
-)
-def test_one_answer_is_never_undercharged_where_most_workers_keep_or_flip_everything(
-    hyper: Discrete, num_answers: int
-) -> None:
-    points = list(zip(map(Fraction, hyper.probabilities), map(Fraction, hyper.shares), strict=True))
-    moments = [
-        sum((share * p**k * (1 - p) ** (num_answers - k) for p, share in points), Fraction())
-        for k in range(num_answers + 1)
-    ]
-    steps = [moments[k + 1] / moments[k] for k in range(num_answers)]
-    logs = [float((decimal.Decimal(each.numerator) / decimal.Decimal(each.denominator)).ln()) for each in steps]
-    exact = max(map(abs, logs))
-    loss = loss_of_one_answer([2] * num_answers, hyper)
-    assert exact <= loss <= exact * (1 + 1e-7)
-    assert loss <= loss_of_all_answers([2] * num_answers, hyper)

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from psephos.protocol.arrays import FloatArray
 from psephos.protocol.mechanisms import Certificate, UnbiasedReport, optimal, randomized_response, two_point
 from psephos.protocol.mechanisms.optimal_design import (
     _zonotope_vertices,  # pyright: ignore[reportPrivateUsage]  what the certificate's exactness rests on
@@ -190,60 +189,6 @@ def test_what_is_no_prior_proves_nothing(prior: tuple[Fraction, ...]) -> None:
     zeros = (Fraction(0),) * 6
     with pytest.raises(ValueError, match="prior must be >= 0"):
         Certificate(1.0, THREE, zeros, zeros, prior).proven_bound()
-
-
-def random_channel(generator: np.random.Generator, *, size: int, pairs: int, ratio: float) -> FloatArray:
-    """Return an ε-LDP law of random staircase columns: subsets and their complements in equal parts are one."""
-    inside = generator.random((pairs, size)) < generator.uniform(0.1, 0.9, (pairs, 1))
-    shares = generator.dirichlet(np.full(pairs, 0.5))[:, None] / (1 + ratio)
-    columns = np.concatenate([np.where(inside, 1.0, ratio) * shares, np.where(inside, ratio, 1.0) * shares])
-    return columns.T
-
-
-def best_variances(channel: FloatArray, values: FloatArray, prior: FloatArray) -> FloatArray | None:
-    """Return the variances of the unbiased estimates with the least mean variance over a prior; None if none exist."""
-    channel = channel[:, channel.max(axis=0) > 0]
-    weights = prior @ channel
-    weighted = channel / weights
-    multipliers, *_ = np.linalg.lstsq(weighted @ channel.T, values, rcond=None)
-    estimates = weighted.T @ multipliers
-    if not np.allclose(channel @ estimates, values, rtol=1e-9, atol=1e-9):
-        return None
-    return channel @ estimates**2 - values**2
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
-@pytest.mark.parametrize("near", [False, True])
-def test_random_search_finds_nothing_better(epsilon: float, *, near: bool) -> None:
-    """Random staircase laws, each with its best unbiased estimates for a random prior.
-
-    Far from the optimum, and as small changes of the optimal law, where a bound that is off by little would be passed.
-    """
-    generator = np.random.default_rng(5)
-    uniform = np.full(6, 1 / 6)
-    values = np.array(THREE, dtype=np.float64)
-    _, _, worst, average = three_mechanisms(epsilon)
-    found_worst, found_average = math.inf, math.inf
-    for _ in range(draws(300, full=1000)):
-        channel = random_channel(generator, size=6, pairs=int(generator.integers(3, 12)), ratio=math.exp(-epsilon))
-        prior = generator.dirichlet(np.full(6, 3.0))
-        weight = generator.uniform(1e-6, 1e-3)
-        for law, of_law in ((worst, prior), (average, uniform)):
-            mixed = channel
-            if near:
-                if law is worst and law.certificate is not None:
-                    of_law = np.array(law.certificate.prior, dtype=np.float64)  # noqa: PLW2901  what it is best for
-                mixed = np.hstack([weight * channel, (1 - weight) * np.array(law.mechanism.channel_matrix())])
-            variances = best_variances(mixed, values, of_law)
-            if variances is None:
-                continue
-            found_worst = min(found_worst, float(variances.max()))
-            found_average = min(found_average, float(variances @ uniform))
-    assert found_worst >= worst.lower_bound * (1 - 1e-9)
-    assert found_average >= average.lower_bound * (1 - 1e-9)
-    if near:  # the search has been where it matters
-        assert found_worst <= worst.lower_bound * 1.001
-        assert found_average <= average.lower_bound * 1.001
 
 
 def height_of(generators: Sequence[tuple[int, int, int]], subset: Sequence[bool], other: Fraction) -> Fraction:

@@ -54,14 +54,6 @@ def test_the_law_of_a_sum_of_shares_is_that_of_two_negative_binomials(scale: flo
     assert 2 * math.fsum(law) - law[0] == pytest.approx(1, abs=1e-14)
 
 
-def test_one_share_by_hand() -> None:
-    """Two planned, a = 1/2: P[0] = ½·Σ binom(2k, k)²/64^k·… = (1/2)·(1 + 1/16 + 9/1024 + 25/16384 + …)."""
-    terms = [(math.comb(2 * k, k) / 4**k) ** 2 / 4**k for k in range(60)]
-    law = share_log_law(scale=1 / math.log(2), planned=2)
-    assert terms[:3] == [1, 1 / 16, 9 / 1024]
-    assert math.exp(law[0]) == pytest.approx(math.fsum(terms) / 2, rel=1e-13)
-
-
 @pytest.mark.parametrize("scale", [0.3, 6.0, 128.0])
 def test_as_many_shares_as_planned_are_laplace_noise(scale: float) -> None:
     laplace = DiscreteLaplace(scale, 0, 1)
@@ -221,31 +213,6 @@ def test_simulated_shares_follow_the_law(scale: float, planned: int) -> None:
 def two_sided(scale: float, planned: int, num_shares: int = 1) -> dict[int, float]:
     law = np.exp(share_log_law(scale=scale, planned=planned, num_shares=num_shares)).tolist()
     return {x: law[abs(x)] for x in range(1 - len(law), len(law))}
-
-
-@pytest.mark.parametrize("scale", [6.0, 768.0, 2.0**20])
-def test_a_simulated_number_is_the_quantile_of_its_uniform(scale: float) -> None:
-    """At both ends, and on either side of what is kept of the tails."""
-    share = PolyaShare(scale, 3, 3, 3)
-    uniforms = np.array([0.0, 0.3, 0.9, 1 - 2.0**-20, 1 - 2.0**-53])
-    numbers = share.randomize(np.zeros(5, dtype=np.int64), np.column_stack([uniforms, np.zeros(5)])).tolist()
-    assert numbers == sorted(numbers)
-    assert numbers[0] == 0
-    assert numbers[-1] < 38 * scale
-    for number, uniform in zip(numbers, uniforms.tolist(), strict=True):
-        tail = polya._tails_at(np.array([number - 1, number]), scale, 3)  # pyright: ignore[reportPrivateUsage]  the quantile's definition
-        assert tail[1] < 1 - uniform
-        assert number == 0 or tail[0] >= 1 - uniform
-
-
-def test_simulated_shares_add_up_to_laplace_noise() -> None:
-    """False alarm: 1e-6."""
-    share = PolyaShare(6.0, 3, 3, 5)
-    number = draws(10_000, full=100_000)
-    uniforms = np.random.default_rng(3).random((5 * number, 2))
-    sums = share.randomize(np.zeros(5 * number, dtype=np.int64), uniforms).reshape(number, 5).sum(axis=1).tolist()
-    laplace = DiscreteLaplace(6.0, 0, 1)
-    assert least_tail(sums, {x: laplace.noise_probability(x) for x in range(-240, 241)}) > 1e-6
 
 
 def test_the_variance_is_a_share_of_laplace_noise_s() -> None:

@@ -11,7 +11,6 @@ from exact_laws import exact_log
 from hypothesis import strategies as st
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
-from psephos.protocol.privacy import NeighboringRelation, PureAccountant, RandomizedResponse
 
 LN2 = math.log(2)
 GREATEST_UNIFORM = 1 - 2.0**-53
@@ -24,13 +23,6 @@ def exact_log_ratio(mechanism: GeneralizedRandomizedResponse) -> decimal.Decimal
     """Return ln(p/q) for the law as it is sampled: p is the stored number, and the lies share 1 − p alike."""
     keep = fractions.Fraction(mechanism.keep_probability)
     return exact_log(keep * (mechanism.num_choices - 1) / (1 - keep))
-
-
-def test_hand_worked_values_at_three_choices() -> None:
-    """e^ε = 2, k = 3: p = 2/(2 + 2), q = 1/(2 + 2)."""
-    mechanism = GeneralizedRandomizedResponse(LN2, 3)
-    assert mechanism.keep_probability == pytest.approx(1 / 2, rel=1e-14)
-    assert mechanism.lie_probability == pytest.approx(1 / 4, rel=1e-14)
 
 
 def test_hand_worked_values_at_two_choices() -> None:
@@ -79,14 +71,6 @@ def test_the_least_epsilons_bound_the_law_and_leave_something_to_estimate(epsilo
     assert gap == pytest.approx(math.expm1(epsilon) / (math.expm1(epsilon) + num_choices), rel=1e-5)
 
 
-@hypothesis.given(epsilons, numbers_of_choices)
-def test_rows_and_columns_of_the_matrix_sum_to_one(epsilon: float, num_choices: int) -> None:
-    matrix = np.array(GeneralizedRandomizedResponse(epsilon, num_choices).channel_matrix())
-    assert matrix.shape == (num_choices, num_choices)
-    np.testing.assert_allclose(matrix.sum(axis=0), 1, rtol=1e-13)
-    np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-13)
-
-
 @pytest.mark.parametrize(
     "epsilon",
     [0.0, -1.0, math.nan, math.inf, 5e-324, math.nextafter(MIN_EPSILON, 0), math.nextafter(MAX_EPSILON, 31)],
@@ -110,19 +94,6 @@ def test_fewer_than_two_choices_are_refused(num_choices: int) -> None:
     with pytest.raises(ConfigurationError, match="num_choices must be at least 2") as caught:
         GeneralizedRandomizedResponse(1.0, num_choices)
     assert (caught.value.field, caught.value.value) == ("num_choices", num_choices)
-
-
-@hypothesis.given(epsilons, numbers_of_choices)
-def test_the_event_proves_the_printed_epsilon(epsilon: float, num_choices: int) -> None:
-    event = GeneralizedRandomizedResponse(epsilon, num_choices).event
-    assert event == RandomizedResponse(epsilon=epsilon, num_choices=num_choices)
-    assert PureAccountant.epsilon_of(event, NeighboringRelation.REPLACE_ONE) == epsilon
-
-
-def test_values_and_reports_are_indices_of_the_choices() -> None:
-    mechanism = GeneralizedRandomizedResponse(1.0, 5)
-    assert mechanism.value_range == mechanism.report_range == (0, 4)
-    assert mechanism.slots == 1
 
 
 @hypothesis.given(st.data())

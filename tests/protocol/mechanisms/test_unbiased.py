@@ -147,14 +147,6 @@ def test_two_points_worked_by_hand() -> None:
     assert report.certificate is None
 
 
-def test_two_points_of_a_range_that_is_not_about_zero() -> None:
-    """0 to 3 at e^ε = 3, so tanh(ε/2) = 1/2: m ± h/tanh = 3/2 ± 3, that is −3/2 and 9/2; P[+] = 1/4 + v/6."""
-    report = two_point(FIXED_QUOTA, epsilon=math.log(3))
-    assert [float(estimate) for estimate in report.estimates] == pytest.approx([-1.5, 4.5], rel=1e-14)
-    chances = [row[1] for row in report.mechanism.channel_matrix()]
-    assert chances == pytest.approx([1 / 4 + v / 6 for v in range(4)], rel=1e-14)
-
-
 def test_randomized_response_worked_by_hand() -> None:
     """Four values at e^ε = 5: p = 5/8, q = 1/8, t(r) = (v − 6/8)·2 = −3/2, 1/2, 5/2, 9/2.
 

@@ -265,8 +265,9 @@ def test_a_direction_of_nothing_chooses_nothing() -> None:
     assert made == Decision(choice=None, margin=0.0, probability=None, certainty=None)
 
 
-def test_without_errors_nothing_is_said_about_certainty() -> None:
-    assert decide(outcome(errors=None), {"young": 1.0}, {}).certainty is None
+@pytest.mark.parametrize("changes", [{"errors": None}, {"is_whitened": True}])  # which then hang together
+def test_without_errors_nothing_is_said_about_certainty(changes: dict[str, Any]) -> None:
+    assert decide(outcome(**changes), {"young": 1.0}, {}).certainty is None
 
 
 def test_without_noise_the_choice_is_certain() -> None:
@@ -336,10 +337,6 @@ def test_a_session_of_any_mechanism_decides() -> None:
         made = decide(released, {"a": 1.0}, {"b": 1.0})
         assert made.choice in {"first", "second"}
         assert (made.probability is None) == (mechanism == "direction")
-
-
-def test_where_directions_were_whitened_errors_hang_together_and_nothing_is_said_about_certainty() -> None:
-    assert decide(outcome(is_whitened=True), {"young": 1.0}, {}).certainty is None
 
 
 def test_a_value_that_is_no_number_is_refused() -> None:

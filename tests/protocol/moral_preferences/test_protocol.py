@@ -357,14 +357,6 @@ def test_losses_are_grouped_by_level() -> None:
     assert same.loss_groups(np.empty((4, 0), dtype=np.int64)) == [("", 4, same.losses)]
 
 
-@every_local_kind
-def test_mechanisms_are_grouped_by_level_and_everybody_is_in_one_group(given: dict[str, Any]) -> None:
-    phase = make_preferences(epsilons=LEVELS, **given).phase
-    public = np.array([[2], [0], [2], [1], [0]], dtype=np.int64)
-    groups = {mechanism: np.arange(5)[places].tolist() for mechanism, places in phase.mechanism_groups(public)}
-    assert groups == {phase.mechanism_of((0,)): [1, 4], phase.mechanism_of((1,)): [3], phase.mechanism_of((2,)): [0, 2]}
-
-
 @pytest.mark.parametrize("mechanism", ["laplace", "direction"])
 def test_each_voters_noise_has_the_scale_of_its_own_epsilon(mechanism: Any) -> None:
     """4,000 voters a level with rows of zeros.
@@ -505,7 +497,7 @@ def test_coarse_squares_are_those_of_the_reports_within_half_a_coarse_step(
     inputs = make_preference_inputs(protocol, 60)
     reports = draw_reports(phase, inputs, noise=NOISE, protocol=protocol.name, start=0)
     tally = phase.tally(reports, earlier=[], public=inputs.public)
-    sums = phase.sums_of(tally, protocol.summary, epsilons)
+    sums = phase.sums_of(tally)
     assert [each.epsilon for each in sums] == list(epsilons)
     for place, of_level in enumerate(sums):
         own = reports[inputs.public[:, 0] == place] * protocol.summary.reported_step

@@ -102,10 +102,6 @@ def test_a_delta_without_its_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> 
     assert caught.value.field == "delta"
 
 
-def test_the_delta_is_the_given_one() -> None:
-    assert ApproximateAccountant(REPLACE, delta=1e-6).delta == 1e-6
-
-
 @pytest.mark.parametrize(("epsilon", "num_choices"), [(1.0, 2), (1.0, 3), (0.3, 5), (5.0, 3)])
 @pytest.mark.parametrize("delta", [1e-6, 1e-2])
 def test_one_randomized_response_costs_what_its_law_says(epsilon: float, num_choices: int, delta: float) -> None:

@@ -8,32 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import Session
+from makers import make_survey
 from psephos.protocol import Tally
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.truth_inference import Ties
 from psephos.protocol.mechanisms import NO_ANSWER, VectorLaplace
 from psephos.protocol.mechanisms.realized import greatest_gap
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
-from psephos.protocol.truth_discovery import CountedAnswers, Outcome, Parameters, TruthDiscovery
+from psephos.protocol.truth_discovery import CountedAnswers, Outcome, TruthDiscovery
 from psephos.protocol.truth_discovery.counts import CountNoise, counted_limits, majority_of_counts
 
 TWO, THREE = ("no", "yes"), ("a", "b", "c")
 SETS: list[tuple[tuple[str, ...], ...]] = [(TWO,), (THREE,), (TWO, THREE), (TWO, TWO, THREE, THREE)]
 every_set = pytest.mark.parametrize("labels", SETS)
-
-
-def make_survey(labels: Sequence[tuple[str, ...]], **given: Any) -> TruthDiscovery:
-    """Return a survey with a task for each of these answer sets."""
-    sets = tuple(dict.fromkeys(labels))
-    fields: dict[str, Any] = {
-        "tasks": tuple(f"t{place}" for place in range(len(labels))),
-        "answer_sets": sets,
-        "answer_set_of_task": tuple(sets.index(own) for own in labels),
-        "max_answers": len(labels),
-        "mechanism": "central",
-        **given,
-    }
-    return TruthDiscovery(Parameters(**fields))
 
 
 def phase_of(survey: TruthDiscovery) -> CountedAnswers:
@@ -58,7 +45,7 @@ def test_the_law_of_the_counts_attains_what_is_charged(
     labels: tuple[tuple[str, ...], ...], price: dict[str, float]
 ) -> None:
     """By all pairs of rows, of all answers and of one; and no worker who is asked less pays more."""
-    survey = make_survey(labels, **price)
+    survey = make_survey(*labels, **price)
     (most,) = survey.losses
     assert (most.model, most.relation) == (TrustModel.CENTRAL, NeighboringRelation.REPLACE_ONE)
     assert most.proven == pytest.approx(price.get("epsilon_worker", most.proven), rel=1e-12)
@@ -79,16 +66,16 @@ def test_the_law_of_the_counts_attains_what_is_charged(
 
 
 def test_an_answer_of_two_labels_costs_half_beside_larger_sets_and_all_alone() -> None:
-    assert make_survey([TWO], epsilon=1.0).noise.epsilons == (1.0,)
-    assert make_survey([TWO, THREE], epsilon=1.0).noise.epsilons == (0.5, 1.0)
-    unused = make_survey([TWO], epsilon=1.0, answer_sets=(TWO, THREE), answer_set_of_task=(0,))
+    assert make_survey(TWO, epsilon=1.0).noise.epsilons == (1.0,)
+    assert make_survey(TWO, THREE, epsilon=1.0).noise.epsilons == (0.5, 1.0)
+    unused = make_survey(TWO, epsilon=1.0, answer_sets=(TWO, THREE), answer_set_of_task=(0,))
     assert unused.noise.epsilons[0] == 1.0
 
 
 def test_a_loss_that_is_stated_too_low_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard compares releases by their law, whatever the phase says of an answer."""
-    survey = make_survey([THREE], epsilon=1.0)
-    stated = make_survey([THREE], epsilon=0.5).losses
+    survey = make_survey(THREE, epsilon=1.0)
+    stated = make_survey(THREE, epsilon=0.5).losses
 
     def losses_of(self: CountedAnswers, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         del self, public
@@ -149,7 +136,7 @@ def test_the_greatest_count_is_found_and_ties_go_where_they_are_told() -> None:
 
 
 def test_the_release_has_noisy_counts_and_public_numbers_and_nobodys_answers() -> None:
-    survey = make_survey([TWO, THREE, TWO], epsilon=0.5)
+    survey = make_survey(TWO, THREE, TWO, epsilon=0.5)
     crowd = {"tasks": [["t0", "t1"], ["t1", "t0"], ["t1"]], "answers": [["yes", "a"], ["", "no"], ["c"]]}
     session = Session(survey, survey.encode(crowd))
     played = session.play().result
@@ -173,7 +160,7 @@ def test_the_release_has_noisy_counts_and_public_numbers_and_nobodys_answers() -
 
 
 def test_without_noise_the_counts_are_the_truth() -> None:
-    survey = make_survey([TWO, THREE])
+    survey = make_survey(TWO, THREE)
     inputs = survey.encode({"tasks": [["t0", "t1"]] * 3, "answers": [["yes", "a"], ["no", "b"], ["yes", "b"]]})
     tally = phase_of(survey).tally(inputs.private, earlier=[], public=inputs.public)
     counts, numbers = survey.counts_of(tally)
@@ -184,7 +171,7 @@ def test_without_noise_the_counts_are_the_truth() -> None:
 
 
 def test_the_server_refuses_an_answer_that_is_not_of_the_task() -> None:
-    phase = phase_of(make_survey([TWO, THREE]))
+    phase = phase_of(make_survey(TWO, THREE))
     phase.check_report([1, NO_ANSWER], (0, 0, 1))
     for wrong in ([2, NO_ANSWER], [0, 0], [7, 2]):
         with pytest.raises(ValueError, match="answer"):
@@ -203,5 +190,5 @@ def test_the_server_refuses_an_answer_that_is_not_of_the_task() -> None:
 )
 def test_what_only_perturbed_answers_have_is_refused(given: dict[str, Any], field: str) -> None:
     with pytest.raises(ConfigurationError, match=field) as caught:
-        _ = make_survey([TWO, THREE], **given).phase
+        _ = make_survey(TWO, THREE, **given).phase
     assert caught.value.field == field

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+import makers
 import numpy as np
 import pytest
 from psephos.protocol import Tally
@@ -14,7 +15,7 @@ from psephos.protocol.mechanisms import NO_ANSWER
 from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import PrivacyLoss, TrustModel
-from psephos.protocol.truth_discovery import NO_TASK, MaskedAnswers, Parameters, TruthDiscovery
+from psephos.protocol.truth_discovery import NO_TASK, MaskedAnswers, TruthDiscovery
 from psephos.protocol.truth_discovery.counts import CountNoise, counted_limits, majority_of_counts
 
 TWO, THREE = ("no", "yes"), ("a", "b", "c")
@@ -22,19 +23,8 @@ MIXED: Final = (TWO, THREE, TWO)
 ASKED: Final = [own for number in range(4) for own in itertools.combinations(range(3), number)]
 
 
-def make_survey(labels: Sequence[tuple[str, ...]] = MIXED, **given: Any) -> TruthDiscovery:
-    sets = tuple(dict.fromkeys(labels))
-    fields: dict[str, Any] = {
-        "tasks": tuple(f"t{place}" for place in range(len(labels))),
-        "answer_sets": sets,
-        "answer_set_of_task": tuple(sets.index(own) for own in labels),
-        "max_answers": len(labels),
-        "mechanism": "masked",
-        "threshold": 4,
-        "colluders": 1,
-        **given,
-    }
-    return TruthDiscovery(Parameters(**fields))
+def make_survey(**given: Any) -> TruthDiscovery:
+    return makers.make_survey(*MIXED, **{"mechanism": "masked", "threshold": 4, "colluders": 1, **given})
 
 
 def phase_of(survey: TruthDiscovery) -> MaskedAnswers:

@@ -15,9 +15,9 @@ from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, read_json, write_vote
 from psephos.agents.journal_format import read_journal
 from psephos.agents.person_journal import PersonJournal, read_sessions
 from psephos.agents.session_journal import SESSION
-from psephos.protocol import ConfigurationError, Scope, SessionResult
+from psephos.protocol import ConfigurationError, Scope, SessionKind, SessionResult
 from psephos.protocol.errors import JournalError
-from psephos.protocol.kept_reports import seal_of
+from psephos.protocol.kept_reports import ReceivedReports, seal_of
 from psephos.protocol.messages import NIL, Report, Request, encode
 from psephos.protocol.privacy import LedgerEntry, total_of
 from psephos.protocol.records import Accepted, Drawn, Remembered, Reserved, ServerRecord
@@ -132,6 +132,11 @@ class Game:
             trio.run(lambda: join(joining, on_agreed=agreed.append))
         return agreed[0]
 
+    def read_kept(self, folder: Path, *after: str, settings: Sequence[str] = GAME) -> ReceivedReports:
+        """Return what a vote's server keeps of earlier ones."""
+        side = resolve_served(load_scenario(self.scenario, settings), roster=folder)
+        return read_kept(side, [self.folder / name for name in after], kind=SessionKind.DEPLOYMENT)
+
     def weights(self, name: str) -> dict[int, bytes]:
         """Return the weight reports that a vote's server keeps, by place."""
         rows = read_journal(self.folder / name / JOURNAL_FILE, kind=SESSION).rows
@@ -171,19 +176,8 @@ def test_join_and_ledger_say_what_was_kept(game: Game, monkeypatch: pytest.Monke
     said: list[str] = []
 
     def by_command(folder: Path, address: str) -> None:
-        words = (
-            "--key",
-            "keys/ann",
-            "--input",
-            "ann.csv",
-            "--journal",
-            journal,
-            "--address",
-            address,
-            "--out",
-            "ann-2",
-        )
-        ended = game.psephos("join", folder / "invitations" / "1-ann.json", *words)
+        own = ("--key", "keys/ann", "--input", "ann.csv", "--journal", journal, "--out", "ann-2")
+        ended = game.psephos("join", folder / "invitations" / "1-ann.json", *own, "--address", address)
         assert (ended.status, ended.err) == (0, "")
         said.append(" ".join(ended.out.split()))
 
@@ -277,9 +271,8 @@ def test_party_that_lost_its_journal_leaves_before_it_draws(game: Game) -> None:
 def test_other_law_is_refused_by_either_side(game: Game, setting: str, words: str) -> None:
     game.hold("first")
     folder = game.draw_up("second", setting)
-    side = resolve_served(load_scenario(game.scenario, (*GAME, setting)), roster=folder)
     with pytest.raises(ConfigurationError) as caught:
-        read_kept(side, [game.folder / "first"], kind=make_mode("vote", seed=None).kind)
+        game.read_kept(folder, "first", settings=(*GAME, setting))
     assert words in str(caught.value)
     with game.joining(folder, "ann") as joining, pytest.raises(ConfigurationError) as caught:
         joining.agree_beforehand()
@@ -290,9 +283,8 @@ def test_another_games_weights_are_refused_by_the_server_and_drawn_anew_by_a_par
     game.hold("first")
     other = "parameters.game=club"
     folder = game.draw_up("second", other)
-    side = resolve_served(load_scenario(game.scenario, (*GAME, other)), roster=folder)
     with pytest.raises(ConfigurationError, match="game must be game 'board', whose reports are kept, got 'club'"):
-        read_kept(side, [game.folder / "first"], kind=make_mode("vote", seed=None).kind)
+        game.read_kept(folder, "first", settings=(*GAME, other))
     with game.joining(folder, "ann") as joining:
         agreement = joining.agree_beforehand()
     assert agreement is not None
@@ -302,15 +294,13 @@ def test_another_games_weights_are_refused_by_the_server_and_drawn_anew_by_a_par
 def test_reports_are_not_taken_for_those_of_another_roster(game: Game) -> None:
     game.hold("first")
     folder = game.draw_up("second")
-    side = resolve_served(load_scenario(game.scenario, GAME), roster=folder)
-    kind = make_mode("vote", seed=None).kind
-    assert all(read_kept(side, [game.folder / "first"], kind=kind).values())
+    assert all(game.read_kept(folder, "first").values())
     file = game.folder / "first" / ROSTER_FILE
     header, *lines = file.read_text(encoding="utf-8").splitlines()
     for others in (lines[:-1], lines[::-1]):
         file.write_text("\n".join([header, *others, ""]), encoding="utf-8")
         with pytest.raises(ConfigurationError, match="--after must be a folder with the roster of the session"):
-            read_kept(side, [game.folder / "first"], kind=kind)
+            game.read_kept(folder, "first")
 
 
 def test_pruned_journal_keeps_what_later_votes_repeat(game: Game) -> None:
@@ -345,15 +335,12 @@ def test_two_sessions_at_once_keep_one_report(tmp_path: Path) -> None:
 
 def test_earlier_folder_that_is_none_is_refused(game: Game, psephos: Psephos) -> None:
     folder = game.draw_up("first")
-    side = resolve_served(load_scenario(game.scenario, GAME), roster=folder)
-    kind = make_mode("vote", seed=None).kind
     with pytest.raises(ConfigurationError, match="--after must be the folder of a session that was held"):
-        read_kept(side, [folder], kind=kind)
+        game.read_kept(folder, "first")
     with pytest.raises(ConfigurationError, match="--after must be the --roster folder of an earlier session"):
-        read_kept(side, [game.folder], kind=kind)
-    apart = resolve_served(load_scenario(game.scenario, ()), roster=folder)
+        game.read_kept(folder, ".")
     with pytest.raises(ConfigurationError, match="--after must be left out where the session keeps no reports"):
-        read_kept(apart, [folder], kind=kind)
+        game.read_kept(folder, "first", settings=())
     ended = psephos("serve", game.scenario, "--roster", folder, "--after", folder, "--out", "out")
     assert (ended.status, ended.out) == (2, "")
     assert "--after must be left out" in ended.err

@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import json
 import resource
 import socket
 import struct
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-from deployments import PATIENCE, SEED, Peer, Process, report, write_vote
+from deployments import PATIENCE, SEED, Peer, Process, read_json, read_lines, report, write_vote
 from durable_votes import Vote
 from openssl_calls import needs_openssl_calls
 from psephos.protocol import SimulatedNoise, run_population
@@ -42,13 +41,9 @@ Join = Callable[..., Any]
 
 SIMULATED: Final = ("--simulate", "--seed", SEED)
 HOW: Final = ("--transport", "tcp", *SIMULATED)
+ANN: Final = ("--as", "ann", "--input", "ann.csv", "--out", "ann", *HOW)
 MEGABYTE: Final = 1 << 20
 VOTE: Final = DPWeVote(Parameters(candidates=("merger",)))
-
-
-def read_json(path: Path) -> Any:
-    """Return what a JSON file holds."""
-    return json.loads(path.read_bytes())
 
 
 @contextlib.contextmanager
@@ -128,13 +123,11 @@ def test_thirteen_hundred_idle_connections_leave_room_for_the_roster_where_files
     with serve(tmp_path, ulimit="-n 1024") as (server, address), crowd(address, 1300, b""):
         result, _ = decide(tmp_path, server, address)
     assert result["received"] == {"weights": 3, "opinions": 3}
-    (*_, last) = [event for event in events_of(tmp_path / "server") if event["event"] == "connections_refused"]
+    (*_, last) = [
+        event for event in read_lines(tmp_path / "server" / "events.jsonl") if event["event"] == "connections_refused"
+    ]
     assert last["reasons"].keys() <= {"evicted", "silent"}
     assert last["total"] >= 1300 - 512
-
-
-def events_of(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
 
 
 @pytest.mark.full("a process more")
@@ -142,10 +135,9 @@ def test_a_server_with_too_few_files_for_its_roster_says_so_by_name_and_number(t
     words = ("serve", write_vote(tmp_path), "--listen", "127.0.0.1:0", "--out", "server", *HOW)
     with Process(*words, folder=tmp_path, is_measured=False, ulimit="-n 100") as server:
         ended = server.ending()
-    reason = (
-        "the limit of open files (`ulimit -n`) must be at least 131 for 3 parties: raise it, or serve fewer, got 100"
-    )
-    assert (ended.status, ended.out, ended.err) == (2, "", f"psephos: {reason}\n")
+    reason = "must be at least 131 for 3 parties: raise it, or serve fewer, got 100"
+    said = f"psephos: the limit of open files (`ulimit -n`) {reason}\n"
+    assert (ended.status, ended.out, ended.err) == (2, "", said)
     assert not (tmp_path / "server").exists()
 
 
@@ -161,10 +153,9 @@ def test_a_log_that_cannot_be_written_is_said_in_the_end_and_the_vote_is_held(tm
             cid = stack.enter_context(take_part(tmp_path, address, "cid"))
             endings = [process.ending() for process in (ann, bob, cid, server)]
     assert [(ended.status, ended.err) for ended in endings] == [(0, "")] * 4
-    assert (
-        read_json(tmp_path / "server" / "run.json")["events_lost"]["File too large"] >= 3
-    )  # at 1, 10 and 100 refusals
-    assert events_of(tmp_path / "server")[-1]["event"] == "connections_refused"
+    lost = read_json(tmp_path / "server" / "run.json")["events_lost"]
+    assert lost["File too large"] >= 3  # at 1, 10 and 100 refusals
+    assert read_lines(tmp_path / "server" / "events.jsonl")[-1]["event"] == "connections_refused"
 
 
 # A server that is none
@@ -214,7 +205,7 @@ def join(tmp_path: Path, psephos: Psephos) -> Join:
     def join(*replies: Message, words: Sequence[object] = ()) -> Any:
         write_vote(tmp_path)
         with FakeServer(*replies) as address:
-            return psephos("join", address, "--as", "ann", "--input", "ann.csv", "--out", "ann", *HOW, *words)
+            return psephos("join", address, *ANN, *words)
 
     return join
 
@@ -293,8 +284,7 @@ def test_a_server_that_falls_silent_is_left(tmp_path: Path, join: Join, replies:
 @pytest.mark.parametrize("patience", ["0", "-1", "nan"])
 def test_patience_is_a_positive_number_of_seconds(tmp_path: Path, psephos: Psephos, patience: str) -> None:
     write_vote(tmp_path)
-    own = ("--as", "ann", "--input", "ann.csv", "--out", "ann", *HOW)
-    ended = psephos("join", "127.0.0.1:1", *own, "--patience", patience)
+    ended = psephos("join", "127.0.0.1:1", *ANN, "--patience", patience)
     reason = f"psephos: --patience must be a positive number of seconds, or inf, got {float(patience)!r}\n"
     assert (ended.status, ended.err) == (2, reason)
     assert not (tmp_path / "ann").exists()
@@ -303,10 +293,9 @@ def test_patience_is_a_positive_number_of_seconds(tmp_path: Path, psephos: Pseph
 @pytest.mark.full("a process; an agent's is quick")
 def test_a_loss_that_cannot_be_written_stops_the_report(tmp_path: Path) -> None:
     write_vote(tmp_path)
-    own = ("--as", "ann", "--input", "ann.csv", "--out", "ann", *HOW)
     with (
         FakeServer(TERMS, WELCOME, Request(0, NIL)) as address,
-        Process("join", address, *own, folder=tmp_path, is_measured=False, ulimit="-f 0") as client,
+        Process("join", address, *ANN, folder=tmp_path, is_measured=False, ulimit="-f 0") as client,
     ):
         ended = client.ending()
     assert ended.status == 1

@@ -16,11 +16,20 @@ Psephos = Callable[..., Any]
 COMMAND = ("-m", "psephos.scenarios.cli")
 FIVE = ("ann", "bob", "cid", "dan", "eve")
 MASKED = ("--set", "trust=distributed", "--set", "threshold=2", "--set", "colluders=0", "--set", "epsilon=2")
+SERVE = ("serve", "vote.toml", *MASKED, "--roster", "drawn", "--listen", "127.0.0.1:0", "--out", "served")
 
 
 def draw(psephos: Psephos, folder: Path, *words: object) -> Any:
     write_vote(folder)
     return psephos("roster", "vote.toml", *MASKED, *words, "--out", "drawn")
+
+
+def draw_enrolled(psephos: Psephos, folder: Path) -> Path:
+    """Draw up the session of parties who have enrolled; return its roster."""
+    for party in ENTRIES:
+        enroll(party, folder / "keys" / party)
+    assert draw(psephos, folder, "--enrolled", "keys").status == 0
+    return folder / "drawn" / "roster.csv"
 
 
 def test_nobody_makes_the_keys_of_all(tmp_path: Path, psephos: Psephos) -> None:
@@ -30,15 +39,12 @@ def test_nobody_makes_the_keys_of_all(tmp_path: Path, psephos: Psephos) -> None:
 
 
 def test_a_roster_whose_keys_were_taken_out_is_refused(tmp_path: Path, psephos: Psephos) -> None:
-    for party in ENTRIES:
-        enroll(party, tmp_path / "keys" / party)
-    assert draw(psephos, tmp_path, "--enrolled", "keys").status == 0
-    roster = tmp_path / "drawn" / "roster.csv"
+    roster = draw_enrolled(psephos, tmp_path)
     rows = [line.split(",") for line in roster.read_text().splitlines()]
     place = rows[0].index("signature_key")
     assert all(len(row[place]) == 64 for row in rows[1:])
     roster.write_text("\n".join(",".join(row[:place] + row[place + 1 :]) for row in rows) + "\n")
-    ended = psephos("serve", "vote.toml", *MASKED, "--roster", "drawn", "--listen", "127.0.0.1:0", "--out", "served")
+    ended = psephos(*SERVE)
     assert ended.status == 2
     assert "roster.csv must be" in ended.err
 
@@ -46,15 +52,12 @@ def test_a_roster_whose_keys_were_taken_out_is_refused(tmp_path: Path, psephos: 
 def test_a_roster_with_a_key_by_which_anybody_could_sign_is_refused_by_its_server(
     tmp_path: Path, psephos: Psephos
 ) -> None:
-    for party in ENTRIES:
-        enroll(party, tmp_path / "keys" / party)
-    assert draw(psephos, tmp_path, "--enrolled", "keys").status == 0
-    roster = tmp_path / "drawn" / "roster.csv"
+    roster = draw_enrolled(psephos, tmp_path)
     head, first, *rest = roster.read_text().splitlines()
     row = first.split(",")
     row[head.split(",").index("signature_key")] = "00" * 32
     roster.write_text("\n".join([head, ",".join(row), *rest]) + "\n")
-    ended = psephos("serve", "vote.toml", *MASKED, "--roster", "drawn", "--listen", "127.0.0.1:0", "--out", "served")
+    ended = psephos(*SERVE)
     assert ended.status == 2
     assert f"signature_key of {row[0]!r} must be 32 bytes" in ended.err
 
@@ -85,11 +88,8 @@ def endings(processes: Iterable[Process]) -> list[Ending]:
 
 @pytest.mark.full("four processes")
 def test_a_masked_vote_is_held_over_tls_and_its_journals_tell_no_secret(tmp_path: Path, psephos: Psephos) -> None:
-    for party in ENTRIES:
-        enroll(party, tmp_path / "keys" / party)
-    assert draw(psephos, tmp_path, "--enrolled", "keys").status == 0
-    how = ("--roster", "drawn", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
-    with Process("serve", "vote.toml", *MASKED, *how, folder=tmp_path, is_measured=False) as server:
+    draw_enrolled(psephos, tmp_path)
+    with Process(*SERVE, "--no-pictures", folder=tmp_path, is_measured=False) as server:
         ended = endings(parties(tmp_path, server.address()))
         ended.append(server.ending())
     assert [(each.status, each.err) for each in ended] == [(0, "")] * 4
@@ -104,13 +104,10 @@ def test_a_party_whose_server_lied_leaves_and_joins_that_session_no_more_and_the
     tmp_path: Path, psephos: Psephos
 ) -> None:
     """The server changes a bit of a box for ann; two of three are enough. Ann's journal knows before it calls."""
-    for party in ENTRIES:
-        enroll(party, tmp_path / "keys" / party)
-    assert draw(psephos, tmp_path, "--enrolled", "keys").status == 0
-    how = ("--roster", "drawn", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
+    draw_enrolled(psephos, tmp_path)
     first = [*ENTRIES].index("ann")
     lying = (Path(masked_sums.__file__).with_name("lying.py"), first)
-    with Process("serve", "vote.toml", *MASKED, *how, folder=tmp_path, is_measured=False, program=lying) as server:
+    with Process(*SERVE, "--no-pictures", folder=tmp_path, is_measured=False, program=lying) as server:
         ann, bob, cid = endings(parties(tmp_path, server.address()))
         ended = server.ending()
     found = "the box of 'bob' does not open"
@@ -128,10 +125,9 @@ def serving_five(folder: Path, psephos: Psephos, *, seconds: int) -> Generator[t
     write_vote(folder, lines=f"deadline_seconds = {seconds}", entries={name: dict(ENTRIES["ann"]) for name in FIVE})
     for party in FIVE:
         enroll(party, folder / "keys" / party)
-    how = (*MASKED, "--set", "threshold=3")
-    assert psephos("roster", "vote.toml", *how, "--enrolled", "keys", "--out", "drawn").status == 0
-    own = ("--roster", "drawn", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
-    with Process("serve", "vote.toml", *how, *own, folder=folder, is_measured=False) as server:
+    three = ("--set", "threshold=3")
+    assert psephos("roster", "vote.toml", *MASKED, *three, "--enrolled", "keys", "--out", "drawn").status == 0
+    with Process(*SERVE, *three, "--no-pictures", folder=folder, is_measured=False) as server:
         address = server.address()
 
         def join(names: Iterable[str], *, out: str = "as", dies: tuple[str, int] | None = None) -> list[Process]:

@@ -10,22 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deployments import SEED, Ending, Peer, Process, report, write_vote
+from deployments import SEED, Ending, Peer, Process, read_json, read_lines, report, write_vote
 from psephos.protocol.messages import PROTOCOL_VERSION, Inquiry, Terms
 from psephos.scenarios import load_scenario
 from psephos.transports.keys import Identity
 
 Psephos = Callable[..., Any]
-
-
-def read_json(path: Path) -> Any:
-    """Return what a JSON file holds."""
-    return json.loads(path.read_bytes())
-
-
-def lines_of(path: Path) -> list[Any]:
-    """Return what the lines of a file hold."""
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def check_failed(ending: Ending, *words: str, status: int = 1) -> None:
@@ -72,9 +62,9 @@ def test_eight_processes_decide_what_one_process_decides(psephos: Psephos, tmp_p
     expected = read_json(tmp_path / "ran" / "result.json")
     assert read_json(tmp_path / "served" / "result.json") == expected
     assert [json.loads(ended.out) for ended in heard] == [expected["outcome"]] * 8
-    ran = lines_of(tmp_path / "ran" / "ledger.jsonl")
+    ran = read_lines(tmp_path / "ran" / "ledger.jsonl")
     for number, own in enumerate(partners):
-        ledger = lines_of(tmp_path / f"c{number}" / "ledger.jsonl")
+        ledger = read_lines(tmp_path / f"c{number}" / "ledger.jsonl")
         assert ledger == [line for line in ran if line["person"] == own["partner"]] != []
 
 
@@ -122,7 +112,7 @@ def test_a_partner_that_was_killed_before_it_reported_comes_back_and_all_decide(
     assert (result["kind"], result["received"]) == ("deployment", {"weights": 3, "opinions": 3})
     for party in ("ann", "bob", "cid"):
         assert read_json(folder / party / "outcome.json") == result["outcome"]
-        ledger = lines_of(folder / party / "ledger.jsonl")
+        ledger = read_lines(folder / party / "ledger.jsonl")
         assert [(line["person"], line["phase"], line["proven"]) for line in ledger] == [
             (party, "weights", 0.5),
             (party, "opinions", 0.5),
@@ -197,12 +187,12 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
     for party in ("ann", "bob", "cid"):
         ended = {"schema", "about", "at", "party", "server", "transcript", "seconds", "psephos", "numpy"}
         assert read_json(folder / party / "run.json").keys() == ended
-        keys = {key for event in lines_of(folder / party / "events.jsonl") for key in event}
+        keys = {key for event in read_lines(folder / party / "events.jsonl") for key in event}
         paid = {"mechanism", "relation", "unit", "model", "claimed", "proven", "total", "total_relation", "remaining"}
         assert keys == {"session", "party", "phase", "level", "timestamp", "event"} | paid
     served = read_json(folder / "server" / "scenario.json")
     assert served.keys().isdisjoint({"parties", "partners", "seed", "data"})
-    events = lines_of(folder / "server" / "events.jsonl")
+    events = read_lines(folder / "server" / "events.jsonl")
     assert {event["event"] for event in events} == {"phase_opened", "phase_closed"}
     assert {event["party"] for event in events} == {"cloud-server"}
 
@@ -241,7 +231,7 @@ def test_a_server_that_is_told_to_end_tells_every_client_and_leaves_its_folder(
             assert bob.refusal() == "whoever runs it has stopped it"
     assert read_json(tmp_path / "server" / "run.json")["failure"]["error"] == "KeyboardInterrupt"
     assert read_json(tmp_path / "ann" / "run.json")["failure"]["error"] in {"SessionAborted", "ConnectionLostError"}
-    assert lines_of(tmp_path / "ann" / "ledger.jsonl") == []
+    assert read_lines(tmp_path / "ann" / "ledger.jsonl") == []
     assert not (tmp_path / "server" / "result.json").exists()
     assert not (tmp_path / "ann" / "outcome.json").exists()
 
@@ -280,7 +270,7 @@ def test_a_client_that_is_told_to_end_leaves_what_it_paid_and_the_vote_goes_on(
             served = server.ending()
     assert (served.status, served.err) == (0, "")
     received = read_json(tmp_path / "server" / "result.json")["received"]
-    paid = [(line["phase"], line["proven"]) for line in lines_of(tmp_path / "ann" / "ledger.jsonl")]
+    paid = [(line["phase"], line["proven"]) for line in read_lines(tmp_path / "ann" / "ledger.jsonl")]
     assert received["weights"] == 3
     assert paid == [("weights", 0.5), ("opinions", 0.5)][: len(paid)] != []
     assert received["opinions"] in {2, 1 + len(paid)}  # it may have been quicker than Ctrl-C

@@ -253,9 +253,6 @@ def test_a_report_of_another_form_ends_its_sender_alone(tmp_path: Path, system: 
     assert dropped.party == last
 
 
-# Parties who do not come.
-
-
 # Processes of their own, with secure noise.
 
 

@@ -1,5 +1,6 @@
 """Bad input of fair voting, by the command line: files of rankings, of orders and of budgets, and settings."""
 
+import ballot_files
 import pytest
 from bad_input import Psephos, Write, check_refused
 
@@ -238,18 +239,6 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
         ["voters.file and voters.generator must be given one of them alone"],
     ),
 }
-ORDERS_FINE = """# DATA TYPE: soc
-# NUMBER ALTERNATIVES: 3
-# NUMBER VOTERS: 4
-# NUMBER UNIQUE ORDERS: 3
-# ALTERNATIVE NAME 1: Oak
-# ALTERNATIVE NAME 2: Ash
-# ALTERNATIVE NAME 3: Elm
-2: 1,2,3
-1: 3,2,1
-1: 2,1,3
-"""
-COMPANION = "voter,group\n1,old\n2,young\n3,old\n4,young\n"
 # All faults of such files are in data/test_preflib.py, test_pabulib.py and test_groups.py; here is how they are told.
 # What is replaced in the file (whose type is then another one) or in that of groups, and what the sentence has.
 ORDERS: dict[str, tuple[str, str, str, list[str]]] = {
@@ -267,23 +256,6 @@ ORDERS: dict[str, tuple[str, str, str, list[str]]] = {
         ["group (g.csv line 6, voter 1) must be 'old', since line 2 has that: a voter is in one group, got 'young'"],
     ),
 }
-BUDGET_FINE = """META
-key;value
-num_projects;3
-num_votes;4
-vote_type;ordinal
-PROJECTS
-project_id;cost;name
-p1;10;Park
-p2;20;Pool
-p3;30;Bus
-VOTES
-voter_id;age;sex;vote
-v1;20;F;p1,p2,p3
-v2;30;M;p3,p2
-v3;40;F;p2
-v4;50;M;p2,p1,p3
-"""
 BUDGETS: dict[str, tuple[str, str, list[str]]] = {
     "another number of votes": (
         "votes;4",
@@ -333,7 +305,7 @@ def test_a_wrong_setting_of_a_society_gets_one_sentence_and_status_2(psephos: Ps
 @pytest.mark.parametrize("case", list(ORDERS))
 def test_a_wrong_file_of_orders_gets_one_sentence_and_status_2(psephos: Psephos, write: Write, case: str) -> None:
     suffix, old, new, words = ORDERS[case]
-    content, groups = ORDERS_FINE.replace("TYPE: soc", f"TYPE: {suffix}"), COMPANION
+    content, groups = ballot_files.ORDERS.replace("TYPE: soc", f"TYPE: {suffix}"), ballot_files.COMPANION
     assert old in content + groups
     write(f"x.{suffix}", content.replace(old, new))
     write("g.csv", groups.replace(old, new))
@@ -375,6 +347,6 @@ def test_crossings_that_are_not_there_get_one_sentence_and_status_2(
 @pytest.mark.parametrize("case", list(BUDGETS))
 def test_a_wrong_budget_gets_one_sentence_and_status_2(psephos: Psephos, write: Write, case: str) -> None:
     old, new, words = BUDGETS[case]
-    assert old in BUDGET_FINE
-    write("x.pb", BUDGET_FINE.replace(old, new))
+    assert old in ballot_files.BUDGET
+    write("x.pb", ballot_files.BUDGET.replace(old, new))
     check_refused(psephos, "two-societies", ["voters=x.pb", "voters.group_column=sex"], words)

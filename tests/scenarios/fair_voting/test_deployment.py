@@ -1,11 +1,11 @@
 """Fair voting between processes: a voter's group is what it agreed to, and who is in the smaller one pays more."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from bad_input import Psephos, Write
 from deployments import NOBODY_LISTENS, SEED, invitations_to, serving
 from psephos.protocol import ConfigurationError
 from psephos.protocol.errors import PsephosError
@@ -13,9 +13,6 @@ from psephos.scenarios import load_scenario, resolve, resolve_served, run_sessio
 from psephos.scenarios.deployment import Agreement
 from psephos.scenarios.running.folder import read_ledger
 from surveyed import CHOSEN_PLANS, GROUPS, OWN_EPSILONS, PLANS, RANKINGS, TRUSTED_PLANS
-
-Psephos = Callable[..., Any]
-Write = Callable[[str, str | bytes], Path]
 
 
 def test_voters_whose_groups_are_private_tell_nobody_theirs(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Many elections at once are so many sessions: the same noise, one session at a time, elects the same winners."""
 
 import dataclasses
-import functools
 import itertools
 from fractions import Fraction
 from typing import Any
@@ -13,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.fair_voting import FairVoting, Objective, Parameters
-from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
+from psephos.protocol.fair_voting.choices import ExponentialChoice
 from psephos.protocol.mechanisms.binomial import draw_binomial
 from psephos.protocol.phases import Inputs
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.scenarios.fair_voting.audit.winner_laws import winner_law
 from psephos.scenarios.fair_voting.binomials import draw_binomials
 from psephos.scenarios.fair_voting.elections import Release, choice_shares, elect, has_quick_law, release
 from psephos.scenarios.fair_voting.paper.cells import OBJECTIVES, Cells, Electorate, with_objective
@@ -112,19 +110,6 @@ def test_trials_of_one_profile_of_three_groups_are_sessions_run_singly(mechanism
     assert elect(released, vote.parameters.make_objective()).tolist() == singly(vote, profiles, TRIALS)
 
 
-def test_printed_scale_is_that_of_the_same_counts() -> None:
-    unbiased, printed = (
-        make_vote("sampling", "parity", num_samples=4, scale=scale) for scale in ("unbiased", "printed")
-    )
-    profiles = draw_profiles(READ, SIZES, trials=TRIALS, seed=1)
-    noise = functools.partial(SimulatedNoise, SEED, session=CELL)
-    counted = release(unbiased, profiles, trials=TRIALS, noise=noise())
-    other = release(printed, profiles, trials=TRIALS, noise=noise())
-    objective = Objective("parity")
-    assert elect(counted.rescaled(), objective).tolist() == elect(other, objective).tolist()
-    assert elect(counted, objective).tolist() != elect(other, objective).tolist()
-
-
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip"])
 def test_shares_are_the_protocol_s_law(mechanism: str, objective: str) -> None:
@@ -187,20 +172,6 @@ def test_binomials_are_drawn_as_the_protocol_draws_them(number: int, hits: list[
 def test_denominators_that_floats_do_not_hold_are_refused() -> None:
     with pytest.raises(ValueError, match="denominators may be at most"):
         draw_binomials(1, np.array([1]), np.array([2**53]), np.zeros((1, 1)))
-
-
-def test_winners_of_algorithm_2_have_its_exact_law() -> None:
-    """Of 4,000 trials no share is 5 standard errors off; by chance some one of four is in one of 400,000 runs."""
-    trials = 4_000
-    profiles = dataclasses.replace(draw_profiles(FITTED, (40, 20), trials=1, seed=5), is_fixed=True)
-    vote = make_vote("sampling", "parity", (40, 20), num_samples=30)
-    released = release(vote, profiles, trials=trials, noise=SimulatedNoise(SEED, session=CELL))
-    winners = elect(released, Objective("parity"))
-    phase = vote.phase
-    choice: SampledChoice = getattr(phase, "choice")  # noqa: B009  of the central phase alone
-    law = winner_law(choice, profiles.sums(choice.scoring).reshape(-1).tolist())
-    shares = np.bincount(winners, minlength=4) / trials
-    assert (np.abs(shares - law) < 5 * np.sqrt(law * (1 - law) / trials)).all()
 
 
 def test_profiles_say_what_their_rankings_say() -> None:

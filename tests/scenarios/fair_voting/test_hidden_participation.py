@@ -11,7 +11,7 @@ import re
 import shutil
 import threading
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import trio
 import trio.testing
-from bad_input import check_refused
+from bad_input import Psephos, Write, check_refused
 from deployments import PATIENCE, SEED, Ending, Peer, Process, Terminal, read_json, serving
 from helpers import make_fair_inputs, make_fair_vote, make_names
 from psephos.agents import Simulation
@@ -35,9 +35,6 @@ from psephos.scenarios.deployment import Invitation, Serving, find_invitation, s
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.plugins import make_transport
 from psephos.scenarios.running.session import Told, run_agents
-
-Psephos = Callable[..., Any]
-Write = Callable[[str, str | bytes], Path]
 
 NUM_VOTERS = 7
 HIDING = ("relation=add-remove-one",)

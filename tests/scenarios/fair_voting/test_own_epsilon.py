@@ -2,18 +2,16 @@
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from bad_input import Psephos
 from psephos.protocol.fair_voting import FairVoting, RandomizedRankings
 from psephos.scenarios import load_scenario
 from psephos.scenarios.experiments.variants import table_of
 from psephos.scenarios.fair_voting.variants import WelfareErrors
-
-Psephos = Callable[..., Any]
 
 EPSILONS = [0.5, 3, 1, 3, 0.5, 3, 3, 1]
 

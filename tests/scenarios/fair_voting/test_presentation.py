@@ -178,29 +178,22 @@ def test_that_nothing_keeps_the_limit_is_said(limit: float, is_kept: bool) -> No
     assert ("none is within it" in page.text) is not is_kept
 
 
-def test_each_column_has_as_many_decimals_as_its_errors_deserve() -> None:
-    page = shown(released(errors=(0.0042, 1.3)))
-    assert cells_of(page, "zoo") == ["zoo", "1.000 ± 0.080", "0.5000 ± 0.0042", "2.5 ± 1.3", "2.0"]
-
-
-def test_without_errors_none_is_shown() -> None:
-    page = shown(released(errors=(0.0, 0.0)))
-    assert cells_of(page, "zoo") == ["zoo", "1.00", "0.50", "2.50", "2.00"]
-
-
-def test_what_is_rounded_to_0_has_no_sign() -> None:
-    page = shown(released({"a": (-0.004, -0.2), "b": (0.004, 0.2)}))
-    assert cells_of(page, "a")[2:4] == ["0.00 ± 0.10", "-0.20 ± 0.10"]
-
-
-def test_utilities_that_are_all_0_are_shown() -> None:
-    page = shown(released({"a": (0.0, 0.0), "b": (0.0, 0.0)}, errors=(0.0, 0.0)))
-    assert cells_of(page, "a") == ["a", "0", "0", "0", "0"]
-
-
-def test_without_a_truth_none_is_shown() -> None:
-    page = shown(released())
-    assert "True" not in page.text
+@pytest.mark.parametrize(
+    ("utilities", "errors", "cells"),
+    [
+        (UTILITIES, (0.0042, 1.3), ["1.000 ± 0.080", "0.5000 ± 0.0042", "2.5 ± 1.3", "2.0"]),
+        (UTILITIES, (0.0, 0.0), ["1.00", "0.50", "2.50", "2.00"]),
+        ({"zoo": (-0.004, -0.2)}, (0.1, 0.1), ["-0.053 ± 0.080", "0.00 ± 0.10", "-0.20 ± 0.10", "0.20"]),
+        ({"zoo": (0.0, 0.0)}, (0.0, 0.0), ["0", "0", "0", "0"]),
+    ],
+    ids=["two errors", "no errors", "what is rounded to 0 has no sign", "all are 0"],
+)
+def test_each_column_has_as_many_decimals_as_its_errors_deserve(
+    utilities: Mapping[str, Sequence[float]], errors: Sequence[float], cells: list[str]
+) -> None:
+    page = shown(released(utilities, errors=errors))
+    assert cells_of(page, "zoo") == ["zoo", *cells]
+    assert "True" not in page.text  # where no truth is given
     assert "Non-private" not in page.text
 
 
@@ -301,10 +294,7 @@ def test_notes_say_what_errors_mean_in_each_model() -> None:
     page = shown(released(mechanism="sampled_pair", **local))
     assert "one standard error of the randomization" in page.text
     assert "indifferent" not in page.text
-
-
-def test_noise_is_said_to_make_disparity_larger() -> None:
-    assert "noise makes it larger on average" in shown(released()).text
+    assert "noise makes it larger on average" in page.text
 
 
 def test_reports_are_shown_where_voters_are_missing() -> None:
@@ -507,9 +497,6 @@ def test_a_verdict_says_who_wins_what_for_and_how_sure_that_is() -> None:
     assert bare.endswith("Whether it is the best is undecided at a level of 5 %.")
     alone = verdict_of(released(assurance=ALONE))
     assert alone.endswith("With 95 % certainty no other one's quality is higher by 0.091 or more.")
-
-
-def test_a_verdict_says_where_nothing_tells_how_near_the_others_come() -> None:
     nothing = Assurance(probability=None, prior=None, verdict=None, level=0.05, p_value=None, shortfall=None)
     said = verdict_of(released(assurance=nothing))
     assert said.endswith("Nothing tells how near the others come: any of them may be better.")

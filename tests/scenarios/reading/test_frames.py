@@ -141,9 +141,7 @@ def test_a_frame_has_the_bits_and_the_refusals_of_the_file_with_the_same_rows(wo
 )
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_frames_of_other_libraries_are_read_as_those_of_pandas(word: str, table: Table, library: str) -> None:
-    module: Any = pytest.importorskip(library, reason=f"{library} is not installed; `make exchange` does")
-    made = module.DataFrame(dict(table), strict=False) if library == "polars" else module.table(dict(table))
-    assert run_of(word, made).outcome == run_of(word, pd.DataFrame(table)).outcome
+    assert run_of(word, frame_by(library, table)).outcome == run_of(word, pd.DataFrame(table)).outcome
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -425,13 +423,9 @@ def test_nothing_of_a_frame_is_written_or_shown(tmp_path: Path) -> None:
     run(scenario, seed=7, out=tmp_path / "out")
     written = json.loads((tmp_path / "out" / "scenario.json").read_text(encoding="utf-8"))
     assert "parties" not in written
+    again = load(tmp_path / "out" / "scenario.json")
     with pytest.raises(ConfigurationError, match=r"scenario.json keeps none that its scenario listed"):
-        load_and_run(tmp_path / "out" / "scenario.json")
-
-
-def load_and_run(path: Path) -> Any:
-    """Run a scenario file."""
-    return run(load(path))
+        run(again)
 
 
 def test_a_cell_is_written_as_a_workbooks_is() -> None:

@@ -189,12 +189,6 @@ def test_the_last_of_two_settings_stands(ballot: str) -> None:
     assert load_scenario(ballot, ["round=1", "round=2"]).round == 2
 
 
-def test_a_value_that_is_no_toml_is_text(ballot: str) -> None:
-    assert load_scenario(ballot, ["title=What shall we do?"]).title == "What shall we do?"
-    assert load_scenario(ballot, ["title=a=b"]).title == "a=b"
-    assert load_scenario(ballot, ["title="]).title == ""
-
-
 def test_a_quorum_that_no_phase_uses_may_be_any(ballot: str) -> None:
     phases = [f"phases.{name}.quorum=6" for name in ("join", "weights", "opinions")]
     assert resolve(load_scenario(ballot, ["quorum=7", *phases])).rules.quorum == 7
@@ -281,8 +275,6 @@ def test_public_weights_of_a_file_are_the_public_set(write: Write) -> None:
         ("partners=5", "parties", 5, "text or a table or a list"),
         ("partners=nowhere.csv", "partners", "nowhere.csv", "a readable CSV file"),
         ("parameters.epsilom=2", "parameters", None, "without the unknown key 'epsilom'"),
-        ("=2", "--set", "=2", "key=value"),
-        ("epsilon", "--set", "epsilon", "key=value"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_field_value_and_what_is_allowed(

@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from psephos.protocol import ConfigurationError
@@ -62,9 +62,15 @@ def names_of(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 
+def consortium(path: Path, *settings: str, **options: Any) -> RunFolder:
+    """Run a small vote in a folder."""
+    folder = RunFolder(path)
+    run_in_folder(resolve(load_scenario("consortium", ["count=4", *settings])), folder, **options)
+    return folder
+
+
 def test_a_run_leaves_these_files(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "a" / "b")
-    run_in_folder(resolve(load_scenario("consortium", ["count=20"])), folder)
+    folder = consortium(tmp_path / "a" / "b")
     files = {"scenario.json", "events.jsonl", "ledger.jsonl", "result.json", "run.json"}
     assert names_of(folder.path) == files | {f"estimates.{kind}" for kind in ("csv", "svg", "png")}
 
@@ -74,8 +80,7 @@ def test_all_that_a_run_leaves_is_its_owners_alone_and_takes_no_planted_files_mo
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     before = os.umask(0)
     try:
-        folder = RunFolder(tmp_path / "run")
-        run_in_folder(resolve(load_scenario("consortium", ["count=20"])), folder)
+        folder = consortium(tmp_path / "run")
         write_report(folder.path)
     finally:
         os.umask(before)
@@ -93,8 +98,7 @@ def test_all_that_a_run_leaves_is_its_owners_alone_and_takes_no_planted_files_mo
 
 
 def test_without_pictures_there_are_none(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "out")
-    run_in_folder(resolve(load_scenario("consortium", ["count=20"])), folder, pictures=False)
+    folder = consortium(tmp_path / "out", pictures=False)
     assert {name for name in names_of(folder.path) if name.startswith("estimates")} == {"estimates.csv"}
 
 
@@ -153,15 +157,13 @@ def test_recording_does_not_change_what_is_public(run_survey: Callable[..., tupl
 
 
 def test_a_run_of_secure_noise_leaves_nothing_private(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "out")
-    run_in_folder(resolve(load_scenario("consortium", ["count=6", "noise=secure"])), folder, pictures=False)
+    folder = consortium(tmp_path / "out", "noise=secure", pictures=False)
     assert json.loads((folder.path / "result.json").read_bytes())["kind"] == "deployment"
     assert not (folder.path / "private").exists()
 
 
 def test_events_are_lines_of_json_with_the_same_nouns(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "out")
-    run_in_folder(resolve(load_scenario("consortium", ["count=4"])), folder, pictures=False)
+    folder = consortium(tmp_path / "out", pictures=False)
     lines = [json.loads(line) for line in folder.events.read_bytes().splitlines()]
     for line in lines:
         assert set(line) >= {"event", "level", "timestamp", "session", "party"}
@@ -342,6 +344,11 @@ class Disk(io.FileIO):
 
     room = 100
 
+    def opened(self, path: Path, *, buffering: int) -> Self:
+        """Return it to whoever opens its path."""
+        assert (path, buffering) == (Path(str(self.name)), 0)
+        return self
+
     def write(self, data: Any, /) -> int:
         if not self.room:
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -355,12 +362,7 @@ def test_a_line_that_is_written_in_part_is_an_error_and_nothing_of_it_stays(
 ) -> None:
     path = tmp_path / "events.jsonl"
     disk = Disk(path, "wb")
-
-    def open_disk(path: Path, *, buffering: int) -> Disk:
-        assert (path, buffering) == (Path(str(disk.name)), 0)
-        return disk
-
-    monkeypatch.setattr(folder_module, "_open_own", open_disk)
+    monkeypatch.setattr(folder_module, "_open_own", disk.opened)
     failures: collections.Counter[str] = collections.Counter()
     with open_event_log(path, is_live=True, failures=failures) as log:
         log.info("short")
@@ -387,12 +389,7 @@ class Stuck(Disk):
 def test_a_piece_that_cannot_be_taken_back_costs_no_other_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "events.jsonl"
     disk = Stuck(path, "wb")
-
-    def open_disk(path: Path, *, buffering: int) -> Stuck:
-        assert (path, buffering) == (Path(str(disk.name)), 0)
-        return disk
-
-    monkeypatch.setattr(folder_module, "_open_own", open_disk)
+    monkeypatch.setattr(folder_module, "_open_own", disk.opened)
     with open_event_log(path, is_live=True) as log:
         for text, room in (("lost", 50), ("whole", 1000), ("lost", 10), ("last", 1000)):
             disk.room = room

@@ -62,19 +62,8 @@ def test_connections_that_are_cut_hold_nobody_up_when_the_session_is_over(monkey
 
 
 def test_a_run_says_how_bad_its_network_was_and_only_then(psephos: Psephos) -> None:
-    ended = psephos(
-        "run",
-        "eu-council",
-        "--set",
-        FAULTS,
-        "--set",
-        f"seed={SEED}",
-        "--set",
-        "quorum=0.3",
-        "--out",
-        "out",
-        "--no-pictures",
-    )
+    how = ("--set", FAULTS, "--set", f"seed={SEED}", "--set", "quorum=0.3")
+    ended = psephos("run", "eu-council", *how, "--out", "out", "--no-pictures")
     assert ended.status == 0
     kept = json.loads(Path("out/scenario.json").read_text(encoding="utf-8"))
     assert kept["network"] == {"loss": 0.05, "duplication": 0.3, "delay": 0.01}

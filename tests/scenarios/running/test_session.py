@@ -23,7 +23,7 @@ from psephos.protocol import (
 )
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Closed, Effect, Opened
-from psephos.protocol.phases import Inputs
+from psephos.protocol.phases import Inputs, PhasedProtocol
 from psephos.protocol.privacy import Budget, Ledger, LedgerEntry
 from psephos.scenarios import (
     Adversity,
@@ -61,10 +61,10 @@ FORMS: list[dict[str, Any]] = [
 
 
 @dataclasses.dataclass(frozen=True)
-class Vote:
-    """A vote, its partners and its seed."""
+class Session:
+    """A session's protocol, its parties and its seed."""
 
-    protocol: DPWeVote
+    protocol: PhasedProtocol[Any, Any]
     names: list[str]
     inputs: Inputs
     seed: int
@@ -84,7 +84,7 @@ class Vote:
 
 
 @st.composite
-def votes(draw: st.DrawFn) -> Vote:
+def votes(draw: st.DrawFn) -> Session:
     """Votes of every form, with 1 to 40 partners."""
     candidates = tuple(f"c{number}" for number in range(draw(st.integers(1, 3))))
     epsilon = draw(st.floats(0.05, 8.0))
@@ -94,7 +94,7 @@ def votes(draw: st.DrawFn) -> Vote:
     rows = draw(st.lists(st.tuples(st.sampled_from(WEIGHTS), opinions), min_size=1, max_size=40))
     columns = zip(*(opinions for _, opinions in rows), strict=True)
     table = {"weight": [weight for weight, _ in rows], **dict(zip(candidates, map(list, columns), strict=True))}
-    return Vote(protocol, [f"p{n}" for n in range(len(rows))], protocol.encode(table), draw(st.integers(0, 2**130)))
+    return Session(protocol, [f"p{n}" for n in range(len(rows))], protocol.encode(table), draw(st.integers(0, 2**130)))
 
 
 def check_equal(first: SessionRecord, second: SessionRecord) -> None:
@@ -109,13 +109,13 @@ def check_equal(first: SessionRecord, second: SessionRecord) -> None:
 
 @hypothesis.given(vote=votes())
 @hypothesis.settings(max_examples=draws(4, full=60))
-def test_agents_in_memory_and_arrays_give_the_same_bits(vote: Vote) -> None:
+def test_agents_in_memory_and_arrays_give_the_same_bits(vote: Session) -> None:
     check_equal(vote.run("memory"), vote.run("array"))
 
 
 @hypothesis.given(vote=votes())
 @hypothesis.settings(max_examples=draws(1, full=6))
-def test_agents_over_tcp_and_arrays_give_the_same_bits(vote: Vote) -> None:
+def test_agents_over_tcp_and_arrays_give_the_same_bits(vote: Session) -> None:
     check_equal(vote.run("tcp"), vote.run("array"))
     check_equal(vote.run("tls"), vote.run("array"))
 
@@ -123,13 +123,13 @@ def test_agents_over_tcp_and_arrays_give_the_same_bits(vote: Vote) -> None:
 def test_all_partners_of_a_simulation_over_tls_take_part_though_they_have_one_certificate() -> None:
     protocol = DPWeVote(Parameters(candidates=("c0",), weights=WEIGHTS, epsilon=1.0))
     inputs = protocol.encode({"weight": [1.0, 2.5, 4.0], "c0": [1, 0, 1]})
-    vote = Vote(protocol, ["p0", "p1", "p2"], inputs, 1)
+    vote = Session(protocol, ["p0", "p1", "p2"], inputs, 1)
     check_equal(vote.run("tls"), vote.run("array"))
 
 
 @hypothesis.given(vote=votes())
 @hypothesis.settings(max_examples=draws(5, full=20))
-def test_the_ledger_charges_every_partner_what_the_protocol_costs(vote: Vote) -> None:
+def test_the_ledger_charges_every_partner_what_the_protocol_costs(vote: Session) -> None:
     entries = vote.run("memory").entries
     assert [entry.person for entry in entries] == [name for name in vote.names for _ in vote.protocol.losses]
     paid = sum(entry.proven for entry in entries if entry.person == vote.names[-1])
@@ -143,25 +143,11 @@ def test_the_ledger_charges_every_partner_what_the_protocol_costs(vote: Vote) ->
 # A protocol in which public rows matter
 
 QUIZ = Quiz(QuizParameters(epsilon=0.5))
-
-
-def run_quiz(path: Literal["array", "memory", "tcp", "tls"], num_voters: int = 12) -> SessionRecord:
-    """Run a quiz of voters who are asked different things."""
-    inputs = make_quiz_inputs(QUIZ, num_voters, seed=2)
-    noise = SimulatedNoise(9, session="s")
-    if path == "array":
-        return run_arrays(QUIZ, inputs=inputs, noise=noise)
-    transport = make_transport(path)
-    names = [f"p{place}" for place in range(num_voters)]
-
-    async def main() -> SessionRecord:
-        return await run_agents(QUIZ, names=names, inputs=inputs, mode=Simulation("s", noise), transport=transport)
-
-    return trio.run(main)
+OF_QUIZ = Session(QUIZ, [f"p{place}" for place in range(12)], make_quiz_inputs(QUIZ, 12, seed=2), seed=9)
 
 
 def test_what_single_parties_are_told_is_the_same_on_every_path() -> None:
-    records = [run_quiz(path) for path in ("array", "memory", "tcp", "tls")]
+    records = [OF_QUIZ.run(path) for path in ("array", "memory", "tcp", "tls")]
     assert records[0].own_outcomes
     assert len(records[0].tallies[0].rows) > 0
     for record in records[1:]:
@@ -170,19 +156,19 @@ def test_what_single_parties_are_told_is_the_same_on_every_path() -> None:
 
 def test_arrays_have_a_line_for_each_group_that_pays_alike_and_agents_pay_as_their_groups() -> None:
     """Whoever is asked nothing pays for the favorite alone, and a group of such voters has no line."""
-    public: list[list[int]] = make_quiz_inputs(QUIZ, 12, seed=2).public.tolist()
+    public: list[list[int]] = OF_QUIZ.inputs.public.tolist()
     asked = [sum(row[1:]) for row in public]
     assert set(asked) == {0, 1, 2, 3}
     lines = [
         (entry.person, entry.num_persons, entry.phase, entry.unit, entry.proven, entry.part is not None)
-        for entry in run_quiz("array").entries
+        for entry in OF_QUIZ.run("array").entries
     ]
     of_answers = [
         (f"each of {asked.count(n)} voters with {n} answers", asked.count(n), "answers", "voter", 0.5 * n, True)
         for n in (1, 2, 3)
     ]
     assert lines == [*of_answers, ("each of 12 voters", 12, "favorites", "favorite", 0.5, False)]
-    by_agents = [entry for entry in run_quiz("memory").entries if entry.phase == "answers"]
+    by_agents = [entry for entry in OF_QUIZ.run("memory").entries if entry.phase == "answers"]
     assert [(entry.person, entry.proven) for entry in by_agents] == [
         (f"p{place}", 0.5 * number) for place, number in enumerate(asked) if number
     ]
@@ -286,15 +272,16 @@ def with_budget(epsilon: float) -> dict[str, Ledger]:
     return {name: Ledger(name, budget=Budget(epsilon=epsilon)) for name in PARTIES}
 
 
-async def run_with(names: list[str], **options: Any) -> SessionRecord:
-    """Run the ballot in memory with these partners."""
-    mode = Simulation("s", SimulatedNoise(5, session="s"))
-    return await run_agents(BALLOT, names=names, inputs=INPUTS, mode=mode, transport=MemoryTransport(), **options)
+async def run_with(*names: str, record_views: bool = False, **options: Any) -> SessionRecord:
+    """Run the ballot with these partners, or all, in memory if no other transport is given."""
+    mode = Simulation("s", SimulatedNoise(5, session="s"), record_views=record_views)
+    chosen: dict[str, Any] = {"names": names or tuple(PARTIES), "transport": MemoryTransport(), **options}
+    return await run_agents(BALLOT, inputs=INPUTS, mode=mode, **chosen)
 
 
 async def test_a_session_without_its_quorum_names_who_was_missing(autojump_clock: trio.testing.MockClock) -> None:
     with pytest.raises(QuorumError) as caught:
-        await run_with(["ann", "away-1", "cid", "away-2"], classes=AWAY)
+        await run_with("ann", "away-1", "cid", "away-2", classes=AWAY)
     error = caught.value
     assert (error.phase, error.received, error.required) == ("join", 2, 4)
     assert error.missing == ("away-1", "away-2")
@@ -305,7 +292,7 @@ async def test_a_session_with_its_quorum_goes_on_and_says_who_did_not_hear(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     rules = SessionRules(deadline_seconds=20.0, quorum=0.75)
-    record = await run_with(["ann", "away-1", "cid", "dee"], classes=AWAY, rules=rules)
+    record = await run_with("ann", "away-1", "cid", "dee", classes=AWAY, rules=rules)
     assert record.num_received == (3, 3)
     assert {name: str(error) for name, error in record.endings.items()} == {"away-1": "away-1 ended the session: away"}
     assert {entry.person for entry in record.entries} == {"ann", "cid", "dee"}
@@ -317,7 +304,7 @@ async def test_a_budget_below_the_session_stops_it_before_anything_is_paid(
 ) -> None:
     notes = Notes()
     with pytest.raises(QuorumError) as caught:
-        await run_with(list(PARTIES), ledgers=with_budget(0.9), told=Told(log=notes))
+        await run_with(ledgers=with_budget(0.9), told=Told(log=notes))
     assert caught.value.phase == "join"
     assert "privacy_loss" not in notes.events
     assert "session_failed" in notes.events
@@ -325,22 +312,21 @@ async def test_a_budget_below_the_session_stops_it_before_anything_is_paid(
 
 
 async def test_a_budget_that_holds_the_session_changes_nothing() -> None:
-    record = await run_with(list(PARTIES), ledgers=with_budget(1.0))
-    assert record.outcome == (await run_with(list(PARTIES))).outcome
+    record = await run_with(ledgers=with_budget(1.0))
+    assert record.outcome == (await run_with()).outcome
     assert record.endings == {}
 
 
 async def test_views_are_kept_only_where_asked_for() -> None:
-    assert (await run_with(list(PARTIES))).views == []
-    mode = Simulation("s", SimulatedNoise(5, session="s"), record_views=True)
-    record = await run_agents(BALLOT, names=list(PARTIES), inputs=INPUTS, mode=mode, transport=MemoryTransport())
+    assert (await run_with()).views == []
+    record = await run_with(record_views=True)
     assert [view.party for view in record.views] == ["cloud-server", *PARTIES]
     assert record.views[1].private_row == tuple(INPUTS.private[0].tolist())
 
 
 async def test_a_listener_hears_every_phase_open_and_close() -> None:
     heard: list[Effect] = []
-    await run_with(list(PARTIES), told=Told(listener=heard.append))
+    await run_with(told=Told(listener=heard.append))
     phases = [effect.phase for effect in heard if isinstance(effect, Closed)]
     assert phases == ["join", "weights", "opinions"]
     by_arrays: list[Effect] = []
@@ -357,33 +343,16 @@ async def test_what_a_party_does_otherwise_is_done_over_any_transport(
 ) -> None:
     asker = Asker(times=2)
     deviations: dict[str, Deviation] = {SERVER: asker, "bob": Poisoner({0: [1]})}
-    mode = Simulation("s", SimulatedNoise(5, session="s"))
-    record = await run_agents(
-        BALLOT,
-        names=list(PARTIES),
-        inputs=INPUTS,
-        mode=mode,
-        transport=make_transport(),
-        adversity=Adversity(deviations=deviations),
-    )
+    record = await run_with(transport=make_transport(), adversity=Adversity(deviations=deviations))
     assert record.endings == {}
     assert [entry.phase for entry in record.entries] == ["weights", "opinions"] * len(PARTIES)
     assert set(asker.answers["bob", 0]) == {msgspec.msgpack.encode([1])}
 
 
 async def test_a_server_that_deviates_is_refused_by_clients_that_do_not() -> None:
-    mode = Simulation("s", SimulatedNoise(5, session="s"))
     entries: list[LedgerEntry] = []
     with pytest.raises(QuorumError):
-        await run_agents(
-            BALLOT,
-            names=list(PARTIES),
-            inputs=INPUTS,
-            mode=mode,
-            transport=MemoryTransport(),
-            told=Told(entries=entries),
-            adversity=Adversity(deviations={SERVER: Liar(b"\x80")}),
-        )
+        await run_with(told=Told(entries=entries), adversity=Adversity(deviations={SERVER: Liar(b"\x80")}))
     assert entries == []
 
 
@@ -394,8 +363,7 @@ async def test_progress_is_reported_while_a_phase_is_open(autojump_clock: trio.t
         reported.append((phase, received, outstanding))
 
     rules = SessionRules(deadline_seconds=2.0, quorum=3)
-    names = ["ann", "away-1", "cid", "dee"]
-    await run_with(names, classes=AWAY, rules=rules, told=Told(on_progress=take_note))
+    await run_with("ann", "away-1", "cid", "dee", classes=AWAY, rules=rules, told=Told(on_progress=take_note))
     assert ("join", 3, 1) in reported
     assert autojump_clock.current_time() >= 2
 
@@ -416,11 +384,7 @@ class LateTransport(MemoryTransport):
 
 
 async def test_who_comes_after_the_end_is_not_missed(autojump_clock: trio.testing.MockClock) -> None:
-    rules = SessionRules(deadline_seconds=5.0, quorum=2)
-    mode = Simulation("s", SimulatedNoise(5, session="s"))
-    record = await run_agents(
-        BALLOT, names=list(PARTIES), inputs=INPUTS, mode=mode, transport=LateTransport(), rules=rules
-    )
+    record = await run_with(transport=LateTransport(), rules=SessionRules(deadline_seconds=5.0, quorum=2))
     assert record.num_received == (2, 2)
     assert autojump_clock.current_time() == pytest.approx(60)
 
@@ -428,15 +392,14 @@ async def test_who_comes_after_the_end_is_not_missed(autojump_clock: trio.testin
 async def test_a_connection_that_is_refused_while_the_session_lasts_ends_it(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    mode = Simulation("s", SimulatedNoise(5, session="s"))
     with pytest.raises(ConnectionRefusedError):
-        await run_agents(BALLOT, names=list(PARTIES), inputs=INPUTS, mode=mode, transport=LateTransport())
+        await run_with(transport=LateTransport())
     assert autojump_clock.current_time() == pytest.approx(60)
 
 
 async def test_a_name_taken_twice_is_refused() -> None:
     with pytest.raises(ConfigurationError):
-        await run_with(["ann", "bob", "ann", "dee"])
+        await run_with("ann", "bob", "ann", "dee")
 
 
 def with_limits(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int) -> list[tuple[int, int]]:

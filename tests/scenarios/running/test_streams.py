@@ -265,6 +265,7 @@ def test_a_streamed_run_of_the_command_line_shows_the_outcome(psephos: Psephos, 
         ("moral-synthetic", ("voters.stream=false",), False),
         ("moral-synthetic", (), False),
         ("moral-synthetic", ("voters=mine.csv",), False),
+        ("moral-synthetic", ("voters=[{voter='ann', stream=true}]",), False),
         ("crowd", ("workers.stream=true",), False),  # which has no such thing, and says so
     ],
 )
@@ -272,20 +273,6 @@ def test_only_a_survey_is_streamed(scenario: str, settings: tuple[str, ...], *, 
     loaded = load_scenario(scenario, settings)
     found = stream_of(find_protocol(loaded.protocol), loaded.parties, loaded.parameters)
     assert (found is not None) is expected
-
-
-@pytest.mark.parametrize(
-    ("parties", "is_one"),
-    [
-        ({"stream": True}, True),
-        ({"stream": False}, False),
-        ({}, False),
-        ("mine.csv", False),
-        ([{"voter": "ann", "stream": True}], False),
-    ],
-)
-def test_only_a_table_asks_to_be_streamed(parties: object, *, is_one: bool) -> None:
-    assert (stream_of(find_protocol("moral-preferences"), parties, {}) is not None) is is_one
 
 
 def test_adversaries_do_not_watch_a_stream() -> None:
@@ -340,13 +327,9 @@ def test_groups_beyond_the_most_levels_are_refused() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        ("bound=0",),
-        ("transport=memory",),
-        ("budget=0.5",),
         ("voters.generator=norml",),
         ("voters.stream=1",),
         ("voters.groups.liberal=.5",),
-        ("max_records=1",),
         ("voters.responses=none.csv", "voters.stream=true"),
     ],
 )
@@ -400,24 +383,30 @@ def test_a_fault_in_a_file_is_named_with_its_line_and_kept_in_the_folder(
     assert read_ledger(Path("out")) == []  # nobody's report was drawn
 
 
-def test_what_was_drawn_before_a_failure_is_in_the_ledger_and_temporary_files_are_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def with_temporary_files(monkeypatch: pytest.MonkeyPatch, *, fails_at: int | None = None) -> Streamed:
+    """Return a stream of four batches that has temporary files while it is read, and may fail at a batch."""
     session = resolve(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
     assert isinstance(session, Streamed)
     whole = session.stream.open
 
-    def failing(folder: Path) -> Iterator[Batch]:
+    def temporary(folder: Path) -> Iterator[Batch]:
         (folder / "temporary").mkdir()
         try:
             for number, batch in enumerate(whole(folder)):
-                if number == 2:
+                if number == fails_at:
                     raise OSError(28, "No space left on device")
                 yield batch
         finally:
             (folder / "temporary").rmdir()
 
-    monkeypatch.setitem(vars(session.stream), "open", failing)
+    monkeypatch.setitem(vars(session.stream), "open", temporary)
+    return session
+
+
+def test_what_was_drawn_before_a_failure_is_in_the_ledger_and_temporary_files_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = with_temporary_files(monkeypatch, fails_at=2)
     with pytest.raises(OSError, match="No space left"):
         run_in_folder(session, RunFolder(tmp_path / "out"), pictures=False)
     (entry,) = read_ledger(tmp_path / "out")
@@ -430,23 +419,13 @@ def test_what_was_drawn_before_a_failure_is_in_the_ledger_and_temporary_files_ar
 
 
 def test_temporary_files_go_where_whoever_takes_batches_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = resolve(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
-    assert isinstance(session, Streamed)
-    whole = session.stream.open
-
-    def temporary(folder: Path) -> Iterator[Batch]:
-        (folder / "temporary").mkdir()
-        try:
-            yield from whole(folder)
-        finally:
-            (folder / "temporary").rmdir()
+    session = with_temporary_files(monkeypatch)
 
     def fail(phase: str, count: int, outstanding: float) -> None:
         assert (phase, outstanding) == ("preferences", 16)
         assert (tmp_path / "out" / "temporary").is_dir()
         raise RuntimeError(count)
 
-    monkeypatch.setitem(vars(session.stream), "open", temporary)
     with pytest.raises(RuntimeError) as caught:
         run_in_folder(session, RunFolder(tmp_path / "out"), pictures=False, told=Told(on_progress=fail))
     assert caught.value.args == (7,)

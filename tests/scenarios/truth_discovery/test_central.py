@@ -2,15 +2,15 @@
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
+from makers import make_survey
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import TrustModel
-from psephos.protocol.truth_discovery import CountedAnswers, Parameters, TruthDiscovery
+from psephos.protocol.truth_discovery import CountedAnswers, TruthDiscovery
 from psephos.scenarios.attacks import Coalition, seen_by_arrays
 from psephos.scenarios.experiments.calibration import hold
 from psephos.scenarios.running.config import load_scenario
@@ -27,19 +27,6 @@ TWO, THREE = ("no", "yes"), ("a", "b", "c")
 ANSWERS, _, ROW = TruthDiscoveryAttack.secrets
 SECOND = np.array([False, True])
 NOTHING = Anchors(members=False, agreement=None)
-
-
-def make_survey(*labels: tuple[str, ...], **given: Any) -> TruthDiscovery:
-    sets = tuple(dict.fromkeys(labels))
-    fields: dict[str, Any] = {
-        "tasks": tuple(f"t{place}" for place in range(len(labels))),
-        "answer_sets": sets,
-        "answer_set_of_task": tuple(sets.index(own) for own in labels),
-        "max_answers": len(labels),
-        "mechanism": "central",
-        **given,
-    }
-    return TruthDiscovery(Parameters(**fields))
 
 
 def inputs_of(survey: TruthDiscovery, *answers: list[str]) -> Inputs:

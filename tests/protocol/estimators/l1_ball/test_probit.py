@@ -161,19 +161,6 @@ def test_exactly_opposite_records_leave_the_point_at_zero() -> None:
     assert found.num_iterations[0] == 0
 
 
-def test_brute_force_finds_nothing_better_in_two_dimensions() -> None:
-    differences, offsets, _ = make_voters(5, 4, 2, seed=3)
-    found = fit_probit(differences, offsets, radius=1.5)
-    ours = log_likelihoods(differences, offsets, found.points)
-    sides = np.linspace(-1.5, 1.5, 301)
-    grid = np.stack(np.meshgrid(sides, sides), axis=-1).reshape(-1, 2)
-    grid = grid[np.abs(grid).sum(axis=1) <= 1.5]
-    for voter in range(5):
-        values = log_ndtr(grid @ differences[offsets[voter] : offsets[voter + 1]].T).sum(axis=1)
-        assert values.max() <= ours[voter] + found.gaps[voter] + 1e-12
-        assert values.max() == pytest.approx(ours[voter], abs=1e-2)
-
-
 @pytest.mark.parametrize("max_iterations", [1, 3, 100])
 def test_no_point_of_the_ball_is_better_than_ours_by_more_than_the_gap(max_iterations: int) -> None:
     differences, offsets, _ = make_voters(8, 20, 4)

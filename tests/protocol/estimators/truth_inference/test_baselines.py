@@ -15,7 +15,6 @@ from psephos.protocol.estimators.truth_inference import (
     Answers,
     Inference,
     catd,
-    majority_vote,
     minimax_entropy,
     one_coin,
     three_estimates,
@@ -33,30 +32,6 @@ ALL: dict[str, Callable[..., Inference]] = {
     "minimax_entropy": minimax_entropy,
 }
 SHARES = [name for name in ALL if name not in {"accu", "minimax_entropy"}]
-
-
-def test_catd_by_hand() -> None:
-    """The majority is 0 throughout. Worker 3 has one answer, the others four.
-
-    Lower quantiles of χ² at .025, from a table: .000982 of one degree, .484 of four. Σd² is at least n/20.
-    """
-    answers = crowd(
-        [(t, w, int((w, t) in {(1, 3), (2, 0), (2, 1)})) for w in range(3) for t in range(4)] + [(2, 3, 0)],
-        tasks=4,
-        workers=4,
-    )
-    found = catd(answers)
-    assert found.truths.tolist() == [0, 0, 0, 0]
-    assert found.weights.tolist() == pytest.approx([0.4844 / 0.2, 0.4844, 0.4844 / 2, 0.000982 / 0.05], rel=1e-3)
-    assert found.qualities.tolist() == pytest.approx([0.95, 0.75, 0.5, 0.95])
-
-
-def test_three_who_have_answered_once_weigh_less_than_one_who_has_often() -> None:
-    many = [(task, worker, 0) for worker in range(2) for task in range(20)]
-    once = [(20, worker, 1) for worker in range(2, 5)] + [(20, 0, 0)]
-    answers = crowd(many + once, tasks=21, workers=5)
-    assert majority_vote(answers).truths[20] == 1
-    assert catd(answers).truths[20] == 0
 
 
 @given(crowds(), st.integers(1, 4))
@@ -108,16 +83,6 @@ def test_accu_is_the_one_coin_model_with_labels_alike_beforehand() -> None:
 # TruthFinder
 
 
-def test_truth_finder_by_hand() -> None:
-    """One task, two against one: σ = 2·ln 10 and ln 10, σ* = σ − a quarter of the other's, and 1/(1 + e^(−.3·σ*))."""
-    found = truth_finder(table([(0,), (0,), (1,)]), max_iterations=1)
-    tau = math.log(10)
-    confidences = [1 / (1 + math.exp(-0.3 * own)) for own in (2 * tau - tau / 4, tau - tau / 2)]
-    assert found.truths.tolist() == [0]
-    shares = [own / sum(confidences) for own in confidences]
-    assert found.probabilities[0].tolist() == pytest.approx(shares, abs=1e-8)
-
-
 @given(crowds(), st.integers(1, 4))
 def test_truth_finder_equals_a_plain_loop(answers: Answers, rounds: int) -> None:
     found, claims = truth_finder(answers, max_iterations=rounds), claims_of(answers)
@@ -147,19 +112,6 @@ def check_shares(found: Inference, scores: dict[tuple[int, int], float], answers
 
 
 # 2-Estimates and 3-Estimates
-
-
-def test_two_estimates_by_hand() -> None:
-    """One task, two against one, ε = .1: π = (2·.9 + .1)/3 and (.9 + 2·.1)/3, that is .633 and .367.
-
-    They are the greatest and the least and round to 1 and 0, so that they become 1 and 0.
-    """
-    found = two_estimates(table([(0,), (0,), (1,)]), max_iterations=1)
-    assert found.probabilities[0].tolist() == [1.0, 0.0]
-    plain = two_estimates(table([(0, 0), (0, 0), (1, 0)]), max_iterations=1, rescaled=1.0)
-    # The second task's only fact has π = .9; the range is from .367 to .9.
-    assert plain.probabilities[0, 0] == pytest.approx(1.0)
-    assert plain.qualities.tolist() == pytest.approx([0.9] * 3)
 
 
 @pytest.mark.parametrize("name", SHARES[2:])

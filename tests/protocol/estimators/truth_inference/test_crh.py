@@ -54,33 +54,6 @@ def test_crh_by_hand() -> None:
     )
 
 
-def test_weights_are_the_minimum_that_the_paper_states() -> None:
-    """Σ e^(−w) = 1 over the workers, and no other such weights have a smaller weighted loss."""
-    found = crh(table([(0, 0, 0, 0), (0, 0, 0, 1), (0, 0, 1, 0), (1, 1, 1, 0)]))
-    losses = 1 - found.qualities
-    assert float(np.exp(-found.weights).sum()) == pytest.approx(1, abs=1e-8)
-    least = float((found.weights * losses).sum())
-    for seed in range(50):
-        others = found.weights + np.random.default_rng(seed).normal(0, 0.3, len(losses))
-        others += math.log(float(np.exp(-others).sum()))
-        assert float((others * losses).sum()) >= least - 1e-9
-
-
-def test_a_good_worker_outvotes_two_bad_ones() -> None:
-    """On the last task a worker who is nearly always right stands alone against two who are mostly wrong."""
-    rows = [
-        (0,) * 9 + (1,),
-        (0,) * 9 + (1,),
-        (0,) * 9 + (1,),
-        *[(1,) * 8 + (0, 0)] * 2,
-        (0,) * 8 + (1, 0),
-        (0,) * 8 + (1, 0),
-    ]
-    answers = table(rows)
-    assert majority_vote(answers).truths[-1] == 0
-    assert crh(answers).truths[-1] == 1
-
-
 @given(crowds(), st.sampled_from(["sum", "greatest"]), st.integers(1, 3))
 def test_crh_equals_a_plain_loop(answers: Answers, scale: Any, rounds: int) -> None:
     found = crh(answers, scale=scale, max_iterations=rounds)

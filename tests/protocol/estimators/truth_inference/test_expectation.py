@@ -368,10 +368,3 @@ def test_a_size_without_a_flip_probability_is_named() -> None:
     for estimator in (noise_aware_one_coin, noise_aware_dawid_skene):
         with pytest.raises(ValueError, match=r"\[5\]"):
             estimator(answers, SILENT)
-
-
-def test_a_majority_is_the_start() -> None:
-    """With no more than one round, from the same shares: where workers are alike, the majority's truths."""
-    rows = [(task, worker, int(worker < 2)) for task in range(3) for worker in range(3)]
-    answers = crowd(rows, tasks=3, workers=3)
-    assert one_coin(answers, max_iterations=1).truths.tolist() == majority_vote(answers).truths.tolist() == [1, 1, 1]

@@ -60,21 +60,6 @@ def test_the_limits_hold_for_all_labels_at_once(size: int, flip: float, level: f
         assert missed <= level + 1e-9
 
 
-def test_the_estimate_of_the_label_with_most_reports_is_too_high_and_its_limits_hold() -> None:
-    """Eight workers who split evenly: what selection does, exactly."""
-    counts, flip = (4, 4), 0.4
-    lifted, missed = 0.0, 0.0
-    for reports, probability in law(counts, flip).items():
-        most = max(reports)
-        support = estimate_support(most, 8, flip_probability=flip, num_labels=2)
-        assert support is not None
-        lifted += probability * (support.value - 4)
-        low, high = support_limits(most, 8, flip_probability=flip, num_labels=2)
-        missed += probability * (not low <= 4 <= high)
-    assert lifted > 2
-    assert missed <= 0.05
-
-
 def test_limits_of_many_answers_are_those_of_the_normal_law() -> None:
     """10,000 answers, 6,000 reports, p = 1/4: (6,000 − 2,500)/(1/2) = 7,000 ± 1.96·√(10,000·3/16)·2."""
     low, high = support_limits(6_000, 10_000, flip_probability=0.25, num_labels=2)

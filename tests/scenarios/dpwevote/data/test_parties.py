@@ -1,13 +1,9 @@
 """Partners in files as people have them: weights or none, yes and no in words, other columns."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
+from bad_input import Write
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, load_scenario, resolve, resolve_served
-
-Write = Callable[[str, str | bytes], Path]
 
 
 def vote(write: Write, content: str, partners: str = "'mine.csv'", more: str = "") -> Local:

@@ -1,16 +1,14 @@
 """Roll calls of the General Assembly: one vote each, abstention by a stated rule, every fault named with its line."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input import Write
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.datasets import load_data_set
 from psephos.scenarios.reading.sources import PartiesTable
-
-Put = Callable[[str, str | bytes], Path]
 
 VOTES = "un_general_assembly/un_votes.csv.gz"
 ROLL_CALLS = "un_general_assembly/un_roll_calls.csv"
@@ -95,7 +93,7 @@ def test_all_who_abstain_may_be_counted(sets: Path) -> None:
     assert votes(load(sets, roll_call=7, abstentions="no")) == {"Peru": 0}
 
 
-def test_a_vote_that_is_none_is_named_with_its_line(sets: Path, put_set: Put) -> None:
+def test_a_vote_that_is_none_is_named_with_its_line(sets: Path, put_set: Write) -> None:
     put_set(VOTES, "rcid,country,vote\n3,Peru,yes\n4,Chile,perhaps\n3,Chile,perhaps\n")
     with pytest.raises(ConfigurationError) as caught:
         load(sets, roll_call=3)
@@ -104,14 +102,14 @@ def test_a_vote_that_is_none_is_named_with_its_line(sets: Path, put_set: Put) ->
 
 
 @pytest.mark.parametrize("number", ["three", "", "-3", "1e3", "9" * 5000])
-def test_a_number_that_is_none_is_named_with_its_line(sets: Path, put_set: Put, number: str) -> None:
+def test_a_number_that_is_none_is_named_with_its_line(sets: Path, put_set: Write, number: str) -> None:
     put_set(ROLL_CALLS, f"rcid,unres\n2,R/1/1\n{number},R/1/2\n3,R/1/3\n")
     with pytest.raises(ConfigurationError) as caught:
         load(sets, roll_call=3)
     assert (caught.value.field, caught.value.value) == ("rcid (un_roll_calls.csv line 3)", number)
 
 
-def test_a_list_without_roll_calls_has_none(sets: Path, put_set: Put) -> None:
+def test_a_list_without_roll_calls_has_none(sets: Path, put_set: Write) -> None:
     put_set(ROLL_CALLS, "rcid,unres\n")
     with pytest.raises(ConfigurationError, match=r"one of the 0 roll calls in un_roll_calls\.csv, got 3"):
         load(sets, roll_call=3)

@@ -1,20 +1,18 @@
 """The Council's and the Fund's votes: weights as published, opinions made up, every fault named with its line."""
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from bad_input import Write
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.datasets import load_data_set
 from psephos.scenarios.dpwevote.data.made_up import make_partners
 from psephos.scenarios.dpwevote.data.weighted_votes import TREATIES
 from psephos.scenarios.reading.sources import PartiesTable
-
-Put = Callable[[str, str | bytes], Path]
 
 COUNCIL = "eu_council_weights/eucouncil_weights.csv"
 FUND = "imf_votes/votes.csv"
@@ -92,7 +90,7 @@ def test_the_funds_shares_are_taken_as_they_are_and_its_names_put_right(sets: Pa
     assert loaded.is_generated
 
 
-def test_of_a_name_one_digit_alone_is_a_footnote(sets: Path, put_set: Put) -> None:
+def test_of_a_name_one_digit_alone_is_a_footnote(sets: Path, put_set: Write) -> None:
     put_set(FUND, "country,vote_percentage\nArea 513,60\nZürich,40\n")
     assert list(load(sets, "imf_votes").names) == ["Area 51", "Zürich"]
 
@@ -117,7 +115,7 @@ def test_a_wrong_option_is_refused(sets: Path, options: dict[str, Any], field: s
 
 
 @pytest.mark.parametrize("votes", ["ten", "-3", "2.5", "0", "٣", "9" * 5000])
-def test_votes_that_are_no_number_are_named_with_their_line(sets: Path, put_set: Put, votes: str) -> None:
+def test_votes_that_are_no_number_are_named_with_their_line(sets: Path, put_set: Write, votes: str) -> None:
     put_set(COUNCIL, f"country,v10\nAlpha,10\n\nBeta,{votes}\n")
     with pytest.raises(ConfigurationError, match="got") as caught:
         council(sets, "EU-10")
@@ -129,7 +127,7 @@ def test_votes_that_are_no_number_are_named_with_their_line(sets: Path, put_set:
     ("rows", "found"),
     [("Alpha,10\nBeta,53\n", "2 members with 63 votes"), ("A,6\n" * 10, "10 members with 60 votes"), ("", "0 members")],
 )
-def test_a_file_that_is_not_the_treatys_is_refused(sets: Path, put_set: Put, rows: str, found: str) -> None:
+def test_a_file_that_is_not_the_treatys_is_refused(sets: Path, put_set: Write, rows: str, found: str) -> None:
     put_set(COUNCIL, f"country,v10\n{rows}")
     with pytest.raises(ConfigurationError) as caught:
         council(sets, "EU-10")
@@ -139,7 +137,7 @@ def test_a_file_that_is_not_the_treatys_is_refused(sets: Path, put_set: Put, row
 
 
 @pytest.mark.parametrize("share", ["much", "", "0", "-1", "100.5", "nan", "inf"])
-def test_a_share_that_is_none_is_named_with_its_line(sets: Path, put_set: Put, share: str) -> None:
+def test_a_share_that_is_none_is_named_with_its_line(sets: Path, put_set: Write, share: str) -> None:
     put_set(FUND, f"country,vote_percentage\nAlpha,60\nBeta,{share}\n")
     with pytest.raises(ConfigurationError) as caught:
         load(sets, "imf_votes")
@@ -148,7 +146,7 @@ def test_a_share_that_is_none_is_named_with_its_line(sets: Path, put_set: Put, s
 
 
 @pytest.mark.parametrize(("rows", "total"), [("Alpha,60\nBeta,39.98\n", "99.98"), ("", "0.00")])
-def test_shares_that_are_not_everybodys_are_refused(sets: Path, put_set: Put, rows: str, total: str) -> None:
+def test_shares_that_are_not_everybodys_are_refused(sets: Path, put_set: Write, rows: str, total: str) -> None:
     put_set(FUND, f"country,vote_percentage\n{rows}")
     with pytest.raises(ConfigurationError) as caught:
         load(sets, "imf_votes")

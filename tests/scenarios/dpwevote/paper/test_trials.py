@@ -104,13 +104,6 @@ def test_the_weights_error_is_that_of_the_released_counts(variant: str) -> None:
         assert error == pytest.approx(float(np.mean(((estimated - true) / 20) ** 2)), rel=1e-9)
 
 
-def test_without_noise_worth_the_name_the_opinions_error_vanishes() -> None:
-    """At ε = 30 for both halves a report is a lie with probability below 1e-6."""
-    for variant in ("printed", "joint"):
-        found = at_once(make_vote(variant, epsilon=30.0), UNIFORM, 20, 50)
-        assert max(float(found[name].max()) for name in ("w", "q", "phi")) < 1e-9
-
-
 def test_the_opinions_error_of_both_variants_by_hand() -> None:
     """One partner of weight 3 says yes; the estimates of its report are the columns of the inverse matrices."""
     epsilon = 2.0

@@ -1,10 +1,11 @@
 """Differencing over a series: the beliefs are those of both outcomes together, whoever of the votes is the first."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from bad_input import Write
 from psephos.protocol.fair_voting import FairVoting
 from psephos.scenarios import FinishedSeries, RunFolder, load_series, resolve_series, run_series
 from psephos.scenarios.adversaries.over_votes import Belief
@@ -13,8 +14,6 @@ from psephos.scenarios.attacks import Seen
 from psephos.scenarios.fair_voting.attack.differencing_over_votes import beliefs_of_elections
 from psephos.scenarios.fair_voting.attack.inference import Change, FairVotingAttack
 from psephos.scenarios.fair_voting.attack.two_elections import TwoElections
-
-Write = Callable[[str, str], Path]
 
 HEAD = """
 protocol = "fair-voting"

@@ -331,7 +331,7 @@ def test_drawn_profiles_have_the_exact_law(num_sampled: int | None) -> None:
     ]
     exact = law_of_sums(others, utilities, most=1_000, draws=1, seed=0)
     drawn = law_of_sums(others, utilities, most=1, draws=20_000, seed=0)
-    assert (exact.is_exact, drawn.is_exact) == (True, False)
+    assert len(exact.weights) < len(drawn.weights) == 20_000
     assert math.fsum(exact.weights.tolist()) == pytest.approx(1)
     rows, numbers = np.unique(drawn.rows, axis=0, return_counts=True)
     found = {tuple(row): number / 20_000 for row, number in zip(rows.tolist(), numbers.tolist(), strict=True)}

@@ -1,18 +1,16 @@
 """Files of ballots as profiles: which options go together, and what becomes of voters and alternatives."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from bad_input import Write
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.fair_voting.data.files import RankingFile, load_rankings, read_ballots
 from psephos.scenarios.fair_voting.data.parties import SOURCES
 from psephos.scenarios.fair_voting.data.profile import Profile
 from psephos.scenarios.reading.conversion import convert
-
-Write = Callable[[str, str | bytes], Path]
 
 TREES = """# NUMBER ALTERNATIVES: 3
 # NUMBER VOTERS: 4

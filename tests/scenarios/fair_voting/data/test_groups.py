@@ -2,10 +2,10 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
+from bad_input import Write
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.fair_voting.data.ballots import FileBallots
 from psephos.scenarios.fair_voting.data.groups import (
@@ -16,8 +16,6 @@ from psephos.scenarios.fair_voting.data.groups import (
     groups_of_entries,
     groups_of_files,
 )
-
-Write = Callable[[str, str | bytes], Path]
 
 
 def ballots_of(num_voters: int, names: Sequence[str] = ()) -> FileBallots:

@@ -1,14 +1,12 @@
 """Pabulib's files of participatory budgeting: what is read, and what is refused with its line."""
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from bad_input import Write
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.fair_voting.data.pabulib import VOTE_TYPES, read_pabulib
-
-Write = Callable[[str, str | bytes], Path]
 
 PARK = """META
 key;value

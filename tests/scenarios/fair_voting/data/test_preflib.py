@@ -1,15 +1,13 @@
 """PrefLib's files of orders: what is read, and what is refused with its line."""
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from bad_input import Write
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.fair_voting.data.ballots import FileBallots
 from psephos.scenarios.fair_voting.data.preflib import read_preflib
-
-Write = Callable[[str, str | bytes], Path]
 
 HEADER = """# FILE NAME: trees.{suffix}
 # DATA TYPE: {suffix}

@@ -1,19 +1,17 @@
 """Published elections: voters and groups as the published counts say, and what cannot be chosen."""
 
 import csv
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input import Write
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.fair_voting import FairVoting, Rankings
 from psephos.scenarios.datasets import load_data_set
 from psephos.scenarios.fair_voting.data.published_elections import DATA_SETS
 from psephos.scenarios.reading.sources import PartiesTable
-
-Put = Callable[[str, str | bytes], Path]
 
 ELECTIONS = ("pabulib", "preflib_00024_dots", "preflib_00030_uklabor", "preflib_00035_breakfast", "zurich_pb")
 BREAKFAST = "preflib_00035_breakfast"
@@ -204,7 +202,7 @@ def test_what_cannot_be_chosen_is_named(
     assert allowed in error.allowed
 
 
-def test_election_that_is_not_in_the_folder_is_named_beside_those_that_are(put_set: Put, tmp_path: Path) -> None:
+def test_election_that_is_not_in_the_folder_is_named_beside_those_that_are(put_set: Write, tmp_path: Path) -> None:
     put_set("pabulib/town.pb", "META\n")
     error = refusal(tmp_path / "sets", "pabulib", election="twon")
     assert (error.field, error.value) == ("voters.election", "twon")
@@ -221,7 +219,7 @@ ROW = ";".join(["1,2", "2,1"] * 3)
 
 
 @pytest.fixture
-def breakfast(put_set: Put, tmp_path: Path) -> Path:
+def breakfast(put_set: Write, tmp_path: Path) -> Path:
     """A small folder with a breakfast of two things to eat."""
     put_set(f"{BREAKFAST}/00035-00000005.soc", HEADER + "1: 1,2\n41: 2,1\n")
     put_set(f"{BREAKFAST}/00035-00000001.csv", "files\ntitles\n" + f"{ROW}\n" * 41)
@@ -244,14 +242,16 @@ def test_respondents_whose_lines_are_out_of_order_are_from_the_other_file(breakf
         ("", "00035-00000001.csv", "rows of respondents 2 to 42"),
     ],
 )
-def test_fault_of_the_file_in_order_is_named(put_set: Put, breakfast: Path, row: str, field: str, allowed: str) -> None:
+def test_fault_of_the_file_in_order_is_named(
+    put_set: Write, breakfast: Path, row: str, field: str, allowed: str
+) -> None:
     put_set(f"{BREAKFAST}/00035-00000001.csv", "files\ntitles\n" + f"{ROW}\n" * 2 + f"{row}\n" + f"{ROW}\n" * 38)
     error = refusal(breakfast, BREAKFAST, situation=4)
     assert error.field == field
     assert allowed in error.allowed
 
 
-def test_breakfast_has_forty_two_respondents(put_set: Put, breakfast: Path) -> None:
+def test_breakfast_has_forty_two_respondents(put_set: Write, breakfast: Path) -> None:
     put_set(f"{BREAKFAST}/00035-00000002.soc", HEADER.replace("42", "2") + "1: 1,2\n1: 2,1\n")
     error = refusal(breakfast, BREAKFAST)
     assert (error.field, error.value) == ("00035-00000002.soc", "2 voters")

@@ -2,14 +2,11 @@
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from bad_input import Psephos
 from psephos.scenarios.fair_voting.paper.real_sets import load_own_set
-
-Psephos = Callable[..., Any]
 
 ROWS = [("n", "a > b > c")] * 3 + [("s", "c > b > a")] * 2 + [("s", "b > c > a")]
 TEXT = "voter,group,ranking\n" + "".join(f"v{number},{group},{own}\n" for number, (group, own) in enumerate(ROWS))
