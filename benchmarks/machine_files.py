@@ -22,7 +22,7 @@ from psephos.scenarios.moral_preferences.data.machine_like import (
     draw_dilemmas,
     draw_preferences,
 )
-from psephos.scenarios.moral_preferences.data.options import draw_uniforms
+from psephos.scenarios.moral_preferences.data.made_up import draw_uniforms
 
 __all__ = ["MACHINE_COLUMNS", "write_moral_machine_like"]
 

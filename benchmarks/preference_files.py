@@ -23,8 +23,7 @@ import numpy as np
 from machine_files import write_moral_machine_like
 from peaks import peak_bytes
 from psephos.scenarios.moral_preferences.data.files import read_survey
-from psephos.scenarios.moral_preferences.data.moral_machine import read_moral_machine
-from psephos.scenarios.moral_preferences.data.moral_machine_stream import stream_moral_machine
+from psephos.scenarios.moral_preferences.data.moral_machine import read_moral_machine, stream_moral_machine
 from table import Row, at_most
 
 __all__ = ["measure"]

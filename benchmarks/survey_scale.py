@@ -48,7 +48,7 @@ from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.tally import Tally
 from psephos.scenarios.moral_preferences.agreement import agreement_of
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
-from psephos.scenarios.moral_preferences.data.moral_machine_stream import stream_moral_machine
+from psephos.scenarios.moral_preferences.data.moral_machine import stream_moral_machine
 from psephos.scenarios.moral_preferences.data.survey import Survey
 from table import NOTHING, Row, at_most, rewrite_between_marks, to_markdown, to_text
 from trials import timed

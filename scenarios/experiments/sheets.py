@@ -36,6 +36,8 @@ class _Told(TypedDict, total=False):
     labels: int
     caption: str
     note: str
+    name: str
+    full: Rows
 
 
 def listing(rows: Iterable[Row], columns: str, *, words: Words | None = None, **told: Unpack[_Told]) -> Table:

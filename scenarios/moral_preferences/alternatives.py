@@ -12,7 +12,7 @@ from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.moral_preferences import Outcome
 from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..reading.cells import number_in
-from .data.csv_numbers import NumberTable, codes_of, read_numbers
+from .data.csv_numbers import ALLOWED, NumberTable, codes_of, read_numbers
 
 __all__ = ["AlternativePair", "parse_alternative", "read_alternatives", "read_pairs"]
 
@@ -49,7 +49,8 @@ def parse_alternative(text: str, outcome: Outcome, *, field: str) -> dict[str, f
         require(separator, field, part, f"feature=value, {_EXAMPLE}")
         _check_feature(name, outcome, field=field)
         refuse(name in alternative, field, name, "named once")
-        alternative[name] = _number(value, field=f"{name} in {field}")
+        alternative[name] = number_in(value)
+        require(abs(alternative[name]) <= GREATEST_FEATURE, f"{name} in {field}", value, ALLOWED)
     return alternative
 
 
@@ -66,16 +67,8 @@ def _check_feature(name: str, outcome: Outcome, *, field: str) -> None:
     raise ConfigurationError(field=field, value=name, allowed=allowed)
 
 
-def _number(text: str, *, field: str) -> float:
-    value = number_in(text)
-    if not abs(value) <= GREATEST_FEATURE:  # not so for nan
-        allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
-        raise ConfigurationError(field=field, value=text, allowed=allowed)
-    return value
-
-
 def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
-    """Return the pairs of a CSV file, in order of first appearance.
+    """Return the pairs of a CSV file, which may be packed (`.gz`), in order of first appearance.
 
     The columns are `pair`, `alternative` and features, of which those that are missing are 0. Each pair has two lines,
     one whose alternative is `first` and one whose alternative is `second`; the order of the lines is free.
@@ -84,28 +77,17 @@ def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
         1,first,1,0
         1,second,0,2
 
-    Args:
-        path: the file, which may be packed (`.gz`).
-        outcome: whose features the alternatives have.
-
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
-    features: list[str] = []
-
-    def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        features.extend(_features_in(header, (_PAIR, _ALTERNATIVE), outcome))
-        return (_PAIR, _ALTERNATIVE), features
-
-    table = read_numbers(path, choose, field="--pairs")
+    table, features = _read(path, (_PAIR, _ALTERNATIVE), outcome, field="--pairs")
     codes, names = codes_of(table.names[_PAIR])
     alternatives: list[dict[str, dict[str, float]]] = [{} for _ in names]
     lines: list[int] = [0] * len(names)
     for row, code in enumerate(codes.tolist()):
         side = _side_of(table, row)
-        if side in alternatives[code]:
-            value = f"{side!r} of pair {names[code]!r} again"
-            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=value, allowed="given once")
+        value = f"{side!r} of pair {names[code]!r} again"
+        refuse(side in alternatives[code], f"{_ALTERNATIVE} ({table.where(row)})", value, "given once")
         alternatives[code][side] = dict(zip(features, table.numbers[row].tolist(), strict=True))
         lines[code] = lines[code] or int(table.lines[row])
     for name, sides, line in zip(names, alternatives, lines, strict=True):
@@ -124,54 +106,43 @@ def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
 def _side_of(table: NumberTable, row: int) -> str:
     given = str(table.names[_ALTERNATIVE][row])
     side = given.strip()
-    if side not in _SIDES:
-        field = f"{_ALTERNATIVE} ({table.where(row)})"
-        raise ConfigurationError(field=field, value=given, allowed="'first' or 'second'")
+    require(side in _SIDES, f"{_ALTERNATIVE} ({table.where(row)})", given, "'first' or 'second'")
     return side
 
 
 def read_alternatives(path: Path, outcome: Outcome) -> dict[str, dict[str, float]]:
-    """Return the alternatives of a CSV file by name, in their order.
+    """Return the alternatives of a CSV file by name, in their order. Errors are those of `read_pairs`.
 
     The columns are `alternative`, a name that no other one has, and features, of which those that are missing are 0.
 
         alternative,Man,Dog
         swerve,1,0
         stay,0,2
-
-    Args:
-        path: the file, which may be packed (`.gz`).
-        outcome: whose features the alternatives have.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
-    features: list[str] = []
-
-    def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        features.extend(_features_in(header, (_ALTERNATIVE,), outcome))
-        return (_ALTERNATIVE,), features
-
-    table = read_numbers(path, choose, field="--alternatives")
+    table, features = _read(path, (_ALTERNATIVE,), outcome, field="--alternatives")
     alternatives: dict[str, dict[str, float]] = {}
     for row, (given, numbers) in enumerate(zip(table.names[_ALTERNATIVE], table.numbers.tolist(), strict=True)):
         name = str(given).strip()
-        if not name or not name.isprintable() or name in alternatives:
-            allowed = "a name of printable characters that no other alternative has"
-            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=given, allowed=allowed)
+        is_allowed = name and name.isprintable() and name not in alternatives
+        allowed = "a name of printable characters that no other alternative has"
+        require(is_allowed, f"{_ALTERNATIVE} ({table.where(row)})", given, allowed)
         alternatives[name] = dict(zip(features, numbers, strict=True))
     return alternatives
 
 
-def _features_in(header: Sequence[str], names: Sequence[str], outcome: Outcome) -> list[str]:
-    """Return the features that a header has beside some columns of names."""
-    shown = " and ".join(repr(name) for name in names)
-    for name in names:
-        if name not in header:
-            columns = f"{', '.join(repr(each) for each in names)} and features"
-            raise ConfigurationError(field="header", value=list(header), allowed=f"a header with the columns {columns}")
-    features = [name for name in header if name not in names]
-    require(features, "header", list(header), f"a header with features after {shown}")
-    for name in features:
-        _check_feature(name, outcome, field="header")
-    return features
+def _read(path: Path, names: Sequence[str], outcome: Outcome, *, field: str) -> tuple[NumberTable, list[str]]:
+    """Return some columns of names and all features that stand beside them, and what these are."""
+    features: list[str] = []
+
+    def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        shown = list(map(repr, names))
+        for name in names:
+            allowed = f"a header with the columns {', '.join(shown)} and features"
+            require(name in header, "header", list(header), allowed)
+        features.extend(name for name in header if name not in names)
+        require(features, "header", list(header), f"a header with features after {' and '.join(shown)}")
+        for name in features:
+            _check_feature(name, outcome, field="header")
+        return names, features
+
+    return read_numbers(path, choose, field=field), features

@@ -158,11 +158,7 @@ def _row_of(protocol: MoralPreferences, society: FloatArray) -> IntArray:
 
 
 def _release(protocol: MoralPreferences, rows: IntArray, public: IntArray, generator: np.random.Generator) -> Outcome:
-    """Return what a session of voters releases.
-
-    Args:
-        public: their society and their level of ε, where there are several.
-    """
+    """Return what a session of voters releases; public are their society and level of ε, where there are several."""
     phase = protocol.phase
 
     def drawn(mechanism: RowMechanism, held: IntArray) -> IntArray:

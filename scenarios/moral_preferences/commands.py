@@ -91,7 +91,7 @@ def decide(
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import msgspec
 
-    from ...protocol.errors import ConfigurationError, refuse
+    from ...protocol.errors import refuse
     from ..presentation import make_console
     from ..running.folder import to_json
     from .alternatives import AlternativePair, parse_alternative, read_alternatives, read_pairs
@@ -105,16 +105,15 @@ def decide(
         show_ranking,
     )
 
-    if with_differences:
-        given = {"--first": first, "--second": second, "--pairs": pairs_file, "--alternatives": list_file}
-        _say_differences(run, {**given, "--prior": prior, "--society": society}, level=level, as_json=as_json)
-        return
     others = {"--first": first, "--second": second, "--pairs": pairs_file, "--alternatives": list_file}
+    if with_differences:
+        _say_differences(run, {**others, "--prior": prior, "--society": society}, level=level, as_json=as_json)
+        return
     files = [option for option in ("--alternatives", "--pairs") if others[option] is not None]
     if files:
         for option, given in others.items():
-            if given is not None and option != files[0]:
-                raise ConfigurationError(field=option, value=str(given), allowed=f"left out, since {files[0]} is given")
+            is_other = given is not None and option != files[0]
+            refuse(is_other, option, str(given), f"left out, since {files[0]} is given")
     else:
         for option in ("--first", "--second"):
             allowed = "given: an alternative, as in 'Man=1, Dog=0' (or --pairs FILE, or --alternatives FILE)"
@@ -155,7 +154,7 @@ def _say_differences(run: Path, others: Mapping[str, object], *, level: float | 
     """Print where the societies of a run differ; `others` is what else was asked for, by its option, or None."""
     from rich.text import Text
 
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse
     from ...protocol.moral_preferences import MOST_COMPARED
     from ...protocol.moral_preferences.certainty import why_no_verdict
     from ..presentation import make_console
@@ -165,13 +164,11 @@ def _say_differences(run: Path, others: Mapping[str, object], *, level: float | 
     from .societies import compare_largest, show_differences, verdict_on_differences
 
     for option, given in others.items():
-        if given is not None:
-            raise ConfigurationError(field=option, value=str(given), allowed="left out, since --differences is given")
+        refuse(given is not None, option, str(given), "left out, since --differences is given")
     outcome = read_outcome(run)
     found = compare_largest(outcome, level=level)
-    if not found:
-        why = why_no_verdict(outcome) or "fewer than two societies reported"
-        raise ConfigurationError(field="--differences", value=str(run), allowed=f"left out: {why}")
+    why = why_no_verdict(outcome) or "fewer than two societies reported"
+    refuse(not found, "--differences", str(run), f"left out: {why}")
     if as_json:
         for difference in found:
             click.echo(to_json(difference))

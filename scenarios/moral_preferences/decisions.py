@@ -17,17 +17,9 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.estimators import Verdict
-from ...protocol.moral_preferences import (
-    Decision,
-    MoralPreferences,
-    Outcome,
-    PriorName,
-    Ranking,
-    decide,
-    rank,
-)
+from ...protocol.moral_preferences import Decision, MoralPreferences, Outcome, PriorName, Ranking, decide, rank
 from ...protocol.moral_preferences.certainty import check_prior, why_no_certainty, why_no_verdict
 from ...protocol.moral_preferences.outcome import NoisyMaxima
 from ...protocol.moral_preferences.parameters import MAX_BOUND, MAX_FEATURES_OF_COEFFICIENTS, MAX_RECORDS, MIN_BOUND
@@ -74,15 +66,13 @@ def read_outcome(run: Path) -> Outcome:
     try:
         read: Any = msgspec.json.decode(content, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigurationError(
-            field=_RUN, value=str(path), allowed=f"a run's result or outcome in JSON ({error})"
-        ) from None
+        allowed = f"a run's result or outcome in JSON ({error})"
+        raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed) from None
     check_schema(read, path.name)
     ours = MoralPreferences.name
     if {"protocol", "outcome"} <= read.keys():  # a run's result
-        if read["protocol"] != ours:
-            value = f"{run}, a run of protocol {read['protocol']!r}"
-            raise ConfigurationError(field=_RUN, value=value, allowed=f"a run of protocol {ours!r}")
+        value = f"{run}, a run of protocol {read['protocol']!r}"
+        require(read["protocol"] == ours, _RUN, value, f"a run of protocol {ours!r}")
         read = read["outcome"]
     try:
         outcome: Outcome = convert(read, Outcome, path.name)
@@ -129,9 +119,7 @@ def _check(outcome: Outcome, run: Path) -> None:
         and len(outcome.features) > MAX_FEATURES_OF_COEFFICIENTS,
     }
     for fault, is_there in faults.items():
-        if is_there:
-            allowed = f"a run of protocol {MoralPreferences.name!r} ({fault})"
-            raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed)
+        refuse(is_there, _RUN, str(run), f"a run of protocol {MoralPreferences.name!r} ({fault})")
 
 
 def _are_simulable(maxima: NoisyMaxima) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ...protocol.errors import ConfigurationError, did_you_mean
+from ...protocol.errors import did_you_mean, require
 from ..running.drafts import Beginning, Chosen, Draft, Line, Sheet
 from ..words import marked, say
 
@@ -14,18 +14,15 @@ _COLUMNS: Final = ("voter", "record", "choice")
 def _draft(sheet: Sheet, _: Chosen) -> Draft:
     """Return a draft of a survey. See `Beginning`."""
     for name in _COLUMNS:
-        if name not in sheet.header:
-            allowed = f"a header with {', '.join(_COLUMNS)} and the features{did_you_mean(name, sheet.header)}"
-            raise ConfigurationError(field=f"{sheet.path.name} line 1", value=list(sheet.header), allowed=allowed)
+        allowed = f"a header with {', '.join(_COLUMNS)} and the features{did_you_mean(name, sheet.header)}"
+        require(name in sheet.header, f"{sheet.path.name} line 1", list(sheet.header), allowed)
     features = [name for name in sheet.header if name not in _COLUMNS]
     voters = sheet.count(len(set(sheet.column("voter"))))
     return Draft(
         title=say("What voters prefer"),
         role="voter",
         price=marked("all records of a voter together"),
-        parameters=[
-            Line("bound", 2.0, "the greatest length of a voter's preferences; longer ones are cut"),
-        ],
+        parameters=[Line("bound", 2.0, "the greatest length of a voter's preferences; longer ones are cut")],
         parties=[Line("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")],
         said=[marked(f"{voters} voters compare alternatives by {', '.join(features)}.")],
     )

@@ -119,7 +119,4 @@ class PreferenceVariants(SimulatedVariants):
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         missing = [name for name in self.names if name not in {offered.name for offered in offers}]
-        return (
-            _NOTE.format(self.trials),
-            *([f"not at this price: {', '.join(missing)}"] if missing else []),
-        )
+        return (_NOTE.format(self.trials), *([f"not at this price: {', '.join(missing)}"] if missing else []))

@@ -173,6 +173,14 @@ class RowsOnDisk:
             self._part(part).unlink()
             yield rows[np.argsort(rows[:, 0], kind="stable")]
 
+    def in_batches(self, place_of_code: IntArray, most: int) -> Generator[tuple[int, int, IntArray]]:
+        """Yield the first place, the number and the rows, as `in_order` has them, of so many places at most."""
+        for rows in self.in_order(place_of_code):
+            first, last = int(rows[0, 0]), int(rows[-1, 0])
+            for place in range(first, last + 1, most):
+                number = min(most, last + 1 - place)
+                yield place, number, rows[slice(*np.searchsorted(rows[:, 0], [place, place + number]))]
+
     def _part(self, number: int) -> Path:
         return self._all.with_name(f"{number}")
 

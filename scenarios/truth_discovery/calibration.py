@@ -31,8 +31,8 @@ from ...protocol.truth_discovery import CREDITS, Noise, Parameters, find_truths,
 from ...protocol.truth_discovery.counts import counted_limits
 from ..datasets import DATA_VARIABLE
 from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement, Wanted
-from ..experiments.sheets import flat
-from ..tables import Table, listed
+from ..experiments.sheets import flat, listing
+from ..tables import Table
 from .crowd_reports import Layout, draw_labels, renumbering
 from .data.published import CROWDS, load_crowd
 from .data.synthetic import make_crowd, skewed_crowd
@@ -40,7 +40,6 @@ from .data.synthetic import make_crowd, skewed_crowd
 __all__ = [
     "CALIBRATION",
     "FAMILIES",
-    "AccuracyRow",
     "Confidences",
     "CrowdRow",
     "credit_of",
@@ -63,11 +62,9 @@ FAMILIES: Final[Mapping[str, Sequence[str]]] = {
 """Published crowds of one source, or one kind of task."""
 _EPSILONS: Final = (0.5, 1.0, 2.0, 4.0, 6.0)
 _MECHANISMS: Final = ("one_layer", "two_layer")
-_TRIALS_A_SESSION: Final = 100
-"""A session of a crowd has thousands of labels: so many trials are one."""
+_TRIALS_A_SESSION: Final = 100  # a session of a crowd has thousands of labels: so many trials are one
 _NUM_BINS: Final = 10
-_AUTO: Final = "cautious"
-"""What `auto` takes."""
+_AUTO: Final = "cautious"  # what `auto` takes
 _RIVALS: Final = ("majority", "truth_discovery", "one_coin")
 _CALIBRATED: Final = tuple(name for name, credit in CREDITS.items() if credit.average < 1)
 _MADE_UP: Final = {
@@ -242,17 +239,11 @@ def _statements() -> Sequence[Statement]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Confidences:
-    """What an estimator says of the tasks of one crowd whose truth is known, of all sessions together.
+    """What an estimator says of the tasks of one crowd whose truth is known, of all sessions together."""
 
-    Args:
-        model: its own confidences.
-        chance: 1/s of each.
-        is_right: whether the label is right, 1 or 0.
-    """
-
-    model: FloatArray
-    chance: FloatArray
-    is_right: FloatArray
+    model: FloatArray  # its own confidences
+    chance: FloatArray  # 1/s of each
+    is_right: FloatArray  # whether the label is right, 1 or 0
 
     def at(self, credit: float) -> FloatArray:
         """Return the confidences of which so much is kept beyond chance."""
@@ -278,14 +269,9 @@ def credit_of(crowds: Sequence[Confidences]) -> float:
 def sessions_of(
     layout: Layout, name: str, mechanism: str, epsilon: float, estimators: Sequence[str], wanted: Wanted
 ) -> dict[str, Confidences]:
-    """Return what estimators say of a crowd's reports at a price, all of the same reports.
+    """Return what estimators say of a crowd's reports at a price, all of the same reports: a session a hundred trials.
 
-    Args:
-        layout: the crowd.
-        name: its own, on which its noise depends.
-        epsilon: the price.
-        estimators: by name.
-        wanted: how many trials: a session for each hundred.
+    The noise depends on the crowd's name.
     """
     gold, answers = layout.is_gold, layout.crowd.answers
     found: dict[str, list[tuple[FloatArray, FloatArray]]] = {estimator: [] for estimator in estimators}
@@ -312,44 +298,25 @@ def sessions_of(
 
 
 class CrowdRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What an estimator says of one crowd.
-
-    Args:
-        family: its own; all others say what confidences are worth here.
-        number: labels with a known truth, in all sessions.
-        model: the mean of the estimator's own confidences.
-        credit: what of these beyond chance deserves to be kept on this crowd.
-        least: the least credit of a crowd of the other families.
-        most: the greatest.
-        low: with `high`, the mean confidences at these.
-        high: see there.
-        found: the share that is right.
-        is_covered: whether that is in between.
-        error: of calibration, at the mean credit of the other families.
-    """
+    """What an estimator says of one crowd."""
 
     crowd: str
-    family: str
+    family: str  # its own; all others say what confidences are worth here
     estimator: str
-    number: int
-    model: float
-    credit: float
-    least: float
-    most: float
-    low: float
-    high: float
-    found: float
-    is_covered: bool
-    error: float
+    number: int  # labels with a known truth, in all sessions
+    model: float  # the mean of the estimator's own confidences
+    credit: float  # what of these beyond chance deserves to be kept on this crowd
+    least: float  # the least credit of a crowd of the other families
+    most: float  # the greatest
+    low: float  # with `high`, the mean confidences at these
+    high: float  # see there
+    found: float  # the share that is right
+    is_covered: bool  # whether that is in between
+    error: float  # of calibration, at the mean credit of the other families
 
 
 def crowd_rows(estimator: str, crowds: Mapping[str, Confidences]) -> Iterator[CrowdRow]:
-    """Yield what an estimator says of each crowd, by what the crowds of other families are like.
-
-    Args:
-        estimator: which.
-        crowds: its confidences on each.
-    """
+    """Yield what an estimator says of each crowd, by what the crowds of other families are like."""
     family_of = {name: family for family, names in FAMILIES.items() for name in names}
     for name, own in crowds.items():
         family = family_of.get(name, "made up")
@@ -376,30 +343,6 @@ def crowd_rows(estimator: str, crowds: Mapping[str, Confidences]) -> Iterator[Cr
         )
 
 
-class AccuracyRow(msgspec.Struct, frozen=True, kw_only=True):
-    """How many truths `auto` finds in one cell, beside its rivals.
-
-    Args:
-        epsilon: the price.
-        number: labels with a known truth, in all sessions.
-        auto: the share that is right.
-        majority: that of the majority.
-        truth_discovery: of the paper's truth discovery.
-        one_coin: of the one-coin model.
-        behind: by how many points `auto` is behind the best of these.
-    """
-
-    crowd: str
-    mechanism: str
-    epsilon: float
-    number: int
-    auto: float
-    majority: float
-    truth_discovery: float
-    one_coin: float
-    behind: float
-
-
 def _layouts() -> dict[str, Layout]:
     """Return the published crowds that are there."""
     folder = os.environ.get(DATA_VARIABLE, "")
@@ -411,7 +354,7 @@ def _tables(wanted: Wanted) -> Iterator[Table]:
     published = _layouts()
     crowds = published | {name: Layout.of(make_crowd(spec)) for name, spec in _MADE_UP.items()}
     held: dict[str, dict[str, list[Confidences]]] = {estimator: {} for estimator in (*_RIVALS, *_CALIBRATED)}
-    accuracies: list[AccuracyRow] = []
+    accuracies: list[dict[str, Any]] = []
     for (name, layout), mechanism, epsilon in itertools.product(crowds.items(), _MECHANISMS, _EPSILONS):
         estimators = held if name in published else (*_RIVALS, _AUTO)
         of_cell = sessions_of(layout, name, mechanism, epsilon, tuple(estimators), wanted)
@@ -430,34 +373,29 @@ def _joined(cells: Sequence[Confidences]) -> Confidences:
     return Confidences(*map(np.concatenate, fields))
 
 
-def _accuracies(name: str, mechanism: str, epsilon: float, cell: Mapping[str, Confidences]) -> AccuracyRow:
+def _accuracies(name: str, mechanism: str, epsilon: float, cell: Mapping[str, Confidences]) -> dict[str, Any]:
+    """Return how many truths `auto` finds in one cell, beside its rivals."""
     right = {estimator: float(each.is_right.mean()) for estimator, each in cell.items()}
-    return AccuracyRow(
-        crowd=name,
-        mechanism=mechanism,
-        epsilon=epsilon,
-        number=len(cell[_AUTO].model),
-        auto=right[_AUTO],
-        behind=100 * (max(right[rival] for rival in _RIVALS) - right[_AUTO]),
-        **{rival: right[rival] for rival in _RIVALS},
-    )
+    rivals = {rival: right[rival] for rival in _RIVALS}
+    return {
+        "crowd": name,
+        "mechanism": mechanism,
+        "epsilon": epsilon,  # the price
+        "number": len(cell[_AUTO].model),  # labels with a known truth, in all sessions
+        "auto": right[_AUTO],  # the share that is right
+        **rivals,
+        "behind": 100 * (max(rivals.values()) - right[_AUTO]),  # in points, the best of these
+    }
 
 
 def _table_of_confidences(rows: Sequence[CrowdRow]) -> Table:
     own = [row for row in rows if row.estimator == _AUTO]
-    return listed(
+    return listing(
         own,
-        [
-            ("crowd", lambda row: row.crowd),
-            ("family", lambda row: row.family),
-            ("model", lambda row: f"{row.model:.3f}"),
-            ("credit", lambda row: f"{row.credit:.2f}"),
-            ("said of others", lambda row: f"{row.least:.2f}–{row.most:.2f}"),
-            ("range", lambda row: f"{row.low:.3f}–{row.high:.3f}"),
-            ("right", lambda row: f"{row.found:.3f}"),
-            ("covered", lambda row: "yes" if row.is_covered else "no"),
-            ("error", lambda row: f"{row.error:.3f}"),
-        ],
+        "crowd: {crowd} | family: {family} | model: {model:.3f} | credit: {credit:.2f}"
+        " | said of others: {least:.2f}–{most:.2f} | range: {low:.3f}–{high:.3f} | right: {found:.3f}"
+        " | covered: {is_covered} | error: {error:.3f}",
+        words={"is_covered": {True: "yes", False: "no"}},
         caption="Confidences of `auto`, each crowd by crowds of other families",
         note=f"ε = {', '.join(f'{e:g}' for e in _EPSILONS)}, one layer and two. credit: what of an estimator's "
         "confidence beyond chance was worth keeping on the crowd; said of others: from the least to the greatest "
@@ -471,26 +409,19 @@ def _table_of_confidences(rows: Sequence[CrowdRow]) -> Table:
     )
 
 
-def _table_of_accuracies(rows: Sequence[AccuracyRow]) -> Table:
-    worst = sorted(rows, key=lambda row: -row.behind)
-    return listed(
+def _table_of_accuracies(rows: Sequence[dict[str, Any]]) -> Table:
+    worst = sorted(rows, key=lambda row: -row["behind"])
+    num_behind = sum(row["behind"] > _HALF_A_POINT for row in rows)
+    return listing(
         worst[:_MOST_SHOWN],
-        [
-            ("crowd", lambda row: row.crowd),
-            ("mechanism", lambda row: row.mechanism),
-            ("ε", lambda row: f"{row.epsilon:g}"),
-            ("auto", lambda row: f"{100 * row.auto:.1f}"),
-            ("majority", lambda row: f"{100 * row.majority:.1f}"),
-            ("truth discovery", lambda row: f"{100 * row.truth_discovery:.1f}"),
-            ("one-coin", lambda row: f"{100 * row.one_coin:.1f}"),
-            ("behind", lambda row: f"{row.behind:+.1f}"),
-        ],
+        "crowd: {crowd} | mechanism: {mechanism} | ε: {epsilon:g} | auto: {auto:.1%} | majority: {majority:.1%}"
+        " | truth discovery: {truth_discovery:.1%} | one-coin: {one_coin:.1%} | behind: {behind:+.1f}",
         caption="`auto` where it is farthest behind",
         note=f"Accuracy in percent, and by how many points `auto` is behind the best of the three: more than half a "
-        f"point in {sum(row.behind > _HALF_A_POINT for row in rows)} of {len(rows)} cells, which are all in the file.",
+        f"point in {num_behind} of {len(rows)} cells, which are all in the file.",
         labels=2,
         name="auto",
-        full=flat(worst),
+        full=worst,
     )
 
 

@@ -22,22 +22,14 @@ _PHASE: Final = "answers"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
-    """Where a crowd's answers stand in the rows that workers report.
-
-    Args:
-        parameters: without a price: its tasks and answer sets.
-        codes: int64, shape (answers,): each answer as its private row has it.
-        offsets: int64, shape (answers,): the code of label 0 of its answer set.
-        places: int64, shape (answers,): its place in its worker's row.
-        is_gold: bool, shape (tasks,): where the truth is known, and somebody answered.
-    """
+    """Where a crowd's answers stand in the rows that workers report."""
 
     crowd: Crowd
-    parameters: Parameters
-    codes: IntArray
-    offsets: IntArray
-    places: IntArray
-    is_gold: NDArray[np.bool_]
+    parameters: Parameters  # without a price: its tasks and answer sets
+    codes: IntArray  # int64, shape (answers,): each answer as its private row has it
+    offsets: IntArray  # int64, shape (answers,): the code of label 0 of its answer set
+    places: IntArray  # int64, shape (answers,): its place in its worker's row
+    is_gold: NDArray[np.bool_]  # bool, shape (tasks,): where the truth is known, and somebody answered
 
     @classmethod
     def of(cls, crowd: Crowd) -> "Layout":
@@ -64,17 +56,9 @@ class Layout:
 
 
 def draw_labels(layout: Layout, noise: Noise, source: SimulatedNoise, *, start: int, stop: int) -> IntArray:
-    """Return the reported labels of some trials.
+    """Return the reported labels of the trials from `start` up to `stop`: int64, shape (trials, answers).
 
-    Args:
-        layout: whose answers.
-        noise: how they are perturbed.
-        source: of the uniforms; trial 0 has those of the session.
-        start: the first trial.
-        stop: the one after the last.
-
-    Returns:
-        int64, shape (trials, answers), as labels of each task's answer set.
+    They are labels of each task's answer set; trial 0 has the uniforms of the session.
     """
     answers = layout.crowd.answers
     num_workers, width = answers.num_workers, layout.parameters.max_answers

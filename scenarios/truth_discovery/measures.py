@@ -34,12 +34,7 @@ _CHANGED = Measure(
 
 
 def error_rate_of(found: Mapping[str, str | None], truth: Mapping[str, str]) -> float:
-    """Return the share of tasks whose found truth is wrong.
-
-    Args:
-        found: by task; None where nobody answered.
-        truth: of at least one task; tasks that nobody answered do not count.
-    """
+    """Return the share of wrong truths, of at least one that is known; where nobody answered, a task does not count."""
     judged = [task for task in truth if found.get(task) is not None]
     return sum(found[task] != truth[task] for task in judged) / len(judged)
 

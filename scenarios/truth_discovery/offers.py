@@ -27,12 +27,7 @@ _MOST_ANSWERS: Final = 2_000
 
 
 def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Sequence[Offer]:
-    """Return what the other mechanism offers for the same `epsilon_worker`.
-
-    Args:
-        protocol: a `TruthDiscovery`; nothing is offered where tasks have answer sets of several sizes.
-        num_parties: how many take part, on whom nothing hangs.
-    """
+    """Return the other mechanism's offer for the same `epsilon_worker`; none where answer sets have several sizes."""
     del num_parties
     assert isinstance(protocol, TruthDiscovery)  # noqa: S101  what the descriptor says
     parameters, noise = protocol.parameters, protocol.noise

@@ -281,10 +281,8 @@ def _show_comparisons(console: Console, tasks: Sequence[_Task], *, is_brief: boo
     compared = [task for task in tasks if task.found is not None and task.clean is not None and not is_brief]
     if known:
         right = [task.is_right is True for task in known]
-        one, many = (
-            "{number:,} of {tasks} with a known truth is right",
-            "{number:,} of {tasks} with a known truth are right",
-        )
+        one = "{number:,} of {tasks} with a known truth is right"
+        many = "{number:,} of {tasks} with a known truth are right"
         line = say_number(one, many, sum(right), tasks=some(len(known), "task"))
         line += "" if is_brief else f" ({_share(right)})"
         if all(task.clean is not None for task in known):
@@ -417,13 +415,9 @@ def _draw_confidences(
         title = say("{tasks} with an answer and a known truth", tasks=some(len(known), "task"))
         _draw_bars(last, edges, split, title=title)
     last.set_xlabel(say("share") if are_shares else say("confidence"))
+    square = {"marker": "s", "markersize": 10, "linestyle": "none"}
     return {
-        f"{say(_VERDICTS[kind])} ({sum(task.is_right is kind for task in known):,})": {
-            **mark,
-            "marker": "s",
-            "markersize": 10,
-            "linestyle": "none",
-        }
+        f"{say(_VERDICTS[kind])} ({sum(task.is_right is kind for task in known):,})": {**mark, **square}
         for kind, mark in _MARKS.items()
         if known and kind is not None
     }
@@ -434,14 +428,9 @@ def _draw_bars(axes: Any, edges: Sequence[float], tasks: Mapping[bool | None, Se
     floor = [0] * (len(edges) - 1)
     for kind, of_kind in tasks.items():
         heights = _counts(map(_certainty, of_kind), edges)
-        hatch = "////" if kind is False else None
-        style = {
-            "color": MUTED if kind is None else _MARKS[kind]["color"],
-            "edgecolor": "white",
-            "linewidth": 1,
-            "hatch": hatch,
-        }
-        axes.bar(edges[:-1], heights, width=_BIN, align="edge", bottom=floor, **style)
+        color = MUTED if kind is None else _MARKS[kind]["color"]
+        style = {"edgecolor": "white", "linewidth": 1, "hatch": "////" if kind is False else None}
+        axes.bar(edges[:-1], heights, width=_BIN, align="edge", bottom=floor, color=color, **style)
         floor = [low + height for low, height in zip(floor, heights, strict=True)]
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.set_xlim(edges[0], 1)

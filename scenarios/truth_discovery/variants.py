@@ -23,8 +23,7 @@ _CENTRAL: Final = "central"
 _MASKED: Final = "masked"
 _ESTIMATORS: Final[Mapping[str, Estimator]] = {**ESTIMATORS}
 _OFFERED: Final = [name for name, each in ESTIMATORS.items() if not each.is_baseline]
-_OF_SOME: Final = ("rounds", "weight_function", "normalization")
-"""Parameters that only some estimators take."""
+_OF_SOME: Final = ("rounds", "weight_function", "normalization")  # parameters that only some estimators take
 _KNOWN: Final = "wrong truths: the share of truths that are not those known"
 _UNKNOWN: Final = (
     "changed truths: the share that the same estimator finds otherwise without noise, since no truth is known"

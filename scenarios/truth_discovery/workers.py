@@ -35,13 +35,7 @@ def importance(error: float | None) -> float | None:
 
 
 def shares_wrong(answers: Answers, truth: IntArray, known: NDArray[np.bool_]) -> list[float | None]:
-    """Return each worker's share of wrong answers to tasks with a known truth; None where it answered none of them.
-
-    Args:
-        answers: as they are.
-        truth: int64, shape (tasks,).
-        known: bool, shape (tasks,): where it is known.
-    """
+    """Return each worker's share of wrong answers to tasks whose truth is known; None where it has no such task."""
     judged = known[answers.tasks]
     wrong = judged & (truth[answers.tasks] != answers.labels)
     numbers, mistakes = (np.bincount(answers.workers, each, answers.num_workers).tolist() for each in (judged, wrong))

@@ -65,15 +65,11 @@ def repeat_releases(
     """Play the game: half of the rounds with the suspect's row, half with another one's.
 
     Args:
-        protocol: whose noise it is.
+        protocol: whose noise it is; ConfigurationError if that is not additive.
         line_up: int64, shape (c, columns), c ≥ 2: the suspect's row first, then the population's.
         num_releases: each T for which to tell, increasing, from 1 on.
         num_rounds: of the game.
         public: the target's public row.
-
-    Raises:
-        ConfigurationError: the noise is not additive.
-        ValueError: a number is out of range.
     """
     if len(line_up) < 2 or num_rounds < 1 or not num_releases or min(num_releases) < 1:  # noqa: PLR2004  a suspect and another
         raise ValueError("expected a line-up of two rows or more, and at least one round and one release")

@@ -12,6 +12,7 @@ population is the members' own rows, or, of who has no members, the other voters
 Source: Homer et al. (2008) and Dwork, Smith, Steinke and Ullman (2017); readings M7 and M12.
 """
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, cast
@@ -20,7 +21,7 @@ import numpy as np
 
 from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, refuse, require
+from ....protocol.errors import refuse, require
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.privacy import Budget, NeighboringRelation, total_of
@@ -66,9 +67,8 @@ class MembershipRole(Role, frozen=True, kw_only=True):
         allowed = "voters alone: this protocol trusts its server, which sees every row as it is"
         refuse(coalition.has_server and scene.protocol.trusts_server, "members", SERVER, allowed)
         rising = sorted(set(self.releases))
-        if not rising or list(self.releases) != rising or not 1 <= rising[0] <= rising[-1] <= _MOST_RELEASES:
-            allowed = f"increasing numbers in [1, {_MOST_RELEASES}]"
-            raise ConfigurationError(field="releases", value=list(self.releases), allowed=allowed)
+        is_allowed = rising and list(self.releases) == rising and 1 <= rising[0] <= rising[-1] <= _MOST_RELEASES
+        require(is_allowed, "releases", list(self.releases), f"increasing numbers in [1, {_MOST_RELEASES}]")
         check_between("rounds", self.rounds, 1, _MOST_ROUNDS)
         refuse(self.budget is not None and not self.budget > 0, "budget", self.budget, "above 0")
         mechanism_faced(_protocol_of(scene), scene.inputs.public[place].tolist())
@@ -119,28 +119,21 @@ class MembershipRole(Role, frozen=True, kw_only=True):
         return lesson_over(self.name, _SECRET, beliefs, votes, who=who, trust=_trust(coalition, 0), said=said)
 
     def _play(self, scene: Scene, coalition: Coalition, place: int, *, unknown: int) -> list[AfterReleases]:
-        protocol = _protocol_of(scene)
         population = _population(scene, coalition, place)
         if len(population) > _MOST_OTHERS and not unknown:
             population = np.random.default_rng(scene.seed).permutation(population)[:_MOST_OTHERS]
         line_up = np.concatenate([scene.inputs.private[place][None], population])
-        public: list[int] = scene.inputs.public[place].tolist()
-        work = line_up.size * self.releases[-1]
-        if not unknown:
-            rounds = min(self.rounds, max(_LEAST_ROUNDS, _MOST_WORK // work))
-            return repeat_releases(
-                protocol, line_up, num_releases=self.releases, num_rounds=rounds, seed=scene.seed, public=public
-            )
-        work = line_up.shape[1] * self.releases[-1] * min(unknown + 1, _MOST_DRAWS) + line_up.size
-        rounds = min(self.rounds, max(_LEAST_ROUNDS, _MOST_WORK // work))
-        return repeat_to_crowd(
-            protocol,
+        play, work = repeat_releases, line_up.size * self.releases[-1]
+        if unknown:
+            play = functools.partial(repeat_to_crowd, num_unknown=unknown)
+            work = line_up.shape[1] * self.releases[-1] * min(unknown + 1, _MOST_DRAWS) + line_up.size
+        return play(
+            _protocol_of(scene),
             line_up,
-            num_unknown=unknown,
             num_releases=self.releases,
-            num_rounds=rounds,
+            num_rounds=min(self.rounds, max(_LEAST_ROUNDS, _MOST_WORK // work)),
             seed=scene.seed,
-            public=public,
+            public=scene.inputs.public[place].tolist(),
         )
 
 
@@ -327,13 +320,9 @@ def _row(after: AfterReleases, *, answered: int) -> Row:
 
 def _figures(found: Sequence[AfterReleases], *, answered: int, unknown: int) -> tuple[Figure, ...]:
     times = tuple(float(after.num_releases) for after in found)
+    errors = tuple(after.success_error for after in found)
     series = [
-        Series(
-            name="success",
-            x=times,
-            y=tuple(after.success for after in found),
-            errors=tuple(after.success_error for after in found),
-        ),
+        Series(name="success", x=times, y=tuple(after.success for after in found), errors=errors),
         Series(name="proven bound", x=times, y=tuple(after.success_bound for after in found), style="bound"),
     ]
     allowed = [after for after in found if after.num_releases <= answered]
@@ -341,14 +330,10 @@ def _figures(found: Sequence[AfterReleases], *, answered: int, unknown: int) -> 
         stopped = allowed[-1].success if allowed else 0.5
         held = tuple(after.success if after.num_releases <= answered else stopped for after in found)
         series.append(Series(name="on a ledger with a budget", x=times, y=held, style="reference"))
-    errors = (
+    expected = tuple(after.expected_error for after in found)
+    errors_of_row = (
         Series(name="error", x=times, y=tuple(after.error for after in found)),
-        Series(
-            name="best linear estimate" if unknown else "noise/√T",
-            x=times,
-            y=tuple(after.expected_error for after in found),
-            style="reference",
-        ),
+        Series(name="best linear estimate" if unknown else "noise/√T", x=times, y=expected, style="reference"),
     )
     heading = "releases with fresh noise"
     return (
@@ -364,7 +349,7 @@ def _figures(found: Sequence[AfterReleases], *, answered: int, unknown: int) -> 
             title="How far off its estimate of the target's row is",
             x_label=heading,
             y_label="error of one number",
-            series=errors,
+            series=errors_of_row,
             is_log=True,
         ),
     )

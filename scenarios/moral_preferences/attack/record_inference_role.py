@@ -88,13 +88,10 @@ def play_record_game(
     sees: Literal["report", "coefficients"] = "report",
     num_simulated: int = 2048,
 ) -> RecordGame:
-    """Let many targets have one of two rows each, and name it.
+    """Let many targets have one of two rows each, from `record_line_up`, and name it: each a game of its own.
 
     Args:
         protocol: in RLDP, or in RLCP, where all other voters collude and the release is what is seen.
-        line_up: two rows, from `record_line_up`.
-        num_targets: of whom each is a game of its own.
-        seed: of their rows and of the noise.
         sees: the report, as an aggregator does; or the noisy coefficients behind it, which nobody does: the strongest
             that is proven against.
         num_simulated: reports for each candidate, where their law is simulated.

@@ -21,6 +21,7 @@ from ....protocol.roles import check_party_name
 from ...reading.batches import RowBatch, TableFiles
 from ...reading.grouping import Names, RowPlaces, RowsOnDisk, hashed, numbers_in
 from ...reading.manifests import remembered
+from .csv_numbers import ALLOWED
 from .files import CHOICE, RECORD, VOTER, reading_of, records_of
 from .privacy_groups import PrivacyGroups
 from .survey import Survey
@@ -93,35 +94,26 @@ def _surveys(
         names = list(voters)
         for name, row in zip(names, voters.first_rows, strict=True):
             check_party_name(name, field=f"{VOTER} ({places.where(row)})")
-        for rows in rows_on_disk.in_order(np.arange(len(names))):
-            first, last = int(rows[0, 0]), int(rows[-1, 0])
-            for place in range(first, last + 1, BATCH_VOTERS):
-                number = min(BATCH_VOTERS, last + 1 - place)
-                own = rows[slice(*np.searchsorted(rows[:, 0], [place, place + number]))]
-                records = records_of(
-                    own[:, _CODES:].copy().view(np.float64),
-                    lambda row, own=own: places.where(int(own[row, 1])),
-                    own[:, 0] - place,
-                    number,
-                    own[:, 2],
-                )
-                allowed = "as they were in the first pass: files are not to change while they are read"
-                largest = int(records.num_records.max())
-                refuse(most is not None and largest > most, "records of one voter", largest, allowed)
-                yield Survey(names[place : place + number], features, records, files.paths[0].name, reading_of(records))
+        for place, number, own in rows_on_disk.in_batches(np.arange(len(names)), BATCH_VOTERS):
+            records = records_of(
+                own[:, _CODES:].copy().view(np.float64),
+                lambda row, own=own: places.where(int(own[row, 1])),
+                own[:, 0] - place,
+                number,
+                own[:, 2],
+            )
+            allowed = "as they were in the first pass: files are not to change while they are read"
+            largest = int(records.num_records.max())
+            refuse(most is not None and largest > most, "records of one voter", largest, allowed)
+            yield Survey(names[place : place + number], features, records, files.paths[0].name, reading_of(records))
 
 
 def _numbers_in(batch: RowBatch, name: str) -> FloatArray:
-    """Return a column of numbers in the range of features.
-
-    Raises:
-        ConfigurationError: an entry is none.
-    """
+    """Return a column of numbers in the range of features; ConfigurationError where an entry is none."""
     entries = batch.table[name]
     numbers = numbers_in(entries)
     is_fault = ~(np.abs(numbers) <= GREATEST_FEATURE)
     if np.any(is_fault):
         row = int(np.argmax(is_fault))
-        allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
-        raise ConfigurationError(field=f"{name} ({batch.where(row + 1)})", value=str(entries[row]), allowed=allowed)
+        raise ConfigurationError(field=f"{name} ({batch.where(row + 1)})", value=str(entries[row]), allowed=ALLOWED)
     return numbers

@@ -23,11 +23,13 @@ from ...reading.columns import is_plain
 from ...reading.files import open_bytes, readable
 from ...reading.text_forms import PLAIN, TextForm, form_of, open_table
 
-__all__ = ["Choose", "NumberTable", "codes_of", "header_of", "line_fault", "read_numbers", "row_at"]
+__all__ = ["ALLOWED", "Choose", "NumberTable", "codes_of", "header_of", "line_fault", "read_numbers", "row_at"]
 
 Choose: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]]]
 """From a header to the columns of names and the columns of numbers that are wanted; it may refuse the header."""
 
+ALLOWED: Final = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
+"""What an entry of a feature is to be."""
 _EXACT_SINCE: Final = (3, 1)
 
 
@@ -78,8 +80,7 @@ def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = Tr
                 row, place = np.argwhere(is_fault)[0]
                 name = numbers[int(place)]
                 entry = row_at(path, int(row), form)[1][name]
-                allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
-                raise ConfigurationError(field=f"{name} ({table.where(int(row))})", value=entry, allowed=allowed)
+                raise ConfigurationError(field=f"{name} ({table.where(int(row))})", value=entry, allowed=ALLOWED)
             table.numbers[is_fault] = math.nan
     require(len(table.lines), path.name, "a header alone", "a CSV file with rows")
     return table

@@ -25,8 +25,7 @@ from scipy.special import ndtr, ndtri
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, did_you_mean, require
 from .csv_numbers import read_numbers
-from .made_up import MadeUpVoters, made_up_survey, names_of
-from .options import check_range, dot, draw_normals, draw_uniforms
+from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey, names_of
 from .survey import Survey
 
 __all__ = ["ATTRIBUTES", "CountryVoters", "CultureVoters", "make_cultures", "read_countries"]
@@ -71,9 +70,8 @@ class CultureVoters(_AttributeVoters, frozen=True, kw_only=True, forbid_unknown_
         super().__post_init__()
         shares = list(self.societies.values())
         are_shares = all(share > 0 for share in shares) and abs(math.fsum(shares) - 1) <= _ROUNDING
-        if not 1 < len(shares) <= _MOST_SOCIETIES or not are_shares:
-            allowed = f"2 to {_MOST_SOCIETIES} names with shares above 0 that add up to 1"
-            raise ConfigurationError(field="societies", value=dict(self.societies), allowed=allowed)
+        allowed = f"2 to {_MOST_SOCIETIES} names with shares above 0 that add up to 1"
+        require(1 < len(shares) <= _MOST_SOCIETIES and are_shares, "societies", dict(self.societies), allowed)
         require(0 <= self.distance <= 1, "distance", self.distance, "in [0, 1]")
         numbers = np.diff(self.bounds)
         if not np.all(numbers):
@@ -121,9 +119,8 @@ def read_countries(path: Path, spec: CountryVoters) -> Survey:
     columns = [f"{column}: Estimates" for column in _COLUMNS.values()]
 
     def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        missing = [column for column in ("", *columns) if column not in header]
-        if missing:
-            raise ConfigurationError(field="header", value=list(header), allowed=f"a header with {missing[0]!r}")
+        for column in ("", *columns):
+            require(column in header, "header", list(header), f"a header with {column!r}")
         return ("",), columns
 
     table = read_numbers(path, choose, field="data")

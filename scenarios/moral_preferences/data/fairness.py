@@ -24,8 +24,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ....protocol.errors import require
-from .made_up import MadeUpVoters, made_up_survey, names_of
-from .options import check_range, dot, draw_normals, draw_uniforms
+from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey, names_of
 from .survey import Survey
 
 __all__ = ["FAIRNESS_FEATURES", "FairnessJudgements", "make_fairness"]
@@ -40,16 +39,10 @@ _NUM_RANGES: Final = len(_LEAST)
 
 
 class FairnessJudgements(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent voters who compare decision rules; their records are pairs of rules.
-
-    Args:
-        mean: m, the mean preference for each feature, five finite numbers.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Independent voters who compare decision rules; their records are pairs of rules."""
 
     records: int = 20
+    # m, the mean preference for each feature: five finite numbers
     mean: tuple[float, ...] = (0.6, -0.5, -0.3, -0.4, 0.5)
     spread: float = 0.3
 

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, refuse
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
 from .csv_numbers import Choose, codes_of, read_numbers
@@ -87,10 +87,9 @@ def reading_of(records: Records) -> Reading:
 
 
 def read_own_records(path: Path, *, field: str = "file") -> tuple[FloatArray, tuple[str, ...]]:
-    """Return one person's records, of a CSV file with the columns record, choice and the features.
+    """Return one person's records, of a CSV file with the columns record, choice and the features, and these names.
 
-    Returns:
-        float64, shape (records, 2, d): the chosen alternative, then the rejected one; and the features' names.
+    They are float64, shape (records, 2, d): the chosen alternative, then the rejected one.
     """
     features: list[str] = []
     table = read_numbers(path, _chooser((RECORD, CHOICE), features), field=field)
@@ -104,9 +103,8 @@ def _chooser(required: Sequence[str], features: list[str], other: str = "") -> C
     """Return what picks the columns; it leaves the names of the features, all but one, in `features`."""
 
     def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        missing = [name for name in required if name not in header]
-        if missing:
-            raise ConfigurationError(field="header", value=list(header), allowed=f"a header with {missing[0]!r}")
+        for name in required:
+            require(name in header, "header", list(header), f"a header with {name!r}")
         allowed = "a header without 'voter': these are one person's own records"
         refuse(VOTER not in required and VOTER in header, "header", list(header), allowed)
         found = [name for name in header if name not in {*required, other or VOTER}]
@@ -122,9 +120,7 @@ def _first_appearances(keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return the distinct keys in order of first appearance, the first row of each, and each row's number."""
     distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    ranks = np.empty_like(order)
-    ranks[order] = np.arange(len(order))
-    return distinct[order], first[order].astype(np.int64), ranks[inverse].astype(np.int64)
+    return distinct[order], first[order].astype(np.int64), np.argsort(order)[inverse].astype(np.int64)
 
 
 def _pair(

@@ -28,8 +28,7 @@ from scipy.special import ndtr
 
 from ....protocol.arrays import FloatArray, IntArray
 from .dilemmas import CHARACTERS, FEATURES, features_of_rows
-from .made_up import MadeUpVoters, made_up_survey
-from .options import check_range, dot, draw_normals, draw_uniforms
+from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey
 from .survey import Survey
 
 __all__ = [

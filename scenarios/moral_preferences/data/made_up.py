@@ -1,28 +1,44 @@
-"""What all generators of voters share: their records as a survey, and the same voters in batches."""
+"""What all generators of voters share: descriptions, streams of numbers, records as a survey, voters in batches.
+
+A generator's numbers are rows of Philox streams that belong to it alone, so voter i is the same whichever voters are
+made with it. Normal draws are quantiles of these uniforms by scipy's functions, whose bits no processor changes.
+"""
 
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import msgspec
 import numpy as np
+from scipy.special import ndtri
 
 from ....protocol.arrays import FloatArray
 from ....protocol.errors import require
 from ....protocol.moral_preferences.records import Records
-from .options import MAX_VOTERS, NAME_DIGITS
+from ....protocol.randomness import philox_rows, stream_key
 from .survey import Reading, Survey
 
-__all__ = ["Generator", "MadeUpVoters", "in_batches", "made_up_survey", "names_of"]
+__all__ = [
+    "MAX_VOTERS",
+    "Generator",
+    "MadeUpVoters",
+    "check_range",
+    "dot",
+    "draw_normals",
+    "draw_uniforms",
+    "in_batches",
+    "made_up_survey",
+    "names_of",
+]
+
+MAX_VOTERS: Final = 100_000_000
+_NAME_DIGITS: Final = 9  # enough for `MAX_VOTERS`, so that the order of made-up names is that of their numbers
+_LEAST: Final = 2.0**-54  # in place of 0, whose quantile is no number: half the least step of the uniforms
 
 
 class MadeUpVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A description of independent voters, whose preferences lie around a mean.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Independent voters, whose preferences lie around a mean; ConfigurationError where a value is not allowed."""
 
     most: ClassVar[Mapping[str, int]] = {"voters": MAX_VOTERS, "records": 10_000}
     """How large a number may be."""
@@ -54,9 +70,38 @@ class Generator:
     make: Callable[..., Survey]
 
 
+def check_range(start: int, stop: int | None, voters: int) -> int:
+    """Return the end of a range of voters; ValueError where it is no range of at least one of them."""
+    end = voters if stop is None else stop
+    if not 0 <= start < end <= voters:
+        raise ValueError(f"voters must be a range within 0 to {voters}, got {start} to {end}")
+    return end
+
+
+def draw_uniforms(generator: str, seed: int, purpose: str, *, start: int, stop: int, slots: int) -> FloatArray:
+    """Return rows `start` to `stop` of one of a generator's streams: float64 in [0, 1), shape (stop − start, slots)."""
+    key = stream_key(seed=seed, session="", round_number=0, protocol=generator, phase="", purpose=purpose)
+    return philox_rows(key, start=start, stop=stop, slots=slots)
+
+
+def draw_normals(generator: str, seed: int, purpose: str, *, start: int, stop: int, slots: int) -> FloatArray:
+    """Return the same as standard normal draws."""
+    uniforms = draw_uniforms(generator, seed, purpose, start=start, stop=stop, slots=slots)
+    normals: FloatArray = ndtri(np.maximum(uniforms, _LEAST))
+    return normals
+
+
+def dot(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return inner products over the last axis, summed in its order, so that their bits do not depend on the batch."""
+    total = first[..., 0] * second[..., 0]
+    for place in range(1, first.shape[-1]):
+        total = total + first[..., place] * second[..., place]
+    return total
+
+
 def names_of(word: str, start: int, stop: int) -> list[str]:
     """Return the names of made-up voters: a word and a number, from 1."""
-    return [f"{word} {number:0{NAME_DIGITS}d}" for number in range(start + 1, stop + 1)]
+    return [f"{word} {number:0{_NAME_DIGITS}d}" for number in range(start + 1, stop + 1)]
 
 
 def made_up_survey(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError, one_of, refuse
+from ....protocol.errors import one_of, refuse, require
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
 from ...reading.frames import path_of
@@ -27,15 +27,7 @@ from .societies import check_column, with_societies
 from .survey import Survey
 from .synthetic import SyntheticPreferences, make_preferences
 
-__all__ = [
-    "GENERATORS",
-    "ChoicesFile",
-    "OwnEpsilons",
-    "OwnSocieties",
-    "ResponsesFile",
-    "as_voters",
-    "load_voters",
-]
+__all__ = ["GENERATORS", "ChoicesFile", "OwnEpsilons", "OwnSocieties", "ResponsesFile", "as_voters", "load_voters"]
 
 _FIELD: Final = "voters"
 
@@ -97,15 +89,14 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
     `ResponsesFile`, or of a generator's options beside its name; each with those of `OwnEpsilons`.
     """
     options = {_kind_of(path_of(parties)): parties} if isinstance(parties, str) else dict(parties)
-    if convert(options.pop("stream", False), bool, f"{_FIELD}.stream"):
-        allowed = "left out, or false: only `psephos run` streams voters"
-        raise ConfigurationError(field=f"{_FIELD}.stream", value=True, allowed=allowed)
+    is_streamed = convert(options.pop("stream", False), bool, f"{_FIELD}.stream")
+    allowed = "left out, or false: only `psephos run` streams voters"
+    refuse(is_streamed, f"{_FIELD}.stream", is_streamed, allowed)
     given = {name: options.pop(name) for name in OwnEpsilons.__struct_fields__ if name in options}
     own: OwnEpsilons = convert(given, OwnEpsilons, _FIELD)
     sources = sorted({"choices", "responses", "generator"} & options.keys())
-    if len(sources) > 1:
-        field = " and ".join(f"{_FIELD}.{name}" for name in sources)
-        raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
+    field = " and ".join(f"{_FIELD}.{name}" for name in sources)
+    refuse(len(sources) > 1, field, "given", "given one of them alone")
     if "choices" in options:
         file: ChoicesFile = convert(options, ChoicesFile, _FIELD)
         path = path_of(file.choices)
@@ -116,17 +107,12 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
         return dataclasses.replace(found, note=f"{found.note} {form_of(path).note(path.name)}".strip())
     if "responses" in options:
         of_machine: ResponsesFile = convert(options, ResponsesFile, _FIELD)
-        survey = read_moral_machine(
-            path_of(of_machine.responses),
-            min_records=of_machine.min_records,
-            max_records=of_machine.max_records,
-            field=f"{_FIELD}.responses",
-        )
-        return as_voters(of_machine.divided(survey, path_of(of_machine.responses), voter=USER), own)
+        path = path_of(of_machine.responses)
+        least, most = of_machine.min_records, of_machine.max_records
+        survey = read_moral_machine(path, min_records=least, max_records=most, field=f"{_FIELD}.responses")
+        return as_voters(of_machine.divided(survey, path, voter=USER), own)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
-    if name not in GENERATORS:
-        allowed = one_of(GENERATORS, name)
-        raise ConfigurationError(field=f"{_FIELD}.generator", value=name, allowed=allowed)
+    require(name in GENERATORS, f"{_FIELD}.generator", name, one_of(GENERATORS, name))
     generator = GENERATORS[name]
     return as_voters(generator.make(convert(options, generator.options, _FIELD)), own)
 

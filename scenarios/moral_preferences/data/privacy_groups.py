@@ -18,7 +18,7 @@ import numpy as np
 from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences.parameters import MAX_EPSILON
 from ...reading.text_forms import read_rows
-from .options import draw_uniforms
+from .made_up import draw_uniforms
 
 __all__ = ["PrivacyGroups", "draw_epsilons", "read_epsilons"]
 
@@ -29,11 +29,7 @@ _ROUNDING: Final = 1e-9
 
 
 class PrivacyGroups(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Three groups of voters with privacy concern of their own.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Three groups of voters with privacy concern of their own; ConfigurationError where a value is not allowed."""
 
     conservative: float = 0.54  # their fraction, f_C
     moderate: float = 0.36  # f_M

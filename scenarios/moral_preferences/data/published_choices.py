@@ -17,17 +17,9 @@ __all__ = ["DATA_SETS", "Countries", "MoralChoices"]
 
 
 class MoralChoices(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a scenario may choose in published choices.
+    """What a scenario may choose in published choices; groups and epsilons are those of `OwnEpsilons`."""
 
-    Args:
-        min_records: voters with fewer are dropped and counted.
-        groups: see `OwnEpsilons`.
-        epsilons: see `OwnEpsilons`.
-        society: see `OwnSocieties`.
-        min_society: see `OwnSocieties`.
-    """
-
-    min_records: int = 1
+    min_records: int = 1  # voters with fewer are dropped and counted
     groups: PrivacyGroups | None = None
     epsilons: str = ""
 
@@ -43,8 +35,7 @@ class Countries(CountryVoters, frozen=True, kw_only=True, forbid_unknown_fields=
     groups: PrivacyGroups | None = None  # see `OwnEpsilons`
 
 
-def _load_machine(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
-    del parameters
+def _load_machine(options: MoralChoices, folder: Path, _: Mapping[str, Any]) -> PartiesTable:
     path = folder / "moral_machine_sample.csv"
     survey = read_moral_machine(path, min_records=options.min_records, field="data")
     survey = options.divided(survey, path, voter=VOTER)
@@ -52,15 +43,13 @@ def _load_machine(options: MoralChoices, folder: Path, parameters: Mapping[str, 
     return as_voters(survey, options.own, is_public_record=True)
 
 
-def _load_trolley(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
-    del parameters
+def _load_trolley(options: MoralChoices, folder: Path, _: Mapping[str, Any]) -> PartiesTable:
     path = folder / "Shared_data_responses_demographics.csv"
     survey = read_trolley(path, min_records=options.min_records, field="data")
     return as_voters(options.divided(survey, path, voter=RESPONDENT), options.own, is_public_record=True)
 
 
-def _load_countries(options: Countries, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
-    del parameters
+def _load_countries(options: Countries, folder: Path, _: Mapping[str, Any]) -> PartiesTable:
     return as_voters(read_countries(folder / "CountriesChangePr.csv", options), OwnEpsilons(groups=options.groups))
 
 

@@ -54,11 +54,7 @@ _ROWS_OF_A_RESPONSE: Final = 2
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Which voters and responses count.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Which voters and responses count; ConfigurationError where a value is not allowed."""
 
     min_records: int = 1  # the least number of complete responses of a voter, at least 1
     max_records: int | None = None  # the most that count of each voter; None for all

@@ -39,7 +39,6 @@ def with_societies(survey: Survey, path: Path, *, voter: str, society: str, min_
             than two societies have enough voters.
     """
     require(min_voters >= 1, "voters.min_society", min_voters, "at least 1")
-
     check_column(path, voter=voter, society=society)
     table = read_numbers(path, lambda _: ((voter, society), ()), field=_FIELD)
     voter_of_row, _ = codes_of(table.names[voter])
@@ -50,9 +49,8 @@ def with_societies(survey: Survey, path: Path, *, voter: str, society: str, min_
     if np.any(is_other):
         row = int(np.argmax(is_other))
         allowed = f"{names[own[row]]!r}, as on an earlier line of the same voter: a voter belongs to one society"
-        raise ConfigurationError(
-            field=f"{society} ({table.where(row)})", value=names[society_of_row[row]], allowed=allowed
-        )
+        field = f"{society} ({table.where(row)})"
+        raise ConfigurationError(field=field, value=names[society_of_row[row]], allowed=allowed)
     places = np.searchsorted(table.lines, survey.lines)
     codes: list[int] = society_of_row[places].tolist()
     societies: list[str] = [str(names[code]).strip() for code in codes]

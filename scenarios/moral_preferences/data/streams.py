@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ....protocol.errors import ConfigurationError, did_you_mean, refuse
+from ....protocol.errors import did_you_mean, refuse, require
 from ....protocol.phases import PhasedProtocol
 from ...reading.batches import TableFiles, is_columnar, is_in_batches
 from ...reading.conversion import convert
@@ -20,8 +20,7 @@ from . import made_up
 from .choices_stream import BATCH_VOTERS, SurveyStream, stream_choices
 from .dilemmas import FEATURES
 from .files import RECORD, VOTER
-from .moral_machine_stream import check_responses, stream_moral_machine
-from .options import MAX_VOTERS
+from .moral_machine import check_responses, stream_moral_machine
 from .parties import GENERATORS, ChoicesFile, ResponsesFile
 from .privacy_groups import PrivacyGroups, draw_epsilons
 from .responses import RESPONSE, Limits
@@ -50,12 +49,10 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
     convert(parties.get("stream", True), bool, f"{_FIELD}.stream")
     sources = [name for name in ("choices", "responses", "generator") if name in options]
     for name in ("data", "epsilons", *sources[1:]):
-        if name in options:
-            allowed = "left out: streamed voters come from choices, responses or a generator"
-            raise ConfigurationError(field=f"{_FIELD}.{name}", value=options[name], allowed=allowed)
-    if options.get("society"):
-        allowed = "left out: societies are known once all voters are"
-        raise ConfigurationError(field=f"{_FIELD}.society", value=options["society"], allowed=allowed)
+        allowed = "left out: streamed voters come from choices, responses or a generator"
+        refuse(name in options, f"{_FIELD}.{name}", options.get(name), allowed)
+    society = options.get("society")
+    refuse(society, f"{_FIELD}.society", society, "left out: societies are known once all voters are")
     given = options.pop("groups", None)
     groups: PrivacyGroups | None = None if given is None else convert(given, PrivacyGroups, f"{_FIELD}.groups")
     if "choices" in options:
@@ -64,9 +61,8 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
     if "responses" in options:
         return _of_responses(convert(options, StreamedResponses, _FIELD), groups)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
-    if name not in _GENERATORS:
-        allowed = f"one of {', '.join(_GENERATORS)}, where voters are streamed{did_you_mean(name, _GENERATORS)}"
-        raise ConfigurationError(field=f"{_FIELD}.generator", value=name, allowed=allowed)
+    allowed = f"one of {', '.join(_GENERATORS)}, where voters are streamed{did_you_mean(name, _GENERATORS)}"
+    require(name in _GENERATORS, f"{_FIELD}.generator", name, allowed)
     return _of_generator(GENERATORS[name], options, groups)
 
 
@@ -96,8 +92,7 @@ def _of_generator(
 ) -> SurveyStream:
     spec = convert(options, generator.options, _FIELD)
 
-    def make(folder: Path) -> Generator[Survey]:
-        del folder
+    def make(_: Path) -> Generator[Survey]:
         yield from made_up.in_batches(generator.make, spec, batch_voters=BATCH_VOTERS)
 
     return SurveyStream(tuple(spec.feature_names), spec.records, groups, spec.voters, open=make)
@@ -131,9 +126,9 @@ def _party_stream(parties: Mapping[str, Any]) -> PartyStream:
         said["epsilons"] = list(stream.groups.levels)
 
     def check(protocol: PhasedProtocol[Any, Any]) -> None:
-        if protocol.parameters.max_records < stream.max_records:
-            allowed = f"at least {stream.max_records}, the most records of a streamed voter"
-            raise ConfigurationError(field="max_records", value=protocol.parameters.max_records, allowed=allowed)
+        given: int = protocol.parameters.max_records
+        allowed = f"at least {stream.max_records}, the most records of a streamed voter"
+        require(given >= stream.max_records, "max_records", given, allowed)
 
     def batches(folder: Path) -> Generator[Batch]:
         reading: Reading | None = None
@@ -153,7 +148,7 @@ def _party_stream(parties: Mapping[str, Any]) -> PartyStream:
         fixed=frozenset({"features"}),
         check=check,
         num_parties=stream.num_voters,
-        most_parties=MAX_VOTERS,
+        most_parties=made_up.MAX_VOTERS,
         pays_alike=stream.groups is None,
         open=batches,
     )

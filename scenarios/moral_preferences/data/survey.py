@@ -63,11 +63,7 @@ class Reading:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Survey:
-    """Many voters' records of pairwise choices.
-
-    Raises:
-        ValueError: the parts do not fit together.
-    """
+    """Many voters' records of pairwise choices; ValueError where the parts do not fit together."""
 
     voters: Sequence[str]  # their names
     features: tuple[str, ...]  # what each number of an alternative is

@@ -16,8 +16,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray
-from .made_up import MadeUpVoters, made_up_survey, names_of
-from .options import MAX_VOTERS, check_range, dot, draw_normals, draw_uniforms
+from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey, names_of
 from .survey import Survey
 
 __all__ = ["SyntheticPreferences", "make_preferences", "mean_preferences"]
@@ -28,7 +27,7 @@ _GENERATOR: Final = "moral-synthetic"
 class SyntheticPreferences(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent voters with normal preferences."""
 
-    most: ClassVar[Mapping[str, int]] = {"voters": MAX_VOTERS, "records": 100_000, "features": 1000}
+    most: ClassVar[Mapping[str, int]] = {**MadeUpVoters.most, "records": 100_000, "features": 1000}
 
     records: int = 50
     features: int = 10  # d, of each alternative, at least 1

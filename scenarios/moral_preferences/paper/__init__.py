@@ -22,8 +22,6 @@ PAPER: Final = Paper(
     least_trials=10,
     most_trials=50_000,
     takes_workers=True,
-    own={
-        "responses": "Run Figures 8, 9 and 10(b) on this survey instead: the Moral Machine's format, or choices.",
-    },
+    own={"responses": "Run Figures 8, 9 and 10(b) on this survey instead: the Moral Machine's format, or choices."},
     own_experiments=f"{__name__}.declaration:ON_OWN_DATA",
 )

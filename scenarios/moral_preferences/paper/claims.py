@@ -7,6 +7,7 @@ Source: Wang et al. (2019), Sections 4 and 5; readings M2 to M7.
 
 import functools
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -51,15 +52,11 @@ _ALONG_THE_AXIS = frozenset({"epsilon", "less conservative", "epsilon_conservati
 _AUDIT: Final = "psephos audit moral-preferences"
 _REPRODUCE: Final = "psephos reproduce moral-preferences"
 _EPSILON: Final = 1.0
-_FEATURES: Final = 10
-"""Section 5.1: d."""
-_RECORDS: Final = 50
-"""Section 5.1: n."""
-_DILEMMAS: Final = 13
-"""Section 5.2: n of the Moral Machine."""
+_FEATURES: Final = 10  # Section 5.1: d
+_RECORDS: Final = 50  # Section 5.1: n
+_DILEMMAS: Final = 13  # Section 5.2: n of the Moral Machine
 _BOUND: Final = 2.0
-_WIDE: Final = 1_000.0
-"""Of what the paper's baseline quotes, which has no bound."""
+_WIDE: Final = 1_000.0  # of what the paper's baseline quotes, which has no bound
 _FAILURE: Final = 0.05
 _SEED: Final = 1
 _RISK: Final = 0.001
@@ -92,8 +89,7 @@ def findings_on_own_data(reproduction: Reproduction) -> Iterator[Finding]:
     yield from _ratios(reproduction)
 
 
-_SHOWN: Final = 5e-4
-"""Less is 0 in three digits."""
+_SHOWN: Final = 5e-4  # less is 0 in three digits
 
 
 def share(measurement: Measurement) -> str:
@@ -285,7 +281,7 @@ def _ratios(reproduction: Reproduction) -> Iterator[Finding]:
     panels = [("b", OWN)] if reproduction.own else [("a", SYNTHETIC), ("b", MACHINE_LIKE)]
     for panel, setting in panels:
         for method in ("algorithm-1", "algorithm-3"):
-            found = sorted(reproduction.of_figure(10, panel, method=method), key=_place)
+            found = sorted(reproduction.of_figure(10, panel, method=method), key=operator.attrgetter("at"))
             (low, much), (high, most) = RATIO, HIGH_RATIO
             beyond = [
                 Measurement(point.ratio.value - (most if point.at > high else much), point.ratio.standard_error)
@@ -310,10 +306,6 @@ def _stays_above(found: list[CurvePoint], level: float) -> str:
         if all(other.ratio.value > level for other in found[place:]):
             return f"stays above {100 * level:g} % from ε = {point.at:g} on"
     return f"is not above {100 * level:g} % at the largest ε"
-
-
-def _place(point: CurvePoint) -> float:
-    return point.at
 
 
 def findings_on_moral_preferences() -> Iterator[BoundedFinding]:

@@ -35,10 +35,7 @@ def effects_of(places: Sequence[Place], found: _Found) -> Iterator[EffectRow]:
         return [place for place in found if method in {"", place.cell.method}]
 
     for figure in (1, 2, 3):
-        members = of(figure)
-        yield from _rise(found, figure, "", members)
-        for what in ("voters", "records"):
-            yield from _effect(found, figure, "", what, _pairs(members, _FIELDS[what]))
+        yield from _of_curves(found, figure, "", of(figure))
     for first, second in ORDERS:
         yield from _effect(found, 4, "", f"{first} against {second}", _by_method(of(4), first, second))
         yield from _effect(found, 8, "d", f"{first} against {second}", _by_method(of(8, "d"), first, second))
@@ -47,8 +44,7 @@ def effects_of(places: Sequence[Place], found: _Found) -> Iterator[EffectRow]:
         yield from _effect(found, 5, panel, "fewer features", pairs)
     for figure, panel in ((6, "a"), (6, "b"), (6, "c"), (9, "a"), (9, "b")):
         members = of(figure, panel, "algorithm-3")
-        yield from _rise(found, figure, panel, members, falls=(figure, panel) == (6, "a"))
-        yield from _effect(found, figure, panel, "voters", _pairs(members, _FIELDS["voters"]))
+        yield from _of_curves(found, figure, panel, members, falls=(figure, panel) == (6, "a"))
     higher = [
         (one, other)
         for one in of(6, "b", "algorithm-3")
@@ -66,9 +62,7 @@ def effects_of(places: Sequence[Place], found: _Found) -> Iterator[EffectRow]:
         ):
             yield from _effect(found, 7, one.panel, f"{method}: {at:g} against {other.at:g}", [(one, other)])
     for panel, method in zip("abc", ALGORITHMS, strict=True):
-        members = of(8, panel, method)
-        yield from _rise(found, 8, panel, members)
-        yield from _effect(found, 8, panel, "voters", _pairs(members, _FIELDS["voters"]))
+        yield from _of_curves(found, 8, panel, of(8, panel, method))
 
 
 _FIELDS: Final[Mapping[str, Callable[[Place], float]]] = {
@@ -97,10 +91,10 @@ def _by_method(places: Sequence[Place], first: str, second: str) -> list[tuple[P
     return [(place, others[place.cell.voters, place.at]) for place in places if place.cell.method == first]
 
 
-def _rise(
+def _of_curves(
     found: _Found, figure: int, panel: str, places: Sequence[Place], *, falls: bool = False
 ) -> Iterator[EffectRow]:
-    """Yield what the whole axis changes on average over the curves; its pairs are the single steps."""
+    """Yield what the whole axis changes on average over the curves, its pairs being the single steps; and N and n."""
     curves: dict[tuple[object, ...], list[Place]] = {}
     for place in places:
         curves.setdefault(tuple(each(place) for each in _FIELDS.values()), []).append(place)
@@ -108,7 +102,9 @@ def _rise(
     ends = [(each[-1], each[0]) for each in ordered]
     steps = [(later, earlier) for each in ordered for earlier, later in itertools.pairwise(each)]
     varied = places[0].varied if places else ""
-    return _effect(found, figure, panel, f"{'less ' * falls}{varied}", steps, ends)
+    yield from _effect(found, figure, panel, f"{'less ' * falls}{varied}", steps, ends)
+    for what in ("voters", "records"):
+        yield from _effect(found, figure, panel, what, _pairs(places, _FIELDS[what]))
 
 
 def _effect(

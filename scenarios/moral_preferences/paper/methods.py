@@ -17,8 +17,7 @@ from .published import BOUND
 
 __all__ = ["ALGORITHMS", "METHODS", "Method", "parameters_of"]
 
-_WIDE: Final = 6.0
-"""A bound for coefficients of clipped records, whose best preferences are long (see `Parameters`)."""
+_WIDE: Final = 6.0  # a bound for coefficients of clipped records, whose best preferences are long (see `Parameters`)
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,8 +51,9 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     for row in reproduction.effects:
         trials.setdefault(f"figure-{row.figure}", set()).add(row.trials)
     or_more = f"{reproduction.trials:,} or more"
-    two, three = (10.0, 4.2), (13.0, 4.2)
+    two = (10.0, 4.2)
     over = {number: functools.partial(_over_epsilon, number=number) for number in (1, 2, 3, 4, 5, 8)}
+    groups = {number: functools.partial(_groups, number=number) for number in _GROUP_TITLES}
     again = f"again, on {reproduction.own or 'a stand-in'}"
     high = (9.0, 1.8 + 0.3 * len(reproduction.weights))
     return {
@@ -71,22 +72,10 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
             ),
             ("figure-4", "Figure 4 again: the algorithms at equal ε", two, (1, 2), over[4]),
             ("figure-5", "Figure 5 again: the number of features d", two, (1, 2), over[5]),
-            (
-                "figure-6",
-                "Figure 6 again: Algorithm 3, personalized ε",
-                three,
-                (1, 3),
-                functools.partial(_groups, number=6),
-            ),
+            ("figure-6", "Figure 6 again: Algorithm 3, personalized ε", (13.0, 4.2), (1, 3), groups[6]),
             ("figure-7", "Figure 7 again: the bound B", two, (1, 2), _figure_7),
             ("figure-8", f"Figure 8 {again}", (10.0, 7.6), (2, 2), over[8]),
-            (
-                "figure-9",
-                f"Figure 9 {again}",
-                two,
-                (1, 2),
-                functools.partial(_groups, number=9),
-            ),
+            ("figure-9", f"Figure 9 {again}", two, (1, 2), groups[9]),
             ("figure-10", "Figure 10 again: what privacy leaves", two, (1, len(_kinds_of(reproduction))), _figure_10),
             ("variants", "All methods at equal ε", (14.0, 7.6), (2, 4), _variants),
             ("weights", "Weighted against plain means", high, (1, 1), _weights),

@@ -15,6 +15,7 @@ from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
 from ...experiments.measurements import Measurement, mean_of
 from ...experiments.reproductions import Asked, Part
+from ...experiments.sheets import Row
 from ...running.processes import num_cores
 from ..audit.witnesses import search_sensitivity
 from .effects import effects_of
@@ -32,14 +33,7 @@ from .plan import (
     weight_cells,
 )
 from .published import BASELINES, BOUND
-from .rows import (
-    BaselineRow,
-    CurvePoint,
-    ProjectionRow,
-    SensitivityRow,
-    VariantRow,
-    WeightRow,
-)
+from .rows import BaselineRow, CurvePoint, ProjectionRow, SensitivityRow, VariantRow, WeightRow
 from .societies import own_setting
 from .trials import Cell, Trials, measure_all
 
@@ -56,14 +50,9 @@ def parts(asked: Asked, *, sizes: Sizes = PAPER) -> Iterator[Part]:
     curves = list(curve_places(sizes))
     plans = variant_cells, weight_cells, projection_cells, baseline_cells
     variants, weights, projections, baselines = (list(each(sizes)) for each in plans)
-    planned = [*(place.cell for place in curves), *variants, *weights, *projections, *baselines]
-    cells = [each for cell in planned for each in (cell, baseline_of(cell))]
-    workers = asked.workers or num_cores()
-    found = measure_all(cells, trials=asked.trials, seed=asked.seed, workers=workers, on_progress=asked.tell)
+    found = _measured(asked, [*(place.cell for place in curves), *variants, *weights, *projections, *baselines])
     rows = {
-        "curves": (_curve_point(place, found) for place in curves),
-        "effects": effects_of(curves, found),
-        "baselines": (_baseline(cell, found, sizes) for cell in baselines),
+        **_of_curves(curves, baselines, found, sizes),
         "variants": (_variant(cell, found) for cell in variants),
         "weights": _weights(weights, found),
         "projections": _projections(projections, found),
@@ -79,15 +68,25 @@ def parts_on_own_data(asked: Asked) -> Iterator[Part]:
     sizes = msgspec.structs.replace(PAPER, machine=setting, most=most, many=most // 2, few=most // 4, times=1)
     curves = [place for place in curve_places(sizes) if place.cell.setting == setting]
     baselines = [cell for cell in baseline_cells(sizes) if cell.setting == setting]
-    cells = [*(each for place in curves for each in (place.cell, baseline_of(place.cell))), *baselines]
+    found = _measured(asked, [*(place.cell for place in curves), *baselines])
+    yield Part(rows=_of_curves(curves, baselines, found, sizes))
+
+
+def _measured(asked: Asked, planned: Sequence[Cell]) -> _Found:
+    """Measure cells, and what each is compared with."""
+    cells = [each for cell in planned for each in (cell, baseline_of(cell))]
     workers = asked.workers or num_cores()
-    found = measure_all(cells, trials=asked.trials, seed=asked.seed, workers=workers, on_progress=asked.tell)
-    rows = {
+    return measure_all(cells, trials=asked.trials, seed=asked.seed, workers=workers, on_progress=asked.tell)
+
+
+def _of_curves(
+    curves: Sequence[Place], baselines: Sequence[Cell], found: _Found, sizes: Sizes
+) -> dict[str, Iterable[Row]]:
+    return {
         "curves": (_curve_point(place, found) for place in curves),
         "effects": effects_of(curves, found),
         "baselines": (_baseline(cell, found, sizes) for cell in baselines),
     }
-    yield Part(rows=rows)
 
 
 def _lead(ours: Sequence[float], others: Sequence[float]) -> Measurement:
@@ -217,8 +216,5 @@ def _sensitivities() -> Iterator[SensitivityRow]:
     for features in _SEARCHED:
         found, _ = search_sensitivity(features, seed=_SEED_OF_SEARCH)
         yield SensitivityRow(
-            features=features,
-            printed=printed_sensitivity(features),
-            tight=tight_sensitivity(features),
-            found=found,
+            features=features, printed=printed_sensitivity(features), tight=tight_sensitivity(features), found=found
         )

@@ -106,9 +106,8 @@ class BaselineRow(msgspec.Struct, frozen=True, kw_only=True):
     features: int  # d
     bound: float  # B of the fits
     society: Measurement  # the accuracy of the mean of all fits, against the mean of the true preferences
-    voter: (
-        Measurement | None
-    )  # the mean accuracy of a voter's own fit, against its own true preferences, if these are known
+    # the mean accuracy of a voter's own fit, against its own true preferences, if these are known
+    voter: Measurement | None
     published: float | None  # the paper's number; None where it has none
 
 

@@ -20,7 +20,7 @@ from ....protocol.errors import refuse
 from ....protocol.moral_preferences import Records
 from ...experiments.reproductions import as_option
 from ..data.machine_like import MoralMachineLike, make_machine_like
-from ..data.options import dot, draw_uniforms
+from ..data.made_up import dot, draw_uniforms
 from ..data.parties import load_voters
 from ..data.survey import Survey
 from ..data.synthetic import SyntheticPreferences, make_preferences
@@ -44,18 +44,14 @@ SYNTHETIC: Final = "synthetic"
 MACHINE_LIKE: Final = "machine-like"
 OWN: Final = "own"
 _HELD_OUT: Final = 2_000
-_DILEMMAS: Final = 20_000
-"""Of which the public covariance is computed."""
+_DILEMMAS: Final = 20_000  # of which the public covariance is computed
 _SEED_OF_DILEMMAS: Final = 0
 """Dilemmas in general are no experiment's own: they have one seed, and nobody's choices count."""
 _GENERATOR: Final = "moral-own-data"
-_DILEMMAS_OF_A_VOTER: Final = 13
-"""Section 5.2: n."""
-_ENOUGH_VOTERS: Final = 400
-"""Of whom 200 are drawn, and as many are held out."""
+_DILEMMAS_OF_A_VOTER: Final = 13  # Section 5.2: n
+_ENOUGH_VOTERS: Final = 400  # of whom 200 are drawn, and as many are held out
 _FEWEST_VOTERS: Final = 16
-_SEEDS: Final = 1_000_000
-"""More than there are repetitions, so that no two seeds share a society."""
+_SEEDS: Final = 1_000_000  # more than there are repetitions, so that no two seeds share a society
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,14 +120,14 @@ def draw_society(setting: Setting, *, num_voters: int, seed: int, start: int, st
 def _draw_own_society(setting: Setting, *, num_voters: int, seeds: Sequence[int]) -> Society:
     """Return voters of a file, drawn anew for each repetition, and what those chose who were not drawn (M1)."""
     chosen, rejected = _read_own_records(setting.file, setting.records)
-    number, nobody = len(chosen), np.zeros((len(seeds), num_voters, setting.features))
+    number, width = len(chosen), setting.features
+    nobody = np.zeros((len(seeds), num_voters, width))
     orders = [
         np.argsort(draw_uniforms(_GENERATOR, seed, "voters", start=0, stop=1, slots=number)[0], kind="stable")
         for seed in seeds
     ]
     drawn = np.concatenate([order[:num_voters] for order in orders])
     others = [order[num_voters : num_voters + max(1, _HELD_OUT // setting.records)] for order in orders]
-    width = setting.features
     return Society(
         setting=setting,
         num_voters=num_voters,
@@ -191,34 +187,19 @@ def make_survey(setting: Setting, *, num_voters: int, seed: int) -> Survey:
 
 
 def agreement(setting: Setting, estimates: FloatArray, truth: FloatArray) -> FloatArray:
-    """Return the share of pairs on which each estimate decides as the truth beside it.
+    """Return the share of pairs on which each estimate decides as the truth beside it: shape (m,); 0 tosses a coin.
 
-    Args:
-        setting: whose pairs.
-        estimates: float64, shape (m, d).
-        truth: float64, shape (m, d), none of them 0.
-
-    Returns:
-        float64, shape (m,). An estimate of 0 tosses a coin.
-
-    Source:
-        Reading M1.
+    Both have shape (m, d), and no truth is 0 (reading M1).
     """
     if setting.kind == SYNTHETIC:
         cosines = dot(estimates, truth) / np.sqrt(dot(truth, truth))
         lengths = np.sqrt(dot(estimates, estimates))
         cosines /= np.where(lengths > 0, lengths, 1.0)
         return 1 - np.arccos(np.clip(cosines, -1, 1)) / math.pi
-    pairs = _held_out_differences()
+    pairs = _dilemmas()[:_HELD_OUT]
     ours = np.sign(dot(pairs[:, None, :], estimates))
     theirs = np.sign(dot(pairs[:, None, :], truth))
     return np.mean(np.where(ours * theirs == 0, 0.5, ours * theirs > 0), axis=0)
-
-
-@functools.cache
-def _held_out_differences() -> FloatArray:
-    """Return the differences of held-out dilemmas: float64, shape (dilemmas, 23)."""
-    return _dilemmas()[:_HELD_OUT]
 
 
 @functools.cache
@@ -237,5 +218,6 @@ def covariance_of_dilemmas() -> FloatArray:
 
 @functools.cache
 def _dilemmas() -> FloatArray:
+    """Return the differences of dilemmas in general, shape (dilemmas, 23): the first are held out."""
     spec = MoralMachineLike(voters=_HELD_OUT + _DILEMMAS, records=1, seed=_SEED_OF_DILEMMAS)
     return make_machine_like(spec).records.differences

@@ -12,8 +12,7 @@ from .societies import MACHINE_LIKE, OWN, SYNTHETIC
 
 __all__ = ["sheets_of"]
 
-_MANY_PANELS: Final = 3
-"""From so many on, panels differ in what their names say, and a table need not repeat it."""
+_MANY_PANELS: Final = 3  # from so many on, panels differ in what their names say, and a table need not repeat it
 _KIND_NAMES: Final = {
     SYNTHETIC: "Section 5.1's made-up voters",
     MACHINE_LIKE: "made-up voters like the Moral Machine's (a stand-in)",
@@ -42,8 +41,7 @@ _TITLES: Final = {
     9: "Figure 9, Algorithm 3 with personalized ε, Moral Machine",
     10: "Figure 10, the share that is kept of the accuracy without privacy",
 }
-_BY_PANEL: Final = (6, 7, 8, 9)
-"""Figures of which every panel has a table."""
+_BY_PANEL: Final = (6, 7, 8, 9)  # figures of which every panel has a table
 
 
 def sheets_of(reproduction: Reproduction) -> Iterator[Table]:

@@ -231,16 +231,13 @@ class _Bench:
             shares *= len(self._repetitions)
         return msgspec.structs.replace(trials, own=shares)
 
-    def _accuracies(self, cell: Cell, released: FloatArray) -> FloatArray:
-        if self._society.held_out:
-            return right_choices(released, self._society.held_out)
-        means = self._society.means[:, cell.voters - 1]
-        truth = np.broadcast_to(means, released.shape) if self._setting.is_fixed else means
-        return agreement(self._setting, released, truth)
-
     def _judge(self, cell: Cell, released: FloatArray) -> Trials:
         """Return how well released preferences do, one row for each repetition."""
-        accuracies = self._accuracies(cell, released)
+        if self._society.held_out:
+            accuracies = right_choices(released, self._society.held_out)
+        else:
+            truth = np.broadcast_to(self._society.means[:, cell.voters - 1], released.shape)
+            accuracies = agreement(self._setting, released, truth)
         errors: list[float] = []
         if METHODS[cell.method].mechanism == "laplace" and not math.isinf(cell.epsilon):
             protocol = self.protocol(cell)
@@ -259,18 +256,9 @@ class _Task(msgspec.Struct, frozen=True):
 
 
 def measure_all(
-    cells: Sequence[Cell],
-    *,
-    trials: int,
-    seed: int,
-    workers: int,
-    on_progress: Callable[[str], None] | None = None,
+    cells: Sequence[Cell], *, trials: int, seed: int, workers: int, on_progress: Callable[[str], None] | None = None
 ) -> dict[Cell, Trials]:
-    """Measure all repetitions of all cells, in so many processes at most.
-
-    Raises:
-        RuntimeError: another process failed; it has said why.
-    """
+    """Measure all repetitions of all cells, in so many processes at most; RuntimeError where another process failed."""
     ours, *others = shares_of(trials, workers)
     members = list(dict.fromkeys(cells))
     tasks = [_Task(members, seed, share.start, share.stop) for share in others]
@@ -285,7 +273,7 @@ def measure_all(
 
 
 def _joined(parts: Sequence[Trials]) -> Trials:
-    names = ("accuracies", "errors", "own")
+    names = Trials.__struct_fields__
     return Trials(**{name: [number for part in parts for number in getattr(part, name)] for name in names})
 
 

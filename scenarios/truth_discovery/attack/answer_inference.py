@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, require
 from ....protocol.mechanisms import FreshTwoLayer, OneLayer, RowMechanism, TwoLayer, block_offsets
 from ....protocol.mechanisms.logarithms import log_of
 
@@ -33,28 +33,17 @@ _LEAST_LOG: Final = np.finfo(np.float64).min  # in place of −∞, which cannot
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FlipLaw:
-    """By which flip probabilities answers may have been perturbed: a finite mixture.
+    """By which flip probabilities answers may have been perturbed: a finite mixture."""
 
-    Args:
-        keeps: 1 − p of each answer set and node, precise by itself, shape (sets, nodes).
-        lies: p/(s − 1), of one given other label, of the same shape.
-        log_shares: the logarithm of each node's share, shape (nodes,).
-    """
-
-    keeps: FloatArray
-    lies: FloatArray
-    log_shares: FloatArray
+    keeps: FloatArray  # 1 − p of each answer set and node, precise by itself, shape (sets, nodes)
+    lies: FloatArray  # p/(s − 1), of one given other label, of the same shape
+    log_shares: FloatArray  # the logarithm of each node's share, shape (nodes,)
 
 
 def flip_law(mechanism: RowMechanism, *, degree: int) -> FlipLaw:
-    """Return the mixture by which a mechanism perturbs.
+    """Return the mixture by which a mechanism perturbs, exact for the means of polynomials of p up to a degree.
 
-    Args:
-        mechanism: one of the three that perturb answers.
-        degree: polynomials of p up to it have their exact means.
-
-    Raises:
-        ConfigurationError: the mechanism is another.
+    ConfigurationError where the mechanism is none of the three that perturb answers.
     """
     sizes: tuple[int, ...]
     match mechanism:
@@ -111,20 +100,14 @@ def answer_log_likelihoods(weights: FloatArray, sets: IntArray, beliefs: FloatAr
 
 
 def vectors(sizes: Sequence[int]) -> IntArray:
-    """Return every vector of answers as codes, for places whose answer sets have these sizes.
+    """Return every vector of answers as codes, int64, shape (Π s, m), for places whose answer sets have these sizes.
 
-    Args:
-        sizes: s of each place; places of one size share an answer set, sets stand in order of their sizes.
-
-    Returns:
-        int64, shape (Π s, m).
-
-    Raises:
-        ConfigurationError: there are more than `MOST_VECTORS`.
+    Places of one size share an answer set, and sets stand in order of their sizes. ConfigurationError where there are
+    more vectors than `MOST_VECTORS`.
     """
-    if (number := math.prod(sizes)) > MOST_VECTORS:
-        allowed = f"at most {MOST_VECTORS}; answers are inferred one by one"
-        raise ConfigurationError(field="secret", value=f"{number} vectors of answers", allowed=allowed)
+    number = math.prod(sizes)
+    allowed = f"at most {MOST_VECTORS}; answers are inferred one by one"
+    require(number <= MOST_VECTORS, "secret", f"{number} vectors of answers", allowed)
     blocks = sorted(set(sizes))
     offsets = dict(zip(blocks, block_offsets(blocks), strict=False))
     ranges = [range(offsets[size], offsets[size] + size) for size in sizes]

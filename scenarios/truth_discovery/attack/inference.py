@@ -32,7 +32,7 @@ from typing import ClassVar, Final, cast
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, refuse
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Inputs
 from ....protocol.truth_discovery import CountedAnswers, Outcome, TruthDiscovery
@@ -40,12 +40,7 @@ from ....protocol.truth_discovery.codes import NO_TASK
 from ...attacks.attack import Attack, Candidates, check_targets
 from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate, infer
 from ...attacks.seen import Coalition, Seen
-from .answer_inference import (
-    FlipLaw,
-    answer_log_likelihoods,
-    flip_law,
-    vectors,
-)
+from .answer_inference import FlipLaw, answer_log_likelihoods, flip_law, vectors
 from .counted_inference import counted_log_likelihoods
 from .joint_inference import Summation, joint_log_likelihoods, summation_of
 
@@ -63,22 +58,16 @@ class Anchors:
 
     Answers to one task are taken as drawn alike, from a distribution of which nothing is known: that makes Laplace's
     rule, (votes + s·base)/(number of votes + s), which is Bayes's answer for a flat prior where the base is flat.
-
-    Args:
-        members: whether the members' own answers count as votes.
-        agreement: the probability that a worker's answer is the released truth, which makes the base; None to leave the
-            truths aside. By default what the crowds of the paper's experiments have, nearly.
-
-    Raises:
-        ConfigurationError: the agreement is no probability.
     """
 
-    members: bool = True
+    members: bool = True  # whether the members' own answers count as votes
+    # The probability that a worker's answer is the released truth, which makes the base; None to leave the truths
+    # aside. By default what the crowds of the paper's experiments have, nearly.
     agreement: float | None = 0.7
 
     def __post_init__(self) -> None:
-        if self.agreement is not None and not 0 < self.agreement < 1:
-            raise ConfigurationError(field="agreement", value=self.agreement, allowed="above 0 and below 1")
+        is_allowed = self.agreement is None or 0 < self.agreement < 1
+        require(is_allowed, "agreement", self.agreement, "above 0 and below 1")
 
 
 class TruthDiscoveryAttack(Attack):
@@ -127,10 +116,8 @@ class TruthDiscoveryAttack(Attack):
     def candidates(self, secret: str) -> Candidates:
         """Return all vectors of answers, where one answer set has them all; or one answer's labels, as rows of one.
 
-        A worker who is asked fewer tasks than others, or skips one, has none of the vectors. See `Attack.candidates`.
-
-        Raises:
-            ConfigurationError: answer sets differ, or there are too many vectors.
+        A worker who is asked fewer tasks than others, or skips one, has none of the vectors. ConfigurationError where
+        answer sets differ, or there are too many vectors. See `Attack.candidates`.
         """
         self.check_secret(secret)
         parameters = self.protocol.parameters
@@ -140,9 +127,8 @@ class TruthDiscoveryAttack(Attack):
         if secret != _ROW:
             places = np.arange(len(self.labels), dtype=np.int64)
             return Candidates(places[:, None], places, self.labels)
-        if len(parameters.answer_sets) > 1:
-            value = f"{len(parameters.answer_sets)} answer sets"
-            raise ConfigurationError(field="secret", value=value, allowed="one answer set for whole vectors")
+        value = f"{len(parameters.answer_sets)} answer sets"
+        require(len(parameters.answer_sets) == 1, "secret", value, "one answer set for whole vectors")
         names = self.labels
         rows = vectors([len(names)] * parameters.max_answers)
         codes: list[list[int]] = rows.tolist()
@@ -201,14 +187,7 @@ class TruthDiscoveryAttack(Attack):
         return Inputs(private, inputs.public)
 
     def evaluate(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
-        """Compare an attack's guesses with the truth, leaving out tasks that a target skipped.
-
-        Args:
-            posteriors: what it inferred of these targets.
-            inputs: everybody's.
-            targets: places in the roster.
-            secret: as it was inferred.
-        """
+        """Compare guesses with the truth, leaving out tasks that a target skipped. See `Attack.evaluate`."""
         truths = self.truths(secret, inputs)[targets]
         if secret == _ROW:
             return evaluate(posteriors, truths)
@@ -242,7 +221,7 @@ class TruthDiscoveryAttack(Attack):
         """Return what whole reported vectors tell that follow from published counts; others tell nothing here."""
         if self.protocol.trusts_server:
             return self.session_log_likelihoods([seen], targets, candidates)
-        weights = self._weights(seen, targets, self.task_priors(seen))
+        weights = self._weights(seen, targets, self.task_priors([seen]))
         is_known = np.all(np.count_nonzero(weights, axis=2) == 1, axis=1)
         reports = weights.argmax(axis=2) + self.protocol.codes.offset_of_task[seen.public[targets, self._asked]]
         logs = np.zeros((len(targets), len(candidates.rows)))
@@ -258,7 +237,7 @@ class TruthDiscoveryAttack(Attack):
         """Return the sum of some sessions'; of noisy counts what all of them tell, others' answers being the same."""
         if not self.protocol.trusts_server or sessions[0].coalition.has_server:
             return super().session_log_likelihoods(sessions, targets, candidates)
-        told = self._of_counts(sessions, targets, self._task_priors(sessions))
+        told = self._of_counts(sessions, targets, self.task_priors(sessions))
         return np.add.reduce([told[:, place, answers] for place, answers in enumerate(candidates.rows.T)])
 
     def posteriors(
@@ -266,28 +245,21 @@ class TruthDiscoveryAttack(Attack):
     ) -> Posteriors:
         """Return what the coalition believes after some sessions. See `Attack.posteriors`.
 
-        Args:
-            sessions: what it saw of each.
-            targets: int64: places in the roster, none a member.
-            secret: one of `secrets`.
-            prior: of "row" a probability for each vector (by default what the anchors say of each answer by itself); of
-                single answers one for each label, in place of all anchors.
-
-        Raises:
-            ConfigurationError: a target is a member, or the background lacks what "answer" needs.
+        The prior is, of "row", a probability for each vector (by default what the anchors say of each answer by
+        itself); of single answers one for each label, in place of all anchors. ConfigurationError also where the
+        background lacks what "answer" needs.
         """
         self.check_secret(secret)
         check_targets(sessions, targets)
         first = sessions[0]
         if secret == _ROW:
-            if np.any(first.public[targets] == NO_TASK):
-                allowed = "workers who are asked as many tasks as the vectors have"
-                raise ConfigurationError(field="target", value="one who is asked fewer", allowed=allowed)
+            allowed = "workers who are asked as many tasks as the vectors have"
+            refuse(np.any(first.public[targets] == NO_TASK), "target", "one who is asked fewer", allowed)
             of_rows = self._vector_priors(sessions, targets) if prior is None else prior
             return super().posteriors(sessions, targets, secret=secret, prior=of_rows)
         tasks = first.public[targets, self._asked]
         is_asked = tasks != NO_TASK
-        of_tasks = self._task_priors(sessions, prior)
+        of_tasks = self.task_priors(sessions, prior)
         priors = self._answer_priors(sessions, targets, prior)
         logs = np.zeros(priors.shape)
         if self.protocol.trusts_server:
@@ -336,19 +308,11 @@ class TruthDiscoveryAttack(Attack):
         most, sizes = self.protocol.parameters.max_answers, self.protocol.parameters.sizes
         return summation_of(num_answers=most, num_labels=max(sizes), num_nodes=num_nodes, num_sessions=num_sessions)
 
-    def task_priors(self, seen: Seen) -> FloatArray:
-        """Return what a coalition believes of anybody's answer to each task, before reports.
+    def task_priors(self, sessions: Sequence[Seen], prior: FloatArray | None = None) -> FloatArray:
+        """Return what a coalition believes of anybody's answer to each task, before reports: shape (tasks, labels).
 
-        Args:
-            seen: members' answers and the release.
-
-        Returns:
-            shape (tasks, labels); 0 for labels that a task does not have.
+        Labels that a task does not have get 0. Of the releases of several sessions counts what most say.
         """
-        return self._task_priors([seen])
-
-    def _task_priors(self, sessions: Sequence[Seen], prior: FloatArray | None = None) -> FloatArray:
-        """Return `task_priors` of several sessions with the same answers: of their releases, what most say."""
         codes = self.protocol.codes
         if prior is not None:
             for size in codes.sizes:
@@ -393,7 +357,7 @@ class TruthDiscoveryAttack(Attack):
         tasks = first.public[targets, self._asked]
         has_others = first.coalition.has_server or len(first.coalition.members) == first.num_parties - 1
         if prior is not None or not has_others:
-            return self._task_priors(sessions, prior)[tasks]
+            return self.task_priors(sessions, prior)[tasks]
         others = np.zeros((*tasks.shape, len(self.labels)))
         for seen in sessions:
             (reports,), (told,) = seen.reports, seen.told

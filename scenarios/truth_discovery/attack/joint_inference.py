@@ -43,14 +43,7 @@ _MOST_ENTRIES: Final = 1 << 22
 
 
 def summation_of(*, num_answers: int, num_labels: int, num_nodes: int, num_sessions: int) -> Summation | None:
-    """Return by which sum so many sessions are exact; None where neither can be had.
-
-    Args:
-        num_answers: m, of each worker.
-        num_labels: of the largest answer set.
-        num_nodes: of the mixture over the flip probability.
-        num_sessions: K.
-    """
+    """Return by which sum K sessions of m answers are exact; None where neither can be had."""
     # In logarithms, which do not overflow for m in the thousands.
     if num_answers * math.log(num_labels) <= math.log(MOST_VECTORS) + 1e-9:
         return "vectors"
@@ -64,10 +57,8 @@ def joint_log_likelihoods(
     """Return ln P[what was seen in all sessions | one answer], the worker's other answers having their priors.
 
     Args:
-        weights: of each session, as `answer_log_likelihoods` has them: shape (workers, m, labels).
-        sets: each answer's set, int64, shape (workers, m).
+        weights: of each session; they, sets and law are as `answer_log_likelihoods` has them.
         priors: what is believed of each answer before: probabilities, shape (workers, m, labels).
-        law: exact for polynomials of degree m.
         summation: as `summation_of` has it.
 
     Returns:

@@ -7,13 +7,13 @@ does not depend on the order of its rows, unless one of several answers is chose
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.columns import CodedColumn
-from ....protocol.errors import ConfigurationError, quote, refuse
+from ....protocol.errors import ConfigurationError, quote, require
 from ....protocol.estimators.truth_inference import Answers
 from .crowd import Crowd
 
@@ -27,27 +27,18 @@ SEPARATOR: Final = "|"
 """Between the labels of an answer set that a cell spells out."""
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
-_MAX_SHOWN: Final = 12
-"""So many labels are spelled out in a sentence."""
+_MAX_SHOWN: Final = 12  # so many labels are spelled out in a sentence
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rows:
-    """Answers, or truths, as they were written down.
+    """Answers, or truths, as they were written down."""
 
-    Args:
-        tasks: of each row.
-        labels: likewise.
-        where: names a row's place, for errors ("answers.csv line 7"); it may be slow.
-        workers: likewise; None for truths.
-        answer_sets: the answer set of the row's task; None where all tasks have one.
-    """
-
-    tasks: CodedColumn
-    labels: CodedColumn
-    where: Callable[[int], str]
-    workers: CodedColumn | None = None
-    answer_sets: CodedColumn | None = None
+    tasks: CodedColumn  # of each row
+    labels: CodedColumn  # likewise
+    where: Callable[[int], str]  # names a row's place, for errors ("answers.csv line 7"); it may be slow
+    workers: CodedColumn | None = None  # likewise; None for truths
+    answer_sets: CodedColumn | None = None  # the answer set of the row's task; None where all tasks have one
 
     @property
     def label_word(self) -> str:
@@ -86,7 +77,7 @@ def assemble(
     """
     if answers.workers is None:
         raise ValueError("answers need workers")
-    _check_repeats(repeats)
+    require(repeats in get_args(Repeats), "repeats", repeats, "one of error, first, last")
     parts = [answers] if truths is None else [answers, truths]
     task_names = in_order(dict.fromkeys(name for part in parts for name in part.tasks.names))
     worker_names = in_order(answers.workers.names)
@@ -125,10 +116,6 @@ def assemble(
 
 def _index(names: Iterable[str]) -> dict[str, int]:
     return {name: code for code, name in enumerate(names)}
-
-
-def _check_repeats(repeats: str) -> None:
-    refuse(repeats not in {"error", "first", "last"}, "repeats", repeats, "one of error, first, last")
 
 
 def _answer_sets(
@@ -202,14 +189,9 @@ def _named_set(parts: Sequence[Rows], name: str, given: Mapping[str, Sequence[st
 
 
 def _checked(labels: Sequence[str], field: str) -> tuple[str, ...]:
-    """Return an answer set.
-
-    Raises:
-        ConfigurationError: it is none.
-    """
-    if isinstance(labels, str) or len(labels) < 2 or len(set(labels)) < len(labels):  # noqa: PLR2004  a choice
-        allowed = "a list of two or more different labels"
-        raise ConfigurationError(field=field, value=labels, allowed=allowed)
+    """Return an answer set; ConfigurationError where it is none."""
+    is_set = not isinstance(labels, str) and 1 < len(labels) == len(set(labels))
+    require(is_set, field, labels, "a list of two or more different labels")
     return tuple(labels)
 
 
@@ -226,9 +208,8 @@ def _label_codes(rows: Rows, sets_of_rows: IntArray, sets: Sequence[Sequence[str
     for row in np.flatnonzero(codes < 0)[:1].tolist():
         labels = _spelled(sets[int(sets_of_rows[row])])
         allowed = f"one of {labels}" if is_given else f"a label that somebody answered: {labels}"
-        raise ConfigurationError(
-            field=f"{rows.label_word} ({rows.where(row)})", value=rows.labels[int(row)], allowed=allowed
-        )
+        field = f"{rows.label_word} ({rows.where(row)})"
+        raise ConfigurationError(field=field, value=rows.labels[int(row)], allowed=allowed)
     return codes
 
 
@@ -242,8 +223,7 @@ def rows_that_count(
 ) -> IntArray:
     """Return the rows that count, sorted by worker and then by task, all of which are given as codes.
 
-    Raises:
-        ConfigurationError: a worker answers a task twice with different labels and `repeats` is "error".
+    ConfigurationError where a worker answers a task twice with different labels and `repeats` is "error".
     """
     pairs = workers * num_tasks + tasks
     order = np.argsort(pairs, kind="stable")  # so that the rows of a pair stay in their order

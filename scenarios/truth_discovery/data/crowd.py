@@ -11,20 +11,11 @@ __all__ = ["Crowd"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Crowd:
-    """The answers of a crowd, with names.
+    """The answers of a crowd, with names."""
 
-    Args:
-        answers: as codes, one for each (task, worker) at most, sorted by worker and then by task.
-        tasks: the tasks' names by code.
-        workers: the workers' names by code.
-        answer_sets: the distinct answer sets, each the names of its labels by code.
-        answer_set_of_task: int64, shape (tasks,): which one each task has.
-        truth: int64, shape (tasks,): the true label's code, or -1 where it is not known.
-    """
-
-    answers: Answers
-    tasks: Sequence[str]
-    workers: Sequence[str]
-    answer_sets: Sequence[Sequence[str]]
-    answer_set_of_task: IntArray
-    truth: IntArray
+    answers: Answers  # as codes, one for each (task, worker) at most, sorted by worker and then by task
+    tasks: Sequence[str]  # the tasks' names by code
+    workers: Sequence[str]  # the workers' names by code
+    answer_sets: Sequence[Sequence[str]]  # the distinct answer sets, each the names of its labels by code
+    answer_set_of_task: IntArray  # int64, shape (tasks,): which one each task has
+    truth: IntArray  # int64, shape (tasks,): the true label's code, or -1 where it is not known

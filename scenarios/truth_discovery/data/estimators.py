@@ -129,10 +129,7 @@ class OneCoinDawidSkene(IterativeEstimator[Inference]):
     errors_: pd.DataFrame
 
     def _infer(self, answers: Answers) -> Inference:
-        return truth_inference.one_coin(
-            answers,
-            **self._fitting,
-        )
+        return truth_inference.one_coin(answers, **self._fitting)
 
     def _name(self, frame: FrameAnswers | None) -> None:
         super()._name(frame)
@@ -160,10 +157,7 @@ class DawidSkene(_WithConfusions):
     """
 
     def _infer(self, answers: Answers) -> Confusions:
-        return truth_inference.dawid_skene(
-            answers,
-            **self._fitting,
-        )
+        return truth_inference.dawid_skene(answers, **self._fitting)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)

@@ -37,17 +37,11 @@ def read_crowd(
     """Return the crowd of a CSV file with the columns task, worker and label.
 
     The files are UTF-8 and may be packed (`.gz`); blank lines are skipped, and blanks around an entry do not count.
-    `item` may stand for `task`. Nothing reads as a missing value: "NA" is a name like any other. A task that has a
-    truth but no answer is kept, without answers.
+    `item` may stand for `task`. Nothing reads as a missing value: "NA" is a name like any other. `assemble` says what
+    becomes of repeated answers and of truths without answers, and what answer sets are, which a column may name.
 
     Args:
         truth: a file with the columns task and truth, for some or all tasks, and perhaps others.
-        repeats: which answer counts where a worker answers a task more than once with different labels: the file's
-            first or last one, or the file is refused. The same label again counts once.
-        answer_sets: the labels of all tasks, in order; or, if the file has a column `answer_set`, the labels of each
-            set that it names. Where that column stands and this is None, its entries spell the labels out with `|`
-            between them. Without either, all tasks have one answer set, of all labels that were answered: in numeric
-            order if all of them are integers, else sorted as text.
         columns: what the file of answers calls task, worker or label, where it calls them otherwise.
 
     Raises:
@@ -63,11 +57,9 @@ def read_crowd(
 
 
 def rows_of(path: Path, *, are_truths: bool = False, columns: Mapping[str, str] = _AS_THEY_ARE) -> Rows:
-    """Return a file's answers, or its truths.
+    """Return a file's answers, or its truths; ConfigurationError where they are not what they should be, with the line.
 
-    Raises:
-        ConfigurationError: the content is not what it should be, with its line.
-        OSError, EOFError, zlib.error: the file cannot be read or unpacked.
+    OSError, EOFError and zlib.error are raised where the file cannot be read or unpacked.
     """
     wanted = {name: (columns[name],) if name in columns else names for name, names in _ANSWERS.items()}
     table = read_names(path, _TRUTHS if are_truths else wanted, ("answer_set",))

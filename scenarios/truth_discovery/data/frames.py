@@ -21,8 +21,7 @@ __all__ = ["COLUMNS", "FrameAnswers", "crowd_from_frame", "crowd_to_frame", "enc
 
 COLUMNS = ("task", "worker", "label")
 
-_ANSWER_SET = "answer_set"
-"""A fourth column, where tasks have different answer sets: its labels, with `|` between them."""
+_ANSWER_SET = "answer_set"  # a fourth column, where tasks have different answer sets: its labels, with `|` between them
 _MAX_NAMED = 5
 
 

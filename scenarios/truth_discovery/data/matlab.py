@@ -24,19 +24,12 @@ _NUMERIC: Final = range(6, 16)
 _NUMBERS: Final = {1: "b", 2: "B", 3: "h", 4: "H", 5: "i", 6: "I", 7: "f", 9: "d", 12: "q", 13: "Q"}
 """How `struct` calls the types of numbers."""
 _TEXTS: Final = {2: "latin-1", 4: "utf-16-le", 16: "utf-8", 17: "utf-16-le"}
-_MAX_BYTES: Final = 1 << 28
-"""More than this no element unpacks to."""
+_MAX_BYTES: Final = 1 << 28  # more than this no element unpacks to
 _MAX_DEPTH: Final = 4
 
 
 def read_matrix(content: bytes, name: str) -> Matrix:
-    """Return the rows of a two-dimensional variable.
-
-    A cell that holds one number or one line of text becomes that.
-
-    Args:
-        content: of the file, little endian.
-        name: the variable's.
+    """Return the rows of a two-dimensional variable; a cell that holds one number or one line of text becomes that.
 
     Raises:
         ValueError: there is no such variable, or something in the file is not what it should be.

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.errors import ConfigurationError, one_of, refuse
+from ....protocol.errors import ConfigurationError, one_of, refuse, require
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Entries
 from ....protocol.truth_discovery import NO_TASK
@@ -32,42 +32,27 @@ _PEER_GRADING = "peer_grading"
 
 
 class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A crowd in files.
+    """A crowd in files; ConfigurationError where a column is renamed that it has not."""
 
-    Args:
-        answers: a CSV file with a line for each answer: task, worker, label.
-        truth: a CSV file of what is true: task, truth; only to compare with what is found.
-        repeats: which answer counts where a worker answers a task twice with different labels.
-        columns: what the file of answers calls task, worker or label, where it calls them otherwise.
-        manifest: keeps what a pass over files of any size finds (`reading.manifests`).
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
-
-    answers: str
-    truth: str = ""
-    repeats: Repeats = "error"
-    columns: dict[str, str] = {}
-    manifest: str = ""
+    answers: str  # a CSV file with a line for each answer: task, worker, label
+    truth: str = ""  # a CSV file of what is true: task, truth; only to compare with what is found
+    repeats: Repeats = "error"  # which answer counts where a worker answers a task twice with different labels
+    columns: dict[str, str] = {}  # what the file of answers calls task, worker or label, where it calls them otherwise
+    manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
 
     def __post_init__(self) -> None:
         for name in self.columns:
-            if name not in ANSWER_COLUMNS:
-                allowed = one_of(ANSWER_COLUMNS, name)
-                raise ConfigurationError(field=f"{FIELD}.columns", value=name, allowed=allowed)
+            require(name in ANSWER_COLUMNS, f"{FIELD}.columns", name, one_of(ANSWER_COLUMNS, name))
 
 
 _OPTIONS = frozenset((*CrowdFile.__struct_fields__, *SyntheticCrowd.__struct_fields__, *PeerGrading.__struct_fields__))
 
 
 def load_workers(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
-    """Return the workers of a CSV file of answers, or of a synthetic crowd.
+    """Return the workers of a CSV file of answers, or of a synthetic crowd; `parameters` are not checked yet.
 
-    Args:
-        parties: the file's path; a table of `CrowdFile` or of `SyntheticCrowd`; or one of `PeerGrading` that says
-            `stand_in = "peer_grading"`.
-        parameters: the scenario's, before they are checked.
+    Parties are the file's path; a table of `CrowdFile` or of `SyntheticCrowd`; or one of `PeerGrading` that says
+    `stand_in = "peer_grading"`.
 
     Raises:
         ConfigurationError: the file cannot be read or is not what it should be, or an option is not allowed.
@@ -90,9 +75,9 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         usual: dict[str, Any] = msgspec.to_builtins(PEER_GRADING_STAND_IN)
         graders = as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, FIELD)), is_generated=True)
         return _with_levels(graders, parameters)
-    if "answers" not in options and (beside := sorted({"columns", "truth", "repeats"} & options.keys())):
-        raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {beside[0]}")
     if "answers" not in options:
+        for beside in sorted({"columns", "truth", "repeats"} & options.keys()):
+            raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {beside}")
         synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, FIELD)
         return _with_levels(as_parties(make_crowd(synthetic), is_generated=True), parameters)
     file: CrowdFile = convert(options, CrowdFile, FIELD)
@@ -120,14 +105,7 @@ def _with_levels(made_up: PartiesTable, parameters: Mapping[str, Any]) -> Partie
 def as_parties(
     crowd: Crowd, *, source: str = "", is_generated: bool = False, is_public_record: bool = False
 ) -> PartiesTable:
-    """Return a crowd as the parties of a session: each worker with its tasks and its answers.
-
-    Args:
-        crowd: sorted by worker and then by task.
-        source: the file that it is from, for errors.
-        is_generated: nobody real stands behind it.
-        is_public_record: everybody may know the answers already.
-    """
+    """Return a crowd as the parties of a session: each worker with its tasks and its answers. See `PartiesTable`."""
     answers = crowd.answers
     counts = np.bincount(answers.workers, minlength=answers.num_workers)
     sizes = [len(labels) for labels in crowd.answer_sets]
@@ -167,8 +145,7 @@ def table_of(
 
 
 def _data_set(name: str, crowd: PublishedCrowd) -> DataSet:
-    def load(options: Any, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
-        del parameters
+    def load(options: Any, folder: Path, _: Mapping[str, Any]) -> PartiesTable:
         # Whoever publishes answers lets everybody know them.
         return as_parties(crowd.load(options, folder), source=name, is_public_record=True)
 

@@ -33,26 +33,15 @@ class Unchanged(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Repeated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Workers who answered a task again.
+    """Workers who answered a task again."""
 
-    Args:
-        repeats: which of the answers counts, in the order of the file; or different ones are an error.
-    """
-
-    repeats: Repeats = "first"
+    repeats: Repeats = "first"  # which of the answers counts, in the order of the file; or different ones are an error
 
 
 class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Scores as answers.
+    """Scores as answers; ConfigurationError for a threshold with which all scores would be alike."""
 
-    Args:
-        threshold: the least score that passes, in [2, 25]; by default more than half of the points.
-
-    Raises:
-        ConfigurationError: it is another, with which all scores would be alike.
-    """
-
-    threshold: int = 13
+    threshold: int = 13  # the least score that passes, in [2, 25]; by default more than half of the points
 
     def __post_init__(self) -> None:
         require(1 < self.threshold <= _MAX_SCORE, "threshold", self.threshold, f"in [2, {_MAX_SCORE}]")
@@ -60,40 +49,24 @@ class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @dataclasses.dataclass(frozen=True)
 class PublishedCrowd:
-    """One published crowd.
+    """One published crowd."""
 
-    Args:
-        title: what was asked.
-        source: the paper that it comes from.
-        options: a struct; what may be chosen.
-        load: returns the crowd, of the options and its own folder.
-        place: where it is published, as people find it.
-        num_bytes: how large its files are together.
-    """
-
-    title: str
-    source: str
-    options: type[msgspec.Struct]
-    load: Callable[[Any, Path], Crowd]
-    place: str = ""
-    num_bytes: int = 0
+    title: str  # what was asked
+    source: str  # the paper that it comes from
+    options: type[msgspec.Struct]  # a struct; what may be chosen
+    load: Callable[[Any, Path], Crowd]  # returns the crowd, of the options and its own folder
+    place: str = ""  # where it is published, as people find it
+    num_bytes: int = 0  # how large its files are together
 
 
 def load_crowd(name: str, folder: Path, **options: object) -> Crowd:
-    """Return a published crowd.
-
-    Args:
-        name: one of `CROWDS`.
-        folder: of all data sets.
-        options: what may be chosen in this one, by default as its struct says.
+    """Return one of `CROWDS` from the folder of all data sets, with options as its struct has them.
 
     Raises:
         ConfigurationError: there is no such crowd; an option is not allowed; a file cannot be read, or is not what it
             should be.
     """
-    if name not in CROWDS:
-        allowed = one_of(CROWDS, name)
-        raise ConfigurationError(field="crowd", value=name, allowed=allowed)
+    require(name in CROWDS, "crowd", name, one_of(CROWDS, name))
     crowd = CROWDS[name]
     return crowd.load(convert(options, crowd.options, "crowd"), folder / name)
 
@@ -125,12 +98,10 @@ def _load_ducks(_: Unchanged, folder: Path) -> Crowd:
     """Return the pictures; the truth is whether the species in them is a duck."""
     path, classes = folder / "labels.txt", folder / "classes.yaml"
     (head, counts), *answers = _text_rows(path, r"([0-9]+) ([0-9]+) ([0-9]+)", "three numbers: image worker label")
-    if int(counts[2]) != len(answers):
-        raise ConfigurationError(field=head, value=counts[2], allowed=f"the number of answers, {len(answers)}")
+    require(int(counts[2]) == len(answers), head, counts[2], f"the number of answers, {len(answers)}")
     images, species = _flat_maps(classes, "labels", "species")
-    missing = [name for name in _DUCKS if name not in species]
-    if missing:
-        raise ConfigurationError(field=f"species ({classes.name})", value=list(species), allowed=f"with {missing[0]}")
+    for name in _DUCKS:
+        require(name in species, f"species ({classes.name})", list(species), f"with {name}")
     ducks = {species[name] for name in _DUCKS}
     return assemble(
         _rows(answers, have_workers=True),
@@ -178,8 +149,7 @@ def _rows(lines: Sequence[tuple[str, Sequence[str]]], *, have_workers: bool = Fa
 def _text_rows(path: Path, pattern: str, allowed: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return the lines of a text file: where each stands, and the pattern's groups.
 
-    Raises:
-        ConfigurationError: the file cannot be read, is empty, or has a line of another form.
+    ConfigurationError where the file cannot be read, is empty, or has a line of another form.
     """
     with readable_in_data_folder(path):
         text = path.read_text(encoding="utf-8")
@@ -197,8 +167,7 @@ def _text_rows(path: Path, pattern: str, allowed: str) -> list[tuple[str, tuple[
 def _flat_maps(path: Path, *names: str) -> list[dict[str, str]]:
     """Return the maps of a file that holds `name: {key: value, ...}` and nothing else of YAML.
 
-    Raises:
-        ConfigurationError: the file cannot be read, or lacks a map.
+    ConfigurationError where the file cannot be read, or lacks a map.
     """
     with readable_in_data_folder(path):
         text = " ".join(path.read_text(encoding="utf-8").split())
@@ -216,8 +185,7 @@ def _flat_maps(path: Path, *names: str) -> list[dict[str, str]]:
 def _matrix(path: Path, name: str, *, columns: int) -> Matrix:
     """Return the rows of a matrix or cell array in a MATLAB file, which hold integers and text.
 
-    Raises:
-        ConfigurationError: the file cannot be read, or holds something else.
+    ConfigurationError where the file cannot be read, or holds something else.
     """
     with readable_in_data_folder(path):
         content = path.read_bytes()

@@ -39,11 +39,7 @@ _CHANGED: Final = "as they were in the first pass: files are not to change while
 
 
 def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, Any]) -> OpenStream | RowFiles | None:
-    """Return what opens the workers of files of answers that cannot be read at once; None for all others.
-
-    Raises:
-        ConfigurationError: an option is not allowed.
-    """
+    """Return what opens the workers of files of answers that cannot be read at once; None for all others."""
     options = {"answers": parties} if isinstance(parties, str) else dict(parties)
     path = options.get("answers")
     if not isinstance(path, str) or not is_in_batches(path):
@@ -158,11 +154,7 @@ class _Found:
         return Rows(tasks, labels, lambda row: self.places.where(firsts[row % len(firsts)]), workers=workers)
 
     def in_order(self) -> Generator[IntArray]:
-        """Yield the rows that count, by the worker's place; a worker's are together.
-
-        Raises:
-            ConfigurationError: a worker answers a task twice with different labels, and that is not allowed.
-        """
+        """Yield the rows that count, by the worker's place; a worker's are together. See `rows_that_count`."""
         names = in_order(self.workers)
         place = {name: number for number, name in enumerate(names)}
         places = np.array([place[name] for name in self.workers], dtype=np.int64)

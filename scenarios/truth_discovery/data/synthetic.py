@@ -20,47 +20,33 @@ from .crowd import Crowd
 __all__ = ["PEER_GRADING_STAND_IN", "PeerGrading", "SyntheticCrowd", "make_crowd", "make_peer_grading", "skewed_crowd"]
 
 _MAX_ANSWERS: Final = 100_000_000
-_MAX_CELLS: Final = 1_000_000_000
-"""Pairs of task and worker for which a coin is tossed: some seconds."""
+_MAX_CELLS: Final = 1_000_000_000  # pairs of task and worker for which a coin is tossed: some seconds
 _BLOCK_CELLS: Final = 1 << 22
 _PROTOCOL: Final = "truth_discovery"
 
 
 class SyntheticCrowd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent tasks and workers.
+    """Independent tasks and workers; ConfigurationError where a value is not allowed.
 
     A worker of quality q answers a task of s labels with its truth with probability q, and with each other label with
     probability (1 - q)/(s - 1). Who answers which task has nothing to do with either.
 
     Exactly one of `answers_per_task`, `answers_per_worker` and `answer_probability` is given.
-
-    Args:
-        tasks: how many, at least 1.
-        workers: how many, at least 1.
-        answers_per_task: so many different workers answer each task, drawn uniformly.
-        answers_per_worker: so many different tasks each worker answers, drawn uniformly.
-        answer_probability: each worker answers each task with this probability.
-        classes: labels of each task's answer set, at least 2; they are named "0", "1", ...
-        quality: mean and standard deviation of the workers' qualities, which follow the beta distribution that has
-            both; all are alike where the deviation is 0.
-        qualities: instead of `quality`, each worker's own, in [0, 1].
-        class_shares: with which probability each label is a task's truth, summing to 1; by default all alike.
-        seed: of the crowd, not of the noise.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
     """
 
-    tasks: int
-    workers: int
-    answers_per_task: int | None = None
-    answers_per_worker: int | None = None
-    answer_probability: float | None = None
-    classes: int = 2
+    tasks: int  # how many, at least 1
+    workers: int  # how many, at least 1
+    answers_per_task: int | None = None  # so many different workers answer each task, drawn uniformly
+    answers_per_worker: int | None = None  # so many different tasks each worker answers, drawn uniformly
+    answer_probability: float | None = None  # each worker answers each task with this probability
+    classes: int = 2  # labels of each task's answer set, at least 2; they are named "0", "1", ...
+    # Mean and standard deviation of the workers' qualities, which follow the beta distribution that has both; all are
+    # alike where the deviation is 0
     quality: tuple[float, float] = (0.7, 0.1)
-    qualities: tuple[float, ...] = ()
+    qualities: tuple[float, ...] = ()  # instead of `quality`, each worker's own, in [0, 1]
+    # With which probability each label is a task's truth, summing to 1; by default all alike
     class_shares: tuple[float, ...] = ()
-    seed: int = 0
+    seed: int = 0  # of the crowd, not of the noise
 
     def __post_init__(self) -> None:
         require(0 < self.tasks <= _MAX_ANSWERS, "tasks", self.tasks, f"in [1, {_MAX_ANSWERS}]")
@@ -103,28 +89,17 @@ class SyntheticCrowd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class PeerGrading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Students in groups grade other groups' presentations.
+    """Students in groups grade other groups' presentations; ConfigurationError where a value is not allowed.
 
     Groups are as even as can be; no student grades its own group; each grades the same number of other groups.
-
-    Args:
-        groups: how many: the tasks.
-        students: how many: the workers; at least one for each group.
-        grades: which each student gives, in [1, groups - 1].
-        quality: mean and standard deviation of the students' qualities (beta).
-        satisfactory_share: with which probability a group's performance is satisfactory.
-        seed: of the crowd, not of the noise.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
     """
 
-    groups: int
-    students: int
-    grades: int
-    quality: tuple[float, float]
-    satisfactory_share: float = 0.5
-    seed: int = 0
+    groups: int  # how many: the tasks
+    students: int  # how many: the workers; at least one for each group
+    grades: int  # which each student gives, in [1, groups - 1]
+    quality: tuple[float, float]  # mean and standard deviation of the students' qualities (beta)
+    satisfactory_share: float = 0.5  # with which probability a group's performance is satisfactory
+    seed: int = 0  # of the crowd, not of the noise
 
     def __post_init__(self) -> None:
         require(1 < self.groups <= _MAX_ANSWERS, "groups", self.groups, f"in [2, {_MAX_ANSWERS}]")

@@ -26,8 +26,7 @@ WEIGHT_FUNCTIONS: Final = "psephos.weight_functions"
 def equip(protocol: PhasedProtocol[Any, Any]) -> None:
     """Give a survey the weight function that its parameters name.
 
-    Raises:
-        ConfigurationError: nothing is registered by the name, it cannot be imported, or it does not increase.
+    ConfigurationError where nothing is registered by the name, it cannot be imported, or it does not increase.
     """
     assert isinstance(protocol, TruthDiscovery)  # noqa: S101  what the descriptor says
     name = protocol.foreign_weight_function

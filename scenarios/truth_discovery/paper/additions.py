@@ -13,8 +13,7 @@ from .trials import ESTIMATOR_NAMES, MECHANISM_NAMES
 
 __all__ = ["own_findings"]
 
-_NEAR = 0.01
-"""What is no difference between accuracies."""
+_NEAR = 0.01  # what is no difference between accuracies
 _ZERO = Measurement(0.0, 0.0)
 
 

@@ -13,13 +13,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.mechanisms import (
-    OneLayer,
-    compare_hypers,
-    epsilon_of,
-    flip_probability_of,
-    hypers_of_mean,
-)
+from ....protocol.mechanisms import OneLayer, compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.bounds import exact_epsilon
 from ...experiments.findings import BoundedFinding, Finding, in_sentences
@@ -44,11 +38,9 @@ __all__ = ["findings_on_own_data", "findings_on_paper", "findings_on_truth_disco
 
 _MV_ONE, _TD_ONE, _MV_TWO, _TD_TWO = METHODS
 _LARGE_FLIP = 0.4
-_MARGIN = 0.01
-"""What is no difference between changes, on average over a table's rows."""
+_MARGIN = 0.01  # what is no difference between changes, on average over a table's rows
 _AROUND = 0.1
-_FEWEST_WORKERS = 4
-"""Of fewer a correlation says nothing."""
+_FEWEST_WORKERS = 4  # of fewer a correlation says nothing
 _AUDIT: Final = "psephos audit truth-discovery"
 _REPRODUCE: Final = "psephos reproduce truth-discovery"
 _EPSILON: Final = 1.0

@@ -41,6 +41,7 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     priced = f"one trial · two layers · ε = {reproduction.weights[0].epsilon:g}"
     crowds, own = len(_words_of(reproduction)), reproduction.own
     again = f"Figure 4 again, on {own}" if own else "Figure 4 again"
+    table_2, table_3 = (functools.partial(_trade_off, name) for name in ("table_2", "table_3"))
     size, rows = (9.5, 4.8), (10, 1.6 + 0.36 * len(reproduction.crowds))
     gains = "Accuracy of truth discovery: two layers less one layer"
     leads = "Accuracy at equal claimed ε: auto less the paper's truth discovery"
@@ -51,15 +52,8 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
         for name, title, setting, size, panels, draw in (
             ("figure-1", "Figure 1 again: the density of the error rate change Δ", "", (10, 4), (1, 2), _figure_1),
             ("figure-2", "Figure 2 again: weights of workers", priced, (10, 4), (1, crowds), _figure_2),
-            (
-                "figure-3",
-                "Figure 3 again, on a made-up stand-in",
-                trials,
-                size,
-                (1, 1),
-                functools.partial(_trade_off, "table_2"),
-            ),
-            ("figure-4", again, trials, size, (1, 1), functools.partial(_trade_off, "table_3")),
+            ("figure-3", "Figure 3 again, on a made-up stand-in", trials, size, (1, 1), table_2),
+            ("figure-4", again, trials, size, (1, 1), table_3),
             ("equal-loss", gains, trials, rows, (1, 2), _equal_loss),
             ("estimators", leads, compared, rows, (1, 2), _estimators),
         )

@@ -26,24 +26,9 @@ from ..crowd_reports import Layout, draw_labels
 from ..data.files import read_crowd
 from ..workers import importance, shares_wrong
 from .published import EPSILONS, METHODS, RUNS, TABLES
-from .rows import (
-    ChoiceRow,
-    ComparisonRow,
-    FallRow,
-    PublishedCell,
-    WeightRow,
-    comparison_trials,
-)
+from .rows import ChoiceRow, ComparisonRow, FallRow, PublishedCell, WeightRow, comparison_trials
 from .theory import ProductOfUniforms, chernoff_bound, exact_error, printed_bound
-from .trials import (
-    ESTIMATOR_NAMES,
-    MECHANISM_NAMES,
-    Cells,
-    clean_accuracy,
-    noise_at,
-    session_of,
-    with_estimator,
-)
+from .trials import ESTIMATOR_NAMES, MECHANISM_NAMES, Cells, clean_accuracy, noise_at, session_of, with_estimator
 from .workloads import DUCHENNE, PEER_GRADING, crowd_row, load_layouts
 
 __all__ = ["parts", "parts_on_own_data", "published_table"]
@@ -55,8 +40,7 @@ _PRICES: Final = {
 }
 _PAPER: Final = "truth_discovery"
 _WEIGHT_EPSILON: Final = 0.5
-_NUM_WEIGHTS: Final = 12
-"""Of Figure 2."""
+_NUM_WEIGHTS: Final = 12  # of Figure 2
 # Figure 1's text does not give b and n; these show what it says.
 _HIGHS: Final = (0.5, 0.7, 0.9)
 _NUMBERS: Final = (2, 4, 8)

@@ -131,16 +131,14 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     file_names: ClassVar = {"densities": "figure-1", "weights": "figure-2"}
 
     crowds: tuple[CrowdRow, ...]  # what each crowd is, and what estimators find in its clean answers
-    table_2: tuple[
-        PublishedCell, ...
-    ]  # each published cell beside ours, with absolute errors and proven losses: peer grading, the stand-in
+    # each published cell beside ours, with absolute errors and proven losses: peer grading, the stand-in
+    table_2: tuple[PublishedCell, ...]
     table_3: tuple[PublishedCell, ...]  # the same of Duchenne smiles
     densities: tuple[Mapping[str, Any], ...]  # Figure 1: the density of Δ
     weights: tuple[WeightRow, ...]  # Figure 2: before and after the perturbation
     falls: tuple[FallRow, ...]  # the same in all trials
-    comparisons: tuple[
-        ComparisonRow, ...
-    ]  # every estimator on both mechanisms, at equal claimed ε and at equal proven loss (T4)
+    # every estimator on both mechanisms, at equal claimed ε and at equal proven loss (T4)
+    comparisons: tuple[ComparisonRow, ...]
     choices: tuple[ChoiceRow, ...]  # who wins at each price, and what "auto" does
     hypers: tuple[Mapping[str, Any], ...]  # hyper-distributions of one mean (reading T9)
     bounds: tuple[Mapping[str, Any], ...]  # the error bound (7), a right one, and the error (reading T8)

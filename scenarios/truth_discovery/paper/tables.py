@@ -124,10 +124,7 @@ def _published(reproduction: Reproduction) -> Iterator[Table]:
         for mechanism, words in MECHANISM_NAMES.items():
             yield pivoting(
                 "ε: {epsilon:g}",
-                (
-                    where(cells, mechanism=mechanism),
-                    f"{{estimator}}: {{change:%}}{beside}",
-                ),
+                (where(cells, mechanism=mechanism), f"{{estimator}}: {{change:%}}{beside}"),
                 labels=0,
                 caption=f"{title}: error rate change, {words}, in percentage points",
                 note="± is one standard error"

@@ -48,9 +48,7 @@ def chernoff_bound(quality: float, num_workers: int) -> float:
 def exact_error(quality: float, num_workers: int) -> float:
     """Return how often the vote of workers who are all alike is wrong, with log-odds weights; a coin decides ties.
 
-    Args:
-        quality: p < ½ of a right answer, whose weight is negative: the vote is wrong where more than half are right.
-        num_workers: n.
+    A right answer has p < ½ and so a negative weight: the vote is wrong where more than half are right.
     """
     law = np.ones(1)
     for _ in range(num_workers):

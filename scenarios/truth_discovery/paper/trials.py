@@ -39,8 +39,7 @@ _ROUNDS_OF_THE_PAPER: Final = 10
 _FIELDS: Final = {"claimed": "epsilon", "all answers": "epsilon_worker", "one answer": "epsilon_answer"}
 _SEPARABLE: Final = frozenset({"majority", "truth_discovery"})
 """Estimators that find many crowds at once as they find each."""
-_TRIALS_AT_A_TIME: Final = 4
-"""The arrays of more trials no longer fit the processor's cache."""
+_TRIALS_AT_A_TIME: Final = 4  # the arrays of more trials no longer fit the processor's cache
 
 
 def with_estimator(parameters: Parameters, estimator: str) -> Parameters:
@@ -50,16 +49,9 @@ def with_estimator(parameters: Parameters, estimator: str) -> Parameters:
 
 
 def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Noise:
-    """Return a perturbation of one price.
+    """Return the perturbation by a mechanism, or by "auto", of a price in a unit, as `ComparisonRow` has them.
 
-    Args:
-        layout: the crowd's.
-        mechanism: "one_layer", "two_layer" or "auto".
-        unit: "claimed", "all answers" or "one answer" (see `ComparisonRow`).
-        price: in nats, for one answer; of all answers their loss over their number.
-
-    Raises:
-        ConfigurationError: the mechanism cannot have this price.
+    ConfigurationError where the mechanism cannot have this price.
     """
     total = price * layout.parameters.max_answers if unit == "all answers" else price
     given = {"mechanism": mechanism, _FIELDS[unit]: total}

@@ -35,11 +35,7 @@ COMPARED: Final[Sequence[str]] = (
 def load_layouts(folder: str) -> tuple[dict[str, Layout], dict[str, str]]:
     """Return the stand-in and what the folder has of the published crowds, by name, and why the others are not there.
 
-    Args:
-        folder: of all data sets; empty where nobody has named it.
-
-    Raises:
-        ConfigurationError: a data set is not what it should be.
+    The folder is empty where nobody has named it; ConfigurationError where a data set is not what it should be.
     """
     layouts = {PEER_GRADING: Layout.of(make_peer_grading(PEER_GRADING_STAND_IN))}
     if not folder:

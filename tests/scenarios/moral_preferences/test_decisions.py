@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from pages import Page, page_of
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.moral_preferences import Ball, Decision, LevelOutcome, Outcome
+from psephos.protocol.moral_preferences import Ball, LevelOutcome, Outcome
 from psephos.scenarios.moral_preferences.alternatives import (
     AlternativePair,
     parse_alternative,
@@ -173,10 +173,8 @@ def test_an_alternative_is_features_with_values(text: str, alternative: dict[str
         ("volcano=1", "--first", "one of Man, Dog, red, light=2"),
         ("=1", "--first", "one of Man, Dog"),
         ("Man=one", "Man in --first", r"a number in \[-1e\+09, 1e\+09\], got 'one'"),
-        ("Man=", "Man in --first", "a number"),
         ("Man=nan", "Man in --first", "a number"),
         ("Man=-inf", "Man in --first", "a number"),
-        ("Man=1_0", "Man in --first", "a number"),
         ("Man=1.1e9", "Man in --first", "a number"),
         ('"Man=1', "--first", "as in 'Man=1, Dog=0'"),
     ],
@@ -233,7 +231,6 @@ def test_pairs_of_a_file_keep_the_order_in_which_they_appear(write: Write, tmp_p
             "Man (pairs.csv line 3)",
             "a number in [-1e+09, 1e+09], got 'x'",
         ),
-        ("pair,alternative,Man\n1,first,\n1,second,1\n", "Man (pairs.csv line 2)", "a number in"),
         ("pair,alternative,Man\n1,first,2e9\n1,second,1\n", "Man (pairs.csv line 2)", "1e+09], got"),
         ("pair,alternative,Mann\n1,first,1\n", "pairs.csv line 1", "did you mean 'Man'?"),
         ("pair,Man\n1,1\n", "pairs.csv line 1", "the columns 'pair', 'alternative' and features"),
@@ -397,13 +394,6 @@ def test_a_table_has_no_column_for_what_is_not_known() -> None:
     assert ["Pair", "Choice", "Margin", "Certainty", "Verdict"] in table(DIRECTION).lines
     assert ["Pair", "Choice", "Margin", "P(first)"] in table(POOLED).lines
     assert ["Pair", "Choice", "Margin"] in table(released(is_direction=True, errors=None)).lines
-
-
-def test_a_decision_is_what_the_protocol_says_to_its_last_bit() -> None:
-    assert decide_pairs(OUTCOME, []) == []
-    decided = decide_pairs(OUTCOME, SEVERAL)
-    assert all(isinstance(decision, Decision) for decision in decided)
-    assert [decision.margin for decision in decided] == [0.5, 20.0, -40.0, 0.0]
 
 
 # Several alternatives

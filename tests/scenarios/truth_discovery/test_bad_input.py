@@ -21,11 +21,6 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ["answer_sets=[['yes', 'nope']]"],
         ["label (own.csv line 3) must be one of 'yes', 'nope', got 'no'"],
     ),
-    "a label outside the answer set of its own task": (
-        f"{NAMED_SETS}q1,ann,yes,yes|no\nq2,ann,yes,red|green\n",
-        [],
-        ["label (own.csv line 3) must be one of 'red', 'green', got 'yes'"],
-    ),
     "a truth outside the answer set": (
         CROWD_FINE,
         ["workers.answers=own.csv", "workers.truth=truth.csv"],
@@ -68,11 +63,6 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         TWICE,
         ["workers.answers=own.csv", "workers.repeats=majority"],
         ["workers.repeats must be one of error, first, last, got 'majority'"],
-    ),
-    "one class": (
-        "task,worker,label\nq1,ann,yes\nq1,bob,yes\n",
-        [],
-        ["label (own.csv line 2)", "answer_sets", "got 'yes'"],
     ),
     "an answer set of one label": (CROWD_FINE, ["answer_sets=[['yes']]"], ["answer_sets", "two or more", "['yes']"]),
     "a made-up crowd of one class": (
@@ -176,11 +166,6 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "an unknown mechanism": (CROWD_FINE, ["mechanism=three_layer"], ["mechanism must be one of", "got 'three_layer'"]),
     "a budget below the price": (CROWD_FINE, ["epsilon=2", "budget=3"], ["budget must be at least", "4", "got 3"]),
     "no file of answers": (CROWD_FINE, ["workers=nowhere.csv"], ["must be a readable file", "got 'nowhere.csv'"]),
-    "no column of labels": (
-        "task,worker,answer\nq1,ann,yes\n",
-        [],
-        ["own.csv line 1 must be a header with one column 'label', got ['task', 'worker', 'answer']"],
-    ),
     "a workbook": (
         b"PK\x03\x04 and more",
         [],

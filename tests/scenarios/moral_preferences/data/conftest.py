@@ -1,4 +1,4 @@
-"""What the tests of surveys share: files of some lines, and the folder of real data sets."""
+"""What the tests of surveys share: files of some lines."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +18,3 @@ def put(tmp_path: Path) -> Put:
         return path
 
     return write
-
-
-@pytest.fixture
-def data(real_sets: Path) -> Path:
-    """Return the folder of real data sets, or skip the test."""
-    return real_sets

@@ -216,10 +216,10 @@ def test_a_single_country_is_refused(countries: tuple[str, ...]) -> None:
         CountryVoters(countries=countries)
 
 
-def test_real_countries_and_continents_are_societies(data: Path) -> None:
+def test_real_countries_and_continents_are_societies(real_sets: Path) -> None:
     loaded = load_data_set(
         {"data": "moral_machine_countries", "countries": ["JPN", "BRA"], "voters": 3, "records": 2},
-        folder=str(data),
+        folder=str(real_sets),
         protocol=MoralPreferences,
         parameters={},
     )
@@ -227,7 +227,7 @@ def test_real_countries_and_continents_are_societies(data: Path) -> None:
     assert loaded.is_generated
     continents = load_data_set(
         {"data": "moral_trolley", "society": "Continent", "min_society": 1000},
-        folder=str(data),
+        folder=str(real_sets),
         protocol=MoralPreferences,
         parameters={},
     )

@@ -71,8 +71,8 @@ def test_file_in_which_nobody_has_enough_is_refused(put: Put) -> None:
         read_trolley(put("\n".join(FILE.splitlines()[:3])), min_records=2)
 
 
-def test_real_file_has_the_known_counts(data: Path) -> None:
-    survey = read_trolley(data / "moral_trolley" / "Shared_data_responses_demographics.csv")
+def test_real_file_has_the_known_counts(real_sets: Path) -> None:
+    survey = read_trolley(real_sets / "moral_trolley" / "Shared_data_responses_demographics.csv")
     reading = survey.reading
     assert (reading.num_rows, reading.num_voters, reading.num_repeated) == (59_159, 20_108, 1_055)
     assert int(np.sum(survey.records.num_records == 3)) == 18_430

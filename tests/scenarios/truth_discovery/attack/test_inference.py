@@ -109,12 +109,12 @@ def test_anchors_are_laplace_s_rule_over_members_and_truths() -> None:
     codes = made.inputs.private[:2]
     order = np.argsort(made.inputs.public[:2, 1:], axis=1)
     votes = (np.take_along_axis(codes, order, axis=1) == 1).sum(axis=0)
-    alone = TruthDiscoveryAttack(made.protocol, anchors=Anchors(agreement=None)).task_priors(seen)
+    alone = TruthDiscoveryAttack(made.protocol, anchors=Anchors(agreement=None)).task_priors([seen])
     np.testing.assert_allclose(alone[:, 1], (votes + 1) / 4)
     truths = np.array([truth == "b" for truth in getattr(seen.release, "truths")])  # noqa: B009  any protocol's
-    anchored = TruthDiscoveryAttack(made.protocol, anchors=Anchors(agreement=0.8)).task_priors(seen)
+    anchored = TruthDiscoveryAttack(made.protocol, anchors=Anchors(agreement=0.8)).task_priors([seen])
     np.testing.assert_allclose(anchored[:, 1], (votes + 2 * np.where(truths, 0.8, 0.2)) / 4)
-    nothing = TruthDiscoveryAttack(made.protocol, anchors=NOTHING).task_priors(seen)
+    nothing = TruthDiscoveryAttack(made.protocol, anchors=NOTHING).task_priors([seen])
     np.testing.assert_array_equal(nothing, np.full((3, 2), 0.5))
 
 
@@ -124,7 +124,7 @@ def test_a_task_without_answers_has_no_anchor() -> None:
     inputs = protocol.encode({"tasks": [["q", "r"]] * 3, "answers": [["a", ""]] * 3})
     seen = seen_by_arrays(protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=SERVER)
     attack = TruthDiscoveryAttack(protocol)
-    np.testing.assert_allclose(attack.task_priors(seen)[1], 1 / 3)
+    np.testing.assert_allclose(attack.task_priors([seen])[1], 1 / 3)
     assert attack.labels == ("label 1", "label 2", "label 3")
     found = attack.posteriors([seen], places(3), secret=ANSWERS)
     np.testing.assert_array_equal(found.probabilities[::2, 2], 0.0)  # q has two labels

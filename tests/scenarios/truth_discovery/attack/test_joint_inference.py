@@ -107,7 +107,7 @@ def test_posteriors_over_several_sessions_are_those_of_all_vectors(
         found = attack.posteriors(sessions[:first], np.arange(6), secret=ANSWERS).probabilities
         by_worker = found.reshape(6, -1, found.shape[1])
         for worker in range(6):
-            expected = brute_force(protocol, sessions[:first], worker, attack.task_priors(sessions[0]))
+            expected = brute_force(protocol, sessions[:first], worker, attack.task_priors(sessions[:1]))
             np.testing.assert_allclose(by_worker[worker], expected, rtol=1e-9, atol=1e-12)
 
 

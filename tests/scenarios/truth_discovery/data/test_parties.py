@@ -124,17 +124,6 @@ def test_the_rows_hold_every_answer_of_the_crowd(classes: int) -> None:
     assert loaded.gold == dict(zip(crowd.tasks, truth, strict=True))
 
 
-def test_the_session_finds_in_the_rows_what_stands_in_the_crowd() -> None:
-    crowd = make_crowd(SyntheticCrowd(tasks=40, workers=13, answers_per_task=4, classes=3, seed=3))
-    loaded = as_parties(crowd)
-    protocol = protocol_of(loaded)
-    inputs = protocol.encode(loaded.table)
-    phase = protocol.phase
-    answers = protocol.answers_in(phase.tally(inputs.private, earlier=(), public=inputs.public))
-    for name in ("tasks", "workers", "labels", "sizes"):
-        assert getattr(answers, name).tolist() == getattr(crowd.answers, name).tolist()
-
-
 # Files.
 
 
