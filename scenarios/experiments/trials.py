@@ -29,6 +29,7 @@ import msgspec
 from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.randomness import SimulatedNoise
 from ..plugins import ARRAY
+from ..reading.frames import frames_in
 from ..running.by_arrays import run_arrays
 from ..running.config import Scenario, with_absolute_paths
 from ..running.journaling import ConflictingCopyError, Journal, own_versions
@@ -222,6 +223,8 @@ def run_trials(
         ConflictingCopyError: a trial differs from that of the journal.
         TaskError: the pool, a cluster, could not run some.
     """
+    if any(frames_in(cell.scenario.parties) for cell in cells):
+        workers = 1  # a frame is in the memory of this process alone
     known = dict(resolved or {})
     benches = [_Bench(known.get(cell.settings) or resolve(cell.scenario), cell) for cell in cells]
     found = [_Found() for _ in cells]

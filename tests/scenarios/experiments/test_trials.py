@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.fair_voting import Outcome as ElectionOutcome
 from psephos.protocol.moral_preferences import Outcome as PreferenceOutcome
-from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios import load, load_scenario, resolve
 from psephos.scenarios.experiments import trials
 from psephos.scenarios.experiments.grids import load_cells
 from psephos.scenarios.experiments.measured import Cell, MeasuredCell, Trial, Wanted
@@ -587,6 +588,14 @@ def test_trials_end_at_the_first_check_that_knows_the_mean_well_enough() -> None
     (cut, _) = run_trials(cells, trials=150, workers=1, wanted=wanted)
     assert len(cut.trials) == 150
     assert not wanted.is_reached(cut)
+
+
+def test_trials_of_a_frame_stay_in_the_process_that_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "Processes", lambda number: pytest.fail(f"{number} processes were started"))
+    partners = pd.DataFrame({"partner": ["ann", "bob", "eve"], "weight": 1, "pool": [1, 0, 1]})
+    scenario, resolved = prepare(load("consortium", candidates=["pool"], made_up=True, partners=partners), seed=4)
+    (measured,) = run_trials([Cell(settings=(), scenario=scenario)], trials=2, workers=2, resolved={(): resolved})
+    assert len(measured.trials) == 2
 
 
 def replace_trials(cell: MeasuredCell, number: int) -> MeasuredCell:
