@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from .group import cli
-from .options import cluster_option, make_folder, print_json, tell_folder
+from .options import cluster_option, folder_option, make_folder, print_json, tell_folder
 from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
@@ -67,12 +67,7 @@ _PAPERS_TAKE = {"name", "as_json"}
 )
 @cluster_option
 @click.option("--json", "as_json", is_flag=True, help="Print audit.json and nothing else.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Also write audit.json and audit.csv here (default: nowhere).",
-)
+@folder_option("--out", help="Also write audit.json and audit.csv here (default: nowhere).")
 @report_option
 def audit(
     name: str,

@@ -9,6 +9,8 @@ from ..words import marked, say_again
 from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
 from .group import cli
 from .options import (
+    file_option,
+    folder_option,
     make_folder,
     out_option,
     print_json,
@@ -38,21 +40,14 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
 @click.argument("invitation_or_address", metavar="INVITATION", required=False)
 @transport_option
 @click.option("--as", "party", metavar="PARTY", help="The name of the party, where the invitation does not say it.")
-@click.option(
+@file_option(
     "--input",
     "input_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     help="A CSV of the party's own values: a header and one line. A worker has task,label and a line for each answer; "
     "a voter of moral preferences has record,choice,FEATURES and two lines for each record. Left out in a terminal, "
     "the values are asked for one by one.",
 )
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="The party's keys, as `psephos enroll` made them (default: the folder of its name).",
-)
+@folder_option("--key", help="The party's keys, as `psephos enroll` made them (default: the folder of its name).")
 @click.option(
     "--set",
     "settings",
@@ -61,20 +56,14 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     help="What the session leaves you to choose, such as your epsilon among its levels: everybody will see it. "
     "May be repeated; left out in a terminal, it is asked for. Beside --parties, VALUE is a CSV file with each one's.",
 )
-@click.option(
+@file_option(
     "--parties",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     help="Take part as all parties in this CSV of the scenario, with the values in it, over one connection: their "
     "invitations are in the folder INVITATION, and --key is their host's.",
 )
 @click.option("--address", metavar="HOST:PORT", help="Where the server is, if not as the invitation says.")
-@click.option(
-    "--invitation",
-    "invitation_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Over tcp, where INVITATION is the server's address: what was agreed to.",
+@file_option(
+    "--invitation", "invitation_file", help="Over tcp, where INVITATION is the server's address: what was agreed to."
 )
 @click.option(
     "--budget",
@@ -95,10 +84,8 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     metavar="EPSILON",
     help="Beside --budget-period, the largest epsilon that all sessions in the journal may cost together.",
 )
-@click.option(
+@file_option(
     "--journal",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     envvar="PSEPHOS_JOURNAL",
     help="The person's journal over all sessions, or a folder with one for each name (default: one of this system's "
     "user; PSEPHOS_JOURNAL).",

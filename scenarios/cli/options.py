@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cluster_option",
+    "file_option",
+    "folder_option",
     "load",
     "make_folder",
     "out_option",
@@ -76,24 +78,27 @@ def _with(command: _CommandT, *options: Callable[[Any], Any]) -> _CommandT:
     return command
 
 
-out_option = click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
-)
-resume_option = click.option(
-    "--resume",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Go on with the same command where it was interrupted, in the folder that it left.",
+def file_option(*names: str, metavar: str = "FILE", **how: Any) -> Callable[[_CommandT], _CommandT]:
+    """Return an option whose value is a path."""
+    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **how)
+
+
+def folder_option(*names: str, **how: Any) -> Callable[[_CommandT], _CommandT]:
+    """Return an option whose value is a folder's path."""
+    return file_option(*names, metavar="FOLDER", **how)
+
+
+out_option = folder_option("--out", help="The run's folder (default: below runs/).")
+resume_option = folder_option(
+    "--resume", help="Go on with the same command where it was interrupted, in the folder that it left."
 )
 cluster_option = click.option(
     "--cluster",
     metavar="ADDRESS",
     help="Compute on the workers of this Dask scheduler, as tcp://HOST:8786, or of one started here: local.",
 )
-witness_option = click.option(
+witness_option = folder_option(
     "--witness",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
     envvar="PSEPHOS_WITNESS",
     help="A folder outside the journal's, in which it is told how far the journal is, so that an older copy is found "
     "(default: the folder for state of this system's user; PSEPHOS_WITNESS).",
