@@ -36,14 +36,11 @@ def given_or_asked(given: str | None, *, field: str, question: str, use: Callabl
     Raises:
         ConfigurationError: as `use`, of a given value; or there is no terminal to ask.
     """
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import ConfigurationError, require
 
     if given is not None:
         return use(given)
-    if not sys.stdin.isatty():
-        raise ConfigurationError(
-            field=field, value="left out", allowed=marked("given where there is no terminal to ask")
-        )
+    require(sys.stdin.isatty(), field, "left out", marked("given where there is no terminal to ask"))
     while True:
         answer = _ask(say_again(question))
         try:
@@ -132,13 +129,13 @@ def _read_choices(settings: Sequence[str]) -> dict[str, str]:
     Raises:
         ConfigurationError: one is none, or names a column again.
     """
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import require
 
     choices: dict[str, str] = {}
     for setting in settings:
         name, separator, value = (part.strip() for part in setting.partition("="))
-        if not separator or not name or name in choices:
-            raise ConfigurationError(field="--set", value=setting, allowed=marked("NAME=VALUE, once for each name"))
+        is_new = separator and name and name not in choices
+        require(is_new, "--set", setting, marked("NAME=VALUE, once for each name"))
         choices[name] = value
     return choices
 

@@ -75,7 +75,7 @@ def roster(
     psephos serve eu-council --roster vote
     psephos join vote/invitations/01-germany.json --input germany.csv
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import require
     from ...protocol.roles import SessionKind
     from ...transports.tcp import TCPTransport
     from ..deployment import draw_session, read_enrollments, write_session
@@ -83,10 +83,9 @@ def roster(
     from ..deployment.server import roster_rows
     from ..running.resolution import resolve_served
 
-    if (enrolled is None) is not make_keys:
-        value = "both given" if make_keys else "both left out"
-        allowed = "one of them: the parties' own keys, or keys that are made here for all of them"
-        raise ConfigurationError(field="--enrolled and --make-keys", value=value, allowed=allowed)
+    value = "both given" if make_keys else "both left out"
+    allowed = "one of them: the parties' own keys, or keys that are made here for all of them"
+    require((enrolled is None) is make_keys, "--enrolled and --make-keys", value, allowed)
     with naming_address(address, field="--address"):
         TCPTransport().stays_on_this_machine(address)
     side = resolve_served(load(scenario, settings, data))

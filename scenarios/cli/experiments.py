@@ -205,7 +205,7 @@ def variants(
 
     import msgspec
 
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse
     from ..experiments.plain_variants import variants_of
     from ..experiments.trials import check_trials
     from ..experiments.variants import Offered, price_for, table_of
@@ -216,8 +216,7 @@ def variants(
     loaded = load(scenario, settings, data)
     kind = variants_of(loaded.protocol)
     wanted = None if error is None else _share_in(error)
-    if wanted is not None and not 0 < wanted < math.inf:
-        raise ConfigurationError(field="--error", value=error, allowed="above 0, and finite")
+    refuse(wanted is not None and not 0 < wanted < math.inf, "--error", error, "above 0, and finite")
     check_trials(number, 0)
     if seed is not None:
         loaded = msgspec.structs.replace(loaded, seed=seed)

@@ -1,7 +1,7 @@
 """`join`: one party of a session whose server is another process."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -187,10 +187,9 @@ def join(
         return
     if party is not None:
         check_party_name(party, field="--as")
-    asked = _asked_by(
+    party, server_address, invitation, keys = _asked_by(
         invitation_or_address, transport=transport, party=party, address=address, key=key, file=invitation_file
     )
-    party, server_address, invitation, keys = asked
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     for said in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
         click.echo(say_again(f"warning: {said!s}"), err=True)
@@ -238,30 +237,13 @@ def join(
 
 
 def _patience_in(seconds: float | None) -> float:
-    """Return how long a party waits for a silent server, as it was given or by default.
-
-    Raises:
-        ConfigurationError: it is no such time.
-    """
+    """Return how long a party waits for a silent server, as it was given or by default."""
     from ...agents.client import PATIENCE_SECONDS
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import require
 
-    if seconds is None:
-        return PATIENCE_SECONDS
-    if not seconds > 0:  # nor is what is no number
-        raise ConfigurationError(
-            field="--patience", value=seconds, allowed=marked("a positive number of seconds, or inf")
-        )
-    return seconds
-
-
-class _Asked(NamedTuple):
-    """Who takes part, at which address, by which invitation, and with which keys."""
-
-    party: str
-    address: str
-    invitation: "Invitation | None"
-    keys: "Keys | None"
+    patience = PATIENCE_SECONDS if seconds is None else seconds
+    require(patience > 0, "--patience", seconds, marked("a positive number of seconds, or inf"))
+    return patience
 
 
 def _asked_by(
@@ -272,9 +254,10 @@ def _asked_by(
     address: str | None,
     key: Path | None,
     file: Path | None,
-) -> _Asked:
-    """Return who takes part where, as given, as the invitation says, or as answered to questions."""
+) -> "tuple[str, str, Invitation | None, Keys | None]":
+    """Return who takes part, where, by which invitation and with which keys: as given, as it says, or as answered."""
     from ...protocol.roles import check_party_name
+    from ..deployment import find_invitation
 
     invitation, keys = None, None
     if transport == "tls":
@@ -284,13 +267,13 @@ def _asked_by(
         server_address = given_or_asked(
             invitation_or_address, field="INVITATION", question="The server's address (HOST:PORT)", use=str
         )
-        invitation = _invitation_for(party, file)
+        invitation = None if file is None else find_invitation(file, party=party)
     if party is None and invitation is not None:
         party = invitation.party
     party = given_or_asked(
         party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
     )
-    return _Asked(party, server_address, invitation, keys)
+    return party, server_address, invitation, keys
 
 
 def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":
@@ -302,10 +285,3 @@ def _open_invitation(source: str | None, *, party: str | None, key: Path | None)
     names = (stem_of(invitation.party), slug_of(invitation.party))  # the second as an older version called it
     candidates = [*(where / name for name in names for where in (Path(), beside)), Path()] if key is None else [key]
     return invitation, ask_keys(invitation, candidates)
-
-
-def _invitation_for(party: str | None, path: Path | None) -> "Invitation | None":
-    """Return the invitation that is given where certificates play no part."""
-    from ..deployment import find_invitation
-
-    return None if path is None else find_invitation(path, party=party)

@@ -9,7 +9,7 @@ import enum
 import math
 import string
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import msgspec
 
@@ -25,7 +25,6 @@ __all__ = [
     "BoundedFinding",
     "Certainty",
     "Finding",
-    "Judged",
     "by_heading",
     "findings_on_papers",
     "in_sentences",
@@ -44,15 +43,6 @@ ON_OWN_DATA: Final = "On your data"
 """The heading of claims that were judged on somebody's own data, which count neither way either."""
 
 _ROUNDING: Final = 1e-6  # laws are written in floats
-
-
-class Judged(Protocol):
-    """A claim that was held against numbers: what all findings are."""
-
-    @property
-    def judgement(self) -> Judgement:
-        """What becomes of it."""
-        ...
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

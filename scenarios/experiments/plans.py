@@ -274,9 +274,8 @@ class _Search(VariantSearch):
             offers = [self.grid(self._table, each.name, self._table.price) for each in found]
             prices = [offered.epsilon for offered in itertools.chain(*offers)]
             such = f", such as any from about {min(prices):.2g} to {max(prices):.2g}" if prices else ""
-            raise ConfigurationError(
-                field="--epsilon", value=price, allowed=f"an ε in all that a variant can have{such}"
-            )
+            allowed = f"an ε in all that a variant can have{such}"
+            raise ConfigurationError(field="--epsilon", value=price, allowed=allowed)
         return found
 
     def _check_time(self, found: Sequence[Planned]) -> None:

@@ -86,10 +86,8 @@ def _check(paths: Sequence[Path], runs: Sequence[RunLeft]) -> None:
         seen.add(path.resolve())
         allowed = "a single run, such as the folder of one of its votes"
         refuse(run.kind == "series", _RUN, f"{path}, a series of votes", allowed)
-        if run.protocol != runs[0].protocol:
-            value = f"{path}, a run of protocol {run.protocol!r}"
-            allowed = f"a run of protocol {runs[0].protocol!r}, as {paths[0]} is: others estimate something else"
-            raise ConfigurationError(field=_RUN, value=value, allowed=allowed)
+        allowed = f"a run of protocol {runs[0].protocol!r}, as {paths[0]} is: others estimate something else"
+        refuse(run.protocol != runs[0].protocol, _RUN, f"{path}, a run of protocol {run.protocol!r}", allowed)
         if run.outcome is None:
             why = run.missing_protocol or " ".join(verdict_in(run)[0])
             raise ConfigurationError(field=_RUN, value=str(path), allowed=f"a run with an outcome ({why})")
