@@ -52,8 +52,7 @@ def given_or_asked(given: str | None, *, field: str, question: str, use: Callabl
 def ask_invitation(given: str | None, *, party: str | None) -> tuple[Path, "Invitation"]:
     """Return an invitation and where it is; asked for where it was left out, and so is whose it is.
 
-    Args:
-        given: its file, or a folder that holds the party's among others; None where it was left out.
+    What is given is its file, or a folder that holds the party's among others.
 
     Raises:
         ConfigurationError: as `find_invitation`; or there is no terminal to ask.
@@ -73,10 +72,7 @@ def ask_invitation(given: str | None, *, party: str | None) -> tuple[Path, "Invi
 
 
 def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "Keys":
-    """Return the party's keys, asked for in a terminal where no candidate has them.
-
-    Args:
-        candidates: files or folders where they may be.
+    """Return the party's keys, asked for in a terminal where no candidate, a file or a folder, has them.
 
     Raises:
         ConfigurationError: as `Invitation.find_keys`, where there is no terminal to ask.
@@ -105,11 +101,7 @@ def ask_own(
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return a party's own entries by column, and what it chooses, from its file and words, or asked for in a terminal.
 
-    Args:
-        given: the file; None where it was left out.
-        settings: words NAME=VALUE for what the party chooses.
-        invitation: to what; without one nobody knows yet what to ask for, but the file.
-        trusts_server: whether the party lets the server see its values as they are.
+    The words are NAME=VALUE, for what the party chooses; all else is as `ask_entries` has it.
 
     Raises:
         ConfigurationError: as `ask_entries`; or a choice is none.
@@ -124,11 +116,7 @@ def ask_own(
 
 
 def _read_choices(settings: Sequence[str]) -> dict[str, str]:
-    """Return what a party chooses, by column, of words NAME=VALUE.
-
-    Raises:
-        ConfigurationError: one is none, or names a column again.
-    """
+    """Return what a party chooses, by column, of words NAME=VALUE."""
     from ...protocol.errors import require
 
     choices: dict[str, str] = {}
@@ -145,10 +133,7 @@ def _ask_choices(
 ) -> Mapping[str, Any]:
     """Return what a party chooses, by column; asked for in a terminal where neither it nor the party's values say it.
 
-    Args:
-        given: by the command line.
-        invitation: to what; without one nobody knows yet what there is to choose.
-        trusts_server: whether the party lets the server see its values as they are.
+    Without an invitation nobody knows yet what there is to choose.
 
     Raises:
         ConfigurationError: as `encode_chosen`, of a choice that was given.

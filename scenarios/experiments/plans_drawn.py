@@ -22,13 +22,7 @@ _STYLES: Final = dict(zip(TrustModel, ("-", "-.", "--"), strict=True))
 
 
 def picture_of(plan: Plan, *, error: str, trust: Mapping[TrustModel, str]) -> Picture:
-    """Return the picture of a plan.
-
-    Args:
-        plan: with curves.
-        error: what the error is called.
-        trust: whom variants of each model trust.
-    """
+    """Return the picture of a plan with curves: what the error is called, and whom each model trusts."""
     return Picture(draw=functools.partial(_draw, plan=plan, error=error, trust=trust), size=(WIDTH, _HEIGHT))
 
 

@@ -141,13 +141,7 @@ def html_of(value: object) -> str:
 def html_of_outcome(
     outcome: msgspec.Struct, *, truth: Truth | None = None, gold: Mapping[str, str] | None = None
 ) -> str:
-    """Return an outcome's verdict and its table, in which each estimate stands with its error.
-
-    Args:
-        outcome: what was released.
-        truth: what it estimates, where that may be shown.
-        gold: what is true, where somebody knows.
-    """
+    """Return an outcome's verdict and its table, in which each estimate stands with its error; see `Known`."""
     verdict = html.escape(verdict_of(outcome))
     return f"<p><strong>{verdict}</strong></p>{_html_of_rows(rows_of(outcome, truth=truth, gold=gold))}"
 
