@@ -112,17 +112,15 @@ transport_option = click.option(
 )
 
 
-def load(source: str, settings: tuple[str, ...], data: str | None) -> "Scenario":
-    """Return the scenario that the options of `scenario_options` name."""
+def load(source: str, settings: tuple[str, ...], data: str | None, *, seed: int | None = None) -> "Scenario":
+    """Return the scenario that the options of `scenario_options` name, with a seed if one is given."""
     import msgspec
 
     from ..running.config import load_scenario
 
-    scenario = load_scenario(source, settings)
-    if data is None:
-        return scenario
-    # As it stands: a folder may be called 2024, or anything else that TOML reads otherwise.
-    return msgspec.structs.replace(scenario, data=data)
+    # The data as they stand: a folder may be called 2024, or anything else that TOML reads otherwise.
+    given = {name: value for name, value in (("data", data), ("seed", seed)) if value is not None}
+    return msgspec.structs.replace(load_scenario(source, settings), **given)
 
 
 def print_json(value: object) -> None:
