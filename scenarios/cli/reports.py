@@ -71,14 +71,14 @@ def compare(runs: Sequence[Path], out: Path | None, *, is_opened: bool) -> None:
 
 
 @contextlib.contextmanager
-def reporting(folder: "RunFolder | None", *, wanted: bool = True, command: str | None = None) -> Generator[None]:
-    """Leave a page in a folder, unless None, once what is done there is over, also where that failed.
+def reporting(folder: "RunFolder", *, wanted: bool, command: str | None = None) -> Generator[None]:
+    """Leave a page in a folder, if one is wanted, once what is done there is over, also where that failed.
 
     A page that cannot be written is said, and fails nothing. A command repeats what has no scenario to be run again.
     """
     from ...protocol.errors import PsephosError
 
-    if folder is not None and command is not None:
+    if command is not None:
         folder.write_command(command)
     try:
         yield
@@ -119,8 +119,8 @@ def _given(parameter: click.Parameter, given: Any, *, has_secret_seed: bool) -> 
         yield f"{key}=…" if "{" in table else said
 
 
-def _leave_page(folder: "RunFolder | None", *, wanted: bool) -> None:
-    if folder is None or not wanted:
+def _leave_page(folder: "RunFolder", *, wanted: bool) -> None:
+    if not wanted:
         return
     from ...protocol.errors import PsephosError
     from ..reports import write_report

@@ -36,7 +36,6 @@ __all__ = [
     "Part",
     "as_option",
     "check_options",
-    "no_findings",
     "page_of",
     "reproduce",
     "show_reproduction",
@@ -123,7 +122,7 @@ class Experiments(Generic[_FoundT]):
     found: type[_FoundT]  # the numbers' type
     parts: Callable[[Asked], Iterable[Part]]  # makes the rows, in the order in which they are told
     on_paper: Callable[[_FoundT], Iterable[Finding]]  # what the paper says, in its order, and whether it holds
-    additions: Callable[[_FoundT], Iterable[Finding]]  # what we add to it
+    additions: Callable[[_FoundT], Iterable[Finding]] = lambda _found: ()  # what we add to it
     sheets: Callable[[_FoundT], Iterable[Table]]  # the tables, as people read them
     pictures: Callable[[_FoundT], Mapping[str, Picture]]  # those that there are, by name
     captions: Mapping[str, str]  # of all that there may be, by name
@@ -134,12 +133,6 @@ class Experiments(Generic[_FoundT]):
     lacking: Callable[[Sequence[str]], str] = ", ".join  # a clause that says what is not there without these data sets
     # How often it is told what begins, with all data sets, the pictures among them; 0 where that is not known.
     steps: int = 0
-
-
-def no_findings(found: PaperReproduction) -> Iterable[Finding]:
-    """Return what is added to a paper on somebody's own data: nothing."""
-    del found
-    return ()
 
 
 def check_options(

@@ -40,8 +40,7 @@ class Compared:
     prices: Table  # what one party pays at most, a column for each
     trust: Sequence[str]  # against whom, a line for each
     estimates: Table  # what each estimates of what
-    # Exact numbers by name that all runs share for all that they estimate, which `estimates` leaves out.
-    shared: Mapping[str, str]
+    shared: str  # what that leaves out since all lines share it, in a sentence; empty where that is nothing
     settings: Table  # what differs in their scenarios
 
 
@@ -67,7 +66,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
             rows=[[*key, *cells] for key, cells in estimates.items() if key[1] not in shared],
             labels=2,
         ),
-        shared=shared,
+        shared=f"The same in all lines: {', '.join(shared.values())}." if shared else "",
         settings=Table(
             caption="What differs",
             name="settings",
@@ -117,16 +116,10 @@ def _shared(estimates: Mapping[tuple[str, str], Sequence[Cell]]) -> Mapping[str,
         lines.setdefault(what, []).extend(cells)
     several = len({of for of, _ in estimates}) > 1
     return {
-        what: cells[0].words
+        what: f"{what.lower()} {cells[0].words}"
         for what, cells in lines.items()
         if several and len(set(cells)) == 1 and cells[0].number is not None and not cells[0].is_part
     }
-
-
-def _said_of_shared(compared: Compared) -> str:
-    """Return what the table of estimates leaves out; empty where that is nothing."""
-    told = ", ".join(f"{what.lower()} {text}" for what, text in compared.shared.items())
-    return f"The same in all lines: {told}." if told else ""
 
 
 def _prices(runs: Sequence[RunLeft]) -> list[list[Entry]]:
@@ -170,8 +163,8 @@ def show_comparison(console: Console, compared: Compared) -> None:
     console.print()
     show_table(console, compared.estimates)
     show_note(console, "± is one standard error of the randomization")
-    if said := _said_of_shared(compared):
-        show_note(console, said.removesuffix("."))
+    if compared.shared:
+        show_note(console, compared.shared.removesuffix("."))
     console.print()
     if compared.settings.rows:
         columns, rows = ["What differs", *compared.names], [list(map(_short, row)) for row in compared.settings.cells]
@@ -194,7 +187,7 @@ def page_of_comparison(compared: Compared) -> Page:
             blocks=[
                 compared.estimates,
                 Text("± is one standard error of the randomization.", "quiet"),
-                *([Text(said, "quiet")] if (said := _said_of_shared(compared)) else ()),
+                *([Text(compared.shared, "quiet")] if compared.shared else ()),
                 *(
                     drawing
                     for name, run in zip(names, compared.runs, strict=True)
