@@ -28,11 +28,6 @@ _VOTED = "yes or no"  # how a protocol describes an answer, which may be given i
 def given_or_asked(given: str | None, *, field: str, question: str, use: Callable[[str], _T]) -> _T:
     """Return what comes of a value; where it was left out, ask for it until it can be used.
 
-    Args:
-        given: the value; None where it was left out.
-        field: how the command line calls it.
-        use: returns what comes of it.
-
     Raises:
         ConfigurationError: as `use`, of a given value; or there is no terminal to ask.
     """

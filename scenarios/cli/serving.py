@@ -164,11 +164,7 @@ def serve(
 
 
 def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | None) -> "Serving":
-    """Return how the session is served that was drawn up, or a new one where nothing was.
-
-    Raises:
-        ConfigurationError: it is another scenario's, or over, or nobody says an address.
-    """
+    """Return how the session is served that was drawn up, or a new one where nothing was."""
     from ...agents.modes import draw_session_id
     from ...protocol.errors import refuse
     from ...protocol.messages import Charter

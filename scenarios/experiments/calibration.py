@@ -131,9 +131,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """A statement at one place.
 
     Args:
-        system: whose.
-        statement: which.
-        kind: of it.
         sessions: how many were held.
         stated: the mean of what they stated.
         found: of what was found.

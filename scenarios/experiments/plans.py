@@ -147,7 +147,6 @@ def make_table(scenario: Scenario, *, people: int | None = None, trials: int = T
     """Return the variants of a scenario in which nobody deviates and no message is lost.
 
     Args:
-        scenario: which.
         people: how many there are to be; by default the scenario's.
         trials: of each variant at each price, where errors are found by trials.
 

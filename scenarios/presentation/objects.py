@@ -237,12 +237,9 @@ def paragraph(text: str) -> str:
 
 
 def table_of(frame: "pd.DataFrame", *, has_index: bool = False, num_rows: int = 0) -> str:
-    """Return a frame's first rows as a table of HTML.
+    """Return a frame's first rows as a table of HTML, with its index if that says something.
 
-    Args:
-        frame: what to show.
-        has_index: whether its index says something.
-        num_rows: how many rows there are, where the frame does not have all of them.
+    The number of rows is that of all, where the frame does not have them.
     """
     shown = frame.head(_MOST_ROWS)
     written: str = shown.to_html(index=has_index, border=0, float_format="{:.4g}".format, na_rep="", escape=True)
