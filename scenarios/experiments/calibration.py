@@ -110,6 +110,11 @@ class Statement:
     times: float = 1.0
 
 
+def _no_tables(_wanted: "Wanted") -> Iterable[Table]:
+    """Have nothing but statements."""
+    return ()
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Calibration:
     """What a system states: its part `calibration`.
@@ -124,7 +129,7 @@ class Calibration:
     title: str
     about: str
     statements: Callable[[], Sequence[Statement]]
-    tables: Callable[["Wanted"], Iterable[Table]] = lambda _wanted: ()
+    tables: Callable[["Wanted"], Iterable[Table]] = _no_tables
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):

@@ -63,7 +63,7 @@ def show_outcome(
 def said_of(outcome: msgspec.Struct) -> Text:
     """Return what a line adds of the outcome of a phase that closes."""
     with _asking(outcome, "say") as presenter:
-        return presenter.say(outcome)
+        return Text() if presenter.say is None else presenter.say(outcome)
 
 
 def briefs_of(outcome: msgspec.Struct) -> Sequence[Brief]:

@@ -80,7 +80,7 @@ class Presenter(Generic[OutcomeT]):
     show: Callable[[Console, OutcomeT, Known], None]
     rows: Callable[[OutcomeT, Known], Rows]
     draw: Callable[[OutcomeT, Known], Picture | None]
-    say: Callable[[OutcomeT], Text] = lambda _outcome: Text()
+    say: Callable[[OutcomeT], Text] | None = None
     brief: Callable[[OutcomeT], Sequence[Brief]] | None = None
     verdict: Callable[[OutcomeT], str] | None = None
     sheet: Callable[[OutcomeT, Known], Table] | None = None
