@@ -74,6 +74,7 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
 )
 @click.option(
     "--budget-period",
+    "budget_period_seconds",
     metavar="LENGTH",
     callback=_read_period,
     help="Let --budget hold in any window of this length, such as '7 days', by the times in the journal.",
@@ -93,12 +94,14 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
 @witness_option
 @click.option(
     "--trust-server",
+    "trusts_server",
     is_flag=True,
     help="Allow a session in which the server sees your values as they are (central model).",
 )
 @simulate_options
 @click.option(
     "--patience",
+    "patience_seconds",
     type=float,
     metavar="SECONDS",
     help="How long to wait for a server that is silent, or not there, from the first try on (default: 3600; inf for no "
@@ -112,7 +115,6 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
 @report_option
 def join(
     invitation_or_address: str | None,
-    transport: str,
     party: str | None,
     input_file: Path | None,
     key: Path | None,
@@ -120,20 +122,14 @@ def join(
     parties: Path | None,
     address: str | None,
     invitation_file: Path | None,
-    budget: float | None,
-    budget_period: float | None,
-    budget_in_all: float | None,
     journal: Path | None,
     witness: Path | None,
-    patience: float | None,
-    seed: int | None,
-    round_number: int,
     out: Path | None,
     *,
     simulate: bool,
-    trust_server: bool,
     as_json: bool,
     with_report: bool,
+    **how: Any,  # fields of `Joining`
 ) -> None:
     """Take part in the session of INVITATION as one party, with that party's own values.
 
@@ -159,17 +155,9 @@ def join(
     from ..running.report import show_privacy
     from .hosting import host, show_agreement, tell_of_loss, tell_of_new_journal
 
-    check_seed(simulate=simulate, seed=seed)
-    how: dict[str, Any] = {
-        "seed": seed,
-        "budget": budget,
-        "budget_period_seconds": budget_period,
-        "budget_in_all": budget_in_all,
-        "trusts_server": trust_server,
-        "round_number": round_number,
-        "patience_seconds": _patience_in(patience),
-        "transport": transport,
-    }
+    check_seed(simulate=simulate, seed=how["seed"])
+    how["patience_seconds"] = _patience_in(how["patience_seconds"])
+    transport, trusts_server = how["transport"], how["trusts_server"]
     if parties is not None:
         host(
             parties,
@@ -194,7 +182,7 @@ def join(
     for said in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
         click.echo(say_again(f"warning: {said!s}"), err=True)
     check_free(journal, party=party, is_simulation=simulate, witness=witness)  # before anybody is asked
-    entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trust_server)
+    entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trusts_server)
     with open_journal(journal, party=party, is_simulation=simulate, witness=witness) as kept:
         joining = Joining(
             address=server_address,
