@@ -222,7 +222,6 @@ def _show_papers(*, as_json: bool) -> None:
 
 
 def _audit_faults(samples: int | None, *, thorough: bool, as_json: bool, seed: int) -> None:
-    """Run the self-test."""
     from ..audit.running import THOROUGH
     from ..audit.self_test import run_self_test, show_self_test
     from ..presentation import make_console

@@ -85,7 +85,6 @@ def new() -> None:
 
 
 def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
-    """Return the command that begins a scenario of a protocol."""
     from ..system import find_protocol
 
     @click.pass_context
@@ -121,7 +120,6 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
 
 
 def _begin(context: click.Context, protocol: str, beginning: "Beginning", given: "Mapping[str, Any]") -> None:
-    """Look at the file, write the scenario, and run it."""
     from ..presentation import make_console
     from ..presentation.terminal import show_note
     from ..running.drafts import Sheet, samples, scenario_text

@@ -186,7 +186,8 @@ def ledger(
     if as_json and delta is not None:
         raise click.UsageError("--delta is for the table: leave it out with --json")
     console = make_console()
-    run = runs[0] if runs else _own_journal()
+    named = os.environ.get("PSEPHOS_JOURNAL")
+    run = next(iter(runs), Path(named) if named else None)
     if len(runs) > 1:
         entries = add_ledgers(runs)
         _check_party(party, entries)
@@ -204,12 +205,6 @@ def ledger(
                 click.echo(to_json(entry))
     else:
         show_ledger(console, entries, party=party, delta=delta)
-
-
-def _own_journal() -> Path | None:
-    """Return the journal that the environment names; None where it names none."""
-    named = os.environ.get("PSEPHOS_JOURNAL")
-    return Path(named) if named else None
 
 
 def _journal_in(run: Path | None, party: str | None) -> Path | None:

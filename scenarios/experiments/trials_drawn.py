@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ..presentation import drawing
@@ -73,7 +73,7 @@ def _numbers(cell: MeasuredCell, measure: Measure) -> list[float]:
 def _draw_cell(
     panels: Any, *, cell: MeasuredCell, events: Sequence[Measure], others: Sequence[Measure]
 ) -> drawing.Marks:
-    flat = list(panels.reshape(-1))
+    flat = list(panels.flat)
     marks: dict[str, Mapping[str, Any]] = {}
     if events:
         axes = flat.pop(0)
@@ -82,9 +82,7 @@ def _draw_cell(
         drawing.name_rows(axes, [title_of(measure.name) for measure in events], x="share of trials")
         drawing.percent_scale(axes, "x")
         marks["share, and where it lies with 95 %"] = _INTERVAL
-    for axes in flat[len(others) :]:
-        axes.set_visible(False)
-    for axes, measure in zip(flat, others, strict=False):
+    for axes, measure in _panels(flat, others):
         _draw_distribution(axes, _numbers(cell, measure), cell.summaries[measure.name])
         drawing.clean(axes, title=title_of(measure.name), grid="y")
         drawing.percent_scale(axes)
@@ -142,7 +140,7 @@ def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequenc
         name: {"color": color, "marker": marker, **_POINTS}
         for name, color, marker in zip(names, drawing.COLORS.values(), drawing.MARKERS, strict=False)
     }
-    for axes, measure in _panels(panels, measures):
+    for axes, measure in _panels(panels.flat, measures):
         for name in names:
             own = [cell for cell in cells if _series_of(cell, axis) == name and measure.name in cell.summaries]
             own.sort(key=lambda cell: float(cell.settings[axis][1]))
@@ -167,7 +165,7 @@ def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequenc
 
 def _draw_rows(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> drawing.Marks:
     names = [drawing.fold(", ".join(value for _, value in cell.settings)) for cell in cells]
-    for number, (axes, measure) in enumerate(_panels(panels, measures)):
+    for number, (axes, measure) in enumerate(_panels(panels.flat, measures)):
         own = [(row, cell.summaries[measure.name]) for row, cell in enumerate(cells) if measure.name in cell.summaries]
         _draw_intervals(axes, [row for row, _ in own], [summary for _, summary in own])
         drawing.name_rows(axes, names if not number % panels.shape[1] else [""] * len(names), x="")
@@ -177,12 +175,12 @@ def _draw_rows(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence
     return {"mean, and where it lies with 95 %": _INTERVAL}
 
 
-def _panels(panels: Any, measures: Sequence[Measure]) -> list[tuple[Any, Measure]]:
+def _panels(panels: Iterable[Any], measures: Sequence[Measure]) -> list[tuple[Any, Measure]]:
     """Return each measure with its panel, and hide those that are left."""
-    flat = list(panels.reshape(-1))
-    for axes in flat[len(measures) :]:
+    free = list(panels)
+    for axes in free[len(measures) :]:
         axes.set_visible(False)
-    return list(zip(flat, measures, strict=False))
+    return list(zip(free, measures, strict=False))
 
 
 def _draw_intervals(axes: Any, rows: Sequence[int], summaries: Sequence[Summary]) -> None:

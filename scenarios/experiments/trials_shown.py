@@ -211,7 +211,6 @@ def verdict_of_trials(cells: Sequence[MeasuredCell]) -> str:
 
 
 def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
-    """Return the verdict by one measure, which all cells have."""
     said = measure.said or f"{title_of(measure.name)} is {{}}"
     trials = f"{number_of_trials(cells)} trials"
     ordered = sorted(cells, key=lambda cell: cell.summaries[measure.name].mean)

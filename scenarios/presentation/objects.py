@@ -52,7 +52,9 @@ def text_of(value: object) -> str:
         case Ledger():
             left = "" if value.remaining == float("inf") else f"; the budget leaves {value.remaining:g}"
             relation = f"{value.relation.value} neighbors{mark_of(value.entries)}"
-            told = f"{_losses(value.entries)}, ε = {value.spent:g} in all (proven, {relation}){left}"
+            told = (
+                f"{some(len(value.entries), 'loss', 'losses')}, ε = {value.spent:g} in all (proven, {relation}){left}"
+            )
             return printable(f"{value.person}: {told}")
         case Estimates():
             rows = _rows_of_estimates(value)[:_MOST_LINES]
@@ -250,7 +252,3 @@ def table_of(frame: "pd.DataFrame", *, has_index: bool = False, num_rows: int = 
 def mark_of(entries: Iterable[LedgerEntry]) -> str:
     """Return what has to be said of losses beside their model: that some hold against no server that lies."""
     return f", {SEMI_HONEST}" if any(is_semi_honest(entry.mechanism) for entry in entries) else ""
-
-
-def _losses(entries: Sequence[LedgerEntry]) -> str:
-    return some(len(entries), "loss") if len(entries) == 1 else f"{len(entries):,} losses"

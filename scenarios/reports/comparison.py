@@ -78,7 +78,6 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
 
 
 def _check(paths: Sequence[Path], runs: Sequence[RunLeft]) -> None:
-    """Refuse what cannot be compared."""
     seen: set[Path] = set()
     for path, run in zip(paths, runs, strict=True):
         refuse(path.resolve() in seen, _RUN, str(path), "named once")
