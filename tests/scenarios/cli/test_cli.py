@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input import Psephos, Write
 from click.testing import CliRunner
 from deployments import PATIENCE
 from psephos.scenarios.cli import cli, main
 from psephos.scenarios.cli.group import SECTIONS, of_systems
 from psephos.scenarios.running.config import shipped_scenarios, shipped_series
-
-Psephos = Callable[..., Any]
-Write = Callable[[str, str | bytes], Path]
 
 SMALL = ("run", "consortium", "--set", "count=12", "--no-pictures", "--out", "out")
 CUTS_AFTER_ALL_JOINED = 17

@@ -3,20 +3,17 @@
 import json
 import socket
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from bad_input import Psephos, Write
 from deployments import NOBODY_LISTENS, PATIENCE, SEED, serving, write_vote
 from psephos.scenarios.audit import audit
 from psephos.scenarios.audit.mechanisms import shared_cases
 from psephos.scenarios.deployment import find_invitation
 from psephos.transports.addresses import format_address
-
-Psephos = Callable[..., Any]
-Write = Callable[[str, str | bytes], Path]
 
 SIMULATED = ("--simulate", "--seed", SEED)
 PLAIN = ("--transport", "tcp")

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from bad_input import Psephos
 from psephos.protocol import SimulatedNoise
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.privacy import TrustModel, total_of
@@ -34,8 +35,6 @@ from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.session import run_arrays
 from scipy.stats import binom
 from thoroughness import draws
-
-Psephos = Callable[..., Any]
 
 TWO_WEIGHTS = ("weights=[1,3]", "partners.count=30", "partners.weight_shares=[0.5,0.5]")
 ONE_EACH = ("weights=[1]", "public_weights=true", "partners.count=30", "partners.weight_shares=[1]")

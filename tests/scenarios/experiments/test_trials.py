@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bad_input import Psephos
 from matplotlib.figure import Figure
 from msgspec.structs import replace
 from psephos.protocol import SimulatedNoise
@@ -33,8 +34,6 @@ from psephos.scenarios.running.journaling import ConflictingCopyError, Journal
 from psephos.scenarios.running.session import run_arrays
 from psephos.scenarios.truth_discovery.measures import error_rate_of
 from thoroughness import IS_FULL, draws
-
-Psephos = Callable[..., Any]
 
 PICTURES = () if IS_FULL else ("--no-pictures",)
 
@@ -113,11 +112,9 @@ def test_parties_drawn_anew_have_the_same_bits_for_any_number_of_workers(psephos
     sizes = [f"--set=voters.groups.{name}.voters=20" for name in ("north", "south")]
     ended = psephos(*words, *sizes, "--grid", "epsilon=0.1,1", "--out", "out")
     assert ended.status == 0, ended.err
-    with Path("out/trials.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = table("out/trials.csv")
     assert [row["draw"] for row in rows] == [*"000111222"] * 2
-    with Path("out/summary.csv").open(encoding="utf-8", newline="") as file:
-        told = {(row["epsilon"], row["measure"]): row for row in csv.DictReader(file)}
+    told = {(row["epsilon"], row["measure"]): row for row in table("out/summary.csv")}
     own = [float(row["welfare"]) for row in rows if row["epsilon"] == "1"]
     spread = spread_of([own[start : start + 3] for start in (0, 3, 6)])
     row = told["1", "welfare"]

@@ -4,13 +4,12 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import numpy as np
 import pytest
+from bad_input import Psephos, Write
 from psephos.protocol.fair_voting.kinds import JOINT
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, LocalHashing, SubsetSelection
 from psephos.protocol.privacy import TrustModel, total_of
@@ -23,9 +22,6 @@ from psephos.scenarios.experiments.variants_shown import show_variants, trusting
 from psephos.scenarios.system import find_protocol, part_of
 from psephos.scenarios.verdicts import raised
 from rich.console import Console
-
-Psephos = Callable[..., Any]
-Write = Callable[[str, str], Path]
 
 SAMPLED = [word for each in ("mechanism=sampling", "gamma=0", "num_samples=20") for word in ("--set", each)]
 SMALL = {
