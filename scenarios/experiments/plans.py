@@ -9,9 +9,7 @@ after a time that its caller sets. Of each model of trust the variant that seems
 others follow, those that take least time first, and leave some of it for what else could be done. A variant for which
 there is no time is said to be untried, with a price that is known to be too little.
 
-The rules that hold here: ε is what a variant is proven to cost one party, of all that it says; a price that is named is
-rounded up, and the error beside it is the one at that price; and what no price brings is an error, which says the best
-that can be had.
+The rules of `variant_searches` hold here, and what no price brings is an error, which says the best that can be had.
 """
 
 import itertools

@@ -224,9 +224,8 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     both = said.format(f"{written(least, measure)} to {written(most, measure)}")
     where = f"least with {_named(ordered[0])}, most with {_named(ordered[-1])}"
     difference = ordered[-1].differences_from(ordered[0]).get(measure.name, Measurement(0.0, 0.0))
-    error = difference.standard_error or (
-        2 * unseen(least.num_independent) if measure.is_share else 0.0
-    )  # it is from -1 to 1
+    least_error = 2 * unseen(least.num_independent) if measure.is_share else 0.0  # a difference is from -1 to 1
+    error = difference.standard_error or least_error
     is_told = difference.value > apart_by(len(cells)) * error
     end = "" if is_told else f"; but {trials} of each do not tell these apart"
     return f"{both}: {where}{end}."
@@ -311,9 +310,8 @@ def _show_spread(console: Console, cell: MeasuredCell) -> None:
         console.print()
         show_table(console, Table(columns=("Variance", "Between draws", "Within one"), rows=rows))
         draws = f"{len(cell.trials) // cell.redraw:,} draws of the parties, {cell.redraw} trials each"
-        show_note(
-            console, f"{draws}; between: of the mean over all noise; within: by the noise alone; of shares as numbers"
-        )
+        meant = "between: of the mean over all noise; within: by the noise alone; of shares as numbers"
+        show_note(console, f"{draws}; {meant}")
 
 
 def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused: Sequence[RefusedCell]) -> None:
