@@ -17,7 +17,6 @@ from ..system import load_each
 from ..verdicts import Judgement
 
 __all__ = [
-    "AUDIT",
     "ON_OWN_DATA",
     "ON_PAPER",
     "ON_STAND_IN",
@@ -30,8 +29,6 @@ __all__ = [
     "in_sentences",
 ]
 
-AUDIT: Final = "psephos audit papers"
-"""What shows those findings that nothing else shows."""
 READINGS: Final = "docs/readings.md"
 """The page of the manual that explains every reading by its identifier."""
 
@@ -119,7 +116,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
         bound: how the paper bounds it.
         found: ours.
         certainty: what ours is.
-        command: a command line that shows it.
+        command: a command line that shows it; by default the one that shows what nothing else does.
         only: where a contradicted claim holds nevertheless, as a phrase that goes on from "the claim holds only".
         note: what is true, in a sentence or two.
         compared: what the claimed number is, where the paper claims no number but that two are equal or ordered.
@@ -135,7 +132,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
     bound: Literal["<", "≤", "=", "≥", ">"] = "≤"
     found: float
     certainty: Certainty = Certainty.EXACT
-    command: str = AUDIT
+    command: str = "psephos audit papers"
     only: str = ""
     note: str = ""
     compared: str = ""
