@@ -33,7 +33,9 @@ from PIL import Image
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.experiments import Paper, Wanted, calibrate, page_of, reproduce
+from psephos.scenarios.experiments.calibration import Wanted, calibrate
+from psephos.scenarios.experiments.paper import Paper
+from psephos.scenarios.experiments.reproductions import page_of, reproduce
 from psephos.scenarios.presentation.drawing import COLORS, GRID, MARKERS, RULE
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.system import load_each

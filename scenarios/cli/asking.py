@@ -28,22 +28,14 @@ _VOTED = "yes or no"  # how a protocol describes an answer, which may be given i
 def given_or_asked(given: str | None, *, field: str, question: str, use: Callable[[str], _T]) -> _T:
     """Return what comes of a value; where it was left out, ask for it until it can be used.
 
-    Args:
-        given: the value; None where it was left out.
-        field: how the command line calls it.
-        use: returns what comes of it.
-
     Raises:
         ConfigurationError: as `use`, of a given value; or there is no terminal to ask.
     """
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import ConfigurationError, require
 
     if given is not None:
         return use(given)
-    if not sys.stdin.isatty():
-        raise ConfigurationError(
-            field=field, value="left out", allowed=marked("given where there is no terminal to ask")
-        )
+    require(sys.stdin.isatty(), field, "left out", marked("given where there is no terminal to ask"))
     while True:
         answer = _ask(say_again(question))
         try:
@@ -55,8 +47,7 @@ def given_or_asked(given: str | None, *, field: str, question: str, use: Callabl
 def ask_invitation(given: str | None, *, party: str | None) -> tuple[Path, "Invitation"]:
     """Return an invitation and where it is; asked for where it was left out, and so is whose it is.
 
-    Args:
-        given: its file, or a folder that holds the party's among others; None where it was left out.
+    What is given is its file, or a folder that holds the party's among others.
 
     Raises:
         ConfigurationError: as `find_invitation`; or there is no terminal to ask.
@@ -76,10 +67,7 @@ def ask_invitation(given: str | None, *, party: str | None) -> tuple[Path, "Invi
 
 
 def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "Keys":
-    """Return the party's keys, asked for in a terminal where no candidate has them.
-
-    Args:
-        candidates: files or folders where they may be.
+    """Return the party's keys, asked for in a terminal where no candidate, a file or a folder, has them.
 
     Raises:
         ConfigurationError: as `Invitation.find_keys`, where there is no terminal to ask.
@@ -108,11 +96,7 @@ def ask_own(
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return a party's own entries by column, and what it chooses, from its file and words, or asked for in a terminal.
 
-    Args:
-        given: the file; None where it was left out.
-        settings: words NAME=VALUE for what the party chooses.
-        invitation: to what; without one nobody knows yet what to ask for, but the file.
-        trusts_server: whether the party lets the server see its values as they are.
+    The words are NAME=VALUE, for what the party chooses; all else is as `ask_entries` has it.
 
     Raises:
         ConfigurationError: as `ask_entries`; or a choice is none.
@@ -127,18 +111,14 @@ def ask_own(
 
 
 def _read_choices(settings: Sequence[str]) -> dict[str, str]:
-    """Return what a party chooses, by column, of words NAME=VALUE.
-
-    Raises:
-        ConfigurationError: one is none, or names a column again.
-    """
-    from ...protocol.errors import ConfigurationError
+    """Return what a party chooses, by column, of words NAME=VALUE."""
+    from ...protocol.errors import require
 
     choices: dict[str, str] = {}
     for setting in settings:
         name, separator, value = (part.strip() for part in setting.partition("="))
-        if not separator or not name or name in choices:
-            raise ConfigurationError(field="--set", value=setting, allowed=marked("NAME=VALUE, once for each name"))
+        is_new = separator and name and name not in choices
+        require(is_new, "--set", setting, marked("NAME=VALUE, once for each name"))
         choices[name] = value
     return choices
 
@@ -148,10 +128,7 @@ def _ask_choices(
 ) -> Mapping[str, Any]:
     """Return what a party chooses, by column; asked for in a terminal where neither it nor the party's values say it.
 
-    Args:
-        given: by the command line.
-        invitation: to what; without one nobody knows yet what there is to choose.
-        trusts_server: whether the party lets the server see its values as they are.
+    Without an invitation nobody knows yet what there is to choose.
 
     Raises:
         ConfigurationError: as `encode_chosen`, of a choice that was given.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from .group import cli
-from .options import cluster_option, make_folder, print_json, tell_folder
+from .options import cluster_option, folder_option, make_folder, print_json, tell_folder
 from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
@@ -67,12 +67,7 @@ _PAPERS_TAKE = {"name", "as_json"}
 )
 @cluster_option
 @click.option("--json", "as_json", is_flag=True, help="Print audit.json and nothing else.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Also write audit.json and audit.csv here (default: nowhere).",
-)
+@folder_option("--out", help="Also write audit.json and audit.csv here (default: nowhere).")
 @report_option
 def audit(
     name: str,
@@ -120,7 +115,7 @@ def audit(
     psephos audit my-protocol --set epsilon=2
     psephos audit my-scenario.toml
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import ConfigurationError, refuse
+    from ...protocol.errors import refuse
     from ..audit.fault import GROUP
     from ..audit.ladder import Ladder
     from ..audit.running import (
@@ -144,8 +139,7 @@ def audit(
     if name == GROUP:
         _audit_faults(samples, thorough=thorough, as_json=as_json, seed=seed)
         return
-    if quick and thorough:
-        raise ConfigurationError(field="--quick and --thorough", value="both", allowed="given one at a time")
+    refuse(quick and thorough, "--quick and --thorough", "both", "given one at a time")
     cases = _own_cases(name, settings, data)  # whether it is one, before a folder is made
     allowed = "left out, but for --source simulated of our own names: no task draws secure noise"
     refuse(cluster is not None and (source != "simulated" or cases is not None), "--cluster", cluster, allowed)
@@ -185,7 +179,7 @@ def audit(
 
 def _own_cases(name: str, settings: tuple[str, ...], data: str | None) -> "list[Case] | None":
     """Return the cases of a scenario, or of a protocol without audits of its own; None where the name is a group's."""
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse
     from ..audit.any_protocol import cases_of_scenario
     from ..audit.running import ALL, cases_of, group_names
     from ..running.config import shipped_scenarios, shipped_series
@@ -197,23 +191,22 @@ def _own_cases(name: str, settings: tuple[str, ...], data: str | None) -> "list[
     ):
         return cases_of_scenario(name, settings, data=data or "")
     cases_of(name)
-    for option, given in (("--set", settings), ("--data", data)):
-        if given:
-            allowed = f"left out of an audit of {name}, whose parameters are fixed"
-            raise ConfigurationError(field=option, value=given if isinstance(given, str) else given[0], allowed=allowed)
+    allowed = f"left out of an audit of {name}, whose parameters are fixed"
+    refuse(settings, "--set", next(iter(settings), ""), allowed)
+    refuse(data, "--data", data, allowed)
     return None
 
 
 def _refuse_others(name: str, taken: set[str]) -> None:
     """Refuse options that were given and would do nothing."""
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse
 
     context = click.get_current_context()
     for option in context.command.params:
         own = str(option.name)
-        if own not in taken and context.get_parameter_source(own) is click.core.ParameterSource.COMMANDLINE:
-            value = str(context.params[own])
-            raise ConfigurationError(field=option.opts[0], value=value, allowed=f"left out of an audit of {name}")
+        is_given = context.get_parameter_source(own) is click.core.ParameterSource.COMMANDLINE
+        if own in context.params and own not in taken:  # `--traceback` and `--lang` go with everything
+            refuse(is_given, option.opts[0], str(context.params[own]), f"left out of an audit of {name}")
 
 
 def _show_papers(*, as_json: bool) -> None:
@@ -229,7 +222,6 @@ def _show_papers(*, as_json: bool) -> None:
 
 
 def _audit_faults(samples: int | None, *, thorough: bool, as_json: bool, seed: int) -> None:
-    """Run the self-test."""
     from ..audit.running import THOROUGH
     from ..audit.self_test import run_self_test, show_self_test
     from ..presentation import make_console

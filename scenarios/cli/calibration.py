@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from .group import cli
-from .options import make_folder, tell_folder
+from .options import folder_option, make_folder, tell_folder
 
 __all__ = ["calibrate"]
 
@@ -22,12 +22,7 @@ __all__ = ["calibrate"]
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The seed of everything that is drawn."
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Also write calibration.md and a CSV for each table here (default: nowhere).",
-)
+@folder_option("--out", help="Also write calibration.md and a CSV for each table here (default: nowhere).")
 def calibrate(system: str, trials: int, cells: int, search: float, seed: int, out: Path | None) -> None:
     """Compare what outcomes of SYSTEM state with what is found.
 

@@ -49,12 +49,12 @@ class _Kinds(Named):
 
 def _check_beginning(name: str) -> None:
     """Raise ConfigurationError where a protocol is named whose system does not say how a scenario of it begins."""
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse
     from ..system import protocol_names
 
-    if name in protocol_names() and name not in {protocol for protocol, _ in _beginnings().values()}:
-        allowed = f"one of {', '.join(_beginnings())}, or one whose System brings the part 'beginning', a Beginning"
-        raise ConfigurationError(field="the word after new", value=name, allowed=allowed)
+    is_without = name in protocol_names() and name not in {protocol for protocol, _ in _beginnings().values()}
+    allowed = f"one of {', '.join(_beginnings())}, or one whose System brings the part 'beginning', a Beginning"
+    refuse(is_without, "the word after new", name, allowed)
 
 
 def _beginnings() -> "dict[str, tuple[str, Beginning]]":
@@ -85,7 +85,6 @@ def new() -> None:
 
 
 def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
-    """Return the command that begins a scenario of a protocol."""
     from ..system import find_protocol
 
     @click.pass_context
@@ -121,7 +120,6 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
 
 
 def _begin(context: click.Context, protocol: str, beginning: "Beginning", given: "Mapping[str, Any]") -> None:
-    """Look at the file, write the scenario, and run it."""
     from ..presentation import make_console
     from ..presentation.terminal import show_note
     from ..running.drafts import Sheet, samples, scenario_text
@@ -207,7 +205,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
 
     Each gap is filled with its first choice, to find those behind it.
     """
-    from ...protocol.errors import ConfigurationError, one_of
+    from ...protocol.errors import ConfigurationError, one_of, require
     from ..presentation import make_console
     from ..presentation.numbers import capitalized
     from ..running.drafts import SaidError, UnclearError
@@ -234,9 +232,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
         gaps.append(unclear)
 
         def use(answer: str, unclear: UnclearError = unclear) -> str:
-            if answer not in unclear.choices:
-                allowed = one_of(unclear.choices, answer)
-                raise ConfigurationError(field=f"--{unclear.option}", value=answer, allowed=allowed)
+            require(answer in unclear.choices, f"--{unclear.option}", answer, one_of(unclear.choices, answer))
             return answer
 
         question = f"{capitalized(say_again(unclear.question))}? ({', '.join(unclear.choices)})"
@@ -277,11 +273,10 @@ def _show_sheet(console: "Console", sheet: "Sheet") -> None:
 
 def _target(given: Path | None, file: Path) -> Path:
     """Return where the scenario is written: by default here, under the file's name in small letters."""
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse
 
     if given is not None:
-        if given.name in {"", ".."}:
-            raise ConfigurationError(field="--to", value=str(given), allowed=marked("the name of a file"))
+        refuse(given.name in {"", ".."}, "--to", str(given), marked("the name of a file"))
         return given if given.suffix == ".toml" else given.with_name(f"{given.name}.toml")
     stem = file.name.removesuffix(".gz").removesuffix(file.suffix)
     slug = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:_MAX_NAME].strip("-")
@@ -311,14 +306,12 @@ def _write(text: str, path: Path) -> None:
 
 def _check_free(path: Path, text: str, *, field: str, fix: str) -> None:
     """Raise ConfigurationError if a file is there that holds something else: nothing of anybody's is lost."""
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse, require
     from ..reading.files import readable
 
-    if not path.parent.is_dir():
-        raise ConfigurationError(field=field, value=str(path), allowed=marked("in a folder that is there"))
+    require(path.parent.is_dir(), field, str(path), marked("in a folder that is there"))
     with readable(path, field=field):
-        if path.exists() and path.read_bytes() != text.encode():
-            raise ConfigurationError(field=field, value=str(path), allowed=fix)
+        refuse(path.exists() and path.read_bytes() != text.encode(), field, str(path), fix)
 
 
 def _check(text: str, target: Path, file: Path, written: str) -> None:
@@ -344,12 +337,11 @@ def show(scenario: str) -> None:
     \b
     psephos show consortium > mine.toml
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import ConfigurationError, one_of
+    from ...protocol.errors import one_of, require
     from ..running.config import shipped_scenarios, shipped_series
 
     shipped = {**shipped_scenarios(), **shipped_series()}
-    if scenario not in shipped:
-        raise ConfigurationError(field="scenario", value=scenario, allowed=one_of(shipped, scenario))
+    require(scenario in shipped, "scenario", scenario, one_of(shipped, scenario))
     click.echo(shipped[scenario].read_text(encoding="utf-8"), nl=False)
 
 
@@ -360,12 +352,11 @@ def samples(folder: Path) -> None:
 
     A file that is there already, and is another one, is left as it is.
     """
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import require
     from ..reading.files import readable
     from ..running.drafts import samples as sample_files
 
-    if not folder.is_dir():
-        raise ConfigurationError(field="FOLDER", value=str(folder), allowed=marked("a folder that is there"))
+    require(folder.is_dir(), "FOLDER", str(folder), marked("a folder that is there"))
     for name, path in sample_files().items():
         target = folder / name
         with readable(target, field="FOLDER", value=folder, what="where files can be written"):

@@ -5,27 +5,19 @@ from pathlib import Path
 import click
 
 from .group import cli
-from .options import load, make_folder, scenario_options
+from .options import file_option, folder_option, load, make_folder, scenario_options
 
 __all__ = ["enroll", "revoke", "roster"]
 
 
 @cli.command(short_help="Make PARTY's keys, which stay with it.")
 @click.argument("party")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Where to (default: a folder of the party's name and a digest of it).",
-)
+@folder_option("--out", help="Where to (default: a folder of the party's name and a digest of it).")
 @click.option(
     "--days", type=click.FloatRange(min=0, min_open=True), default=365.0, help="How long they are good (365)."
 )
-@click.option(
-    "--parties",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="PARTY is the host of the parties in this CSV of a scenario: its keys are those of all of them.",
+@file_option(
+    "--parties", help="PARTY is the host of the parties in this CSV of a scenario: its keys are those of all of them."
 )
 def enroll(party: str, out: Path | None, days: float, parties: Path | None) -> None:
     """Make PARTY's keys, for TLS and for signatures, and what it hands to whoever draws up the roster.
@@ -50,18 +42,8 @@ def enroll(party: str, out: Path | None, days: float, parties: Path | None) -> N
 
 @cli.command(short_help="Write the roster of a session, with each party's certificate.")
 @scenario_options
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="The folder to write (default: a new one below runs/).",
-)
-@click.option(
-    "--enrolled",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="The parties' enrollments, as `psephos enroll` makes them.",
-)
+@folder_option("--out", help="The folder to write (default: a new one below runs/).")
+@folder_option("--enrolled", help="The parties' enrollments, as `psephos enroll` makes them.")
 @click.option("--make-keys", is_flag=True, help="Make all keys here instead; whoever does could take anybody's seat.")
 @click.option(
     "--address", default="127.0.0.1:7000", metavar="HOST:PORT", help="Where the server will be (127.0.0.1:7000)."
@@ -93,7 +75,7 @@ def roster(
     psephos serve eu-council --roster vote
     psephos join vote/invitations/01-germany.json --input germany.csv
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import require
     from ...protocol.roles import SessionKind
     from ...transports.tcp import TCPTransport
     from ..deployment import draw_session, read_enrollments, write_session
@@ -101,10 +83,9 @@ def roster(
     from ..deployment.server import roster_rows
     from ..running.resolution import resolve_served
 
-    if (enrolled is None) is not make_keys:
-        value = "both given" if make_keys else "both left out"
-        allowed = "one of them: the parties' own keys, or keys that are made here for all of them"
-        raise ConfigurationError(field="--enrolled and --make-keys", value=value, allowed=allowed)
+    value = "both given" if make_keys else "both left out"
+    allowed = "one of them: the parties' own keys, or keys that are made here for all of them"
+    require((enrolled is None) is make_keys, "--enrolled and --make-keys", value, allowed)
     with naming_address(address, field="--address"):
         TCPTransport().stays_on_this_machine(address)
     side = resolve_served(load(scenario, settings, data))
@@ -129,9 +110,7 @@ def roster(
 
 @cli.command(short_help="Let PARTY's certificate open nothing any more.")
 @click.argument("party")
-@click.option(
-    "--roster", "folder", type=click.Path(path_type=Path), metavar="FOLDER", required=True, help="The session's."
-)
+@folder_option("--roster", "folder", required=True, help="The session's.")
 def revoke(party: str, folder: Path) -> None:
     """Let PARTY's certificate open nothing any more in the session of FOLDER, as when its key is somebody else's.
 

@@ -203,9 +203,7 @@ def variants(
     import itertools
     import math
 
-    import msgspec
-
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import refuse
     from ..experiments.plain_variants import variants_of
     from ..experiments.trials import check_trials
     from ..experiments.variants import Offered, price_for, table_of
@@ -213,14 +211,11 @@ def variants(
     from ..presentation import make_console
     from ..running.progress import steps
 
-    loaded = load(scenario, settings, data)
+    loaded = load(scenario, settings, data, seed=seed)
     kind = variants_of(loaded.protocol)
     wanted = None if error is None else _share_in(error)
-    if wanted is not None and not 0 < wanted < math.inf:
-        raise ConfigurationError(field="--error", value=error, allowed="above 0, and finite")
+    refuse(wanted is not None and not 0 < wanted < math.inf, "--error", error, "above 0, and finite")
     check_trials(number, 0)
-    if seed is not None:
-        loaded = msgspec.structs.replace(loaded, seed=seed)
     table = table_of(kind, loaded, trials=number)
     if wanted is not None and error is not None and error.strip().endswith("%"):
         wanted *= table.unit.whole
@@ -288,8 +283,6 @@ def plan(
     tells the error at the scenario's own ε. Errors are exact in votes and rankings, and depend on nobody's values. In
     the other systems they are found by trials of made-up parties, which take time: --minutes limits it.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    import msgspec
-
     from ...protocol.errors import refuse
     from ..experiments.plans import make_plan, make_table
     from ..experiments.plans_shown import plan_in_json, show_plan, write_plan
@@ -299,10 +292,8 @@ def plan(
     from ..running.progress import steps
     from ..running.report import show_heading
 
-    loaded = load(scenario, settings, data)
+    loaded = load(scenario, settings, data, seed=seed)
     check_trials(number, 0)
-    if seed is not None:
-        loaded = msgspec.structs.replace(loaded, seed=seed)
     wanted = None if error is None else _share_in(error)
     is_whole = wanted is not None and wanted >= 1 and str(error).strip().endswith("%")  # else 200 % would be 2 votes
     refuse(is_whole, "--error", error, "below 100%")

@@ -1,7 +1,7 @@
 """`join`: one party of a session whose server is another process."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,6 +9,8 @@ from ..words import marked, say_again
 from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
 from .group import cli
 from .options import (
+    file_option,
+    folder_option,
     make_folder,
     out_option,
     print_json,
@@ -38,21 +40,14 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
 @click.argument("invitation_or_address", metavar="INVITATION", required=False)
 @transport_option
 @click.option("--as", "party", metavar="PARTY", help="The name of the party, where the invitation does not say it.")
-@click.option(
+@file_option(
     "--input",
     "input_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     help="A CSV of the party's own values: a header and one line. A worker has task,label and a line for each answer; "
     "a voter of moral preferences has record,choice,FEATURES and two lines for each record. Left out in a terminal, "
     "the values are asked for one by one.",
 )
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="The party's keys, as `psephos enroll` made them (default: the folder of its name).",
-)
+@folder_option("--key", help="The party's keys, as `psephos enroll` made them (default: the folder of its name).")
 @click.option(
     "--set",
     "settings",
@@ -61,20 +56,14 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     help="What the session leaves you to choose, such as your epsilon among its levels: everybody will see it. "
     "May be repeated; left out in a terminal, it is asked for. Beside --parties, VALUE is a CSV file with each one's.",
 )
-@click.option(
+@file_option(
     "--parties",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     help="Take part as all parties in this CSV of the scenario, with the values in it, over one connection: their "
     "invitations are in the folder INVITATION, and --key is their host's.",
 )
 @click.option("--address", metavar="HOST:PORT", help="Where the server is, if not as the invitation says.")
-@click.option(
-    "--invitation",
-    "invitation_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Over tcp, where INVITATION is the server's address: what was agreed to.",
+@file_option(
+    "--invitation", "invitation_file", help="Over tcp, where INVITATION is the server's address: what was agreed to."
 )
 @click.option(
     "--budget",
@@ -85,6 +74,7 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
 )
 @click.option(
     "--budget-period",
+    "budget_period_seconds",
     metavar="LENGTH",
     callback=_read_period,
     help="Let --budget hold in any window of this length, such as '7 days', by the times in the journal.",
@@ -95,10 +85,8 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     metavar="EPSILON",
     help="Beside --budget-period, the largest epsilon that all sessions in the journal may cost together.",
 )
-@click.option(
+@file_option(
     "--journal",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     envvar="PSEPHOS_JOURNAL",
     help="The person's journal over all sessions, or a folder with one for each name (default: one of this system's "
     "user; PSEPHOS_JOURNAL).",
@@ -106,12 +94,14 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
 @witness_option
 @click.option(
     "--trust-server",
+    "trusts_server",
     is_flag=True,
     help="Allow a session in which the server sees your values as they are (central model).",
 )
 @simulate_options
 @click.option(
     "--patience",
+    "patience_seconds",
     type=float,
     metavar="SECONDS",
     help="How long to wait for a server that is silent, or not there, from the first try on (default: 3600; inf for no "
@@ -125,7 +115,6 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
 @report_option
 def join(
     invitation_or_address: str | None,
-    transport: str,
     party: str | None,
     input_file: Path | None,
     key: Path | None,
@@ -133,20 +122,14 @@ def join(
     parties: Path | None,
     address: str | None,
     invitation_file: Path | None,
-    budget: float | None,
-    budget_period: float | None,
-    budget_in_all: float | None,
     journal: Path | None,
     witness: Path | None,
-    patience: float | None,
-    seed: int | None,
-    round_number: int,
     out: Path | None,
     *,
     simulate: bool,
-    trust_server: bool,
     as_json: bool,
     with_report: bool,
+    **how: Any,  # fields of `Joining`
 ) -> None:
     """Take part in the session of INVITATION as one party, with that party's own values.
 
@@ -172,17 +155,9 @@ def join(
     from ..running.report import show_privacy
     from .hosting import host, show_agreement, tell_of_loss, tell_of_new_journal
 
-    check_seed(simulate=simulate, seed=seed)
-    how: dict[str, Any] = {
-        "seed": seed,
-        "budget": budget,
-        "budget_period_seconds": budget_period,
-        "budget_in_all": budget_in_all,
-        "trusts_server": trust_server,
-        "round_number": round_number,
-        "patience_seconds": _patience_in(patience),
-        "transport": transport,
-    }
+    check_seed(simulate=simulate, seed=how["seed"])
+    how["patience_seconds"] = _patience_in(how["patience_seconds"])
+    transport, trusts_server = how["transport"], how["trusts_server"]
     if parties is not None:
         host(
             parties,
@@ -200,15 +175,14 @@ def join(
         return
     if party is not None:
         check_party_name(party, field="--as")
-    asked = _asked_by(
+    party, server_address, invitation, keys = _asked_by(
         invitation_or_address, transport=transport, party=party, address=address, key=key, file=invitation_file
     )
-    party, server_address, invitation, keys = asked
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     for said in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
         click.echo(say_again(f"warning: {said!s}"), err=True)
     check_free(journal, party=party, is_simulation=simulate, witness=witness)  # before anybody is asked
-    entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trust_server)
+    entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trusts_server)
     with open_journal(journal, party=party, is_simulation=simulate, witness=witness) as kept:
         joining = Joining(
             address=server_address,
@@ -251,30 +225,13 @@ def join(
 
 
 def _patience_in(seconds: float | None) -> float:
-    """Return how long a party waits for a silent server, as it was given or by default.
-
-    Raises:
-        ConfigurationError: it is no such time.
-    """
+    """Return how long a party waits for a silent server, as it was given or by default."""
     from ...agents.client import PATIENCE_SECONDS
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import require
 
-    if seconds is None:
-        return PATIENCE_SECONDS
-    if not seconds > 0:  # nor is what is no number
-        raise ConfigurationError(
-            field="--patience", value=seconds, allowed=marked("a positive number of seconds, or inf")
-        )
-    return seconds
-
-
-class _Asked(NamedTuple):
-    """Who takes part, at which address, by which invitation, and with which keys."""
-
-    party: str
-    address: str
-    invitation: "Invitation | None"
-    keys: "Keys | None"
+    patience = PATIENCE_SECONDS if seconds is None else seconds
+    require(patience > 0, "--patience", seconds, marked("a positive number of seconds, or inf"))
+    return patience
 
 
 def _asked_by(
@@ -285,9 +242,10 @@ def _asked_by(
     address: str | None,
     key: Path | None,
     file: Path | None,
-) -> _Asked:
-    """Return who takes part where, as given, as the invitation says, or as answered to questions."""
+) -> "tuple[str, str, Invitation | None, Keys | None]":
+    """Return who takes part, where, by which invitation and with which keys: as given, as it says, or as answered."""
     from ...protocol.roles import check_party_name
+    from ..deployment import find_invitation
 
     invitation, keys = None, None
     if transport == "tls":
@@ -297,13 +255,13 @@ def _asked_by(
         server_address = given_or_asked(
             invitation_or_address, field="INVITATION", question="The server's address (HOST:PORT)", use=str
         )
-        invitation = _invitation_for(party, file)
+        invitation = None if file is None else find_invitation(file, party=party)
     if party is None and invitation is not None:
         party = invitation.party
     party = given_or_asked(
         party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
     )
-    return _Asked(party, server_address, invitation, keys)
+    return party, server_address, invitation, keys
 
 
 def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":
@@ -315,10 +273,3 @@ def _open_invitation(source: str | None, *, party: str | None, key: Path | None)
     names = (stem_of(invitation.party), slug_of(invitation.party))  # the second as an older version called it
     candidates = [*(where / name for name in names for where in (Path(), beside)), Path()] if key is None else [key]
     return invitation, ask_keys(invitation, candidates)
-
-
-def _invitation_for(party: str | None, path: Path | None) -> "Invitation | None":
-    """Return the invitation that is given where certificates play no part."""
-    from ..deployment import find_invitation
-
-    return None if path is None else find_invitation(path, party=party)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from .group import cli
-from .options import witness_option
+from .options import file_option, witness_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -28,11 +28,9 @@ _CommandT = TypeVar("_CommandT", bound="Callable[..., Any]")
 
 
 def _journal_option(command: _CommandT) -> _CommandT:
-    option = click.option(
+    option = file_option(
         "--journal",
         "path",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
         envvar="PSEPHOS_JOURNAL",
         help="The journal (default: that of this system's user; PSEPHOS_JOURNAL).",
     )

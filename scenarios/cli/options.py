@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cluster_option",
+    "file_option",
+    "folder_option",
     "load",
     "make_folder",
     "out_option",
@@ -76,24 +78,27 @@ def _with(command: _CommandT, *options: Callable[[Any], Any]) -> _CommandT:
     return command
 
 
-out_option = click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
-)
-resume_option = click.option(
-    "--resume",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Go on with the same command where it was interrupted, in the folder that it left.",
+def file_option(*names: str, metavar: str = "FILE", **how: Any) -> Callable[[_CommandT], _CommandT]:
+    """Return an option whose value is a path."""
+    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **how)
+
+
+def folder_option(*names: str, **how: Any) -> Callable[[_CommandT], _CommandT]:
+    """Return an option whose value is a folder's path."""
+    return file_option(*names, metavar="FOLDER", **how)
+
+
+out_option = folder_option("--out", help="The run's folder (default: below runs/).")
+resume_option = folder_option(
+    "--resume", help="Go on with the same command where it was interrupted, in the folder that it left."
 )
 cluster_option = click.option(
     "--cluster",
     metavar="ADDRESS",
     help="Compute on the workers of this Dask scheduler, as tcp://HOST:8786, or of one started here: local.",
 )
-witness_option = click.option(
+witness_option = folder_option(
     "--witness",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
     envvar="PSEPHOS_WITNESS",
     help="A folder outside the journal's, in which it is told how far the journal is, so that an older copy is found "
     "(default: the folder for state of this system's user; PSEPHOS_WITNESS).",
@@ -107,17 +112,15 @@ transport_option = click.option(
 )
 
 
-def load(source: str, settings: tuple[str, ...], data: str | None) -> "Scenario":
-    """Return the scenario that the options of `scenario_options` name."""
+def load(source: str, settings: tuple[str, ...], data: str | None, *, seed: int | None = None) -> "Scenario":
+    """Return the scenario that the options of `scenario_options` name, with a seed if one is given."""
     import msgspec
 
     from ..running.config import load_scenario
 
-    scenario = load_scenario(source, settings)
-    if data is None:
-        return scenario
-    # As it stands: a folder may be called 2024, or anything else that TOML reads otherwise.
-    return msgspec.structs.replace(scenario, data=data)
+    # The data as they stand: a folder may be called 2024, or anything else that TOML reads otherwise.
+    given = {name: value for name, value in (("data", data), ("seed", seed)) if value is not None}
+    return msgspec.structs.replace(load_scenario(source, settings), **given)
 
 
 def print_json(value: object) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from .group import cli
-from .options import load, make_folder, scenario_options, simulate_options
+from .options import folder_option, load, make_folder, scenario_options, simulate_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,12 +36,7 @@ _MOST_FAILURES: Final = 12
 @click.option(
     "--address", metavar="HOST:PORT", help="Where the server listens (default: 127.0.0.1 and a port that is free)."
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Keep everything in this folder, keys and values too (default: a temporary one).",
-)
+@folder_option("--out", help="Keep everything in this folder, keys and values too (default: a temporary one).")
 @click.option("--show-commands", is_flag=True, help="Print the command of each party, and not of one of them alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes, in a folder of --out).")

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from .group import cli
+from .options import file_option
 
 if TYPE_CHECKING:
     from ..running.folder import RunFolder
@@ -21,15 +22,12 @@ report_option = click.option(
 )
 _SAME: Final = frozenset({"out", "as_json", "pictures", "with_report", "workers", "cluster", "resume"})
 """Options that change nothing of a result."""
-_out_option = click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="The page (default: report.html in RUN)."
-)
 _open_option = click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 
 
 @cli.command(short_help="Write the page of a run, report.html, for any browser.")
 @click.argument("run", type=click.Path(path_type=Path))
-@_out_option
+@file_option("--out", help="The page (default: report.html in RUN).")
 @_open_option
 def report(run: Path, out: Path | None, *, is_opened: bool) -> None:
     """Write the page of RUN, the folder of a run, a series, an audit, trials or a reproduction.
@@ -50,7 +48,7 @@ def report(run: Path, out: Path | None, *, is_opened: bool) -> None:
 
 @cli.command(short_help="Put runs side by side: what differs, and what came of each.")
 @click.argument("runs", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="RUN RUN...")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page.")
+@file_option("--out", help="Also write a page.")
 @_open_option
 def compare(runs: Sequence[Path], out: Path | None, *, is_opened: bool) -> None:
     """Put two or more runs of one protocol side by side: what differs in their scenarios, what came of each, its price.
@@ -73,14 +71,14 @@ def compare(runs: Sequence[Path], out: Path | None, *, is_opened: bool) -> None:
 
 
 @contextlib.contextmanager
-def reporting(folder: "RunFolder | None", *, wanted: bool = True, command: str | None = None) -> Generator[None]:
-    """Leave a page in a folder, unless None, once what is done there is over, also where that failed.
+def reporting(folder: "RunFolder", *, wanted: bool, command: str | None = None) -> Generator[None]:
+    """Leave a page in a folder, if one is wanted, once what is done there is over, also where that failed.
 
     A page that cannot be written is said, and fails nothing. A command repeats what has no scenario to be run again.
     """
     from ...protocol.errors import PsephosError
 
-    if folder is not None and command is not None:
+    if command is not None:
         folder.write_command(command)
     try:
         yield
@@ -121,8 +119,8 @@ def _given(parameter: click.Parameter, given: Any, *, has_secret_seed: bool) -> 
         yield f"{key}=…" if "{" in table else said
 
 
-def _leave_page(folder: "RunFolder | None", *, wanted: bool) -> None:
-    if folder is None or not wanted:
+def _leave_page(folder: "RunFolder", *, wanted: bool) -> None:
+    if not wanted:
         return
     from ...protocol.errors import PsephosError
     from ..reports import write_report

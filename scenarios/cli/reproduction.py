@@ -41,8 +41,6 @@ def reproduce() -> None:
 
 
 def _command(name: str, paper: "Paper") -> click.Command:
-    """Return the command that runs one paper's experiments again."""
-
     def run(*, out: Path | None, with_report: bool, **options: Any) -> None:
         _reproduce(name, paper, out, options, with_report=with_report)
 
@@ -67,7 +65,6 @@ def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
 
 
 def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, Any], *, with_report: bool) -> None:
-    """Run the experiments into a folder, print what was found, and where it is."""
     from ..datasets import DATA_VARIABLE
     from ..experiments import reproductions
     from ..presentation import make_console

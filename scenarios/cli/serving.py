@@ -10,6 +10,8 @@ import click
 from ..words import marked, say, say_again
 from .group import cli
 from .options import (
+    file_option,
+    folder_option,
     load,
     make_folder,
     out_option,
@@ -40,17 +42,11 @@ __all__ = ["serve", "tally"]
     help="Where, if not as the invitations say; port 0 lets the system choose.",
 )
 @transport_option
-@click.option(
-    "--roster",
-    "roster_file",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="As `psephos roster` wrote it; over tcp also a CSV of names and public columns.",
+@folder_option(
+    "--roster", "roster_file", help="As `psephos roster` wrote it; over tcp also a CSV of names and public columns."
 )
-@click.option(
+@folder_option(
     "--after",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
     multiple=True,
     help="The --roster folder of an earlier session of the same game: its parties repeat what it has from them, and "
     "whoever reports something else is refused. For each earlier session, or for the last where all took part.",
@@ -168,11 +164,7 @@ def serve(
 
 
 def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | None) -> "Serving":
-    """Return how the session is served that was drawn up, or a new one where nothing was.
-
-    Raises:
-        ConfigurationError: it is another scenario's, or over, or nobody says an address.
-    """
+    """Return how the session is served that was drawn up, or a new one where nothing was."""
     from ...agents.modes import draw_session_id
     from ...protocol.errors import refuse
     from ...protocol.messages import Charter
@@ -243,13 +235,11 @@ def _waiting_of(side: "Served") -> list[str]:
     help="Files of reports, a folder or a pattern, CSV, Parquet or Arrow: place, phase, payload "
     "(default: the journal in the --roster folder).",
 )
-@click.option(
+@folder_option(
     "--roster",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
     help="As `psephos roster` wrote it, or a CSV of names and public columns (default: the scenario's parties).",
 )
-@click.option("--export", type=click.Path(path_type=Path), metavar="FILE", help="Also write the reports into a file.")
+@file_option("--export", help="Also write the reports into a file.")
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")

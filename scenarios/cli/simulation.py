@@ -1,10 +1,9 @@
 """`run`, `scenarios` and `ledger`: whole sessions in one process, and what they leave."""
 
 import contextlib
-import functools
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -24,7 +23,7 @@ from .options import (
 from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from rich.console import Console
@@ -42,6 +41,15 @@ __all__ = ["ledger", "run", "scenarios"]
 
 _MOST_LINES = 30  # that a run prints on a terminal of 80 columns, unless it is to print all
 _FEWEST_LINES = 4  # of them for the outcome's table
+
+
+class _How(NamedTuple):
+    """How a run is told."""
+
+    as_json: bool
+    verbose: bool
+    pictures: bool
+    with_report: bool
 
 
 @cli.command(short_help="Run a scenario: one of those, or a file of yours.")
@@ -92,36 +100,25 @@ def run(
     from ..running.resolution import resolve
     from ..running.series import is_series
 
+    how = _How(as_json, verbose, pictures, with_report)
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
     if resume is not None and cluster is None:
         raise click.UsageError("--resume goes with --cluster: of other runs nothing is kept")
     if is_series(scenario, settings):
         if cluster is not None:
             raise click.UsageError("--cluster is for a single vote: leave it out of a series")
-        all_settings = (*chosen, *settings)
-        said = {"as_json": as_json, "verbose": verbose, "with_report": with_report}
-        how = {**said, "record": record, "pictures": pictures}
-        _run_series(scenario, all_settings, data, out, **how)
+        _run_series(scenario, (*chosen, *settings), data, out, how, record=record)
         return
     resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
     with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
-        run_it = functools.partial(
-            _run, resolved, as_json=as_json, verbose=verbose, pictures=pictures, with_report=with_report
-        )
         if cluster is None:
-            run_it(make_folder(out, resolved.scenario.name))
+            _run(resolved, make_folder(out, resolved.scenario.name), how)
         else:
-            _run_shared(resolved, run_it, cluster=cluster, seed=seed, out=out, resume=resume)
+            _run_shared(resolved, how, cluster=cluster, seed=seed, out=out, resume=resume)
 
 
 def _run_shared(
-    resolved: "Local",
-    run_it: "Callable[..., None]",
-    *,
-    cluster: str,
-    seed: int | None,
-    out: Path | None,
-    resume: Path | None,
+    resolved: "Local", how: _How, *, cluster: str, seed: int | None, out: Path | None, resume: Path | None
 ) -> None:
     """Run on a cluster, from the beginning or from where another run was interrupted."""
     from ..running.cluster import open_cluster
@@ -136,7 +133,7 @@ def _run_shared(
             seed = seed_of(resolved) if resume is None else seed_in(resume)
         sharded = Sharded(resolved, pool, folder.path, seed=seed, resumes=resume is not None)
         with contextlib.closing(sharded.journal):
-            run_it(folder, sharded=sharded)
+            _run(resolved, folder, how, sharded=sharded)
             sharded.journal.drop()
 
 
@@ -189,7 +186,8 @@ def ledger(
     if as_json and delta is not None:
         raise click.UsageError("--delta is for the table: leave it out with --json")
     console = make_console()
-    run = runs[0] if runs else _own_journal()
+    named = os.environ.get("PSEPHOS_JOURNAL")
+    run = next(iter(runs), Path(named) if named else None)
     if len(runs) > 1:
         entries = add_ledgers(runs)
         _check_party(party, entries)
@@ -207,12 +205,6 @@ def ledger(
                 click.echo(to_json(entry))
     else:
         show_ledger(console, entries, party=party, delta=delta)
-
-
-def _own_journal() -> Path | None:
-    """Return the journal that the environment names; None where it names none."""
-    named = os.environ.get("PSEPHOS_JOURNAL")
-    return Path(named) if named else None
 
 
 def _journal_in(run: Path | None, party: str | None) -> Path | None:
@@ -235,59 +227,44 @@ def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
         raise ConfigurationError(field="--party", value=party, allowed=allowed)
 
 
-def _run(
-    resolved: "Local",
-    folder: "RunFolder",
-    *,
-    as_json: bool,
-    verbose: bool,
-    pictures: bool,
-    with_report: bool,
-    sharded: "Sharded | None" = None,
-) -> None:
+def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "Sharded | None" = None) -> None:
     from ..presentation import make_console, show_lesson, show_verdict
-    from ..presentation.terminal import lines_of
     from ..running.progress import watch
     from ..running.record import Told
     from ..running.run import run_in_folder
 
     console, errors = make_console(), make_console(stderr=True)
-    if not as_json:
-        _show_beginning(console, resolved, verbose=verbose)
-    warned = lines_of(console, lambda: _warn(console, [resolved], is_brief=not verbose and not as_json))
-    for line in warned:
-        (errors if as_json else console).print(line)
+    title = resolved.scenario.title or resolved.scenario.name
+    num_warned = _begin(console, errors, title, _facts_of(resolved), [resolved], how)
 
     def tell(lessons: "Sequence[Lesson]") -> None:
-        if not as_json:
+        if not how.as_json:
             _show_trust(console, resolved)
             for lesson in lessons:
-                show_lesson(console, lesson, is_drawn=pictures)
+                show_lesson(console, lesson, is_drawn=how.pictures)
 
-    shown = console if verbose and not as_json else None
+    shown = console if how.verbose and not how.as_json else None
     with (
-        reporting(folder, wanted=with_report),
+        reporting(folder, wanted=how.with_report),
         watch(console=shown, errors=errors, num_parties=len(resolved.names)) as watcher,
     ):
         finished = run_in_folder(
             resolved,
             folder,
-            pictures=pictures,
+            pictures=how.pictures,
             told=Told(listener=watcher.on_effect, on_progress=watcher.poll),
             on_failure=tell,
             sharded=sharded,
         )
-    if as_json:
+    if how.as_json:
         print_json(finished.result)
-    elif verbose:
+    elif how.verbose:
         _show_end(console, resolved, finished)
-        _show_trust(console, resolved)
-        for lesson in finished.lessons:
-            show_lesson(console, lesson, is_drawn=pictures)
+        tell(finished.lessons)
         tell_folder(console, folder)
         show_verdict(console, finished.record.outcome)
     else:
-        _show_briefly(console, resolved, finished, folder, above=len(warned))
+        _show_briefly(console, resolved, finished, folder, above=num_warned)
     _check_refuted(finished.lessons)
 
 
@@ -301,24 +278,12 @@ def _check_refuted(lessons: "Iterable[Lesson]") -> None:
 
 
 def _run_series(
-    source: str,
-    settings: tuple[str, ...],
-    data: str | None,
-    out: Path | None,
-    *,
-    as_json: bool,
-    verbose: bool,
-    record: bool,
-    pictures: bool,
-    with_report: bool,
+    source: str, settings: tuple[str, ...], data: str | None, out: Path | None, how: _How, *, record: bool
 ) -> None:
-    from rich.text import Text
-
     from ..presentation import make_console, show_lesson
     from ..presentation.terminal import lines_of, show_note
     from ..running.plugin_errors import blaming_plugins
     from ..running.progress import Watcher, watch
-    from ..running.report import show_heading
     from ..running.series import load_series
     from ..running.series_run import resolve_series, run_series
     from ..running.series_shown import draw_series, show_losses, show_series_verdict, show_votes
@@ -327,44 +292,38 @@ def _run_series(
     resolved = resolve_series(series, record=record)
     console, errors = make_console(), make_console(stderr=True)
     facts = _facts_of_series(series, resolved[0])
-    if verbose and not as_json:
-        show_heading(console, title=series.title, facts=facts, description="", trust="")
-    elif not as_json:
-        console.print(Text(series.title, style="bold"))
-    warned = lines_of(console, lambda: _warn(console, resolved))
-    for line in warned:
-        (errors if as_json else console).print(line)
+    num_warned = _begin(console, errors, series.title, facts, resolved, how, is_series=True)
 
     def watching(side: "Local") -> "AbstractContextManager[Watcher]":
         return watch(console=None, errors=errors, num_parties=len(side.names))
 
     with blaming_plugins(resolved[0].all_plugins, is_private=resolved[0].protocol.keeps_words, is_last=True):
         folder = make_folder(out, series.name)
-        with reporting(folder, wanted=with_report, command=given_command(has_secret_seed=True)):
-            finished = run_series(series, resolved, folder, pictures=pictures, watching=watching)
-            if pictures:
+        with reporting(folder, wanted=how.with_report, command=given_command(has_secret_seed=True)):
+            finished = run_series(series, resolved, folder, pictures=how.pictures, watching=watching)
+            if how.pictures:
                 draw_series(series, finished, folder=folder.path)
         lessons = [lesson for held in finished.held if held.finished is not None for lesson in held.finished.lessons]
-        if as_json:
+        if how.as_json:
             print_json(finished.result)
             _check_refuted(lessons)
             return
 
         def rest() -> None:
-            show_losses(console, series, finished, is_brief=not verbose)
-            _show_trust_of_series(console, series, resolved, is_brief=not verbose)
-            for lesson in finished.lessons if verbose else ():
-                show_lesson(console, lesson, is_drawn=pictures)
+            show_losses(console, series, finished, is_brief=not how.verbose)
+            _show_trust_of_series(console, series, resolved, is_brief=not how.verbose)
+            for lesson in finished.lessons if how.verbose else ():
+                show_lesson(console, lesson, is_drawn=how.pictures)
             if any(side.adversaries for side in resolved):
                 show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
-            tell_folder(console, folder, is_brief=not verbose)
+            tell_folder(console, folder, is_brief=not how.verbose)
 
         said = lines_of(console, lambda: show_series_verdict(console, series, finished.held))
         lines = lines_of(console, lambda: show_votes(console, series, finished.held))
-        if verbose:
+        if how.verbose:
             console.print(*said, *lines, *lines_of(console, rest), *said, sep="\n", soft_wrap=True)
         else:
-            _print_briefly(console, said, lines, lines_of(console, rest), above=1 + len(warned))
+            _print_briefly(console, said, lines, lines_of(console, rest), above=1 + num_warned)
     _check_refuted(lessons)
 
 
@@ -399,19 +358,34 @@ def _show_trust_of_series(console: "Console", series: "Series", votes: "Sequence
     show_label(console, say("About"), series.description)
 
 
-def _show_beginning(console: "Console", resolved: "Local", *, verbose: bool) -> None:
+def _begin(
+    console: "Console",
+    errors: "Console",
+    title: str,
+    facts: "Sequence[str]",
+    sides: "Sequence[Local]",
+    how: _How,
+    *,
+    is_series: bool = False,
+) -> int:
+    """Print what is run, and what sessions of it cannot tell; return how many lines the latter took."""
     from rich.text import Text
 
+    from ..presentation.terminal import lines_of
     from ..running.report import show_heading
 
-    scenario = resolved.scenario
-    if not verbose:
-        console.print(Text(scenario.title or scenario.name, style="bold"))
-        return
-    show_heading(console, title=scenario.title or scenario.name, facts=_facts_of(resolved), description="", trust="")
+    if how.verbose and not how.as_json:
+        show_heading(console, title=title, facts=facts, description="", trust="")
+    elif not how.as_json:
+        console.print(Text(title, style="bold"))
+    is_brief = not (is_series or how.verbose or how.as_json)
+    warned = lines_of(console, lambda: _warn(console, sides, is_brief=is_brief))
+    for line in warned:
+        (errors if how.as_json else console).print(line)
+    return len(warned)
 
 
-def _warn(console: "Console", sides: "Sequence[Local]", *, is_brief: bool = False) -> None:
+def _warn(console: "Console", sides: "Sequence[Local]", *, is_brief: bool) -> None:
     """Print what sessions can tell at their price, where that is little; of a series in short, once for votes alike."""
     from ..presentation.numbers import in_a_row
     from ..presentation.terminal import show_note

@@ -148,9 +148,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """A statement at one place.
 
     Args:
-        system: whose.
-        statement: which.
-        kind: of it.
         sessions: how many were held.
         stated: the mean of what they stated.
         found: of what was found.
@@ -203,15 +200,7 @@ def check_calibration(name: str, wanted: Wanted) -> tuple[str, ...]:
 
 
 def hold(system: str, statement: Statement, case: Case, trials: int, generator: np.random.Generator) -> Cell | None:
-    """Return a statement's cell at a place; None where nobody can have such a session.
-
-    Args:
-        system: whose.
-        statement: which.
-        case: the place.
-        trials: sessions.
-        generator: of everything drawn.
-    """
+    """Return a statement's cell at a place, of so many trials; None where nobody can have such a session."""
     held = statement.hold(case, max(round(trials * statement.times), 1), generator)
     return None if held is None or not len(held.found) else _cell(system, statement, case, held)
 
@@ -247,14 +236,7 @@ def _cell(system: str, statement: Statement, case: Case, held: Held) -> Cell:
 def cells_of(
     system: str, statement: Statement, wanted: Wanted, generator: np.random.Generator
 ) -> Iterator[tuple[Case, Cell]]:
-    """Yield cells that meet each value of each axis, as far as a protocol accepts it.
-
-    Args:
-        system: whose.
-        statement: which.
-        wanted: how many cells and sessions.
-        generator: of everything drawn.
-    """
+    """Yield cells that meet each value of each axis, as far as a protocol accepts it."""
     orders = {axis: generator.permutation(len(values)) for axis, values in statement.axes.items()}
     for number in range(wanted.cells or max(map(len, statement.axes.values()))):
         places = {axis: int(order[number % len(order)]) for axis, order in orders.items()}
@@ -291,10 +273,6 @@ def search(
     """Return the worst places that are found by climbing, each held again with fresh noise and many times the sessions.
 
     Args:
-        system: whose.
-        statement: which.
-        wanted: how many sessions a place has.
-        generator: of everything drawn.
         seconds: that it takes, roughly.
         begin: where it begins; then, and where no neighbor is worse any more, anywhere.
     """
@@ -419,12 +397,7 @@ def _table_of(cells: Sequence[Cell], statements: Sequence[Statement]) -> Table:
 
 
 def page_of_calibration(found: Mapping[str, Sequence[Table]], wanted: Wanted) -> str:
-    """Return the page: a section for each system.
-
-    Args:
-        found: what `calibrate` returned.
-        wanted: what it was asked for.
-    """
+    """Return the page of what `calibrate` returned: a section for each system."""
     searched = f", and climbs from the worst for {wanted.seconds:g} seconds in all" if wanted.seconds else ""
     parts = [
         "# Calibration: what is stated, and what is found",

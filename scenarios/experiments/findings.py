@@ -9,7 +9,7 @@ import enum
 import math
 import string
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import msgspec
 
@@ -17,7 +17,6 @@ from ..system import load_each
 from ..verdicts import Judgement
 
 __all__ = [
-    "AUDIT",
     "ON_OWN_DATA",
     "ON_PAPER",
     "ON_STAND_IN",
@@ -25,14 +24,11 @@ __all__ = [
     "BoundedFinding",
     "Certainty",
     "Finding",
-    "Judged",
     "by_heading",
     "findings_on_papers",
     "in_sentences",
 ]
 
-AUDIT: Final = "psephos audit papers"
-"""What shows those findings that nothing else shows."""
 READINGS: Final = "docs/readings.md"
 """The page of the manual that explains every reading by its identifier."""
 
@@ -44,15 +40,6 @@ ON_OWN_DATA: Final = "On your data"
 """The heading of claims that were judged on somebody's own data, which count neither way either."""
 
 _ROUNDING: Final = 1e-6  # laws are written in floats
-
-
-class Judged(Protocol):
-    """A claim that was held against numbers: what all findings are."""
-
-    @property
-    def judgement(self) -> Judgement:
-        """What becomes of it."""
-        ...
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +116,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
         bound: how the paper bounds it.
         found: ours.
         certainty: what ours is.
-        command: a command line that shows it.
+        command: a command line that shows it; by default the one that shows what nothing else does.
         only: where a contradicted claim holds nevertheless, as a phrase that goes on from "the claim holds only".
         note: what is true, in a sentence or two.
         compared: what the claimed number is, where the paper claims no number but that two are equal or ordered.
@@ -145,7 +132,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
     bound: Literal["<", "≤", "=", "≥", ">"] = "≤"
     found: float
     certainty: Certainty = Certainty.EXACT
-    command: str = AUDIT
+    command: str = "psephos audit papers"
     only: str = ""
     note: str = ""
     compared: str = ""

@@ -12,7 +12,7 @@ from rich.text import Text
 from ..presentation.numbers import in_a_row
 from ..presentation.terminal import STYLES, show_facts
 from ..verdicts import Judgement
-from .findings import READINGS, BoundedFinding, Finding, Judged
+from .findings import READINGS, BoundedFinding, Finding
 
 __all__ = [
     "bounded_finding_as_data",
@@ -39,7 +39,7 @@ _COUNTED: Final = {  # as a sentence counts one, and several
 }
 
 
-def _count(findings: Iterable[Judged]) -> Counter[Judgement]:
+def _count(findings: Iterable[Finding | BoundedFinding]) -> Counter[Judgement]:
     return Counter(finding.judgement for finding in findings)
 
 

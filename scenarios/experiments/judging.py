@@ -117,8 +117,7 @@ def on_average(mean: Measurement, least: float, number: int, *, trials: int) -> 
     It holds in part where the mean is above 0 and one of them is below.
 
     Args:
-        mean: of the differences.
-        least: the least of them, each in its own standard errors.
+        least: the least of the differences, each in its own standard errors.
         number: of them.
         trials: of each.
     """
@@ -153,7 +152,6 @@ def agree(deviations: Sequence[float], mean: Measurement, margin: float, *, tria
 
     Args:
         deviations: ours less the others, in joint standard errors.
-        mean: of the differences themselves.
         margin: what is no difference, in the numbers' unit.
         trials: of each of ours.
     """

@@ -61,12 +61,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefusedCell(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell of a grid that cannot be tried.
-
-    Args:
-        settings: by which it differs from the other cells.
-        reason: in a sentence.
-    """
+    """A cell of a grid that cannot be tried, and the reason in a sentence."""
 
     settings: Settings
     reason: str
@@ -84,15 +79,7 @@ class PhaseMeans(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MeasuredCell:
-    """A cell and what its trials gave.
-
-    Args:
-        settings: by which it differs from the others.
-        measures: what was measured.
-        num_parties: how many took part.
-        trials: in their order.
-        redraw: as the cell's.
-    """
+    """A cell and what its trials gave, in their order."""
 
     settings: Settings
     measures: tuple[Measure, ...]

@@ -9,9 +9,7 @@ after a time that its caller sets. Of each model of trust the variant that seems
 others follow, those that take least time first, and leave some of it for what else could be done. A variant for which
 there is no time is said to be untried, with a price that is known to be too little.
 
-The rules that hold here: ε is what a variant is proven to cost one party, of all that it says; a price that is named is
-rounded up, and the error beside it is the one at that price; and what no price brings is an error, which says the best
-that can be had.
+The rules of `variant_searches` hold here, and what no price brings is an error, which says the best that can be had.
 """
 
 import itertools
@@ -147,7 +145,6 @@ def make_table(scenario: Scenario, *, people: int | None = None, trials: int = T
     """Return the variants of a scenario in which nobody deviates and no message is lost.
 
     Args:
-        scenario: which.
         people: how many there are to be; by default the scenario's.
         trials: of each variant at each price, where errors are found by trials.
 
@@ -274,9 +271,8 @@ class _Search(VariantSearch):
             offers = [self.grid(self._table, each.name, self._table.price) for each in found]
             prices = [offered.epsilon for offered in itertools.chain(*offers)]
             such = f", such as any from about {min(prices):.2g} to {max(prices):.2g}" if prices else ""
-            raise ConfigurationError(
-                field="--epsilon", value=price, allowed=f"an ε in all that a variant can have{such}"
-            )
+            allowed = f"an ε in all that a variant can have{such}"
+            raise ConfigurationError(field="--epsilon", value=price, allowed=allowed)
         return found
 
     def _check_time(self, found: Sequence[Planned]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ...protocol.privacy import TrustModel
-from ..presentation.drawing import COLORS, INK, MUTED, WIDTH, Marks, Picture, clean, label_lines
+from ..presentation.drawing import COLORS, INK, MUTED, WIDTH, Marks, Picture, clean, label_lines, name_ticks
 from ..running.statements import certainty_of
 from .plans import Plan, Planned
 
@@ -22,13 +22,7 @@ _STYLES: Final = dict(zip(TrustModel, ("-", "-.", "--"), strict=True))
 
 
 def picture_of(plan: Plan, *, error: str, trust: Mapping[TrustModel, str]) -> Picture:
-    """Return the picture of a plan.
-
-    Args:
-        plan: with curves.
-        error: what the error is called.
-        trust: whom variants of each model trust.
-    """
+    """Return the picture of a plan with curves: what the error is called, and whom each model trusts."""
     return Picture(draw=functools.partial(_draw, plan=plan, error=error, trust=trust), size=(WIDTH, _HEIGHT))
 
 
@@ -69,8 +63,7 @@ def _draw(panels: Any, *, plan: Plan, error: str, trust: Mapping[TrustModel, str
     axes.set_yticks(shares, [f"{100 * share:,.10g} %" for share in shares])
     axes.set_yticks([], minor=True)
     ticks = [tick for tick in _TICKS if low <= tick <= high]
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.set_xticks([], minor=True)
+    name_ticks(axes, ticks)
     above = axes.secondary_xaxis("top")
     above.set_xticks(ticks, [_certainty(tick) for tick in ticks])
     above.set_xticks([], minor=True)

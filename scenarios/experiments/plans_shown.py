@@ -58,12 +58,7 @@ def _aim_of(plan: Plan) -> str:
 
 
 def show_plan(console: Console, plan: Plan, table: VariantTable, *, source: str) -> None:
-    """Print a plan.
-
-    Args:
-        table: the session's variants.
-        source: what its scenario is called on the command line.
-    """
+    """Print a plan; the source is what its scenario is called on the command line."""
     for each, sentence in zip(plan.best, verdict_of_plan(plan, table), strict=True):
         assert each.offered is not None  # noqa: S101  it is met
         console.print(Text(sentence, style="bold"))
@@ -248,12 +243,7 @@ def _option(option: Planned) -> dict[str, Any]:
 
 
 def write_plan(folder: RunFolder, plan: Plan, table: VariantTable, *, pictures: bool) -> None:
-    """Write `plan.json`, `plan.csv` with a row for each variant and price, and the picture.
-
-    Args:
-        folder: new or empty.
-        pictures: draw it, where matplotlib is installed.
-    """
+    """Write `plan.json`, `plan.csv` with a row for each variant and price, and maybe a picture into a new folder."""
     folder.write_json("plan.json", plan_in_json(plan, table))
     rows = [
         {"variant": each.name, "trusted": table.trusted(each.model), "people": plan.people, **_point(offered, plan)}

@@ -73,11 +73,7 @@ def in_draws(numbers: Sequence[float | None], size: int) -> list[Sequence[float]
 
 
 def spread_of(draws: Sequence[Sequence[float]]) -> Spread:
-    """Return the two parts of a variance, each with its standard error.
-
-    Args:
-        draws: the numbers of the trials of each, at least `LEAST_DRAWS`, all of one size, which is at least 2.
-    """
+    """Return the two parts of a variance, of at least `LEAST_DRAWS` draws, all of one size, which is at least 2."""
     count, size = len(draws), len(draws[0])
     means = list(map(_mean, draws))
     inner = [_variance(draw, mean, size) for draw, mean in zip(draws, means, strict=True)]

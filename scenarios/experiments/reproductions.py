@@ -36,7 +36,6 @@ __all__ = [
     "Part",
     "as_option",
     "check_options",
-    "no_findings",
     "page_of",
     "reproduce",
     "show_reproduction",
@@ -123,7 +122,7 @@ class Experiments(Generic[_FoundT]):
     found: type[_FoundT]  # the numbers' type
     parts: Callable[[Asked], Iterable[Part]]  # makes the rows, in the order in which they are told
     on_paper: Callable[[_FoundT], Iterable[Finding]]  # what the paper says, in its order, and whether it holds
-    additions: Callable[[_FoundT], Iterable[Finding]]  # what we add to it
+    additions: Callable[[_FoundT], Iterable[Finding]] | None = None  # what we add to it
     sheets: Callable[[_FoundT], Iterable[Table]]  # the tables, as people read them
     pictures: Callable[[_FoundT], Mapping[str, Picture]]  # those that there are, by name
     captions: Mapping[str, str]  # of all that there may be, by name
@@ -134,12 +133,6 @@ class Experiments(Generic[_FoundT]):
     lacking: Callable[[Sequence[str]], str] = ", ".join  # a clause that says what is not there without these data sets
     # How often it is told what begins, with all data sets, the pictures among them; 0 where that is not known.
     steps: int = 0
-
-
-def no_findings(found: PaperReproduction) -> Iterable[Finding]:
-    """Return what is added to a paper on somebody's own data: nothing."""
-    del found
-    return ()
 
 
 def check_options(
@@ -221,9 +214,8 @@ def reproduce(
     made: dict[str, Any] = {name: tuple(rows) for name, rows in tables.items()}
     file = Path(next(iter(own.values()), "")).name
     found = experiments.found(trials=trials, seed=seed, versions=_versions(), missing=missing, own=file, **made)
-    found = msgspec.structs.replace(
-        found, paper_findings=tuple(experiments.on_paper(found)), own_findings=tuple(experiments.additions(found))
-    )
+    own_findings = () if experiments.additions is None else tuple(experiments.additions(found))
+    found = msgspec.structs.replace(found, paper_findings=tuple(experiments.on_paper(found)), own_findings=own_findings)
     _write(folder, found, page=page_of(paper, found))
     if pictures:
         tell("pictures")

@@ -105,7 +105,6 @@ def _flattened(row: msgspec.Struct) -> dict[str, object]:
 
 
 def _columns(text: str) -> list[tuple[str, str]]:
-    """Return headers and cells."""
     parts = (part.rpartition(": ") for part in text.split(_BESIDE))
     return [(header, cell) for header, _, cell in parts]
 

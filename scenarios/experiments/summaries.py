@@ -32,14 +32,7 @@ _RISK: Final = 0.05  # of each interval: the probability that what it is of lies
 
 
 class Quantile(msgspec.Struct, frozen=True, kw_only=True):
-    """A number that so many trials do not exceed.
-
-    Args:
-        level: the share of trials.
-        value: the number.
-        low: the least that it may be.
-        high: the most.
-    """
+    """A number that a share of trials, the level, do not exceed, with the least and the most that it may be."""
 
     level: float
     value: float
@@ -51,10 +44,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """One measure over the trials of a cell.
 
     Args:
-        measure: its name.
         trials: in which it has a value.
-        mean: over these.
-        standard_error: of the mean.
         low: the least that the mean may be.
         high: the most.
         quantiles: those for which there are trials enough; none where every trial gave 0 or 1.

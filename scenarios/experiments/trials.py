@@ -2,7 +2,6 @@
 
 Trial t is the session that `psephos run` holds with the same seed and the round t after the scenario's own, to the bit:
 so a number here can be looked into, and depends neither on the other trials nor on how they are split over processes.
-The cells of a grid have equal seeds, so that what is between them shows with fewer trials (`measured`).
 
 Parties may be drawn anew every few trials (`redrawing`): trial t has the draw t // k of them, in every cell.
 

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ..presentation import drawing
@@ -23,6 +23,7 @@ _ROW: Final = 0.26
 _FRAME: Final = 0.9
 _DECADES: Final = 20.0  # means that are so many times apart have a logarithmic axis
 _NEARLY: Final = 0.95  # a mean that is positive for sure is not less than nothing, on a logarithmic axis too
+_INTERVAL: Final[Mapping[str, Any]] = {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 5}
 _POINTS: Final[Mapping[str, Any]] = {"markersize": 4.5, "linewidth": 1.4, "capsize": 3}
 
 
@@ -72,19 +73,16 @@ def _numbers(cell: MeasuredCell, measure: Measure) -> list[float]:
 def _draw_cell(
     panels: Any, *, cell: MeasuredCell, events: Sequence[Measure], others: Sequence[Measure]
 ) -> drawing.Marks:
-    flat = list(panels.reshape(-1))
+    flat = list(panels.flat)
     marks: dict[str, Mapping[str, Any]] = {}
     if events:
         axes = flat.pop(0)
         summaries = [cell.summaries[measure.name] for measure in events]
-        style = {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 5}
-        _draw_intervals(axes, range(len(events)), summaries, **style)
+        _draw_intervals(axes, range(len(events)), summaries)
         drawing.name_rows(axes, [title_of(measure.name) for measure in events], x="share of trials")
         drawing.percent_scale(axes, "x")
-        marks["share, and where it lies with 95 %"] = style
-    for axes in flat[len(others) :]:
-        axes.set_visible(False)
-    for axes, measure in zip(flat, others, strict=False):
+        marks["share, and where it lies with 95 %"] = _INTERVAL
+    for axes, measure in _panels(flat, others):
         _draw_distribution(axes, _numbers(cell, measure), cell.summaries[measure.name])
         drawing.clean(axes, title=title_of(measure.name), grid="y")
         drawing.percent_scale(axes)
@@ -142,62 +140,52 @@ def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequenc
         name: {"color": color, "marker": marker, **_POINTS}
         for name, color, marker in zip(names, drawing.COLORS.values(), drawing.MARKERS, strict=False)
     }
-    for axes, measure in _panels(panels, measures):
+    for axes, measure in _panels(panels.flat, measures):
         for name in names:
             own = [cell for cell in cells if _series_of(cell, axis) == name and measure.name in cell.summaries]
             own.sort(key=lambda cell: float(cell.settings[axis][1]))
             if own:
                 places = [float(cell.settings[axis][1]) for cell in own]
-                _errorbar(axes, own, measure, places=places, **looks[name])
+                summaries = [cell.summaries[measure.name] for cell in own]
+                axes.errorbar(places, _means(own, measure), yerr=_reach(summaries), **looks[name])
         places = sorted({float(cell.settings[axis][1]) for cell in cells})
         if places[0] > 0 and places[-1] >= _FOR_LOG * places[0]:
             axes.set_xscale("log")
         drawing.name_ticks(axes, places)
         drawing.clean(axes, title=title_of(measure.name), x=key)
+        means = _means(cells, measure)
         if measure.is_share:
             drawing.percent_scale(axes)
-        elif _spans_decades(_means(cells, measure)):
+        elif min(means) > 0 and max(means) >= _DECADES * min(means):
             drawing.log_scale(axes)
     lines = {name or "mean": look for name, look in looks.items()}
     marks = {name: {key: value for key, value in mark.items() if key != "capsize"} for name, mark in lines.items()}
     return {**marks, "bars: where the mean lies with 95 %": {"color": drawing.INK, "linewidth": 1.4}}
 
 
-def _spans_decades(means: Sequence[float]) -> bool:
-    return min(means) > 0 and max(means) >= _DECADES * min(means)
-
-
 def _draw_rows(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> drawing.Marks:
     names = [drawing.fold(", ".join(value for _, value in cell.settings)) for cell in cells]
-    for number, (axes, measure) in enumerate(_panels(panels, measures)):
+    for number, (axes, measure) in enumerate(_panels(panels.flat, measures)):
         own = [(row, cell.summaries[measure.name]) for row, cell in enumerate(cells) if measure.name in cell.summaries]
-        style = {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 5}
-        _draw_intervals(axes, [row for row, _ in own], [summary for _, summary in own], **style)
+        _draw_intervals(axes, [row for row, _ in own], [summary for _, summary in own])
         drawing.name_rows(axes, names if not number % panels.shape[1] else [""] * len(names), x="")
         axes.set_title(title_of(measure.name))
         if measure.is_share:
             drawing.percent_scale(axes, "x")
-    return {"mean, and where it lies with 95 %": {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 5}}
+    return {"mean, and where it lies with 95 %": _INTERVAL}
 
 
-def _panels(panels: Any, measures: Sequence[Measure]) -> list[tuple[Any, Measure]]:
+def _panels(panels: Iterable[Any], measures: Sequence[Measure]) -> list[tuple[Any, Measure]]:
     """Return each measure with its panel, and hide those that are left."""
-    flat = list(panels.reshape(-1))
-    for axes in flat[len(measures) :]:
+    free = list(panels)
+    for axes in free[len(measures) :]:
         axes.set_visible(False)
-    return list(zip(flat, measures, strict=False))
+    return list(zip(free, measures, strict=False))
 
 
-def _draw_intervals(axes: Any, rows: Sequence[int], summaries: Sequence[Summary], **style: Any) -> None:
+def _draw_intervals(axes: Any, rows: Sequence[int], summaries: Sequence[Summary]) -> None:
     means = [summary.mean for summary in summaries]
-    axes.errorbar(means, rows, xerr=_reach(summaries), linestyle="none", capsize=3, **style)
-
-
-def _errorbar(
-    axes: Any, cells: Sequence[MeasuredCell], measure: Measure, *, places: Sequence[float], **style: Any
-) -> None:
-    summaries = [cell.summaries[measure.name] for cell in cells]
-    axes.errorbar(places, [summary.mean for summary in summaries], yerr=_reach(summaries), **style)
+    axes.errorbar(means, rows, xerr=_reach(summaries), linestyle="none", capsize=3, **_INTERVAL)
 
 
 def _reach(summaries: Sequence[Summary]) -> list[list[float]]:

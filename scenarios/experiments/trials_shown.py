@@ -13,7 +13,7 @@ import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -52,6 +52,11 @@ _WITHIN: Final = "Mean within, 95 %"
 def measures_in(cells: Sequence[MeasuredCell]) -> list[Measure]:
     """Return what was measured in any of the cells, in order."""
     return list({measure.name: measure for cell in cells for measure in cell.measures}.values())
+
+
+def _told(measures: Iterable[Measure]) -> list[Measure]:
+    """Return all but the traffic's, which has a table of its own."""
+    return [measure for measure in measures if measure.name not in {BYTES.name, MESSAGES.name}]
 
 
 def write_trials(
@@ -95,8 +100,7 @@ def write_trials(
         folder.write_table("traffic.csv", traffic)
     folder.write_json("summary.json", summary_in_json(cells, name=name, wanted=wanted, refused=refused))
     if pictures:
-        leading = [measure for measure in measures if measure.name not in {BYTES.name, MESSAGES.name}]
-        picture = picture_of(cells, leading)
+        picture = picture_of(cells, _told(measures))
         if picture is not None:
             save_picture(picture, folder=folder.path, name="trials", title=title, setting=setting)
 
@@ -200,15 +204,13 @@ def verdict_of_trials(cells: Sequence[MeasuredCell]) -> str:
     Of several cells it says which had least and which most, and whether trials tell these apart: of cells that are all
     equal they do so in 1 of 20 cases at most. Nothing where nothing was measured.
     """
-    measures = [measure for measure in measures_in(cells) if measure.name not in {BYTES.name, MESSAGES.name}]
-    for measure in sorted(measures, key=lambda measure: not measure.said):
+    for measure in sorted(_told(measures_in(cells)), key=lambda measure: not measure.said):
         if known := [cell for cell in cells if measure.name in cell.summaries]:
             return _verdict(measure, known)
     return ""
 
 
 def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
-    """Return the verdict by one measure, which all cells have."""
     said = measure.said or f"{title_of(measure.name)} is {{}}"
     trials = f"{number_of_trials(cells)} trials"
     ordered = sorted(cells, key=lambda cell: cell.summaries[measure.name].mean)
@@ -222,9 +224,8 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     both = said.format(f"{written(least, measure)} to {written(most, measure)}")
     where = f"least with {_named(ordered[0])}, most with {_named(ordered[-1])}"
     difference = ordered[-1].differences_from(ordered[0]).get(measure.name, Measurement(0.0, 0.0))
-    error = difference.standard_error or (
-        2 * unseen(least.num_independent) if measure.is_share else 0.0
-    )  # it is from -1 to 1
+    least_error = 2 * unseen(least.num_independent) if measure.is_share else 0.0  # a difference is from -1 to 1
+    error = difference.standard_error or least_error
     is_told = difference.value > apart_by(len(cells)) * error
     end = "" if is_told else f"; but {trials} of each do not tell these apart"
     return f"{both}: {where}{end}."
@@ -273,9 +274,8 @@ def show_trials(
 
 def _show_cell(console: Console, cell: MeasuredCell) -> None:
     rows: list[list[str]] = []
-    for measure in cell.measures:
-        summary = cell.summaries.get(measure.name)
-        if summary is None or measure.name in {BYTES.name, MESSAGES.name}:
+    for measure in _told(cell.measures):
+        if (summary := cell.summaries.get(measure.name)) is None:
             continue
         known = {quantile.level: quantile.value for quantile in summary.quantiles}
         between = _together([summary.low, summary.high], measure, summary)
@@ -299,13 +299,9 @@ def _whose(cells: Sequence[MeasuredCell]) -> str:
 def _show_spread(console: Console, cell: MeasuredCell) -> None:
     """Print how much of each measure's variance is between draws of the parties, where trials tell that."""
     rows: list[Sequence[str]] = []
-    for measure in cell.measures:
+    for measure in _told(cell.measures):
         summary = cell.summaries.get(measure.name)
-        if (
-            summary is None
-            or not isinstance(summary.between, Measurement)
-            or measure.name in {BYTES.name, MESSAGES.name}
-        ):
+        if summary is None or not isinstance(summary.between, Measurement):
             continue
         parts = (part for part in (summary.between, summary.within) if isinstance(part, Measurement))
         cells = (" ± ".join(digits_of(own, 2) for own in (part.value, part.standard_error)) for part in parts)
@@ -314,9 +310,8 @@ def _show_spread(console: Console, cell: MeasuredCell) -> None:
         console.print()
         show_table(console, Table(columns=("Variance", "Between draws", "Within one"), rows=rows))
         draws = f"{len(cell.trials) // cell.redraw:,} draws of the parties, {cell.redraw} trials each"
-        show_note(
-            console, f"{draws}; between: of the mean over all noise; within: by the noise alone; of shares as numbers"
-        )
+        meant = "between: of the mean over all noise; within: by the noise alone; of shares as numbers"
+        show_note(console, f"{draws}; {meant}")
 
 
 def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused: Sequence[RefusedCell]) -> None:

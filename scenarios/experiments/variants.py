@@ -198,8 +198,6 @@ class VariantTable(abc.ABC):
         """Return `offer`, which is asked once, maybe without what stands in columns.
 
         Args:
-            name: the variant's.
-            price: ε > 0.
             aim: an error: it is enough to know on which side of it the variant's own is. None for all trials.
             tell: told of each trial, where there are trials; what it raises ends them.
         """
@@ -324,10 +322,9 @@ class SimulatedVariants(VariantTable):
 
     @abc.abstractmethod
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
-        """Return the parameters of a variant at a price, None for such as are left out; None where it cannot have it.
+        """Return the parameters of a variant at a price, None for such as are left out.
 
-        Raises:
-            ConfigurationError: the same.
+        None, or a ConfigurationError, where it cannot have that price.
         """
 
     def with_epsilon(
@@ -477,11 +474,7 @@ class SimulatedVariants(VariantTable):
             return None
 
     def _priced(self, name: str, settings: Mapping[str, Any]) -> Local:
-        """Return the session of a variant, whose parties are those of another price of it where there was one.
-
-        Raises:
-            ConfigurationError: it is not allowed.
-        """
+        """Return the session of a variant, whose parties are those of another price of it where there was one."""
         if (known := self._encoded.get(name)) is not None:
             changed = {key: settings[key] for key in self.of_price}
             protocol = type(known.protocol)(msgspec.structs.replace(known.protocol.parameters, **changed))
@@ -512,8 +505,6 @@ def price_for(
     """Return what a variant offers at about the least price for an error; None where no price is known to suffice.
 
     Args:
-        table: the session's.
-        name: one of its variants.
         error: the most that is wanted, > 0.
         between: prices of which the first is known to be too little, and the other to suffice or to be too dear.
         steps: of the bisection.

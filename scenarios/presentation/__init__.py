@@ -63,7 +63,7 @@ def show_outcome(
 def said_of(outcome: msgspec.Struct) -> Text:
     """Return what a line adds of the outcome of a phase that closes."""
     with _asking(outcome, "say") as presenter:
-        return presenter.say(outcome)
+        return Text() if presenter.say is None else presenter.say(outcome)
 
 
 def briefs_of(outcome: msgspec.Struct) -> Sequence[Brief]:
@@ -75,11 +75,8 @@ def briefs_of(outcome: msgspec.Struct) -> Sequence[Brief]:
 def verdict_of(outcome: msgspec.Struct) -> str:
     """Return what came of a session, in a few sentences that can be read aloud.
 
-    They are computed from the outcome alone, by its system's own presenter; of an outcome without one they say its
-    first estimates.
-
-    Args:
-        outcome: what was released, or what one party alone was told.
+    They are computed from the outcome alone, which was released or told to one party, by its system's own presenter;
+    of an outcome without one they say its first estimates.
 
     Raises:
         PluginError: somebody else's presenter raises something.

@@ -50,7 +50,6 @@ __all__ = [
     "clean",
     "draw_measured",
     "fold",
-    "label_line_ends",
     "label_lines",
     "log_scale",
     "name_rows",
@@ -369,21 +368,16 @@ def name_ticks(axes: Any, places: Sequence[float], axis: Literal["x", "y"] = "x"
 
 
 def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float = 0.065) -> None:
-    """Write lines' names beside their last values, which are given with the lines' colors; see `label_line_ends`."""
+    """Write lines' names beside their last values, which are given with the lines' colors.
+
+    Where they would overlap they are moved apart, by a part of the panel's height.
+    """
     low, high = axes.get_ylim()
     scale = axes.yaxis.get_transform().transform
     bottom, top = scale([low])[0], scale([high])[0]
     parts = {name: ((scale([value])[0] - bottom) / (top - bottom), color) for name, (value, color) in ends.items()}
-    label_line_ends(axes, parts, gap=gap)
-
-
-def label_line_ends(axes: Any, labels: Mapping[str, tuple[float, str]], *, gap: float) -> None:
-    """Write what lines are beside their right ends, moved apart where they would overlap.
-
-    Labels have for each text the height of its line's end and its color; heights and the gap are parts of the panel's.
-    """
     heights: list[float] = []
-    ordered = sorted(labels.items(), key=lambda item: item[1][0])
+    ordered = sorted(parts.items(), key=lambda item: item[1][0])
     for _, (height, _) in ordered:
         heights.append(max(height, heights[-1] + gap) if heights else height)
     # What was pushed up too far moves down again as a whole.

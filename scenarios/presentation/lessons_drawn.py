@@ -113,7 +113,9 @@ def _draw(panels: Any, *, rows: Sequence[_Row]) -> drawing.Marks:
                 _draw_small(axes, figure, shared, is_first=not number, is_last=is_last)
             title = textwrap.fill(row.title, _CHARACTERS_OF_ROW)
             own[0].annotate(title, (-0.2, 0.5), xycoords="axes fraction", ha="right", va="center", fontweight="bold")
-            marks |= _marks_of(shared)
+            for figure in shared:
+                marks |= _styles(figure)
+            marks |= _region_marks(shared)
         else:
             axes = own[0]
             for other in own[1:]:
@@ -222,14 +224,6 @@ def _draw_small(axes: Any, figure: Figure, shared: Sequence[Figure], *, is_first
     axes.tick_params(labelleft=is_first, labelbottom=is_last)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(True)
-
-
-def _marks_of(figures: Sequence[Figure]) -> drawing.Marks:
-    """Return what the legend of small multiples explains."""
-    marks: dict[str, Mapping[str, Any]] = {}
-    for figure in figures:
-        marks |= _styles(figure)
-    return {**marks, **_region_marks(figures)}
 
 
 def _region_marks(figures: Sequence[Figure]) -> drawing.Marks:

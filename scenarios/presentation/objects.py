@@ -52,7 +52,9 @@ def text_of(value: object) -> str:
         case Ledger():
             left = "" if value.remaining == float("inf") else f"; the budget leaves {value.remaining:g}"
             relation = f"{value.relation.value} neighbors{mark_of(value.entries)}"
-            told = f"{_losses(value.entries)}, ε = {value.spent:g} in all (proven, {relation}){left}"
+            told = (
+                f"{some(len(value.entries), 'loss', 'losses')}, ε = {value.spent:g} in all (proven, {relation}){left}"
+            )
             return printable(f"{value.person}: {told}")
         case Estimates():
             rows = _rows_of_estimates(value)[:_MOST_LINES]
@@ -141,13 +143,7 @@ def html_of(value: object) -> str:
 def html_of_outcome(
     outcome: msgspec.Struct, *, truth: Truth | None = None, gold: Mapping[str, str] | None = None
 ) -> str:
-    """Return an outcome's verdict and its table, in which each estimate stands with its error.
-
-    Args:
-        outcome: what was released.
-        truth: what it estimates, where that may be shown.
-        gold: what is true, where somebody knows.
-    """
+    """Return an outcome's verdict and its table, in which each estimate stands with its error; see `Known`."""
     verdict = html.escape(verdict_of(outcome))
     return f"<p><strong>{verdict}</strong></p>{_html_of_rows(rows_of(outcome, truth=truth, gold=gold))}"
 
@@ -243,12 +239,9 @@ def paragraph(text: str) -> str:
 
 
 def table_of(frame: "pd.DataFrame", *, has_index: bool = False, num_rows: int = 0) -> str:
-    """Return a frame's first rows as a table of HTML.
+    """Return a frame's first rows as a table of HTML, with its index if that says something.
 
-    Args:
-        frame: what to show.
-        has_index: whether its index says something.
-        num_rows: how many rows there are, where the frame does not have all of them.
+    The number of rows is that of all, where the frame does not have them.
     """
     shown = frame.head(_MOST_ROWS)
     written: str = shown.to_html(index=has_index, border=0, float_format="{:.4g}".format, na_rep="", escape=True)
@@ -259,7 +252,3 @@ def table_of(frame: "pd.DataFrame", *, has_index: bool = False, num_rows: int = 
 def mark_of(entries: Iterable[LedgerEntry]) -> str:
     """Return what has to be said of losses beside their model: that some hold against no server that lies."""
     return f", {SEMI_HONEST}" if any(is_semi_honest(entry.mechanism) for entry in entries) else ""
-
-
-def _losses(entries: Sequence[LedgerEntry]) -> str:
-    return some(len(entries), "loss") if len(entries) == 1 else f"{len(entries):,} losses"

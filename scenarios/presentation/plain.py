@@ -1,7 +1,6 @@
 """Any outcome without a presenter of its own: tables of its fields, and bars for what it estimates."""
 
 import functools
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -293,9 +292,7 @@ def _draw_panels(
     panels[0, 0].get_gridspec().set_height_ratios(heights)
     for axes, panel, of_panel in zip(panels.flat, shown, names, strict=True):
         _draw_bars(axes, panel, of_panel)
-    bars = list(
-        itertools.chain.from_iterable(panel.bars[: len(each)] for panel, each in zip(shown, names, strict=True))
-    )
+    bars = [bar for panel, each in zip(shown, names, strict=True) for bar in panel.bars[: len(each)]]
     has_errors = any(bar.estimate.standard_error for bar in bars)
     mark: dict[str, Any] = {
         "marker": "s",

@@ -28,12 +28,6 @@ def error_of(column: str) -> str:
     return f"{name}_standard_error{bracket}{rest}"
 
 
-def _nothing(outcome: object) -> Text:
-    """Return what a line adds of most outcomes."""
-    del outcome
-    return Text()
-
-
 @dataclasses.dataclass(frozen=True)
 class Known:
     """What may be shown beside an outcome.
@@ -86,7 +80,7 @@ class Presenter(Generic[OutcomeT]):
     show: Callable[[Console, OutcomeT, Known], None]
     rows: Callable[[OutcomeT, Known], Rows]
     draw: Callable[[OutcomeT, Known], Picture | None]
-    say: Callable[[OutcomeT], Text] = _nothing
+    say: Callable[[OutcomeT], Text] | None = None
     brief: Callable[[OutcomeT], Sequence[Brief]] | None = None
     verdict: Callable[[OutcomeT], str] | None = None
     sheet: Callable[[OutcomeT, Known], Table] | None = None

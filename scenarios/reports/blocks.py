@@ -81,16 +81,11 @@ def exchange_of(left: RunLeft, about: SessionFacts) -> Steps:
     """Return the messages of a session in their order, as parties and server send them."""
     received = {} if left.result is None else left.result.received
     num = None if left.result is None or (left.is_deployment and about.hides_participation) else left.result.num_parties
-    server, parties = (
-        say(about.server_role.replace("-", " ")),
-        say_number(about.client_role, f"{about.client_role}s", 2),
-    )
+    server = say(about.server_role.replace("-", " "))
+    parties = say_number(about.client_role, f"{about.client_role}s", 2)
+    hello = marked("who I am, and which session") if num is None else say("{number:,} on the roster", number=num)
     steps = [
-        Step(
-            way="up",
-            title="Hello",
-            words=marked("who I am, and which session") if num is None else say("{number:,} on the roster", number=num),
-        ),
+        Step(way="up", title="Hello", words=hello),
         Step(way="down", title="Welcome", words="the agreed parameters"),
     ]
     for phase in about.phases:

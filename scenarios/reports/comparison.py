@@ -40,8 +40,7 @@ class Compared:
     prices: Table  # what one party pays at most, a column for each
     trust: Sequence[str]  # against whom, a line for each
     estimates: Table  # what each estimates of what
-    # Exact numbers by name that all runs share for all that they estimate, which `estimates` leaves out.
-    shared: Mapping[str, str]
+    shared: str  # what that leaves out since all lines share it, in a sentence; empty where that is nothing
     settings: Table  # what differs in their scenarios
 
 
@@ -67,7 +66,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
             rows=[[*key, *cells] for key, cells in estimates.items() if key[1] not in shared],
             labels=2,
         ),
-        shared=shared,
+        shared=f"The same in all lines: {', '.join(shared.values())}." if shared else "",
         settings=Table(
             caption="What differs",
             name="settings",
@@ -79,17 +78,14 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
 
 
 def _check(paths: Sequence[Path], runs: Sequence[RunLeft]) -> None:
-    """Refuse what cannot be compared."""
     seen: set[Path] = set()
     for path, run in zip(paths, runs, strict=True):
         refuse(path.resolve() in seen, _RUN, str(path), "named once")
         seen.add(path.resolve())
         allowed = "a single run, such as the folder of one of its votes"
         refuse(run.kind == "series", _RUN, f"{path}, a series of votes", allowed)
-        if run.protocol != runs[0].protocol:
-            value = f"{path}, a run of protocol {run.protocol!r}"
-            allowed = f"a run of protocol {runs[0].protocol!r}, as {paths[0]} is: others estimate something else"
-            raise ConfigurationError(field=_RUN, value=value, allowed=allowed)
+        allowed = f"a run of protocol {runs[0].protocol!r}, as {paths[0]} is: others estimate something else"
+        refuse(run.protocol != runs[0].protocol, _RUN, f"{path}, a run of protocol {run.protocol!r}", allowed)
         if run.outcome is None:
             why = run.missing_protocol or " ".join(verdict_in(run)[0])
             raise ConfigurationError(field=_RUN, value=str(path), allowed=f"a run with an outcome ({why})")
@@ -119,16 +115,10 @@ def _shared(estimates: Mapping[tuple[str, str], Sequence[Cell]]) -> Mapping[str,
         lines.setdefault(what, []).extend(cells)
     several = len({of for of, _ in estimates}) > 1
     return {
-        what: cells[0].words
+        what: f"{what.lower()} {cells[0].words}"
         for what, cells in lines.items()
         if several and len(set(cells)) == 1 and cells[0].number is not None and not cells[0].is_part
     }
-
-
-def _said_of_shared(compared: Compared) -> str:
-    """Return what the table of estimates leaves out; empty where that is nothing."""
-    told = ", ".join(f"{what.lower()} {text}" for what, text in compared.shared.items())
-    return f"The same in all lines: {told}." if told else ""
 
 
 def _prices(runs: Sequence[RunLeft]) -> list[list[Entry]]:
@@ -172,8 +162,8 @@ def show_comparison(console: Console, compared: Compared) -> None:
     console.print()
     show_table(console, compared.estimates)
     show_note(console, "± is one standard error of the randomization")
-    if said := _said_of_shared(compared):
-        show_note(console, said.removesuffix("."))
+    if compared.shared:
+        show_note(console, compared.shared.removesuffix("."))
     console.print()
     if compared.settings.rows:
         columns, rows = ["What differs", *compared.names], [list(map(_short, row)) for row in compared.settings.cells]
@@ -196,7 +186,7 @@ def page_of_comparison(compared: Compared) -> Page:
             blocks=[
                 compared.estimates,
                 Text("± is one standard error of the randomization.", "quiet"),
-                *([Text(said, "quiet")] if (said := _said_of_shared(compared)) else ()),
+                *([Text(compared.shared, "quiet")] if compared.shared else ()),
                 *(
                     drawing
                     for name, run in zip(names, compared.runs, strict=True)

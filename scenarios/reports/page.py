@@ -173,7 +173,6 @@ def download_of(table: Table) -> str:
 
 
 def _render(page: Page) -> str:
-    """Return the HTML file of a page."""
     classes = Classes()
     drawings = iter(
         [inlined(block, classes) for section in page.sections for block in section.blocks if isinstance(block, Drawing)]

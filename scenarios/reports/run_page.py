@@ -254,11 +254,9 @@ def _stated(about: SessionFacts) -> Table:
 def _range(numbers: Iterable[float]) -> Cell:
     ordered = sorted(numbers)
     low, high = ordered[0], ordered[-1]
-    return (
-        epsilon_cell(high)
-        if f"{low:g}" == f"{high:g}"
-        else Cell(say("{low:g} to {high:g}", low=low, high=high), high, is_part=True)
-    )
+    if f"{low:g}" == f"{high:g}":
+        return epsilon_cell(high)
+    return Cell(say("{low:g} to {high:g}", low=low, high=high), high, is_part=True)
 
 
 def _trust(left: RunLeft) -> Iterator[Block]:

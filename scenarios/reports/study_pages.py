@@ -134,11 +134,7 @@ def _of_audit(folder: Path) -> Page:
     counts = Counter(row.verdict for row in audit.rows)
     refuted = counts[AuditVerdict.PROOF_REFUTED]
     said = ", ".join(f"{number:,} {verdict}" for verdict, number in counts.items())
-    head = (
-        "No proof is refuted."
-        if not refuted
-        else f"{some(refuted, 'proof')} {'is' if refuted == 1 else 'are'} refuted."
-    )
+    head = f"{some(refuted, 'proof')} {'is' if refuted == 1 else 'are'} refuted." if refuted else "No proof is refuted."
     return Page(
         kind="Audit",
         title=f"Audit of {', '.join(audit.names) or folder.resolve().name}",

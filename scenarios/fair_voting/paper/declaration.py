@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from ...experiments.reproductions import Experiments, no_findings
+from ...experiments.reproductions import Experiments
 from .additions import findings_on_profiles, own_findings
 from .cells import DELTA, GAMMA
 from .claims import findings_on_paper
@@ -69,7 +69,6 @@ ON_OWN_DATA: Final = dataclasses.replace(
     steps=0,
     parts=parts_on_own_data,
     on_paper=findings_on_profiles,
-    additions=no_findings,
     sheets=sheets_of_profiles,
     captions={
         "real": "This profile under the paper's objective: ΔW and W of the winners over proven ε.",

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Final
 
-from ...experiments.reproductions import Experiments, no_findings
+from ...experiments.reproductions import Experiments
 from .additions import own_findings
 from .claims import findings_on_own_data, findings_on_paper
 from .pictures import pictures_of
@@ -68,7 +68,6 @@ ON_OWN_DATA: Final = dataclasses.replace(
     steps=0,
     parts=parts_on_own_data,
     on_paper=findings_on_own_data,
-    additions=no_findings,
     captions={
         "figure-8": "Figure 8 again, on this file.",
         "figure-9": "Figure 9 again, on this file; broken lines have the weighted mean.",

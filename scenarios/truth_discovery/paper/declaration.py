@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from ...experiments.reproductions import Experiments, no_findings
+from ...experiments.reproductions import Experiments
 from .additions import own_findings
 from .claims import findings_on_own_data, findings_on_paper
 from .pictures import pictures_of
@@ -61,7 +61,6 @@ ON_OWN_DATA: Final = dataclasses.replace(
     steps=0,
     parts=parts_on_own_data,
     on_paper=findings_on_own_data,
-    additions=no_findings,
     captions={
         "figure-2": "Figure 2 again: the weights of the workers with most answers, from the answers and from the "
         "reports; below each, the flip probability that it drew.",

@@ -4,7 +4,7 @@ import contextlib
 import json
 import re
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ import click
 import msgspec
 import numpy as np
 import pytest
+from bad_input import Psephos
 from deployments import ENTRIES, PATIENCE, Serving, invitations_of, read_json, serving, write_vote
 from psephos.agents.person_journal import PersonJournal
 from psephos.protocol import Column, Inputs, PhasedProtocol, SessionKind
@@ -22,7 +23,6 @@ from psephos.scenarios.deployment import Invitation, agreement, enroll, find_inv
 from psephos.scenarios.deployment.journals import check_free, witness_of
 from terminals import Terminal
 
-Psephos = Callable[..., Any]
 TYPED: Final = "77777"
 """A wrong value that nothing else has, so that it can be looked for."""
 

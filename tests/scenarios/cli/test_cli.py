@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input import Psephos, Write
 from click.testing import CliRunner
 from deployments import PATIENCE
 from psephos.scenarios.cli import cli, main
 from psephos.scenarios.cli.group import SECTIONS, of_systems
 from psephos.scenarios.running.config import shipped_scenarios, shipped_series
-
-Psephos = Callable[..., Any]
-Write = Callable[[str, str | bytes], Path]
 
 SMALL = ("run", "consortium", "--set", "count=12", "--no-pictures", "--out", "out")
 CUTS_AFTER_ALL_JOINED = 17
@@ -242,33 +240,31 @@ def test_wrong_usage_ends_with_status_2_and_says_how(psephos: Psephos, words: li
     assert "Traceback" not in ended.err
 
 
-def test_a_run_that_fails_ends_with_status_1_and_one_line(survey: str, psephos: Psephos, write: Write) -> None:
-    module: Any = __import__(survey)
+async def stay_away(_self: object, channel: Any) -> None:
+    await channel.aclose()
 
-    async def stay_away(_self: object, channel: Any) -> None:
-        await channel.aclose()
 
-    module.Surveyor.take_part = stay_away
-    rows = '[{ surveyor = "ann", value = 5 }]'
-    write("sum.toml", f'protocol = "bounded-total"\ndeadline_seconds = 0.05\nsurveyors = {rows}\n')
+async def refuse(_self: object, address: str) -> None:
+    raise ConnectionRefusedError(111, f"nobody listens at {address}")
+
+
+@pytest.mark.parametrize(
+    ("part", "fails", "settings", "said"),
+    [
+        ("Surveyor.take_part", stay_away, "deadline_seconds = 0.05", "phase 'join' closed with 0 of the 1 parties"),
+        ("Wire.connect", refuse, 'transport = "wire"', "[Errno 111] nobody listens"),
+    ],
+    ids=["a party", "the network"],
+)
+def test_what_fails_ends_a_run_with_status_1_and_one_line(
+    survey: str, psephos: Psephos, write: Write, part: str, fails: Callable[..., Any], settings: str, said: str
+) -> None:
+    kind, method = part.split(".")
+    setattr(getattr(__import__(survey), kind), method, fails)
+    write("sum.toml", f'protocol = "bounded-total"\n{settings}\nsurveyors = [{{ surveyor = "ann", value = 5 }}]\n')
     ended = psephos("run", "sum.toml", "--out", "out", "--json")
     assert (ended.status, ended.out) == (1, "")
-    assert ended.err.startswith("psephos: phase 'join' closed with 0 of the 1 parties")
-    assert ended.err.count("\n") == 1
-
-
-def test_a_network_that_fails_ends_with_status_1_and_one_line(survey: str, psephos: Psephos, write: Write) -> None:
-    module: Any = __import__(survey)
-
-    async def refuse(_self: object, address: str) -> None:
-        raise ConnectionRefusedError(111, f"nobody listens at {address}")
-
-    module.Wire.connect = refuse
-    rows = '[{ surveyor = "ann", value = 5 }]'
-    write("sum.toml", f'protocol = "bounded-total"\ntransport = "wire"\nsurveyors = {rows}\n')
-    ended = psephos("run", "sum.toml", "--out", "out", "--json")
-    assert (ended.status, ended.out) == (1, "")
-    assert ended.err.startswith("psephos: [Errno 111] nobody listens")
+    assert ended.err.startswith(f"psephos: {said}")
     assert ended.err.count("\n") == 1
 
 

@@ -3,20 +3,17 @@
 import json
 import socket
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from bad_input import Psephos, Write
 from deployments import NOBODY_LISTENS, PATIENCE, SEED, serving, write_vote
 from psephos.scenarios.audit import audit
 from psephos.scenarios.audit.mechanisms import shared_cases
 from psephos.scenarios.deployment import find_invitation
 from psephos.transports.addresses import format_address
-
-Psephos = Callable[..., Any]
-Write = Callable[[str, str | bytes], Path]
 
 SIMULATED = ("--simulate", "--seed", SEED)
 PLAIN = ("--transport", "tcp")
@@ -38,13 +35,20 @@ def check_refused(ended: Any, sentence: str, *, status: int = 2) -> None:
     assert (ended.status, ended.err) == (status, f"psephos: {sentence}\n")
 
 
-def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> None:
+def joined(psephos: Psephos, *more: str) -> str:
+    """Take part as ann, and return what is printed."""
     with serving("vote.toml") as session:
         others = [session.join(name) for name in ("bob", "cid")]
-        words = ("--as", "ann", "--input", "ann.csv", "--out", "mine")
+        words = ("--as", "ann", "--input", "ann.csv", "--out", "mine", *more)
         ended = psephos("join", session.address, *PLAIN, *words, *SIMULATED)
         assert all(other.result(PATIENCE) for other in others)
     assert (ended.status, ended.err) == (0, "")
+    out: str = ended.out
+    return out
+
+
+def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> None:
+    out = joined(psephos)
     for shown in (
         "Session vote",
         "as ann · protocol dpwevote · simulation · costs epsilon = 1",
@@ -53,18 +57,12 @@ def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> N
         "merger",
         "in mine",
     ):
-        assert shown in ended.out
-    assert str(SEED) not in ended.out.split("merger")[0]
+        assert shown in out
+    assert str(SEED) not in out.split("merger")[0]
 
 
 def test_join_prints_the_outcome_as_json_and_nothing_else(psephos: Psephos) -> None:
-    with serving("vote.toml") as session:
-        others = [session.join(name) for name in ("bob", "cid")]
-        words = ("--as", "ann", "--input", "ann.csv", "--out", "mine", "--json")
-        ended = psephos("join", session.address, *PLAIN, *words, *SIMULATED)
-        assert all(other.result(PATIENCE) for other in others)
-    assert (ended.status, ended.err) == (0, "")
-    assert json.loads(ended.out) == json.loads(Path("mine/outcome.json").read_bytes())
+    assert json.loads(joined(psephos, "--json")) == json.loads(Path("mine/outcome.json").read_bytes())
 
 
 @pytest.mark.bad_input("an unreachable or a taken address")
@@ -94,7 +92,9 @@ def test_a_folder_that_holds_something_is_left_alone(psephos: Psephos, out: str)
 
 
 SERVE = ("serve", "vote.toml", *PLAIN, "--out", "out", "--listen")
-JOIN = ("join", NOBODY_LISTENS, *PLAIN, "--as", "ann", "--out", "out", "--input")
+JOIN_AS = ("join", NOBODY_LISTENS, *PLAIN, "--out", "out", "--as")
+JOIN = (*JOIN_AS, "ann", "--input")
+WEEKLY = ("ann.csv", "--budget", 1, "--budget-period", "7 days")
 HERE = "a loopback address such as 127.0.0.1:7000: over 'tcp' nobody proves who it is; over 'tls' everybody does"
 BY_CERTIFICATE = (
     "--roster must be given, as `psephos roster` draws it up: parties are known by their certificates. On one machine, "
@@ -167,7 +167,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
         "--budget-period must be left out without --budget, got 'given'",
     ),
     "periods without a journal": (
-        (*JOIN, "ann.csv", "--simulate", "--seed", 7, "--budget", 1, "--budget-period", "7 days"),
+        (*JOIN, *WEEKLY, "--simulate", "--seed", 7),
         "--budget-period must be left out without a journal, which alone knows when other sessions were, got 'given'",
     ),
     "a budget in all that already is": (
@@ -175,22 +175,11 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
         "--budget-in-all must be left out without --budget-period: --budget is then over all sessions, got 9.0",
     ),
     "a budget in all below that of a period": (
-        (
-            *JOIN,
-            "ann.csv",
-            "--journal",
-            "ann.sqlite",
-            "--budget",
-            1,
-            "--budget-period",
-            "7 days",
-            "--budget-in-all",
-            0.5,
-        ),
+        (*JOIN, *WEEKLY, "--journal", "ann.sqlite", "--budget-in-all", 0.5),
         "--budget-in-all must be at least the --budget of a period, 1, got 0.5",
     ),
     "a name that is none": (
-        ("join", NOBODY_LISTENS, *PLAIN, "--as", " ann", "--input", "ann.csv", "--out", "out"),
+        (*JOIN_AS, " ann", "--input", "ann.csv"),
         "--as must be 1 to 128 printable characters without a space at either end, got ' ann'",
     ),
     "another's entries": ((*JOIN, "bob.csv"), "partner (bob.csv line 2) must be 'ann', got 'bob'"),
@@ -207,19 +196,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
         "INVITATION must be the invitation of 'ann', got \"that of 'bob'\"",
     ),
     "no invitation among them": (
-        (
-            "join",
-            NOBODY_LISTENS,
-            *PLAIN,
-            "--as",
-            "dee",
-            "--input",
-            "own.csv",
-            "--out",
-            "out",
-            "--invitation",
-            "drawn/invitations",
-        ),
+        (*JOIN_AS, "dee", "--input", "own.csv", "--invitation", "drawn/invitations"),
         "INVITATION must be a folder with an invitation of 'dee', got 'drawn/invitations'",
     ),
     "an invitation to the other kind": (

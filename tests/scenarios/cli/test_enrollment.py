@@ -1,15 +1,12 @@
 """`enroll` and `roster`: what they write, what they print, and what they refuse."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from bad_input import Psephos
 from deployments import ENTRIES, write_vote
 from psephos.scenarios.deployment import find_invitation
 from psephos.scenarios.deployment.keys import stem_of
-
-Psephos = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)

@@ -1,17 +1,15 @@
 """What a run says, in which order, and that no terminal makes a mess of it: every shipped scenario, at 80 and 120."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from bad_input import Psephos
 from psephos.scenarios import load_scenario, shipped_scenarios
 from psephos.scenarios.presentation import verdict_of
 from psephos.scenarios.running.config import shipped_series
 from psephos.scenarios.running.resolution import resolve
 from psephos.scenarios.running.run import run_session
-
-Psephos = Callable[..., Any]
 
 # One of each system, and one with adversaries whose tables are wide.
 QUICK = ("eu-council", "crowd", "moral-synthetic", "canteen", "membership")

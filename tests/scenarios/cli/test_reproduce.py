@@ -1,15 +1,14 @@
 """`psephos reproduce`: options reach the experiments, and what is wrong is said before anything is written."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input import Psephos
 from psephos.scenarios.experiments import reproductions
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
 from psephos.scenarios.truth_discovery.paper import reproduction, workloads
 
-Psephos = Callable[..., Any]
 # Trials by default, what else there is to ask for, and how many trials there may be.
 PAPERS: dict[str, tuple[int, dict[str, Any], str]] = {
     "dpwevote": (2_000, {}, "from 100 to 1,000,000"),

@@ -61,7 +61,6 @@ def test_numbers_of_dpwevote(found: Mapping[str, BoundedFinding]) -> None:
             for total in range(min(law) - 3, max(law) + 4)
         }
     assert found["W4"].found == pytest.approx(float(law[0]))
-    assert found["W4"].found == pytest.approx(0.057, abs=5e-4)
 
 
 def test_numbers_of_truth_discovery(found: Mapping[str, BoundedFinding]) -> None:
@@ -72,9 +71,7 @@ def test_numbers_of_truth_discovery(found: Mapping[str, BoundedFinding]) -> None
     chances = [moment(flips, 5, high) for flips in range(6)]
     steps = [abs(math.log(one / other)) for one, other in itertools.pairwise(chances)]
     assert found["T3"].found == pytest.approx(math.log(max(chances) / min(chances)), rel=1e-6)
-    assert found["T3"].found == pytest.approx(3.711, abs=5e-4)
     assert found["T3b"].found == pytest.approx(max(steps), rel=1e-6)
-    assert found["T3b"].found == pytest.approx(1.681, abs=5e-4)
     assert found["T3c"].found == pytest.approx(math.log(math.comb(5, 2)))
     assert found["T3d"].found == pytest.approx(5 / 6)
     assert found["T4"].claimed == pytest.approx(5)
@@ -84,7 +81,6 @@ def test_numbers_of_truth_discovery(found: Mapping[str, BoundedFinding]) -> None
     assert found["T9"].found == pytest.approx(max(steps), rel=1e-6)
     wrong = math.fsum(math.comb(11, right) * 0.25**right * 0.75 ** (11 - right) for right in range(6, 12))
     assert found["T8"].found == pytest.approx(wrong)  # a log-odds vote takes the minority
-    assert found["T8"].found == pytest.approx(0.0343, abs=5e-5)
     assert found["T8"].claimed == pytest.approx(1.1e-4, rel=0.05)
     assert (found["T8b"].claimed, found["T8b"].found) == pytest.approx((0.44, 0.95), abs=0.005)
     assert found["T14"].found == pytest.approx((0.01 / math.e + 0.99 * math.e) ** math.log(1 / 99) / 0.02)

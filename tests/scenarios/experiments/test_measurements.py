@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from psephos.scenarios.experiments import Measurement, deviation, mean_of, share_of
 from psephos.scenarios.experiments.measurements import (
+    Measurement,
     apart,
     apart_by,
+    deviation,
     in_blocks,
+    mean_of,
     mean_square,
     most_by_chance,
     normal_probability,
+    share_of,
     unseen,
 )
 from psephos.scenarios.experiments.variants_shown import as_good

@@ -13,11 +13,13 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from bad_input import Psephos
 from psephos.protocol import SimulatedNoise
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.privacy import TrustModel, total_of
@@ -33,8 +35,6 @@ from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.session import run_arrays
 from scipy.stats import binom
 from thoroughness import draws
-
-Psephos = Callable[..., Any]
 
 TWO_WEIGHTS = ("weights=[1,3]", "partners.count=30", "partners.weight_shares=[0.5,0.5]")
 ONE_EACH = ("weights=[1]", "public_weights=true", "partners.count=30", "partners.weight_shares=[1]")
@@ -448,16 +448,6 @@ def test_an_error_is_a_share_or_a_number(unit: Unit, error: float, share: float 
 # By trials, in time.
 
 
-class StepClock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.mark.parametrize(("power", "root"), [(1.0, 0.013), (1.0, 7.0), (0.5, 900.0), (2.0, 3.3)])
 def test_a_search_finds_the_least_within_a_fifth_in_a_few_steps(power: float, root: float) -> None:
     """Whether or not errors fall as the search takes for granted."""
@@ -489,8 +479,8 @@ def test_a_search_ends_at_what_is_possible() -> None:
 
 def test_a_clock_lets_no_trial_begin_once_the_time_is_over_and_its_bar_never_moves_back() -> None:
     told: list[tuple[str, float]] = []
-    seconds = StepClock()
-    clock = SearchClock(lambda said, done, _: told.append((said, done)), 10.0, clock=seconds)
+    seconds = SimpleNamespace(now=0.0)
+    clock = SearchClock(lambda said, done, _: told.append((said, done)), 10.0, clock=lambda: seconds.now)
     clock.expect({"cheap": 1.0, "dear": 9.0}, to=0.8)
     for piece in ("cheap", "dear"):
         clock.begin(piece, f"the ε of {piece}")
@@ -549,7 +539,7 @@ def test_a_variant_whose_trials_are_dear_keeps_no_other_from_being_found(
 ) -> None:
     """It is said what it costs at least: its error there is above the one that is wanted, as all trials have it."""
     compared = table("moral-synthetic", *SURVEY, trials=8)
-    seconds, at = StepClock(), type(compared).at
+    seconds, at = SimpleNamespace(now=0.0), type(compared).at
     asked: set[tuple[str, float]] = set()
 
     def slowly(self: VariantTable, name: str, price: float, **more: Any) -> Offered | None:
@@ -559,9 +549,8 @@ def test_a_variant_whose_trials_are_dear_keeps_no_other_from_being_found(
         return at(self, name, price, **more)
 
     monkeypatch.setattr(type(compared), "at", slowly)
-    monkeypatch.setattr(
-        "psephos.scenarios.experiments.plans.SearchClock", functools.partial(SearchClock, clock=seconds)
-    )
+    moved = functools.partial(SearchClock, clock=lambda: seconds.now)
+    monkeypatch.setattr("psephos.scenarios.experiments.plans.SearchClock", moved)
     plan = make_plan(compared, error=0.2, seconds=60.0)
     untried = [each for each in plan.variants if not each.is_tried]
     assert [each.name for each in untried] == [dear]

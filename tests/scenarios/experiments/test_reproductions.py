@@ -10,20 +10,20 @@ import msgspec
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import RunFolder, system
-from psephos.scenarios.experiments import (
+from psephos.scenarios.experiments import reproductions
+from psephos.scenarios.experiments.findings import Finding
+from psephos.scenarios.experiments.judging import judged
+from psephos.scenarios.experiments.measurements import Measurement
+from psephos.scenarios.experiments.paper import Paper
+from psephos.scenarios.experiments.reproductions import (
     Asked,
     Experiments,
-    Finding,
-    Measurement,
-    Paper,
     PaperReproduction,
     Part,
     page_of,
     reproduce,
-    reproductions,
     show_reproduction,
 )
-from psephos.scenarios.experiments.judging import judged
 from psephos.scenarios.presentation.drawing import Picture
 from psephos.scenarios.tables import Table
 from psephos.scenarios.verdicts import Judgement

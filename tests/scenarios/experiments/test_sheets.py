@@ -2,9 +2,10 @@
 
 import msgspec
 import pytest
-from psephos.scenarios.experiments import Finding, Measurement
+from psephos.scenarios.experiments.findings import Finding
 from psephos.scenarios.experiments.findings_shown import findings_in_markdown
 from psephos.scenarios.experiments.judging import judged
+from psephos.scenarios.experiments.measurements import Measurement
 from psephos.scenarios.experiments.sheets import flat, listing, pivoting, stacked, where
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.scenarios import simulate
 from psephos.scenarios.presentation import draw_outcome
@@ -15,7 +16,7 @@ from psephos.scenarios.presentation.drawing import (
     Marks,
     Picture,
     clean,
-    label_line_ends,
+    label_lines,
     log_scale,
     percent_scale,
     save_pictures,
@@ -83,23 +84,13 @@ def test_a_picture_is_an_svg_and_a_png_with_powers_of_ten(tmp_path: Path) -> Non
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-class Panel:
-    """Keeps the heights of what is written."""
-
-    def __init__(self) -> None:
-        self.heights: dict[str, float] = {}
-
-    def annotate(self, text: str, place: tuple[float, float], **_style: object) -> None:
-        """Take a text."""
-        self.heights[text] = place[1]
-
-
 def test_labels_move_apart_and_stay_in_the_panel() -> None:
-    panel = Panel()
+    axes: Any = Figure().subplots()
     ends = {"a": (0.50, "k"), "b": (0.51, "k"), "c": (0.99, "k"), "d": (1.0, "k"), "e": (0.1, "k")}
-    label_line_ends(panel, ends, gap=0.1)
-    ordered = sorted(panel.heights.values())
+    label_lines(axes, ends, gap=0.1)
+    heights = {text.get_text(): text.xy[1] for text in axes.texts}
+    ordered = sorted(heights.values())
     assert all(above - below >= 0.1 - 1e-9 for below, above in itertools.pairwise(ordered))
     assert max(ordered) <= 1
-    assert panel.heights["e"] == 0.1
-    assert panel.heights["a"] < panel.heights["b"] < panel.heights["c"] < panel.heights["d"]
+    assert heights["e"] == pytest.approx(0.1)
+    assert heights["a"] < heights["b"] < heights["c"] < heights["d"]

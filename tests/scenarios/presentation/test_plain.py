@@ -73,19 +73,12 @@ class Derived(Outcome, frozen=True, kw_only=True):
     round_number: int
 
 
-def test_another_protocols_outcome_is_a_table_of_its_fields() -> None:
-    page = shown(Answer(1234.5, "plain"), truth={"mean": 1200.0})
+def test_another_protocols_outcome_is_a_table_of_its_fields_with_what_is_true() -> None:
+    """A truth in words is shown in words, and one of nothing that is shown has a line of its own."""
+    page = shown(Answer(1234.5, "plain"), truth={"mean": 1200.0, "name": "[flowery]", "turnout": 0.5})
     assert ["Released", "Value", "True"] in page.lines
     assert ["mean", "1,234.5", "1,200"] in page.lines
-
-
-def test_a_truth_in_words_is_shown_in_words() -> None:
-    page = shown(Answer(1234.5, "plain"), truth={"name": "[flowery]"})
     assert ["name", "plain", "[flowery]"] in page.lines
-
-
-def test_a_truth_of_nothing_that_is_shown_has_a_line_of_its_own() -> None:
-    page = shown(Answer(1234.5, "plain"), truth={"turnout": 0.5})
     assert ["turnout", "(true)", "0.5"] in page.lines
 
 

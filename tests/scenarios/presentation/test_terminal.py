@@ -40,11 +40,8 @@ def test_a_console_into_a_pipe_is_plain_and_wide(
         (Estimate(70.25, 0.0), "70.25"),
     ],
 )
-def test_an_estimate_has_as_many_decimals_as_it_deserves(estimate: Estimate, text: str) -> None:
+def test_an_estimate_has_as_many_decimals_as_it_deserves_and_a_plus_if_asked(estimate: Estimate, text: str) -> None:
     assert estimate_text(estimate).plain == text
-
-
-def test_a_signed_estimate_has_its_plus() -> None:
     assert estimate_text(Estimate(3.0, 1.0), signed=True).plain == "+3.0 ± 1.0"
 
 

@@ -21,7 +21,9 @@ from psephos.scenarios.dpwevote.paper.pictures import pictures_of
 from psephos.scenarios.dpwevote.paper.rows import Cell, Cost, MechanismRow, PublishedCell, Reproduction
 from psephos.scenarios.dpwevote.paper.tables import sheets_of
 from psephos.scenarios.dpwevote.paper.workloads import make_vote
-from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
+from psephos.scenarios.experiments.findings import Finding
+from psephos.scenarios.experiments.measurements import Measurement
+from psephos.scenarios.experiments.reproductions import page_of, reproduce, show_reproduction
 from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.verdicts import Judgement

@@ -10,7 +10,8 @@ import pytest
 from psephos.protocol.fair_voting import FairVoting, Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import SampledChoice, SampleScale
 from psephos.protocol.fair_voting.reports import possible_reports
-from psephos.scenarios.experiments import Measurement, page_of, reproduce, show_reproduction
+from psephos.scenarios.experiments.measurements import Measurement
+from psephos.scenarios.experiments.reproductions import page_of, reproduce, show_reproduction
 from psephos.scenarios.fair_voting.audit.winner_laws import winner_law
 from psephos.scenarios.fair_voting.paper import PAPER, declaration, societies_fit
 from psephos.scenarios.fair_voting.paper import local_table as local_module

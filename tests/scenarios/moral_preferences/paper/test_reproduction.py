@@ -9,7 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from psephos.protocol.moral_preferences import Level
-from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
+from psephos.scenarios.experiments.findings import Finding
+from psephos.scenarios.experiments.measurements import Measurement
+from psephos.scenarios.experiments.reproductions import page_of, reproduce, show_reproduction
 from psephos.scenarios.moral_preferences.paper import PAPER, declaration
 from psephos.scenarios.moral_preferences.paper.additions import own_findings
 from psephos.scenarios.moral_preferences.paper.claims import findings_on_paper

@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
+from psephos.scenarios.experiments.findings import Finding
 from psephos.scenarios.experiments.judging import difference
+from psephos.scenarios.experiments.measurements import Measurement
+from psephos.scenarios.experiments.reproductions import page_of, reproduce, show_reproduction
 from psephos.scenarios.experiments.sheets import where
 from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
