@@ -120,7 +120,7 @@ def chance_by_utilities(
         drawn = drawn - drawn.mean(axis=2, keepdims=True) + utilities.mean(axis=1, keepdims=True)
     merits = merits_of(drawn, objective, sizes)
     is_best = merits[:, winner] >= merits.max(axis=1) - _TOLERANCE * (greatest - least)
-    return float(np.mean(is_best))
+    return float(is_best.mean())
 
 
 def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:

@@ -84,7 +84,7 @@ def choose_by_outputs(drawn: Iterable[tuple[Pair, IntArray, IntArray]], *, risk:
     greatest, sides = -math.inf, None
     for pair, first, second in drawn:
         if best is None:  # where all outputs are one and the same, which tells nothing, any event will do
-            best = ChosenEvent(pair, "nothing", lambda outputs: np.zeros(len(outputs)), Event(0.0, is_above=True))
+            best = ChosenEvent(pair, "nothing", _nothing, Event(0.0, is_above=True))
         # A pair's own score is hard to beat; what is learned beside it finds what the law does not have.
         taught = min(len(first) // 2, _MOST_THAT_TEACH if pair.score is None else _MOST_THAT_TEACH_MORE)
         scores: list[tuple[str, Score, IntArray, IntArray]] = []
@@ -169,6 +169,10 @@ def _hits_of(
     one, other = (np.searchsorted(scores, thresholds, side="left") for scores in (first, second))
     below = np.searchsorted(first, thresholds, side="right"), np.searchsorted(second, thresholds, side="right")
     return thresholds, (len(first) - one, len(second) - other), below
+
+
+def _nothing(outputs: IntArray) -> FloatArray:
+    return np.zeros(len(outputs))
 
 
 @functools.lru_cache(maxsize=8)

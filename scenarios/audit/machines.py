@@ -201,7 +201,7 @@ def one_source(make: Callable[[], NoiseSource]) -> MakeNoise:
 
     def make_noise() -> NoiseMaker:
         noise = make()
-        return lambda *_: noise
+        return lambda _session, _seed, _round: noise
 
     return make_noise
 

@@ -582,7 +582,10 @@ def test_trials_end_at_the_first_check_that_knows_the_mean_well_enough() -> None
 
 
 def test_trials_of_a_frame_stay_in_the_process_that_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "Processes", lambda number: pytest.fail(f"{number} processes were started"))
+    def start(number: int) -> None:
+        pytest.fail(f"{number} processes were started")
+
+    monkeypatch.setattr(trials, "Processes", start)
     partners = pd.DataFrame({"partner": ["ann", "bob", "eve"], "weight": 1, "pool": [1, 0, 1]})
     scenario, resolved = prepare(load("consortium", candidates=["pool"], made_up=True, partners=partners), seed=4)
     (measured,) = run_trials([Cell(settings=(), scenario=scenario)], trials=2, workers=2, resolved={(): resolved})
