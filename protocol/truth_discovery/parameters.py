@@ -5,6 +5,7 @@ from typing import Final, Literal, Self, TypeAlias
 
 import msgspec
 
+from ..arguments import first_repeated
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import Normalization
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, HyperDistribution, Moments
@@ -242,7 +243,4 @@ def _check_names(names: tuple[str, ...], field: str, *, forbidden: str) -> None:
         if not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip() or any(sign in name for sign in forbidden):
             allowed = f"names of 1 to {MAX_NAME_LENGTH} characters, without {' and '.join(forbidden)} or blanks around"
             raise ConfigurationError(field=field, value=name, allowed=allowed)
-    if len(set(names)) < len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))
-        raise ConfigurationError(field=field, value=twice, allowed="distinct names")
+    require(len(set(names)) == len(names), field, first_repeated(names), "distinct names")
