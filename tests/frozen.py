@@ -37,7 +37,8 @@ TRANSPORTS: Final = ("array", "memory", "tcp")
 REPRODUCTIONS: Final = {"truth-discovery": 10, "moral-preferences": 10, "fair-voting": 10, "dpwevote": 100}
 """The papers, with the least trials that each allows."""
 AUDITS: Final = {
-    "audit-all": ("all", "--source", "simulated", "--workers", "1"),  # secure noise is another in each run
+    # Secure noise is another in each run, and so is what draws the sizes of sessions.
+    "audit-all": ("all", "--source", "simulated", "--workers", "1", "--rotation", "1"),
     "audit-papers": ("papers",),
     "audit-faults": ("faults",),
 }
