@@ -12,7 +12,7 @@ import functools
 import math
 import numbers
 import operator
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from fractions import Fraction
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
@@ -29,6 +29,7 @@ __all__ = [
     "check_aligned",
     "check_names",
     "exact_arguments",
+    "first_repeated",
     "integer_of",
     "integers_of",
     "is_name",
@@ -75,6 +76,12 @@ def check_names(field: str, names: Sequence[str], *, without: str = "") -> None:
     for number, name in enumerate(names):
         is_free = not without or without not in name
         require(is_name(name) and is_free and name not in names[:number], field, name, allowed)
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that was there before; None where all are distinct."""
+    seen: set[str] = set()
+    return next((name for name in names if name in seen or seen.add(name)), None)
 
 
 def integer_of(value: Any, field: str) -> int:

@@ -37,7 +37,8 @@ TRANSPORTS: Final = ("array", "memory", "tcp")
 REPRODUCTIONS: Final = {"truth-discovery": 10, "moral-preferences": 10, "fair-voting": 10, "dpwevote": 100}
 """The papers, with the least trials that each allows."""
 AUDITS: Final = {
-    "audit-all": ("all", "--source", "simulated", "--workers", "1"),  # secure noise is another in each run
+    # Secure noise is another in each run, and so is what draws the sizes of sessions.
+    "audit-all": ("all", "--source", "simulated", "--workers", "1", "--rotation", "1"),
     "audit-papers": ("papers",),
     "audit-faults": ("faults",),
 }
@@ -94,7 +95,7 @@ NEVER_ALIKE: Final = (
 )
 """What two runs of one version do not have alike."""
 TEXT: Final = (".csv", ".json", ".jsonl", ".md", ".txt")
-SECONDS: Final = re.compile(r'("(?:\w*_)?seconds": )[0-9.e+-]+|\b[0-9][0-9,.]* s\b')
+SECONDS: Final = re.compile(r'("(?:\w*_)?seconds": )[0-9.e+-]+|\b[0-9][0-9,.]* s\b|(?<=-)20\d{6}-\d{6}\b')
 MODULE: Final = re.compile(r"psephos(?:\.\w+)+\.")
 NOTHING_COMPARED: Final = 2
 

@@ -137,7 +137,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     def check_public(self, public: Sequence[int]) -> None:
         rows, allowed = self._public_rows
-        require(tuple(public) in rows, "the server's public row", list(public), allowed)
+        if tuple(public) not in rows:
+            raise ConfigurationError(field="the server's public row", value=list(public), allowed=allowed)
 
     @functools.cached_property
     def _public_rows(self) -> tuple[Collection[tuple[int, ...]], str]:

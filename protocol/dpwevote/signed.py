@@ -132,7 +132,8 @@ class SignedVariant(Variant):
         self._values = signed_weights(parameters)
         share = Fraction(parameters.fraction)
         means = [Fraction(mean) for mean in parameters.group_means]
-        places = [[self._values.index(mean * (opinion - share)) for opinion in (0, 1)] for mean in means]
+        place_of = {value: place for place, value in enumerate(self._values)}
+        places = [[place_of[mean * (opinion - share)] for opinion in (0, 1)] for mean in means]
         self._place_of_vote = np.array(places, dtype=np.int64)
 
     @classmethod

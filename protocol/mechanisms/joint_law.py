@@ -144,8 +144,8 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
     A pair of reports' events D and D' of sizes k and k' differs by
     ln L(k) − ln L(k') + λ(D' without D) − λ(D without D'). The bound lets D have the smallest λ alone and D' the
     largest. It is attained when all sizes are equal; or when a row with no flips is at least as likely as one with all,
-    since then D is empty and all answers may have the largest size. A ValueError refuses no
-    size at all, and a negative number of answers.
+    since then D is empty and all answers may have the largest size. A ValueError refuses no size at all, and a negative
+    number of answers.
     """
     _check_sizes(sizes)
     if not sizes or num_answers < 0:

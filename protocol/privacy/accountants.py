@@ -10,7 +10,7 @@ dp_accounting for composition by privacy loss distributions.
 
 import abc
 import math
-from typing import Final, Protocol, TypeAlias, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from ..arguments import exact_arguments
 from ..errors import ConfigurationError, UnsupportedEventError, require
@@ -43,6 +43,8 @@ _Private: TypeAlias = (
 )
 _Primitive: TypeAlias = NonPrivate | _Private
 
+_SHOWS_ITS_OWNER = (RandomizedResponse, LocalRandomizer, SharedDiscreteLaplace)
+
 _ROUNDED, _ROUNDED_OF_DELTA = 2.0**-45, 2.0**-10
 """What floats of composed probabilities are taken to be off by: in all, and as a part of δ."""
 # Losses for which a distribution on dp_accounting's grid of 1e-4 says something, and no exponential overflows.
@@ -50,18 +52,20 @@ _LEAST_COMPOSED, _GREATEST_COMPOSED = 1e-4, 100.0
 
 
 class Accountant(abc.ABC):
-    """Adds up the loss of a sequence of events on the same data.
-
-    Attributes:
-        relation: the neighboring relation of every bound that this accountant gives.
-    """
+    """Adds up the loss of a sequence of events on the same data."""
 
     def __init__(self, relation: NeighboringRelation) -> None:
-        self.relation: Final = relation
+        self._relation = relation
+
+    @property
+    def relation(self) -> NeighboringRelation:
+        """The neighboring relation of every bound that this accountant gives."""
+        return self._relation
 
     def check(self, event: PrivacyEvent) -> None:
         """Raise UnsupportedEventError if `compose` would; charge nothing."""
-        replaces_one = self.relation is NeighboringRelation.REPLACE_ONE
+        if self._relation is not NeighboringRelation.REPLACE_ONE and isinstance(event, _SHOWS_ITS_OWNER):
+            raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
         match event:
             case Composed(events):
                 for part in events:
@@ -70,8 +74,6 @@ class Accountant(abc.ABC):
                 if count < 0:
                     raise self._refusal(event, "an event cannot happen a negative number of times")
                 self.check(part)
-            case RandomizedResponse() | LocalRandomizer() | SharedDiscreteLaplace() if not replaces_one:
-                raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
             case RandomizedResponse():
                 if not event.epsilon >= 0 or event.num_choices < 1:
                     raise self._refusal(event, "epsilon must be >= 0 and num_choices >= 1")
@@ -122,7 +124,7 @@ class Accountant(abc.ABC):
         """Charge a checked event `count` ≥ 1 times."""
 
     def _refusal(self, event: object, reason: str) -> UnsupportedEventError:
-        name = f"{type(self).__name__}({self.relation.value})"
+        name = f"{type(self).__name__}({self._relation.value})"
         return UnsupportedEventError(event=event, accountant=name, reason=reason)
 
 
@@ -232,7 +234,7 @@ class _LossDistribution(Protocol):
 class ApproximateAccountant(Accountant):
     """(ε, δ)-differential privacy by composing privacy loss distributions, never worse than the pure sum.
 
-    Attributes:
+    Args:
         delta: 0 < δ < 1, the δ at which `epsilon` is stated.
 
     Privacy:
@@ -245,9 +247,14 @@ class ApproximateAccountant(Accountant):
     def __init__(self, relation: NeighboringRelation, *, delta: float) -> None:
         super().__init__(relation)
         require(0 < delta < 1, "delta", delta, "in (0, 1)")
-        self.delta: Final = delta
+        self._delta = delta
         self._pure = PureAccountant(relation)
         self._counts: dict[_Private, int] = {}
+
+    @property
+    def delta(self) -> float:
+        """The δ at which `epsilon` is stated."""
+        return self._delta
 
     @property
     def epsilon(self) -> float:
@@ -265,7 +272,7 @@ class ApproximateAccountant(Accountant):
             composed = part if composed is None else composed.compose(part)
         if composed is None:
             return self._pure.epsilon
-        sure = (self.delta - _ROUNDED) * (1 - _ROUNDED_OF_DELTA)
+        sure = (self._delta - _ROUNDED) * (1 - _ROUNDED_OF_DELTA)
         epsilon = float(composed.get_epsilon_for_delta(sure)) if sure > 0 else math.inf
         return min(self._pure.epsilon, apart + epsilon)
 

@@ -285,14 +285,11 @@ class Ledger(Shown):
         entries: what was charged earlier, under whatever name of the person. It happened, whatever the budget says now.
         held: what sessions that are not on this ledger may still charge; room for it is never given back here.
 
-    Attributes:
-        relation: in which relation `spent`, `reserved` and `remaining` are: the budget's, or replace-one.
-
     Raises:
         PrivacyError: an earlier loss counts in no total of the budget's relation.
     """
 
-    __slots__ = ("_budget", "_charges", "_reserved", "_spent", "person", "relation")
+    __slots__ = ("_budget", "_charges", "_person", "_relation", "_reserved", "_spent")
 
     def __init__(
         self,
@@ -302,9 +299,9 @@ class Ledger(Shown):
         entries: Iterable[LedgerEntry] = (),
         held: Iterable[LedgerEntry] = (),
     ) -> None:
-        self.person: Final = person
+        self._person = person
         self._budget = budget
-        self.relation: Final[NeighboringRelation] = (budget and budget.relation) or NeighboringRelation.REPLACE_ONE
+        self._relation = (budget and budget.relation) or NeighboringRelation.REPLACE_ONE
         self._charges: list[Charge] = []
         self._spent = _NOTHING
         for entry in entries:
@@ -315,6 +312,16 @@ class Ledger(Shown):
         losses = brief(self.entries) if self._charges else "none"
         told = f"spent={self.spent!r}, remaining={self.remaining!r}, relation={self.relation.value!r}"
         return f"Ledger({self.person!r}, {told}, entries={losses})"
+
+    @property
+    def person(self) -> str:
+        """Whose data it is."""
+        return self._person
+
+    @property
+    def relation(self) -> NeighboringRelation:
+        """In which relation `spent`, `reserved` and `remaining` are: the budget's, or replace-one."""
+        return self._relation
 
     @property
     def entries(self) -> Sequence[LedgerEntry]:
@@ -346,6 +353,7 @@ class Ledger(Shown):
         """Return the proven loss so far in one relation: of one model, which alone bounds nothing more, or of both.
 
         Args:
+            relation: of the total.
             model: only losses of this one; by default all, which is what whoever sees the releases has seen.
             unit: only losses of this one.
 
@@ -422,16 +430,16 @@ class Ledger(Shown):
             PrivacyError: it counts in no total of the ledger's relation.
         """
         epsilon, times = loss.proven, 1
-        if loss.relation is not self.relation:
-            times = count_of(loss.relation, relation=self.relation)
+        if loss.relation is not self._relation:
+            times = count_of(loss.relation, relation=self._relation)
             epsilon *= times
         if self._budget is None:
             return Amount(epsilon)
         datum = 0.0 if math.isinf(self._budget.datum) else loss.finest.proven * times
         if not self._budget.delta:
             return Amount(epsilon, 0.0, datum)
-        event = event_under(loss.event, loss.relation, relation=self.relation)
-        return Amount(epsilon, ConcentratedAccountant.rho_of(event, self.relation), datum)
+        event = event_under(loss.event, loss.relation, relation=self._relation)
+        return Amount(epsilon, ConcentratedAccountant.rho_of(event, self._relation), datum)
 
     def give_back(self, amount: Amount) -> None:
         """Take reserved room as free again, for this ledger's reservations."""
@@ -440,13 +448,13 @@ class Ledger(Shown):
     def _charge(self, loss: PrivacyLoss, amount: Amount, *, session: str, phase: str) -> Charge:
         if self._budget is not None:
             self._check(self._budget, (loss,), amount)
-        return self._record(LedgerEntry.of(loss, person=self.person, session=session, phase=phase), amount)
+        return self._record(LedgerEntry.of(loss, person=self._person, session=session, phase=phase), amount)
 
     def _record(self, entry: LedgerEntry, amount: Amount) -> Charge:
         self._spent = self._spent.plus(amount)
         unspent = math.inf if self._budget is None else self._budget.left_of(self._spent)
         spent = self._spent.epsilon if self._budget is None else self._budget.epsilon_of(self._spent)
-        charge = Charge(entry, spent, unspent, self.relation)
+        charge = Charge(entry, spent, unspent, self._relation)
         self._charges.append(charge)
         return charge
 
@@ -457,7 +465,7 @@ class Ledger(Shown):
                 requested=amount.datum,
                 remaining=max(0.0, budget.datum - taken.datum),
                 unit=", ".join(dict.fromkeys(loss.finest.unit for loss in losses)),
-                relation=self.relation.value,
+                relation=self._relation.value,
                 cap="datum",
             )
         if budget.epsilon_of(taken.plus(amount)) > budget.epsilon + _ROUNDING:
@@ -465,7 +473,7 @@ class Ledger(Shown):
                 requested=amount.epsilon,
                 remaining=self.remaining,
                 unit=", ".join(dict.fromkeys(loss.unit for loss in losses)),
-                relation=self.relation.value,
+                relation=self._relation.value,
             )
 
     def _sum_of(self, losses: Iterable[PrivacyLoss | LedgerEntry]) -> Amount:
@@ -487,6 +495,7 @@ def approximate_epsilon(
     """Return ε at this δ of one person's losses, by tighter composition. See `Ledger.approximate_total`.
 
     Args:
+        entries: one person's.
         relation: of the result; by default that of all losses, or replace-one where they differ.
         delta: in (0, 1).
 

@@ -191,7 +191,8 @@ def tasks_of(entries: Entries, codes: Codes, *, width: int) -> IntArray:
     for row, entry in enumerate(entries, start=1):
         field = f"tasks in row {row}"
         found = [codes.find_task(name, field=field) for name in _distinct(entry, field=field)]
-        refuse(len(found) > width, field, f"{len(found)} tasks", f"at most {width} (max_answers)")
+        if len(found) > width:
+            raise ConfigurationError(field=field, value=f"{len(found)} tasks", allowed=f"at most {width} (max_answers)")
         tasks[row - 1, : len(found)] = found
     return tasks
 
@@ -226,8 +227,9 @@ def answers_of(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
         field = f"answers in row {row}"
         asked = [task for task in tasks[row - 1].tolist() if task != NO_TASK]
         labels = _labels(entry, field=field)
-        allowed = f"at most {len(asked)}, the number of tasks"
-        require(len(labels) <= len(asked), field, f"{len(labels)} answers", allowed)
+        if len(labels) > len(asked):
+            allowed = f"at most {len(asked)}, the number of tasks"
+            raise ConfigurationError(field=field, value=f"{len(labels)} answers", allowed=allowed)
         found = [codes.find_answer(label, task, field=field) for label, task in zip(labels, asked, strict=False)]
         answers[row - 1, : len(found)] = found
     return answers
@@ -262,8 +264,9 @@ def _items(entry: Any, *, field: str) -> list[Any]:
     Raises:
         ConfigurationError: it is none; an entry of private answers is not shown.
     """
-    allowed = f"a list, or a text with {SEPARATOR!r} between its parts"
-    require(isinstance(entry, Sequence | np.ndarray), field, f"of type {type(entry).__name__}", allowed)
+    if not isinstance(entry, Sequence | np.ndarray):
+        allowed = f"a list, or a text with {SEPARATOR!r} between its parts"
+        raise ConfigurationError(field=field, value=f"of type {type(entry).__name__}", allowed=allowed)
     return list(cast("Sequence[Any]", entry))
 
 

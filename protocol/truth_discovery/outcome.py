@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ..arguments import check_aligned
-from ..errors import one_of, require
+from ..errors import ConfigurationError, one_of, require
 from ..estimators import DEFAULT_LEVEL, Estimate, check_level
 from ..estimators.truth_inference import (
     LevelCounts,
@@ -108,10 +108,12 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
                 check_aligned(reports=all_reports, level_reports=own_reports)
         allowed = f"below {len(self.answer_sets)}, the number of answer sets"
         for task, number, reports, truth in zip(self.tasks, self.set_of_task, self.reports, self.truths, strict=True):
-            require(0 <= number < len(self.answer_sets), f"the answer set of {task}", number, allowed)
+            if not 0 <= number < len(self.answer_sets):
+                raise ConfigurationError(field=f"the answer set of {task}", value=number, allowed=allowed)
             labels = self.answer_sets[number]
             check_aligned(answer_set=labels, reports=reports)
-            require(truth is None or truth in labels, f"the truth of {task}", truth, "of its answer set")
+            if truth is not None and truth not in labels:
+                raise ConfigurationError(field=f"the truth of {task}", value=truth, allowed="of its answer set")
 
     @property
     def set_of_task(self) -> tuple[int, ...]:

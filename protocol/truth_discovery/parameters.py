@@ -5,6 +5,7 @@ from typing import Final, Literal, Self, TypeAlias
 
 import msgspec
 
+from ..arguments import first_repeated
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import Normalization
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, HyperDistribution, Moments
@@ -238,10 +239,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 def _check_names(names: tuple[str, ...], field: str, *, forbidden: str) -> None:
     """Raise ConfigurationError unless the names are distinct, short, and without what a written list needs."""
-    allowed = f"names of 1 to {MAX_NAME_LENGTH} characters, without {' and '.join(forbidden)} or blanks around"
     for name in names:
-        is_plain = name == name.strip() and not any(sign in name for sign in forbidden)
-        require(0 < len(name) <= MAX_NAME_LENGTH and is_plain, field, name, allowed)
-    if len(set(names)) < len(names):
-        twice = next(name for number, name in enumerate(names) if name in names[:number])
-        raise ConfigurationError(field=field, value=twice, allowed="distinct names")
+        if not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip() or any(sign in name for sign in forbidden):
+            allowed = f"names of 1 to {MAX_NAME_LENGTH} characters, without {' and '.join(forbidden)} or blanks around"
+            raise ConfigurationError(field=field, value=name, allowed=allowed)
+    require(len(set(names)) == len(names), field, first_repeated(names), "distinct names")

@@ -1,6 +1,6 @@
 """Truth discovery as a list of phases: there is one, in which workers report answers; closing it finds the truths.
 
-The server distributes tasks as it welcomes a worker, whose public row names them. Where answers are counted and dropped
+The server distributes tasks as it welcomes a worker, whose public row names them. Where counts alone are kept
 (`central`, `masked`), nobody is told a weight.
 
 A private row holds one answer for each task of the public row, in that order: a code that tells answer set and
@@ -202,8 +202,9 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         tasks = np.array([asked], dtype=np.int64)
         if "tasks" in entries:
             own = tasks_of([entries["tasks"]], self.codes, width=self.parameters.max_answers)
-            allowed = f"the tasks that the server has: {self.codes.write_tasks(asked)}"
-            require(set(own[0].tolist()) == set(asked), "tasks", entries["tasks"], allowed)
+            if set(own[0].tolist()) != set(asked):
+                allowed = f"the tasks that the server has: {self.codes.write_tasks(asked)}"
+                raise ConfigurationError(field="tasks", value=entries["tasks"], allowed=allowed)
         if "answers" not in entries:
             raise missing_column("answers")
         own = self.codes.own_row(entries["answers"], asked)

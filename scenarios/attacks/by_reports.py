@@ -13,7 +13,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..system import part_of
-from .attack import NO_CANDIDATE, Attack, Candidates
+from .attack import NO_CANDIDATE, Attack, Candidates, report_log_likelihoods
 from .candidates import CandidateRows, columns_seen, given_rows, listed_rows
 from .masked_sums import MaskedAttack
 from .seen import Seen
@@ -64,8 +64,10 @@ class ReportAttack(Attack):
         return np.array(list(places), dtype=np.int64)
 
     def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+        if not seen.coalition.has_server:
+            return self.release_log_likelihoods(seen, targets, candidates)
         try:
-            return super().log_likelihoods(seen, targets, candidates)
+            return report_log_likelihoods(seen, targets, candidates.rows)
         except NotImplementedError as error:
             allowed = f"one whose mechanisms say their law (RowMechanism.log_likelihoods): {error}"
             raise ConfigurationError(field="protocol", value=self.protocol.name, allowed=allowed) from None

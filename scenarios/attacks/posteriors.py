@@ -191,7 +191,7 @@ def evaluate_channel(channel: FloatArray, *, places: IntArray, prior: FloatArray
         places: int64, shape (candidates,): the label of each candidate; candidates of one label are equally likely.
         prior: of labels, shape (L,); uniform unless given.
     """
-    num_labels = int(places.max()) + 1
+    num_labels = int(places.max()) + 1 if prior is None else len(prior)
     before = np.full(num_labels, 1 / num_labels) if prior is None else prior
     numbers = np.bincount(places, minlength=num_labels)
     of_labels = np.zeros((num_labels, channel.shape[1]))

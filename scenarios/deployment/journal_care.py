@@ -14,7 +14,7 @@ from ...agents.journal_file import JournalFile, copy_journal, give_lock, install
 from ...agents.journal_format import Row, check_usable, read_journal
 from ...agents.person_journal import row_of, sessions_of
 from ...agents.witness import Witness
-from ...protocol.errors import JournalError, require
+from ...protocol.errors import ConfigurationError, JournalError, require
 from ...protocol.records import Drawn, Left
 from .common import utc
 
@@ -65,12 +65,13 @@ def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: 
         check_usable(contents.about, source)
     _check_lost(path, witness)
     about = contents.about
-    when = f"of {utc(about.backup_of)}" if about.backup_of else "of a time that nobody knows"
-    allowed = (
-        f"given: this backup is {when}, and what was lost since then is unknown. The budget then holds without it, "
-        "and no session that is in the backup can be joined again"
-    )
-    require(accepts_unknown_losses, ACCEPT_OPTION, "left out", allowed)
+    if not accepts_unknown_losses:
+        when = f"of {utc(about.backup_of)}" if about.backup_of else "of a time that nobody knows"
+        allowed = (
+            f"given: this backup is {when}, and what was lost since then is unknown. The budget then holds without it, "
+            "and no session that is in the backup can be joined again"
+        )
+        raise ConfigurationError(field=ACCEPT_OPTION, value="left out", allowed=allowed)
     unsure = {"unsure_rows": len(contents.rows), "unsure_since": about.backup_of}
     return install_journal(source, path, kind=OF_PARTIES, witness=witness, backup_of=0, **unsure)
 

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ...protocol.errors import ConfigurationError, refuse, require
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import PhasedProtocol
 from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.text_forms import form_of, header_of, names_in, open_table, read_rows
@@ -54,12 +54,16 @@ class OwnFile:
         """
         lines: list[tuple[int, dict[str, str]]] = []
         for line, row in self.rows:
-            where, allowed = f"{self.path.name} line {line}", f"{len(self.header)} entries: {', '.join(self.header)}"
-            require(len(row) == len(self.header), where, f"{len(row)} entries", allowed)
+            if len(row) != len(self.header):
+                field, value = f"{self.path.name} line {line}", f"{len(row)} entries"
+                allowed = f"{len(self.header)} entries: {', '.join(self.header)}"
+                raise ConfigurationError(field=field, value=value, allowed=allowed)
             own = {name: entry.strip() for name, entry in zip(self.header, row, strict=True)}
             for role in self.roles:
                 name = own.pop(role, self.party)
-                require(name == self.party, f"{role} ({where})", name, f"{self.party!r}")
+                if name != self.party:
+                    field = f"{role} ({self.path.name} line {line})"
+                    raise ConfigurationError(field=field, value=name, allowed=f"{self.party!r}")
             lines.append((line, own))
         return lines
 

@@ -78,7 +78,7 @@ class ElectionVariants(SimulatedVariants):
 
     @property
     def names(self) -> Sequence[str]:
-        """All mechanisms of public groups that count no pairs."""
+        """All mechanisms that have the session's kind of groups and of counts."""
         return _names_of(self.parameters, _NAMES)
 
     @property
@@ -136,7 +136,7 @@ class WelfareErrors(VariantTable):
 
     @property
     def names(self) -> Sequence[str]:
-        """Algorithm 1, masks and the local mechanisms."""
+        """Of those of the session's kind Algorithm 1, masks and the local mechanisms."""
         return _names_of(self.parameters, (_LAPLACE, _MASKED, *LOCAL))
 
     @property

@@ -86,8 +86,9 @@ def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
     lines: list[int] = [0] * len(names)
     for row, code in enumerate(codes.tolist()):
         side = _side_of(table, row)
-        value = f"{side!r} of pair {names[code]!r} again"
-        refuse(side in alternatives[code], f"{_ALTERNATIVE} ({table.where(row)})", value, "given once")
+        if side in alternatives[code]:
+            value = f"{side!r} of pair {names[code]!r} again"
+            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=value, allowed="given once")
         alternatives[code][side] = dict(zip(features, table.numbers[row].tolist(), strict=True))
         lines[code] = lines[code] or int(table.lines[row])
     for name, sides, line in zip(names, alternatives, lines, strict=True):
@@ -106,7 +107,9 @@ def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
 def _side_of(table: NumberTable, row: int) -> str:
     given = str(table.names[_ALTERNATIVE][row])
     side = given.strip()
-    require(side in _SIDES, f"{_ALTERNATIVE} ({table.where(row)})", given, "'first' or 'second'")
+    if side not in _SIDES:
+        field = f"{_ALTERNATIVE} ({table.where(row)})"
+        raise ConfigurationError(field=field, value=given, allowed="'first' or 'second'")
     return side
 
 
@@ -123,9 +126,9 @@ def read_alternatives(path: Path, outcome: Outcome) -> dict[str, dict[str, float
     alternatives: dict[str, dict[str, float]] = {}
     for row, (given, numbers) in enumerate(zip(table.names[_ALTERNATIVE], table.numbers.tolist(), strict=True)):
         name = str(given).strip()
-        is_allowed = name and name.isprintable() and name not in alternatives
-        allowed = "a name of printable characters that no other alternative has"
-        require(is_allowed, f"{_ALTERNATIVE} ({table.where(row)})", given, allowed)
+        if not name or not name.isprintable() or name in alternatives:
+            allowed = "a name of printable characters that no other alternative has"
+            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=given, allowed=allowed)
         alternatives[name] = dict(zip(features, numbers, strict=True))
     return alternatives
 

@@ -24,7 +24,7 @@ from ...protocol.phases import Entries
 from .cells import text_of
 from .columns import read_blocks
 from .files import MAX_FILE_BYTES, WatchedFile, readable
-from .text_forms import PLAIN, form_of, names_in, open_table
+from .text_forms import PLAIN, check_column_names, form_of, names_in, open_table
 
 __all__ = ["Piece", "RowBatch", "TableFiles", "is_columnar", "is_in_batches"]
 
@@ -298,9 +298,7 @@ class _CSVFile(_File):
             self._header = names_in(rows)
             has_rows = any(row for _, row in rows)
         super().__init__(WatchedFile(path), dict.fromkeys(self._header, _ENTRY), None if has_rows else 0)
-        for number, name in enumerate(self._header):
-            allowed = "a header of distinct, non-empty names"
-            refuse(not name or name in self._header[:number], f"{path.name} line 1", name, allowed)
+        check_column_names(self._header, f"{path.name} line 1")
 
     def piece_rows(self) -> Sequence[int]:
         return [sum(batch.num_rows for batch in self.read(self._header[:1]))]

@@ -19,13 +19,14 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.arguments import first_repeated
+from ...protocol.errors import ConfigurationError, refuse, require
 from ..words import marked
 from .files import BOM, HeldFile, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
 from .frames import path_of
 from .workbooks import first_sheet_of, rows_of
 
-__all__ = ["PLAIN", "TextForm", "form_of", "header_of", "names_in", "open_table", "read_rows"]
+__all__ = ["PLAIN", "TextForm", "check_column_names", "form_of", "header_of", "names_in", "open_table", "read_rows"]
 
 _UTF_8: Final = "utf-8-sig"
 _FALLBACK: Final = "cp1252"
@@ -148,6 +149,12 @@ def header_of(path: str | Path) -> list[str]:
 def names_in(rows: Rows) -> list[str]:
     """Return the header that rows begin with; nothing where there are none."""
     return [name.strip() for _, row in itertools.islice(rows, 1) for name in row]
+
+
+def check_column_names(header: Sequence[str], where: str, allowed: str = "") -> None:
+    """Raise ConfigurationError, of the first name that is wrong, unless a header's are distinct and not empty."""
+    wrong = first_repeated(["", *header])
+    require(wrong is None, where, wrong, allowed or "a header of distinct, non-empty names")
 
 
 def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int, tuple[str, ...]]]:

@@ -13,9 +13,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from ...protocol.errors import ConfigurationError, did_you_mean, printable, refuse, require
+from ...protocol.errors import ConfigurationError, did_you_mean, printable, require
 from ..reading.files import MAX_FILE_BYTES, readable
-from ..reading.text_forms import TextForm, form_of, open_table
+from ..reading.text_forms import TextForm, check_column_names, form_of, open_table
 from ..words import marked, say_again
 
 __all__ = [
@@ -91,8 +91,7 @@ class Sheet:
                     rows.append(tuple(cell.strip() for cell in row))
                     lines.append(line)
         allowed = marked("a header of distinct, non-empty names; if the file has no header, put one above this line")
-        for number, name in enumerate(header):
-            refuse(not name or name in header[:number], f"{path.name} line {first}", name, allowed)
+        check_column_names(header, f"{path.name} line {first}", allowed)
         require(rows, path.name, "no rows", marked("a CSV file with a header and rows"))
         return cls(path=path, written=written, form=form, header=header, rows=rows, lines=lines)
 
@@ -246,12 +245,12 @@ def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names:
     named = {name.casefold() for name in names}.union(*(map(str.casefold, chosen.get(each, ())) for each in options))
     if any(name.casefold() in named for name in sheet.header):
         return
-    allowed = marked(
-        f"the columns' names, such as {example}: this line looks like those below it. Put the names above it, or "
-        f"say which of these is one with --{options[0]}"
-    )
-    is_like = any(_is_like(name, sheet.column(name)) for name in sheet.header)
-    refuse(is_like, f"{sheet.path.name} line 1", ",".join(sheet.header), allowed)
+    if any(_is_like(name, sheet.column(name)) for name in sheet.header):
+        allowed = marked(
+            f"the columns' names, such as {example}: this line looks like those below it. Put the names above it, or "
+            f"say which of these is one with --{options[0]}"
+        )
+        raise ConfigurationError(field=f"{sheet.path.name} line 1", value=",".join(sheet.header), allowed=allowed)
 
 
 def _is_like(name: str, entries: Sequence[str]) -> bool:

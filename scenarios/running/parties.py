@@ -21,7 +21,7 @@ from ..reading.columns import NameColumn, read_plain
 from ..reading.files import MAX_FILE_BYTES, check_size, readable, size_of
 from ..reading.frames import path_of
 from ..reading.sources import PartiesTable, PartySources
-from ..reading.text_forms import PLAIN, Rows, form_of, names_in, open_table
+from ..reading.text_forms import PLAIN, Rows, check_column_names, form_of, names_in, open_table
 from ..system import part_of
 
 __all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
@@ -155,9 +155,7 @@ def _header_in(rows: Rows, path: Path, names: str, columns: Mapping[str, str], *
 
 
 def _check_header(header: Sequence[str], path: Path, role: str) -> None:
-    for number, name in enumerate(header):
-        allowed = "a header of distinct, non-empty names"
-        refuse(not name or name in header[:number], f"{path.name} line 1", name, allowed)
+    check_column_names(header, f"{path.name} line 1")
     if role and role not in header:
         allowed = f"a header with the column {role!r}{did_you_mean(role, header)}"
         raise ConfigurationError(field=f"{path.name} line 1", value=list(header), allowed=allowed)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.columns import unknown_column
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ..reading.cells import plain_cell
 from ..reading.sources import PartiesTable
@@ -126,7 +126,8 @@ def _digits_in(parties: PartiesTable, column: str) -> list[str] | None:
         return None
     found = [str(each) for each in parties.table[column]]
     for place, each in enumerate(found):
-        line = f" line {parties.lines[place]}" if parties.lines else ""
-        allowed = "64 hexadecimal digits, as `psephos roster` writes"
-        require(re.fullmatch(r"[0-9a-f]{64}", each), f"{column} ({parties.source}{line})", each, allowed)
+        if not re.fullmatch(r"[0-9a-f]{64}", each):
+            line = f" line {parties.lines[place]}" if parties.lines else ""
+            allowed = "64 hexadecimal digits, as `psephos roster` writes"
+            raise ConfigurationError(field=f"{column} ({parties.source}{line})", value=each, allowed=allowed)
     return found

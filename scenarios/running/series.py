@@ -14,12 +14,13 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from ...protocol.arguments import first_repeated
 from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
 from ..reading.conversion import convert
 from ..reading.settings import Tables, read_setting
-from ..reading.text_forms import header_of, read_rows
+from ..reading.text_forms import check_column_names, header_of, read_rows
 from ..reading.times import read_period, read_time
 from .config import (
     VOTES,
@@ -200,7 +201,9 @@ class _Reader:
         entries: dict[str, dict[str, str]] = own["entries"]
         for column, told in entries.items():
             for name in own[_PRESENT]:
-                require(name in told, column, "left out", f"an entry for {name} too, who is there")
+                if name not in told:
+                    allowed = f"an entry for {name} too, who is there"
+                    raise ConfigurationError(field=column, value="left out", allowed=allowed)
         return [
             {self._protocol.client_role: name} | {column: told[name] for column, told in entries.items()}
             for name in own[_PRESENT]
@@ -277,8 +280,7 @@ def _is_elsewhere(value: object, before: object, keys: frozenset[str]) -> bool:
 
 def _names(value: object, *, field: str) -> list[str]:
     names: list[str] = convert(value, list[str], field)
-    for place, name in enumerate(names):
-        refuse(name in names[:place], field, name, "named once")
+    refuse((twice := first_repeated(names)) is not None, field, twice, "named once")
     return names
 
 
@@ -304,22 +306,23 @@ def _votes_in_csv(path: Path, role: str) -> list[Tables]:
     `at`; the others are columns of the parties. An empty cell says nothing. Who has no line in a vote is not there.
     """
     header = header_of(path)
-    for place, name in enumerate(header):
-        refuse(not name or name in header[:place], f"{path.name} line 1", name, "a header of distinct, non-empty names")
+    check_column_names(header, f"{path.name} line 1")
     votes: dict[str, Tables] = {}
     for line, row in read_rows(
         path, "vote", role, *(name for name in header if name not in {"vote", role}), field=VOTES
     ):
         title, name, *rest = (cell.strip() for cell in row)
         cells = dict(zip((each for each in header if each not in {"vote", role}), rest, strict=True))
-        for field, value in (("vote", title), (role, name)):
-            require(value, f"{field} ({path.name} line {line})", "", "a name")
+        if not (title and name):
+            field = role if title else "vote"
+            raise ConfigurationError(field=f"{field} ({path.name} line {line})", value="", allowed="a name")
         vote = votes.setdefault(title, {"title": title, _PRESENT: {}, "entries": {}})
         if (at := cells.pop("at", "")) and vote.setdefault("at", at) != at:
             where = f"at ({path.name} line {line})"
             raise ConfigurationError(field=where, value=at, allowed=f"{vote['at']}, as {title!r} has above, or empty")
-        allowed = f"named once in a vote (it is also in line {vote[_PRESENT].get(name)})"
-        refuse(name in vote[_PRESENT], f"{role} ({path.name} line {line})", name, allowed)
+        if name in vote[_PRESENT]:
+            allowed = f"named once in a vote (it is also in line {vote[_PRESENT][name]})"
+            raise ConfigurationError(field=f"{role} ({path.name} line {line})", value=name, allowed=allowed)
         vote[_PRESENT][name] = line
         for column, cell in cells.items():
             if cell:

@@ -8,7 +8,7 @@ import msgspec
 import trio
 
 from ...agents.modes import Simulation
-from ...protocol.errors import refuse, require
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.plugin_checks import check_declared, check_own_columns, checked_inputs
 from ...protocol.randomness import SimulatedNoise
@@ -114,10 +114,10 @@ def _prepared(
     check_transport(transport)
     names = check_names(tuple(parties), protocol.client_role)
     columns = protocol.columns()
-    allowed = f"{len(columns)} entries: {', '.join(column.name for column in columns)}"
     for name, entries in parties.items():
-        is_whole = len(entries) == len(columns)
-        require(is_whole, f"entries of {name}", f"{len(entries)} entries", allowed)
+        if len(entries) != len(columns):
+            allowed = f"{len(columns)} entries: {', '.join(column.name for column in columns)}"
+            raise ConfigurationError(field=f"entries of {name}", value=f"{len(entries)} entries", allowed=allowed)
     table = {column.name: [entries[place] for entries in parties.values()] for place, column in enumerate(columns)}
     with blaming(type(protocol)):
         check_declared(type(protocol))

@@ -7,9 +7,10 @@ What estimators have in common means the same in all of them, and a ValueError r
 - `ties` says which label is taken where several have the largest score: the smallest code ("first", with which the
   paper's data set has the published error), the largest ("last"), or none ("missing"). Inside of rounds a tie that is
   left open counts as the smallest code;
-- `max_iterations` are rounds at most, at least 1. Rounds of votes end when the truths repeat, and those of EM when the
-  log-likelihood, or its bound, rises by less than `tolerance`, in nats per answer, at least 0. With `rounds` there are
-  exactly so many, at least 1. The probabilities of EM tie within 2⁻³⁰.
+- `max_iterations` are rounds at most, at least 1: of each size of answer set where confusions are fitted, and of each
+  estimator where there are several. Rounds of votes end when the truths repeat, and those of EM when the
+  log-likelihood, its bound, or with a prior the log-posterior, rises by less than `tolerance`, in nats per answer, at
+  least 0. With `rounds` there are exactly so many, at least 1. The probabilities of EM tie within 2⁻³⁰.
 """
 
 from .answers import Answers

@@ -132,7 +132,9 @@ def _without_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
     is_out = [str(label).strip() in options.without for label in labels]
     there = {str(label).strip() for label in labels}
     for word in options.without:
-        require(word in there, f"{_FIELD}.without", word, one_of(sorted(there)[-12:], word))
+        if word not in there:
+            allowed = one_of(sorted(there)[-12:], word)
+            raise ConfigurationError(field=f"{_FIELD}.without", value=word, allowed=allowed)
     left = _of_rows(read, [row for row, out in enumerate(is_out) if not out])
     out = f"Left out: {', '.join(options.without)}."
     return dataclasses.replace(left, note=f"{left.note} {marked(out)}".strip())

@@ -406,7 +406,7 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
 
 
 def _loss_by_true_group(vote: DPWeVote) -> float:
-    """Return how far a server's odds of two weights move, at most, where opinions are counted by the true weight group.
+    """Return how far a semi-honest server's odds of two weights move at most, with opinions in true weight groups.
 
     By the group that a partner reported it learns nothing new: whoever reads the opinions' phase has read the weights'
     before. By the true one the upload itself says the weight, whatever noise the weight's report had. So Psephos counts

@@ -104,8 +104,8 @@ class _Header:
             raise line_fault(self.path, line, of_type, allowed, what=_TYPE)
         named = {key.removeprefix(_NAME): entry for key, entry in self.entries.items() if key.startswith(_NAME)}
         names: list[str] = []
+        value = f"the numbers {', '.join(list(named)[:12])}"
         for number in range(1, len(named) + 1):
-            value = f"the numbers {', '.join(list(named)[:12])}"
             require(str(number) in named, f"{self.path.name}, {_NAME.strip()}", value, "1, 2, … each")
             names.append(named[str(number)][1])
         self.check_number(_ALTERNATIVES, len(names), "alternatives that have a name")

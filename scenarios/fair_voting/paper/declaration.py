@@ -69,6 +69,7 @@ ON_OWN_DATA: Final = dataclasses.replace(
     steps=0,
     parts=parts_on_own_data,
     on_paper=findings_on_profiles,
+    additions=None,
     sheets=sheets_of_profiles,
     captions={
         "real": "This profile under the paper's objective: ΔW and W of the winners over proven ε.",

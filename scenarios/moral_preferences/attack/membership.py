@@ -70,6 +70,9 @@ def repeat_releases(
         num_releases: each T for which to tell, increasing, from 1 on.
         num_rounds: of the game.
         public: the target's public row.
+
+    Raises:
+        ValueError: there are fewer rows, or no round or release.
     """
     if len(line_up) < 2 or num_rounds < 1 or not num_releases or min(num_releases) < 1:  # noqa: PLR2004  a suspect and another
         raise ValueError("expected a line-up of two rows or more, and at least one round and one release")

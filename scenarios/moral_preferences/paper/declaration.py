@@ -68,6 +68,7 @@ ON_OWN_DATA: Final = dataclasses.replace(
     steps=0,
     parts=parts_on_own_data,
     on_paper=findings_on_own_data,
+    additions=None,
     captions={
         "figure-8": "Figure 8 again, on this file.",
         "figure-9": "Figure 9 again, on this file; broken lines have the weighted mean.",

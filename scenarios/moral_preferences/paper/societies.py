@@ -187,7 +187,7 @@ def make_survey(setting: Setting, *, num_voters: int, seed: int) -> Survey:
 
 
 def agreement(setting: Setting, estimates: FloatArray, truth: FloatArray) -> FloatArray:
-    """Return the share of pairs on which each estimate decides as the truth beside it: shape (m,); 0 tosses a coin.
+    """Return the share of pairs on which each estimate decides as the truth beside it: shape (m,); of 0 by a coin.
 
     Both have shape (m, d), and no truth is 0 (reading M1).
     """

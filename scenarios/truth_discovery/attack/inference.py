@@ -311,7 +311,8 @@ class TruthDiscoveryAttack(Attack):
     def task_priors(self, sessions: Sequence[Seen], prior: FloatArray | None = None) -> FloatArray:
         """Return what a coalition believes of anybody's answer to each task, before reports: shape (tasks, labels).
 
-        Labels that a task does not have get 0. Of the releases of several sessions counts what most say.
+        Labels that a task does not have get 0. Of the releases of several sessions counts what most say; none does
+        where a prior is given, which is then every task's.
         """
         codes = self.protocol.codes
         if prior is not None:

@@ -61,6 +61,7 @@ ON_OWN_DATA: Final = dataclasses.replace(
     steps=0,
     parts=parts_on_own_data,
     on_paper=findings_on_own_data,
+    additions=None,
     captions={
         "figure-2": "Figure 2 again: the weights of the workers with most answers, from the answers and from the "
         "reports; below each, the flip probability that it drew.",

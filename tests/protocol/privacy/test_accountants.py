@@ -13,6 +13,7 @@ from psephos.protocol.privacy import (
     ApproximateAccountant,
     Composed,
     DiscreteLaplaceNoise,
+    Ledger,
     LocalRandomizer,
     NeighboringRelation,
     NonPrivate,
@@ -246,3 +247,17 @@ def test_a_loss_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(accountants, "_own_epsilon", no_number)
     with pytest.raises(UnsupportedEventError, match="its loss is no number"):
         PureAccountant.epsilon_of(PureMechanism(1.0), REPLACE)
+
+
+@pytest.mark.parametrize(
+    ("made", "field"),
+    [
+        (PureAccountant(REPLACE), "relation"),
+        (ApproximateAccountant(REPLACE, delta=1e-6), "delta"),
+        (Ledger("ada"), "relation"),
+        (Ledger("ada"), "person"),
+    ],
+)
+def test_under_what_a_bound_holds_cannot_be_set_after_charges(made: object, field: str) -> None:
+    with pytest.raises(AttributeError, match="no setter"):
+        setattr(made, field, getattr(made, field))

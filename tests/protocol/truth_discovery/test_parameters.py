@@ -112,6 +112,26 @@ def test_a_value_that_is_not_allowed_is_refused_by_field(field: str, allowed: st
     assert allowed in caught.value.allowed
 
 
+def test_a_name_given_twice_among_many_is_found_without_holding_each_against_all() -> None:
+    """A server's terms may have as many as a frame has room for, and a client reads them before it can leave."""
+    compared = 0
+
+    class Name(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    names = [Name(f"task {number}") for number in range(1_000)]
+    with pytest.raises(ConfigurationError, match="'task 999'"):
+        make(tasks=[*names, Name("task 999")])
+    assert compared < 3 * len(names)
+
+
 @pytest.mark.parametrize(
     ("field", "make_hyper"),
     [

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -235,3 +236,10 @@ def test_somebody_s_paper_has_a_command(
     assert "\nEverything is in out\n  report.html " in ended.out
     assert drawn == [("heads", Path("out"))]
     assert psephos("reproduce", "other").status == 2
+
+
+def test_of_one_s_own_data_nothing_is_said_that_is_computed_from_the_paper_s() -> None:
+    """Its tables are then empty; that the runs end is tested with each paper, of some by `make verify` alone."""
+    papers = {name: paper for name, paper in system.load_each("reproduction", Paper) if paper.own}
+    assert papers.keys() == {"truth-discovery", "moral-preferences", "fair-voting"}
+    assert all(pkgutil.resolve_name(paper.own_experiments).additions is None for paper in papers.values())
