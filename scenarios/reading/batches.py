@@ -321,8 +321,9 @@ class _CSVFile(_File):
             rows = itertools.islice(filled, num_rows, None)
             while some := list(itertools.islice(rows, _ROWS)):
                 for line, row in some:
-                    allowed = f"{len(self._header)} entries: {', '.join(self._header)}"
-                    require(len(row) == len(self._header), f"{self.path.name} line {line}", row, allowed)
+                    if len(row) != len(self._header):
+                        allowed = f"{len(self._header)} entries: {', '.join(self._header)}"
+                        raise ConfigurationError(field=f"{self.path.name} line {line}", value=row, allowed=allowed)
                 columns = [CodedColumn.of(row[pick] for _, row in some) for pick in picks]
                 table = dict(zip(names, columns, strict=True))
                 yield RowBatch(table, len(some), self.path.name, num_rows, "line", self._line_of)

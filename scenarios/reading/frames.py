@@ -73,8 +73,11 @@ class Frame(str):
                     field=field, value=cells[row], allowed="a text, a number, true or false, a time"
                 )
         rows = list(zip(*[_texts_of(cells) for _, cells in columns], strict=True))
-        for row, entries in enumerate(rows):
-            refuse(not any(map(str.strip, entries)), f"row {labels[row]} of {name}", "nothing", "an entry at least")
+        empty = next((row for row, entries in enumerate(rows) if not any(map(str.strip, entries))), None)
+        if empty is not None:
+            raise ConfigurationError(
+                field=f"row {labels[empty]} of {name}", value="nothing", allowed="an entry at least"
+            )
         file = io.StringIO(newline="")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([column for column, _ in columns])

@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ....protocol.errors import refuse, require
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import PhasedProtocol
 from ....protocol.truth_discovery import NO_TASK, TruthDiscovery
@@ -23,8 +23,9 @@ def _read(file: OwnFile) -> Mapping[str, Any]:
     answers: dict[str, str] = {}
     for line, entries in file.entries():
         task, label = entries["task"], entries["label"]
-        is_same = answers.setdefault(task, label) == label
-        require(is_same, f"task ({file.path.name} line {line})", task, "answered once, or with the same label")
+        if answers.setdefault(task, label) != label:
+            field = f"task ({file.path.name} line {line})"
+            raise ConfigurationError(field=field, value=task, allowed="answered once, or with the same label")
     return {"answers": answers}
 
 
