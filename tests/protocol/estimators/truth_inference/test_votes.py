@@ -1,5 +1,6 @@
 """Majority voting and truth discovery: by hand, at the edges, and against plain loops."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -116,3 +117,21 @@ def test_a_majority_refuses_an_unknown_rule() -> None:
     unknown: Any = "coin"
     with pytest.raises(ValueError, match="first, last, missing"):
         majority_vote(THREE, ties=unknown)
+
+
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        ({"workers": np.array([0])}, r"tasks, workers and labels need one shape \(n,\), got \[\(1,\), \(2,\)\]"),
+        ({"sizes": np.array([2])}, r"sizes needs shape \(2,\), got \(1,\)"),
+        ({"sizes": np.array([2, 1])}, "an answer set has at least 2 labels, got 1"),
+        ({"tasks": np.array([0, 2])}, r"tasks must be in \[0, 2\), got 0 to 2"),
+        ({"workers": np.array([-1, 0])}, r"workers must be in \[0, 2\), got -1 to 0"),
+        ({"labels": np.array([2, 2])}, "a label is outside its task's answer set"),
+        ({"labels": np.array([0, -1])}, "a label is outside its task's answer set"),
+    ],
+)
+def test_answers_whose_columns_or_codes_do_not_fit_are_refused(given: dict[str, Any], refusal: str) -> None:
+    fitting = crowd([(0, 0, 1), (1, 1, 2)], tasks=2, workers=2, sizes=[2, 3])
+    with pytest.raises(ValueError, match=refusal):
+        dataclasses.replace(fitting, **given)
