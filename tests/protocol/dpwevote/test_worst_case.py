@@ -69,3 +69,7 @@ def test_where_all_weigh_alike_the_bound_is_the_truth_at_the_boundary() -> None:
 
 def test_what_takes_too_long_is_not_bounded() -> None:
     assert greatest_chance((1,) * 3_000, 1_500, 1_600, keep=0.7, lie=0.3) is None
+
+
+def test_what_is_not_needed_is_always_reached() -> None:
+    assert [greatest_chance((1, 2), 2, needed, keep=0.7, lie=0.3) for needed in (-3, 0, 4)] == [1.0, 1.0, 0.0]
