@@ -105,7 +105,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         opinions = [_places(table[name], (0.0, 1.0), field=name, words=OPINIONS) for name in parameters.candidates]
         is_table = all(len(column) == len(places) for column in opinions)
         require(is_table, "table", "columns of different length", "columns of one length")
-        rows = self._variant.encode(Holdings(places, np.stack(opinions, axis=1)))
+        holdings = Holdings(places, np.stack(opinions, axis=1))
+        del opinions  # of millions each copy counts
+        rows = self._variant.encode(holdings)
         levels = self._own_levels.encode(table, num_parties=len(places))
         return Inputs(rows.private, np.hstack([rows.public, levels])) if levels.shape[1] else rows
 

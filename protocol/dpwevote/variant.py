@@ -493,8 +493,9 @@ class TwoReports(Variant):
         yield self.make_opinions_phase("opinions", columns=opinions)
 
     def private_rows(self, holdings: Holdings) -> IntArray:
-        opinions = holdings.opinions * self.greatest_opinion
-        return np.column_stack([self.encode_weights(holdings.places), opinions, holdings.places])
+        rows = np.column_stack([self.encode_weights(holdings.places), holdings.opinions, holdings.places])
+        rows[:, -1 - holdings.opinions.shape[1] : -1] *= self.greatest_opinion
+        return rows
 
     def decode(self, inputs: Inputs) -> Holdings:
         places = inputs.public[:, 1] if self._parameters.public_weights else inputs.private[:, -1]
