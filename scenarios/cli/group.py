@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 
 import click
 
+from ..signs import show_all_signs
 from ..words import choose_language
 
 __all__ = ["Named", "cli", "folders", "main", "of_systems", "with_traceback"]
@@ -151,6 +152,7 @@ def main() -> NoReturn:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     ending = _Ending()
     folders.clear()
+    show_all_signs()
     try:
         with _losing_no_interrupt():
             cli.main(prog_name="psephos", standalone_mode=False, obj=ending)
