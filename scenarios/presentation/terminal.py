@@ -15,9 +15,8 @@ from rich.text import Text
 
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
-from ..signs import shown_in
 from ..tables import Cell, Entry, Table, Tone, six_digits
-from ..words import say, say_again, say_number
+from ..words import say, say_again, say_number, shown_in
 from .numbers import in_a_row
 
 __all__ = [
