@@ -8,7 +8,7 @@ from ...protocol.errors import ConfigurationError, require
 from ..reading.frames import AnyFrame, Frame, naming_rows, path_of
 from ..system import find_protocol, load_each
 from .config import Scenario
-from .drafts import Beginning, Draft, Sheet, UnclearError, price_line, trust_line, written_line
+from .drafts import Beginning, Draft, Sheet, UnclearError, draft_of, price_line, trust_line, written_line
 from .parties import sources_of
 
 __all__ = ["scenario_of_frame"]
@@ -56,7 +56,7 @@ def _told(held: Frame) -> tuple[str, Beginning, Draft]:
         named |= {word} if {*beginning.wanted} <= {*header} else set()
         words += [f"{own}=frame" for own in sources_of(find_protocol(protocol)).words][:1]
         try:
-            drafts[word] = protocol, beginning, beginning.draft(sheet, {})
+            drafts[word] = protocol, beginning, draft_of(beginning, sheet, {})
         except UnclearError as error:
             looked_for.append(f"{word} ({error.question})")
         except ConfigurationError as error:
