@@ -296,7 +296,7 @@ def _claims(vote: DPWeVote, case: Case, sessions: int, generator: np.random.Gene
         passes = bool((weights * (2 * opinions - 1)).sum() >= 0)
         candidate = Sessions(vote, _Truth(weights, opinions, passes), 1, generator).outcome(0).candidates[0]
         if candidate.error_probability is not None:
-            yield candidate.error_probability, float(candidate.passed != passes)
+            yield candidate.error_probability, float(candidate.leans_yes != passes)
 
 
 def _statements() -> list[Statement]:
