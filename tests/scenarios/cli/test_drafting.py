@@ -220,7 +220,7 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "three words": (
         "name,roof,floor\nann,yes,yes\nbob,no,no\ncid,maybe,maybe\n",
         (),
-        ["--abstain must be given ('roof' has 'yes' (1×), 'no' (1×) and 'maybe' (1×): does 'maybe' mean abstain): one of"],
+        ["--abstain must be given ('roof' has 'yes' (1×), 'no' (1×) and 'maybe' (1×): does 'maybe' mean abstain)"],
     ),
     "three words in the one column": (
         "name,roof\nann,yes\nbob,no\ncid,Maybe\n",
@@ -252,7 +252,11 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         ("--candidate", "roof"),
         ["--abstentions must be given (roof (own.csv line 3) says 'nothing'", "as everybody will see"],
     ),
-    "a name twice": ("name,roof\nann,yes\nann,no\n", (), ["--repeats must be given ('name' names 1", "'ann' stands in lines 2 and 3"]),
+    "a name twice": (
+        "name,roof\nann,yes\nann,no\n",
+        (),
+        ["--repeats must be given ('name' names 1", "'ann' stands in lines 2 and 3"],
+    ),
     "a word with two meanings": (
         VOTE,
         ("--weight", "none", "--yes", "no"),

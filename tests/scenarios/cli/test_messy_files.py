@@ -110,8 +110,6 @@ MESSY = {
             "--partner must be given",
             "; and --weight (",
             "; and --yes ('roof' has 'ag' (1×) and 'dis' (2×): which means yes): one of ag, dis",
-            "; and --decimal (shares held (own.csv line 2) is '1,000'",
-            "; such as `psephos new vote own.csv --partner none --weight 'shares held' --yes ag --decimal .`",
         ),
         "--partner none --weight 'shares held' --yes ag --decimal .",
     ),
