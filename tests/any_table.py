@@ -25,14 +25,14 @@ def plain(entry: str) -> str:
     return str(int(float(entry))) if entry in {"1.0", "0.0", "-1.0"} else entry
 
 
-def meaning(column: Sequence[str], told: dict[str, int | None]) -> dict[str, int | None] | None:
+def meaning(column: Sequence[str], told: dict[str, int | None], *, signed: bool) -> dict[str, int | None] | None:
     """Return what each word of a column means, None for an abstention; None in all where a word may mean two things.
 
     The one that is left beside one that was told means the other answer, which is told from then on.
     """
     words = {plain(entry) for entry in column}
     own = {word: told[word] for word in words if word in told}
-    if own.get("-1") == 0 and "1" in words:
+    if told.get("-1") == 0 and told.get("0") != 1 and "1" in words:
         own.setdefault("1", 1)
     own |= dict.fromkeys((words - own.keys()) & SILENT)
     left = words - own.keys()
@@ -41,12 +41,13 @@ def meaning(column: Sequence[str], told: dict[str, int | None]) -> dict[str, int
     answers = {value for value in own.values() if value is not None}
     if left == full.keys():
         return own | full
+    signs = [family for family in signs if "1" not in family or not signed]
     are_signs = len(signs) == 1 and not answers and left <= full.keys() | signs[0].keys() and left != {"x"}
     if are_signs and (not full or signs[0] is SIGNS[2]):
         return own | full | {word: signs[0][word] for word in left - full.keys()}
     if len(left) == 1 and len(answers) == 1:
         told[left.copy().pop()] = 1 - answers.pop()
-        return meaning(column, told)
+        return meaning(column, told, signed=signed)
     return None
 
 
@@ -108,9 +109,13 @@ def read(text: str, said: Options) -> dict[str, Any] | None:
         ]
     weights = [1.0 if weight is None else float(row[weight]) for row in rows]
     support, absent = dict[str, float](), set[int]()
-    for name in [*motions, *motions]:  # what is told by one holds in all
+    columns = [{plain(cell) for cell in column} for column in zip(*rows, strict=True)]
+    signed = any("-1" in column and column <= {"-1", "0", "1", ""} for column in columns)
+    for name in motions:  # what is told by one holds in all
+        meaning([row[header.index(name)] for row in rows], told, signed=signed)
+    for name in motions:
         column = [row[header.index(name)] for row in rows]
-        if (known := meaning(column, told)) is None:
+        if (known := meaning(column, told, signed=signed)) is None:
             return None
         values = [known[plain(entry)] for entry in column]
         if None in values:

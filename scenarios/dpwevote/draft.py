@@ -50,7 +50,7 @@ _LAST: Final = 2
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     _check_header(sheet, chosen)
     sheet = _without_totals(sheet, chosen)
-    words = Words.of(chosen, {cell for row in sheet.rows for cell in row})
+    words = Words.of(chosen, sheet)
     left_out = [check_column(sheet, name, "leave-out") for name in chosen.get("leave-out", ()) if name != NONE]
     partner, about_names = partner_of(sheet, chosen, words)
     sheet, repeats = with_one_line_each(sheet, chosen, partner)

@@ -13,7 +13,7 @@ from ...protocol.errors import require
 from ..running.drafts import NONE, Chosen, Sheet, UnclearError, check_column
 from .draft_weights import any_number, are_numbers
 from .draft_words import Words, counted, unknown_in
-from .words import alike, word_of
+from .words import alike, code_kinds, word_of
 
 __all__ = [
     "WEIGHTS",
@@ -83,7 +83,9 @@ def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[st
     differing = [name for name in sheet.header if len(set(sheet.column(name)) - {""}) == len(sheet.rows)]
     for known in (_PERSONS, _NAMES):
         named = [name for name in sheet.header if plain_name(name) in known]
-        found = [name for name in named if name in differing] or [name for name in named if _is_near(sheet, name)]
+        found = [name for name in named if name in differing] or [
+            name for name in named if _is_near(sheet, name, is_weak=known is _NAMES)
+        ]
         if found:
             return min(found, key=lambda name: known.index(plain_name(name))), []
     ids = {name: found for name in differing if (found := _IDS.fullmatch(plain_name(name)))}
@@ -101,10 +103,11 @@ def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[st
     raise UnclearError(option="partner", question=question, choices=[NONE, *choices])
 
 
-def _is_near(sheet: Sheet, name: str) -> bool:
-    """Return whether a column has a name in nearly every line, but some more than once."""
-    entries = [alike(entry) for entry in sheet.column(name) if entry]
-    return _TWO * len(set(entries)) >= len(sheet.rows) and len(entries) == len(sheet.rows)
+def _is_near(sheet: Sheet, name: str, *, is_weak: bool) -> bool:
+    """Return whether a column has a name in every line, some more than once; most differ, if it may be no person's."""
+    entries = sheet.column(name)
+    number = len(set(map(alike, entries)))
+    return all(entries) and number > 1 and (_TWO * number >= len(entries) or not is_weak)
 
 
 def _are_times(sheet: Sheet, name: str) -> bool:
@@ -159,7 +162,8 @@ def weight_of(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: Words
         return "" if given[-1] == NONE else check_column(sheet, given[-1], "weight")
     others = [name for name in sheet.header if name not in {*taken, *chosen.get("candidate", ())}]
     named = [name for name in others if name.casefold() in WEIGHTS and not _has_answers(sheet, name, words)]
-    numbers = [name for name in others if are_numbers(sheet.column(name)) and all(sheet.column(name))]
+    numbers = [name for name in others if are_numbers([*map(word_of, sheet.column(name))])]
+    numbers = [name for name in numbers if all(sheet.column(name))]
     numbers = [name for name in numbers if not _is_noted(sheet, name)]
     numbers = [name for name in numbers if name not in _places(sheet, numbers)]
     if len(named) == 1:
@@ -202,14 +206,20 @@ def _looks_voted(sheet: Sheet, name: str, words: Words) -> bool:
     return bool(answers) and (_TWO * len(answers) >= len(entries) or len(distinct) <= _FEW)
 
 
-def _is_sign(sheet: Sheet, name: str, words: Words) -> bool:
-    """Return whether a column has true and false, or 1 and 0, alone, or one word beside empty entries, as a tick is."""
+def _is_unsure(sheet: Sheet, name: str, words: Words, *, are_others: bool) -> bool:
+    """Return whether a column of true and false, of 1 and 0, or of one sign beside empty entries, may be no motion.
+
+    So it is where its name says that it is true of a line, or beside other columns of answers, unless somebody has
+    explained its signs.
+    """
     entries = {word_of(entry) for entry in sheet.column(name)}
     given = entries - {""}
-    if not given.isdisjoint(words.given):
-        return False
     is_truth = given <= {"true", "false"} or given <= {"1", "0"}
-    return is_truth or (len(given) == 1 and "" in entries)
+    if is_truth and _STATUS.fullmatch(plain_name(name)):
+        return True
+    is_tick = len(given) == 1 and "" in entries and any(code_kinds(given).values())
+    is_explained = not given.isdisjoint(words.given) or (words.is_signed and given <= {"1", "0"})
+    return are_others and (is_truth or is_tick) and not is_explained
 
 
 def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Words) -> list[str]:
@@ -218,8 +228,8 @@ def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Word
         return [check_column(sheet, name, "candidate") for name in given]
     rest = [name for name in rest if any(sheet.column(name))]
     found = [name for name in rest if _looks_voted(sheet, name, words)]
-    signs = [name for name in found if _is_sign(sheet, name, words)]
-    unsure = [name for name in signs if len(signs) < len(found) or _STATUS.fullmatch(plain_name(name))]
+    clear = [name for name in found if not _is_unsure(sheet, name, words, are_others=True)]
+    unsure = [name for name in found if _is_unsure(sheet, name, words, are_others=bool(clear))]
     others = [name for name in rest if name not in found and not _is_noted(sheet, name) and not names_persons(name)]
     of_few = {
         name: few for name in others if _are_few(few := unknown_in(sheet, name, words), sheet.column(name), words)

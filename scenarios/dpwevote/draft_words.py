@@ -50,16 +50,21 @@ class Words:
         given: those that somebody explained.
         silent: words for abstentions.
         said: those that somebody explained, and for abstentions.
+        is_signed: whether a column of the file has -1 beside 1 or 0, so that 0 may be neither answer in any.
     """
 
     opinions: Mapping[str, int]
     given: Mapping[str, int]
     silent: Collection[str]
     said: frozenset[str]
+    is_signed: bool
 
     @classmethod
-    def of(cls, chosen: Chosen, entries: Collection[str]) -> "Words":
-        """Return what is known of the words among all entries."""
+    def of(cls, chosen: Chosen, sheet: Sheet) -> "Words":
+        """Return what is known of the words in a file."""
+        columns = [set(sheet.column(name)) for name in sheet.header]
+        entries = set[str]().union(*columns)
+        is_signed = any("-1" in own and own <= {"-1", "0", "1", ""} for own in ({*map(word_of, c)} for c in columns))
         said = {
             key: {word_of(word) for word in chosen.get(key, ()) if word != NONE or NONE in entries}
             for key in ("yes", "no", "abstain")
@@ -69,7 +74,7 @@ class Words:
         given = dict.fromkeys(said["yes"], 1) | dict.fromkeys(said["no"], 0)
         opinions = {word: opinion for word, opinion in opinions.items() if word not in said["abstain"]} | given
         silent = {*known_words.OUR_ABSTENTIONS, *known_words.ABSTENTIONS, *said["abstain"]} - given.keys()
-        return cls(opinions, given, silent, frozenset(given.keys() | said["abstain"]))
+        return cls(opinions, given, silent, frozenset(given.keys() | said["abstain"]), is_signed)
 
     def meanings(self, entries: Sequence[str]) -> dict[str, int]:
         """Return the opinions of a column's words; what may mean something else beside the others is left to be asked.
@@ -89,7 +94,9 @@ class Words:
             unsure = signs
         elif known_words.TICKS.isdisjoint(known):
             unsure = signs & known_words.CROSSES
-        if given.get("-1") == 0:
+        if self.is_signed:
+            unsure |= {"1", "0"}
+        if self.given.get("-1") == 0 and self.given.get("0") != 1:
             unsure -= {"1"}
         return given | {word: opinion for word, opinion in known.items() if word not in unsure}
 
@@ -125,7 +132,7 @@ def with_explained(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], word
 
     A word that is nearly one that is known is a typo, and left to be refused, as are columns of more than a few words.
     """
-    for name in candidates:
+    for name in sorted(candidates, key=lambda name: "-1" not in sheet.column(name)):  # which tells what 0 may be
         entries = sheet.column(name)
         own, known = unknown_in(sheet, name, words), words.meanings(entries)
         sides = set(known.values())
@@ -218,7 +225,7 @@ def abstentions_of(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], word
     counts = collections.Counter(entries[row] for row, _ in some for _, entries in columns)
     silent = [entry for entry in counts if word_of(entry) in words.silent]
     shown = in_a_row([f"{entry!r} {counts[entry]:,}×" for entry in silent])
-    empty = "; or leave lines with an empty answer out (--leave-out-empty)" if "" in counts else ""
+    empty = "; or leave lines with an empty answer out (--leave-out-empty COLUMN)" if "" in counts else ""
     where = f"{sheet.where(names[0], row)} says {said or 'nothing'!r}, and {len(some):,} of {len(sheet.rows):,}"
     if in_part is None:
         question = (

@@ -39,7 +39,7 @@ MESSY = {
         (
             "--abstentions must be given (new bylaws (own.csv line 3) says 'nothing', and 1 of 3 abstain in a motion",
             "hold a vote for each motion (--candidate)",
-            "(--leave-out-empty)): one of no, yes",
+            "(--leave-out-empty COLUMN)): one of no, yes",
         ),
         "--candidate 'new bylaws' --abstentions absent",
         ("Abstentions: absent from the vote, as everybody can see.",),
