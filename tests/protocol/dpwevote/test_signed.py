@@ -19,7 +19,7 @@ from psephos.protocol.mechanisms import UnbiasedReport, has_optimal
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
 
 VARIANTS = ["two_point", "signed_rr", "optimal"]
-THIRDS = Fraction(2 / 3)
+THIRDS = Fraction(2, 3)
 
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 
@@ -69,7 +69,7 @@ def test_signed_weights_are_what_a_vote_adds_to_the_margin(given: dict[str, Any]
     assert signed_weights(make_parameters(**given)) == tuple(map(Fraction, expected))
 
 
-def test_signed_weights_of_thirds_are_exact_in_the_float_that_is_two_thirds() -> None:
+def test_signed_weights_of_two_thirds_are_exact() -> None:
     values = signed_weights(make_parameters(quota_fraction=2 / 3))
     assert values == tuple(sorted(w * (opinion - THIRDS) for w in (1, 2, 3) for opinion in (0, 1)))
 
