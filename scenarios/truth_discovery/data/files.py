@@ -6,6 +6,7 @@
 Other columns are ignored, but for `answer_set`, which says for each row which answer set its task has.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -13,8 +14,9 @@ from typing import Final
 
 from ...reading.columns import read_names
 from ...reading.files import readable
-from .assembly import AnswerSets, Repeats, Rows, assemble
+from .assembly import AnswerSets, Repeats, Rows, assemble, note_on
 from .crowd import Crowd
+from .labels import LabelWords
 
 __all__ = ["ANSWER_COLUMNS", "read_crowd", "rows_of"]
 
@@ -32,6 +34,7 @@ def read_crowd(
     truth: Path | None = None,
     repeats: Repeats = "error",
     answer_sets: AnswerSets | None = None,
+    labels: LabelWords | None = None,
     columns: Mapping[str, str] = _AS_THEY_ARE,
 ) -> Crowd:
     """Return the crowd of a CSV file with the columns task, worker and label.
@@ -42,6 +45,7 @@ def read_crowd(
 
     Args:
         truth: a file with the columns task and truth, for some or all tasks, and perhaps others.
+        labels: instead of answer sets, those of all tasks, and how else each is written, in answers and in truths.
         columns: what the file of answers calls task, worker or label, where it calls them otherwise.
 
     Raises:
@@ -53,7 +57,13 @@ def read_crowd(
     if truth is not None:
         with readable(truth, field="truth"):
             truth_rows = rows_of(truth, are_truths=True)
-    return assemble(answer_rows, truths=truth_rows, repeats=repeats, answer_sets=answer_sets)
+    num_left_out = 0
+    if labels is not None:
+        answer_rows, num_left_out = answer_rows.labelled(labels)
+        truth_rows = None if truth_rows is None else truth_rows.labelled(labels)[0]
+        answer_sets = labels.names
+    crowd = assemble(answer_rows, truths=truth_rows, repeats=repeats, answer_sets=answer_sets)
+    return dataclasses.replace(crowd, note=note_on(crowd, truth_rows, num_left_out))
 
 
 def rows_of(path: Path, *, are_truths: bool = False, columns: Mapping[str, str] = _AS_THEY_ARE) -> Rows:
