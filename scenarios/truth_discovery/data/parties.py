@@ -16,12 +16,13 @@ from ....protocol.truth_discovery import NO_TASK
 from ...datasets import DataSet
 from ...reading.conversion import convert
 from ...reading.frames import path_of
+from ...reading.headers import USUAL, TableOptions
 from ...reading.sources import PartiesTable
-from ...reading.text_forms import form_of
+from ...reading.text_forms import note_of
 from ...words import marked
 from .assembly import Repeats
 from .crowd import Crowd
-from .files import ANSWER_COLUMNS, read_crowd
+from .files import ANSWER_COLUMNS, TRUTH_COLUMNS, read_crowd
 from .labels import Labels, LabelWords, Others
 from .published import CROWDS, PublishedCrowd
 from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading
@@ -33,13 +34,14 @@ FIELD: Final = "workers"
 _PEER_GRADING = "peer_grading"
 
 
-class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CrowdFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A crowd in files; ConfigurationError where a column is renamed that it has not."""
 
     answers: str  # a CSV file with a line for each answer: task, worker, label
     truth: str = ""  # a CSV file of what is true: task, truth; only to compare with what is found
     repeats: Repeats = "error"  # which answer counts where a worker answers a task twice with different labels
     columns: dict[str, str] = {}  # what the file of answers calls task, worker or label, where it calls them otherwise
+    truth_columns: dict[str, str] = {}  # the same of task or truth in the file of truths, which may be that of answers
     labels: Labels = []  # which an answer can have, for everybody to know; in a table, how else each is written
     other_labels: Others = "refuse"  # what becomes of an answer that has none of them
     manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
@@ -47,6 +49,16 @@ class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def __post_init__(self) -> None:
         for name in self.columns:
             require(name in ANSWER_COLUMNS, f"{FIELD}.columns", name, one_of(ANSWER_COLUMNS, name))
+        for name in self.truth_columns:
+            require(name in TRUTH_COLUMNS, f"{FIELD}.truth_columns", name, one_of(TRUTH_COLUMNS, name))
+
+    @property
+    def truth_options(self) -> TableOptions:
+        """What is said of the file of truths: where it is that of answers, all that is said of this one."""
+        if self.truth != self.answers:
+            return USUAL
+        column = self.truth_columns.get("truth", "truth")  # which most rows leave empty
+        return msgspec.structs.replace(self.alone(), leave_out_empty=(*self.leave_out_empty, column))
 
     def words_beside(self, parameters: Mapping[str, Any]) -> LabelWords | None:
         """Return the labels that are said here, or by a scenario's `answer_sets`, if these are those of all tasks."""
@@ -98,10 +110,13 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         repeats=file.repeats,
         labels=file.words_beside(parameters),
         columns=file.columns,
+        options=file,
+        truth_columns=file.truth_columns,
+        truth_options=file.truth_options,
     )
+    has_own_truth = file.truth not in {"", file.answers}
     found = as_parties(crowd, source=path_of(file.answers).name)
-    forms = [(path.name, form_of(path)) for path in map(path_of, filter(None, (file.answers, file.truth)))]
-    notes = (*(form.note(name) for name, form in forms), crowd.note)
+    notes = [note_of(path_of(file.answers), file), note_of(path_of(file.truth)) if has_own_truth else "", crowd.note]
     return dataclasses.replace(found, note=" ".join(filter(None, notes)))
 
 

@@ -54,7 +54,7 @@ def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, An
 def _opened(file: CrowdFile, parameters: Mapping[str, Any]) -> PartyStream:
     answers = _Answers(file, file.words_beside(parameters))
     find = functools.partial(answers.looked_at, file)
-    said_labels = {name: getattr(file, name) for name in ("columns", "repeats", "labels", "other_labels")}
+    said_labels = {name: getattr(file, name) for name in ("columns", "repeats", "labels", "other_labels", "truth_columns")}
     asked = {**said_labels, "answer_sets": parameters.get("answer_sets", [])}
     beside = [path_of(file.truth)] if file.truth else []
     found = remembered(file.manifest, answers.files, find, asked=asked, beside=beside)
@@ -75,7 +75,7 @@ class _Answers:
     def __init__(self, file: CrowdFile, words: LabelWords | None) -> None:
         self._repeats: Repeats = file.repeats
         self.words = words
-        self.files = files = TableFiles(file.answers, field=FIELD, columns=file.columns)
+        self.files = files = TableFiles(file.answers, field=FIELD, columns=file.columns, options=file)
         task = "item" if "item" in files.names and "task" not in files.names else "task"  # as some published files say
         self._columns = (_WORKER, task, _LABEL)
         for name in self._columns:
@@ -91,7 +91,9 @@ class _Answers:
             truths = None
             if file.truth:
                 with readable(path_of(file.truth), field=f"{FIELD}.truth"):
-                    truths = rows_of(path_of(file.truth), are_truths=True)
+                    truths = rows_of(
+                        path_of(file.truth), are_truths=True, columns=file.truth_columns, options=file.truth_options
+                    )
             if self.words is not None and truths is not None:
                 truths = truths.labelled(self.words)[0]
             labels = None if self.words is None else self.words.names
