@@ -54,7 +54,9 @@ def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, An
 def _opened(file: CrowdFile, parameters: Mapping[str, Any]) -> PartyStream:
     answers = _Answers(file, file.words_beside(parameters))
     find = functools.partial(answers.looked_at, file)
-    said_labels = {name: getattr(file, name) for name in ("columns", "repeats", "labels", "other_labels", "truth_columns")}
+    said_labels = {
+        name: getattr(file, name) for name in ("columns", "repeats", "labels", "other_labels", "truth_columns")
+    }
     asked = {**said_labels, "answer_sets": parameters.get("answer_sets", [])}
     beside = [path_of(file.truth)] if file.truth else []
     found = remembered(file.manifest, answers.files, find, asked=asked, beside=beside)
