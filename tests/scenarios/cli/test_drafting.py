@@ -141,8 +141,12 @@ def test_weights_are_private_unless_they_are_said_to_be_public(
         (
             "crowd",
             "Student;Question;Grade\nann;q1;A\nbob;q1;B\nann;q2;B\n",
-            ("--worker", "Student", "--label", "Grade", "--task", "Question"),
-            {"answers": "own.csv", "columns": {"task": "Question", "worker": "Student", "label": "Grade"}},
+            ("--worker", "Student", "--label", "Grade", "--task", "Question", "--labels", "A,B"),
+            {
+                "answers": "own.csv",
+                "columns": {"task": "Question", "worker": "Student", "label": "Grade"},
+                "labels": ["A", "B"],
+            },
             ["ann", "bob"],
         ),
         (
@@ -301,7 +305,7 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
     ("kind", "content", "options", "words"),
     [
         ("crowd", "task,who,label\n", (), "a CSV file with a header and rows"),
-        ("crowd", "task,who,label\nq,ann,a\n", (), "--worker must be given (which column says who answered)"),
+        ("crowd", "task,who,label\nq,ann,a\n", (), "--worker must be given (which column says who answered"),
         ("survey", "voter,records,choice,x\nann,1,1,2\n", (), "did you mean 'records'?"),
         ("crowd", "q1,ann,a\nq1,bob,b\n", (), "own.csv line 1 must be the columns' names, such as task,worker,label"),
         ("crowd", "1,1,0\n1,2,1\n", (), "if the file has no header, put one above this line"),
