@@ -62,11 +62,7 @@ class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
     # Those that are kept, by name or by what the file calls them, in the order of the result; by default all. There may
     # be 2 to 50.
     alternatives: tuple[str, ...] = ()
-    ties: TieRule = "random"  # how tied alternatives, and those that are not ranked, are ordered (see `ties`)
-    ties_seed: int = 0  # of the random order, not of the noise
-
-    def __post_init__(self) -> None:
-        refuse(self.ties_seed < 0, f"{_FIELD}.ties_seed", self.ties_seed, "at least 0")
+    ties: TieRule = "mean"  # how tied alternatives, and those that are not ranked, are counted (see `ties`)
 
 
 class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
@@ -79,7 +75,6 @@ class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
     without_group: WithoutGroup = "refuse"  # what becomes of voters whose group is not said
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         cuts = self.age_cuts
         if cuts and (cuts[0] < 1 or any(high <= low for low, high in itertools.pairwise(cuts))):
             raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed="ages that ascend, from 1")
@@ -207,7 +202,7 @@ def profile_of(
     """
     kept = _kept(ballots, options.alternatives)
     left_out = np.flatnonzero(grouping.members < 0)
-    positions, num_tied = break_ties(ballots, ties=options.ties, seed=options.ties_seed, kept=kept, skipped=left_out)
+    positions, num_tied = break_ties(ballots, ties=options.ties, kept=kept, skipped=left_out)
     width = len(str(len(ballots)))
     voters = names or [f"voter {number:0{width}d}" for number in range(1, len(ballots) + 1)]
     members, lines = grouping.members, ballots.lines
@@ -327,10 +322,8 @@ def _note(
     if num_kept < len(ballots.alternatives):
         sentences.append(marked(f"{num_kept} of {len(ballots.alternatives)} alternatives"))
     if num_tied:
-        how = f"at random (seed {options.ties_seed})" if options.ties == "random" else "as they are listed"
-        sentences.append(
-            f"ties, or alternatives not ranked, of {num_tied:,} voter{'s' * (num_tied != 1)} were ordered {how}"
-        )
+        how = "have the mean score of their places" if options.ties == "mean" else "were ordered as they are listed"
+        sentences.append(f"ties, or alternatives not ranked, of {num_tied:,} voter{'s' * (num_tied != 1)} {how}")
     if more:
         sentences.append(more)
     return "; ".join(sentences)

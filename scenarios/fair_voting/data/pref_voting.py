@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.fair_voting.rankings import Rankings, are_rankings, positions_of_orders
+from ....protocol.fair_voting.rankings import Rankings, are_strict, positions_of_orders
 from .profile import Profile
 
 __all__ = ["from_pref_voting", "groups_to_pref_voting", "to_pref_voting"]
@@ -113,7 +113,7 @@ def _positions_of(profile: Any, group: str) -> IntArray:
     if orders.dtype.kind != "i":
         raise _another_kind(profile, group)
     orders = orders.astype(np.int64)
-    are_fine = are_rankings(orders)
+    are_fine = are_strict(orders)
     if not np.all(are_fine):
         row: list[int] = orders[np.argmin(are_fine)].tolist()
         raise ValueError(f"a ranking of group {group!r} must have each alternative once, got {row}")

@@ -15,7 +15,7 @@ class Profile:
     """Voters, what they prefer, and which group each belongs to."""
 
     alternatives: tuple[str, ...]  # their names, in the order of the rankings' columns
-    rankings: Rankings  # strict and complete ones, a voter each
+    rankings: Rankings  # complete ones, in which some may be tied, a voter each
     groups: tuple[str, ...]  # the groups' names; each has a voter
     members: IntArray  # int64, shape (n,): the place of each voter's group among the groups
     voters: Sequence[str]  # their names
