@@ -205,7 +205,8 @@ def _load_pabulib(options: BudgetVotes, folder: Path) -> Profile:
     there = sorted(path.name for path in folder.glob(f"*{_SUFFIX}"))
     allowed = f"a file in {folder.name}: {', '.join(there)}{did_you_mean(name, there)}"
     refuse(there and name not in there, f"{_FIELD}.election", options.election, allowed)
-    ballots = read_pabulib(folder / name, column=options.group_column, field=_DATA)
+    limits = options.outside_limits
+    ballots = read_pabulib(folder / name, column=options.group_column, outside_limits=limits, field=_DATA)
     return profile_of(ballots, grouping_of_column(ballots, options), options)
 
 

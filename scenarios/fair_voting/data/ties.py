@@ -46,7 +46,7 @@ def break_ties(
         raise _refusal(ballots, int(np.argmax(is_tied)), columns)
     if ties == "listed":
         width = len(ballots.alternatives)
-        listed = ballots.listed[:, columns] + (classes == width) * np.arange(len(columns))
+        listed = ballots.listed[:, columns] + (ballots.listed[:, columns] == width) * np.arange(len(columns))
         positions = positions_of_classes(classes * 2 * (width + 1) + listed)
     return positions[ballots.ballot_of_voter], int(np.count_nonzero(is_tied))
 
