@@ -5,7 +5,7 @@
     52: 1,{2,3}
 
 The letters say what the orders are: strict (s) or with ties (t), complete (c) or perhaps not (i). Voters are counted
-in the order of the lines. Alternatives are numbered from 1, or from 0 as preflibtools and pref_voting write them; and an
+in the order of the lines. Alternatives are numbered from 1, or from 0 as preflibtools and pref_voting write them; an
 order whose ties are written in two ways may count as one unique order or, as there, as two.
 
 It is parsed here and not by preflibtools since version 2.0.33 of that takes wrong totals, an alternative that is
