@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,10 +19,9 @@ from .group import Named, cli, with_traceback
 from .options import out_option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from rich.console import Console
 
+    from ..reading.headers import TableOptions
     from ..running.drafts import Beginning, Draft, Sheet, UnclearError
 
 __all__ = ["new", "samples", "show"]
@@ -29,6 +29,14 @@ __all__ = ["new", "samples", "show"]
 _MAX_TITLE: Final = 100
 _MAX_NAME: Final = 64
 _ROWS_SHOWN: Final = 3
+_OF_TABLES: Final[Sequence[tuple[str, str, Mapping[str, Any]]]] = (
+    ("sheet", "NAME", {"help": "Of a workbook the worksheet (default: the first visible one with a table)."}),
+    ("header", "LINE", {"type": int, "default": 0, "help": "The header's line (default: the first not empty)."}),
+    ("header-lines", "NUMBER", {"type": int, "default": 1, "help": "How many lines the header takes (default: 1)."}),
+    ("only", "COLUMN=WORD", {"multiple": True, "help": "Only rows with this word there count; may be repeated."}),
+    ("leave-out-empty", "COLUMN", {"multiple": True, "help": "Rows with nothing there do not count."}),
+)
+"""What may be said of any file as a table."""
 
 
 class _Kinds(Named):
@@ -99,6 +107,7 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
             else click.Option([f"--{option.name}"], help=option.help, metavar=option.metavar, multiple=option.multiple)
             for option in beginning.options
         ),
+        *(click.Option([f"--{name}"], metavar=metavar, **how) for name, metavar, how in _OF_TABLES),
         click.Option(
             ["--epsilon"], type=float, default=beginning.epsilon, show_default=True, help="What it may cost each one."
         ),
@@ -129,7 +138,8 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     sample = samples()[beginning.sample]
     target = _target(given["to"], own or sample)
     written = sample.name if own is None else os.path.relpath(own, target.parent)
-    sheet = Sheet.of(own or sample, written=written, wanted=beginning.wanted)
+    options = _options_of(given)
+    sheet = Sheet.of(own or sample, written=written, wanted=beginning.wanted, options=options)
     draft = _drafted(beginning, sheet, _chosen(beginning, given, target.parent))
     trust, told = _trust(protocol, beginning, given.get("trust"))
     title = given["title"] or draft.title
@@ -141,6 +151,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         made_by=shlex.join(["psephos", "new", beginning.word, *([] if own is None else [own.name])]),
         is_made_up=own is None,
         trust=trust,
+        options=options,
     )
     _check_characters(title, field="--title")
     _check_characters(text, field="FILE")
@@ -158,13 +169,27 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     _write(text, target)
     console = make_console()
     made_up = marked(f"No file was given: {copy} is made up, and now yours to change.") if own is None else ""
-    for sentence in (made_up, *draft.said, told, sheet.form.note(sheet.path.name)):
+    for sentence in (made_up, *draft.said, told, sheet.note):
         if sentence:
             show_note(console, sentence)
     console.print(f"\n{text}", soft_wrap=True)
     console.print(say_again(f"Written to {target}"), soft_wrap=True)
     if given["runs"]:
         context.invoke(run, scenario=str(target), out=given["out"])
+
+
+def _options_of(given: "Mapping[str, Any]") -> "TableOptions":
+    """Return what the command line says of a file as a table."""
+    from ...protocol.errors import require
+    from ..reading.headers import TableOptions
+
+    only = dict[str, tuple[str, ...]]()
+    for each in given["only"]:
+        column, sign, word = (part.strip() for part in each.rpartition("="))
+        require(column and sign, "--only", each, marked("COLUMN=WORD"))
+        only[column] = (*only.get(column, ()), word)
+    keys = {name: given[name] for name in ("header", "header_lines", "leave_out_empty")}
+    return TableOptions(sheet=given["sheet"] or "", only=only, **keys)
 
 
 def _trust(protocol: str, beginning: "Beginning", given: str | None) -> tuple[str, str]:

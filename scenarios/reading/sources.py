@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from .batches import TableFiles
+from .headers import USUAL, TableOptions
 
 __all__ = ["Batch", "OpenStream", "PartiesTable", "PartySources", "PartyStream", "ReadParties", "RowFiles", "located"]
 
@@ -46,6 +47,7 @@ class RowFiles:
             protocol completes nothing of it.
         parameters_of: what the files say of the parameters, where the scenario does not; asked before any row is
             prepared.
+        options: what is said of each table.
     """
 
     path: str
@@ -53,6 +55,7 @@ class RowFiles:
     only: Sequence[str] = ()
     prepared: Callable[[Mapping[str, Entries]], dict[str, Entries]] = dict
     parameters_of: Callable[[TableFiles], Mapping[str, Any]] = _of_nothing
+    options: TableOptions = USUAL
 
 
 OpenStream: TypeAlias = Callable[[], "PartyStream"]

@@ -66,7 +66,7 @@ def _source_of(
 
 def _stream_of_rows(rows: RowFiles, role: str) -> PartyStream:
     """Return the parties of files with a line for each of them."""
-    files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, left_out=role)
+    files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, left_out=role, options=rows.options)
     names = [name for name in files.names if not rows.only or name in rows.only]
     return PartyStream(
         parameters=rows.parameters_of(files),

@@ -21,6 +21,7 @@ from ...reading.batches import TableFiles, is_in_batches
 from ...reading.cells import nearest_multiple, number_of
 from ...reading.conversion import convert
 from ...reading.frames import path_of
+from ...reading.headers import TableOptions
 from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
 from ...running.rosters import KEY_COLUMNS
@@ -36,7 +37,7 @@ _LEFT_OUT: Final = "left out: partners are read in batches, row by row"
 _ONE_VOTE: Final[Mapping[str, Any]] = {"public_weights": True, "weights": [1.0]}
 
 
-class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class VoteFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file with a line for each partner, of whatever form; one without weights is one person, one vote.
 
     Raises:
@@ -95,7 +96,7 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         return make_partners(parties, parameters=parameters)
     options: VoteFile = VoteFile(file=parties) if isinstance(parties, str) else convert(dict(parties), VoteFile, _FIELD)
     path = path_of(options.file)
-    read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=options.numbered)
+    read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=options.numbered, options=options)
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
     read = _without_absent(_without_lines(read, options), options, candidates)
     if _WEIGHT in read.table and (options.decimal or options.round_weights is not None):
@@ -245,6 +246,7 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
         only=[*others, *candidates] if candidates and not isinstance(parties, str) else (),
         prepared=prepared,
         parameters_of=parameters_of,
+        options=options,
     )
 
 

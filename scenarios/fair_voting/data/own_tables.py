@@ -10,6 +10,7 @@ from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.parameters import SEPARATOR
 from ...reading.frames import path_of
+from ...reading.headers import TableOptions
 from ...reading.sources import PartiesTable
 from ...running.parties import read_parties_file
 
@@ -19,7 +20,7 @@ _FIELD: Final = "voters"
 _COLUMNS: Final = ("voter", "group", "ranking")
 
 
-class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RankingTable(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file with a line for each voter, of whatever form; columns that nothing names are left out.
 
     Raises:
@@ -43,7 +44,7 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 def load_table(options: RankingTable) -> PartiesTable:
     """Return the voters of a file."""
     path = path_of(options.file)
-    read = read_parties_file(path, FairVoting.client_role, options.columns, numbered=options.numbered)
+    read = read_parties_file(path, FairVoting.client_role, options.columns, numbered=options.numbered, options=options)
     named = options.places or options.choices
     for name in named:
         if name not in read.table:

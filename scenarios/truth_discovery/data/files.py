@@ -13,6 +13,7 @@ from typing import Final
 
 from ...reading.columns import read_names
 from ...reading.files import readable
+from ...reading.headers import USUAL, TableOptions
 from .assembly import AnswerSets, Repeats, Rows, assemble
 from .crowd import Crowd
 
@@ -33,6 +34,7 @@ def read_crowd(
     repeats: Repeats = "error",
     answer_sets: AnswerSets | None = None,
     columns: Mapping[str, str] = _AS_THEY_ARE,
+    options: TableOptions = USUAL,
 ) -> Crowd:
     """Return the crowd of a CSV file with the columns task, worker and label.
 
@@ -43,12 +45,13 @@ def read_crowd(
     Args:
         truth: a file with the columns task and truth, for some or all tasks, and perhaps others.
         columns: what the file of answers calls task, worker or label, where it calls them otherwise.
+        options: what is said of that file.
 
     Raises:
         ConfigurationError: a file cannot be read, or is not what it should be; the field names the file and the line.
     """
     with readable(answers, field="answers"):
-        answer_rows = rows_of(answers, columns=columns)
+        answer_rows = rows_of(answers, columns=columns, options=options)
     truth_rows = None
     if truth is not None:
         with readable(truth, field="truth"):
@@ -56,13 +59,19 @@ def read_crowd(
     return assemble(answer_rows, truths=truth_rows, repeats=repeats, answer_sets=answer_sets)
 
 
-def rows_of(path: Path, *, are_truths: bool = False, columns: Mapping[str, str] = _AS_THEY_ARE) -> Rows:
+def rows_of(
+    path: Path,
+    *,
+    are_truths: bool = False,
+    columns: Mapping[str, str] = _AS_THEY_ARE,
+    options: TableOptions = USUAL,
+) -> Rows:
     """Return a file's answers, or its truths; ConfigurationError where they are not what they should be, with the line.
 
     OSError, EOFError and zlib.error are raised where the file cannot be read or unpacked.
     """
     wanted = {name: (columns[name],) if name in columns else names for name, names in _ANSWERS.items()}
-    table = read_names(path, _TRUTHS if are_truths else wanted, ("answer_set",))
+    table = read_names(path, _TRUTHS if are_truths else wanted, ("answer_set",), options)
     found = table.columns
     return Rows(
         found["task"],

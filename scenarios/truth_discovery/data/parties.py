@@ -16,8 +16,9 @@ from ....protocol.truth_discovery import NO_TASK
 from ...datasets import DataSet
 from ...reading.conversion import convert
 from ...reading.frames import path_of
+from ...reading.headers import TableOptions
 from ...reading.sources import PartiesTable
-from ...reading.text_forms import form_of
+from ...reading.text_forms import note_of
 from .assembly import Repeats
 from .crowd import Crowd
 from .files import ANSWER_COLUMNS, read_crowd
@@ -31,7 +32,7 @@ FIELD: Final = "workers"
 _PEER_GRADING = "peer_grading"
 
 
-class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CrowdFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A crowd in files; ConfigurationError where a column is renamed that it has not."""
 
     answers: str  # a CSV file with a line for each answer: task, worker, label
@@ -88,10 +89,11 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         repeats=file.repeats,
         answer_sets=given[0] if len(given) == 1 else None,
         columns=file.columns,
+        options=file,
     )
     found = as_parties(crowd, source=path_of(file.answers).name)
-    forms = [(path.name, form_of(path)) for path in map(path_of, filter(None, (file.answers, file.truth)))]
-    return dataclasses.replace(found, note=" ".join(filter(None, (form.note(name) for name, form in forms))))
+    notes = [note_of(path_of(file.answers), file), note_of(path_of(file.truth)) if file.truth else ""]
+    return dataclasses.replace(found, note=" ".join(filter(None, notes)))
 
 
 def _with_levels(made_up: PartiesTable, parameters: Mapping[str, Any]) -> PartiesTable:

@@ -72,7 +72,7 @@ class _Answers:
 
     def __init__(self, file: CrowdFile) -> None:
         self._repeats: Repeats = file.repeats
-        self.files = files = TableFiles(file.answers, field=FIELD, columns=file.columns)
+        self.files = files = TableFiles(file.answers, field=FIELD, columns=file.columns, options=file)
         task = "item" if "item" in files.names and "task" not in files.names else "task"  # as some published files say
         self._columns = (_WORKER, task, _LABEL)
         for name in self._columns:
