@@ -106,6 +106,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         level: of the verdict on the winner, in (0, ½); see `Assurance`.
         features: protected features that overlap, of which the groups are the crossings; disparities are then those
             between the groups of each. Left out where the groups are compared themselves.
+        ties: "mean" where rankings may have ties, which then count the mean score of their places: "local" and "joint" are
+            then the best of those that take them. Left out where rankings are strict.
         threshold: of "masked", T: so many voters take part to the end, or nothing is released. On the wire there alone.
         colluders: of "masked", c: so many voters at most are in league with the aggregator. Likewise.
 
@@ -134,6 +136,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     chosen_by: Literal["roster", "voter"] | msgspec.UnsetType = msgspec.UNSET
     welfare_share: float | msgspec.UnsetType = msgspec.UNSET
     features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET
+    ties: Literal["mean"] | msgspec.UnsetType = msgspec.UNSET
     threshold: int | msgspec.UnsetType = msgspec.UNSET
     colluders: int | msgspec.UnsetType = msgspec.UNSET
 
@@ -216,6 +219,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         room = math.frexp(_MOST_SCALE * self.epsilon / len(self.alternatives))[1] - 1
         return min(next(exact, MOST_BITS) + _SPARE_BITS, room, MOST_BITS)
 
+    @property
+    def _takes_ties(self) -> bool:
+        is_best = self.kind.is_choice and bool(self.ties)
+        return is_best or (self.kind.takes_ties and not self.samples_voters_first)
+
     def check_ties(self, positions: IntArray) -> None:
         """Raise ConfigurationError for a tie that this mechanism cannot take, or whose mean score is not exact.
 
@@ -228,8 +236,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         field = f"ranking in row {tied[0] + 1}"
         own = f"reading {self.reading!r}" if self.samples_voters_first else f"mechanism {self.mechanism!r}"
         instead = "reading 'group'" if self.kind.is_sampled else f"{'joint' if self.is_joint else 'noisy'}_scores"
-        takes = self.kind.takes_ties and not self.samples_voters_first
-        require(takes, field, "a tie", f"a strict order with {own}; {instead} counts the mean score of tied places")
+        require(self._takes_ties, field, "a tie", f"a strict order with {own}; {instead} counts the mean score of ties")
         scoring, rows = self.make_scoring(is_centered=True), positions[tied]
         for position in range(0 if self.kind.counts_pairs else len(self.alternatives)):
             numbers = (rows == position).sum(axis=1)
@@ -379,6 +386,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         allowed = "another one, or equally spaced scores: comparisons of pairs estimate no other scores"
         is_spaced = not self.kind.compares_pairs or self.make_scoring(is_centered=False).is_equally_spaced
         require(is_spaced, "mechanism", self.mechanism, allowed)
+        names = [name for name, kind in MECHANISMS.items() if kind.takes_ties and kind.is_joint == self.is_joint]
+        allowed = f"one that takes ties: {', '.join(names)}"
+        require(self._takes_ties or not self.ties, "mechanism", self.mechanism, allowed)
 
     def _check_sampling(self) -> None:
         require(0 <= self.gamma < 1, "gamma", self.gamma, "in [0, 1)")

@@ -41,6 +41,7 @@ class FileBallots:
     entries: Sequence[str] = ()  # what a column that was asked for says of each voter
     sources: tuple[str, ...] = ()  # the names of the files, where there are several
     source_of_voter: IntArray | None = None  # int64, shape (n,): which of them has each voter; None where there is one
+    is_strict: bool = False  # whether the file's form says that all ballots are strict orders of all alternatives
     num_left_out: int = 0  # how many ballots of the file are none of these, since they break its own limits
 
     def __len__(self) -> int:

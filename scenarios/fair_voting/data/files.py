@@ -195,6 +195,7 @@ def merge(parts: Sequence[FileBallots], *, same_alternatives: Literal["names", "
         source=", ".join(part.source for part in parts),
         sources=tuple(part.source for part in parts),
         source_of_voter=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
+        is_strict=all(part.is_strict for part in parts),
         num_left_out=sum(part.num_left_out for part in parts),
     )
 
@@ -228,6 +229,7 @@ def profile_of(
         # A line of several files would say little.
         lines=lines.tolist() if ballots.source_of_voter is None else (),
         source=ballots.source,
+        may_tie=options.ties == "mean" and not ballots.is_strict,
         note=_note(ballots, num_kept=len(kept), num_tied=num_tied, num_out=left_out.size, options=options, more=note),
     )
 

@@ -89,6 +89,7 @@ def read_preflib(path: Path, *, field: str = "file") -> FileBallots:
         lines=np.repeat(votes.lines, votes.counts),
         voters=(),
         source=path.name,
+        is_strict=suffix == "soc",
     )
 
 

@@ -21,6 +21,7 @@ class Profile:
     voters: Sequence[str]  # their names
     lines: Sequence[int] = ()  # where each stands in its file; empty where there is none
     source: str = ""  # that file's name, for errors
+    may_tie: bool = False  # whether a voter may have a tie, by the form of the source
     is_generated: bool = False  # whether the rankings are made up
     note: str = ""  # what became of the lines of the file (ties broken, voters left out), as a line for people
     # Those of which the groups are the crossings; empty where they are groups of one kind.
