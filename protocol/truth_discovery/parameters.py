@@ -1,11 +1,12 @@
 """The public parameters of a truth discovery session."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, Self, TypeAlias
 
 import msgspec
 
 from ..arguments import first_repeated
+from ..elementary import exp
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import Normalization
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, HyperDistribution, Moments
@@ -41,6 +42,9 @@ MAX_CONFUSIONS: Final = 1 << 26  # numbers of confusions of tasks, and of worker
 MAX_LEVELS: Final = 20
 MAX_MASKED: Final = 1 << 14  # numbers of a masked row
 DEFAULT_EPSILON: Final = 1.0
+LEAST_TRIED: Final = 0.5
+"""The least ε of one answer at which confidences were held against published crowds."""
+_TOLERANCE: Final = 1e-9
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -158,6 +162,25 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         levels = self.own_levels.epsilons
         return tuple(msgspec.structs.replace(self, epsilon=level, **of_all) for level in levels) or (self,)
 
+    def are_tried(self, flip_probabilities: Sequence[float]) -> bool:
+        """Return whether confidences, if they claim anything, were held against published crowds by such settings.
+
+        `psephos calibrate truth-discovery` does it with the estimators' settings by default, one ε of all workers, the
+        paper's law of flip probabilities, and no less ε than `LEAST_TRIED`.
+
+        Args:
+            flip_probabilities: of each answer set, of drawn ones the mean.
+        """
+        most = [(size - 1) / (size - 1 + exp(LEAST_TRIED)) for size in self.sizes]
+        are_usual = self.normalization in {msgspec.UNSET, "answered"} and all(
+            getattr(self, field) == default for field, default in _TRIED.items()
+        )
+        if self.estimator != "auto" and ESTIMATORS[self.estimator].credit.average == 1:
+            return True  # shares of votes or weights
+        return are_usual and all(
+            own < at_most + _TOLERANCE for own, at_most in zip(flip_probabilities, most, strict=True)
+        )
+
     @property
     def is_masked(self) -> bool:
         """Whether answers are added up under masks."""
@@ -235,6 +258,16 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         is_price = self.epsilon_worker is None or 0 < self.epsilon_worker <= most
         allowed = f"above 0 and at most {most:g}, {MAX_EPSILON:g} for each of {self.max_answers} answers"
         require(is_price, "epsilon_worker", self.epsilon_worker, allowed)
+
+
+_TRIED: Final[Mapping[str, object]] = {
+    "hyper": None,
+    "epsilons": msgspec.UNSET,
+    "max_iterations": 50,
+    "rounds": msgspec.UNSET,
+    "quality_clamp": 0.05,
+    "weight_function": msgspec.UNSET,
+}
 
 
 def _check_names(names: tuple[str, ...], field: str, *, forbidden: str) -> None:

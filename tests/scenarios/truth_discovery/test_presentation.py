@@ -156,7 +156,6 @@ def test_levels_are_shown_with_how_many_have_them() -> None:
     levels = tuple(LevelReports(level, 9, PETS.flip_probabilities, PETS.reports) for level in (0.5, 2.0))
     text = " ".join(shown(msgspec.structs.replace(PETS, levels=levels)).text.split())
     assert "Workers by their own ε: 0.5 (9), 2 (9)." in text
-    assert "These shares were found where all workers have one ε, and not where they have their own." in text
     assert "These shares were found" not in shown(PETS).text
     assert "their own" not in shown(PETS).text
 
@@ -359,3 +358,12 @@ def test_a_verdict_takes_no_share_of_votes_for_a_probability() -> None:
 def test_a_worker_is_told_how_much_its_answers_counted() -> None:
     own = OwnOutcome(weight=0.418, quality=0.8, num_answers=14)
     assert verdict_of(own) == "14 answers of yours counted, with a weight of +0.42 each."
+
+
+def test_settings_that_nobody_tried_on_published_crowds_say_no_probability() -> None:
+    untried = msgspec.structs.replace(PETS, is_calibrated=False)
+    text = shown(untried).text
+    assert "was not tried on published crowds, so that no probability is said." in " ".join(text.split())
+    assert ("rank 1" in text, "rank 1" in shown(PETS).text) == (True, False)
+    assert "with a probability of" in verdict_of(found(["cat"]))
+    assert "with a probability of" not in verdict_of(msgspec.structs.replace(found(["cat"]), is_calibrated=False))
