@@ -367,7 +367,7 @@ def show(scenario: str) -> None:
 
     shipped = {**shipped_scenarios(), **shipped_series()}
     require(scenario in shipped, "scenario", scenario, one_of(shipped, scenario))
-    click.echo(shipped[scenario].read_text(encoding="utf-8"), nl=False)
+    click.echo(shipped[scenario].read_bytes(), nl=False)
 
 
 @cli.command(short_help="Write small made-up files to try.")

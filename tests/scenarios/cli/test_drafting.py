@@ -103,6 +103,7 @@ def test_what_a_file_tells_is_used_and_the_rest_is_said_by_options(psephos: Psep
     assert tables["parameters"] == {
         "candidates": ["Anbau", "Neues Dach"],
         "weights": [1, 2, 3],
+        "passes": "more_than",
         "variant": "auto",
         "epsilon": 2,
     }
@@ -212,7 +213,7 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         ("--weight", "shar"),
         ["--weight must be a column of", "did you mean 'share'?"],
     ),
-    "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner must be given", "or 'none'", "one of age, roof, none"]),
+    "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner must be given", "or 'none'", "one of none, age, roof"]),
     "words that nobody has explained": (
         "name,roof\nann,hiya\nbob,hapana\n",
         (),
@@ -223,12 +224,12 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "three words": (
         "name,roof,floor\nann,yes,yes\nbob,no,no\ncid,maybe,maybe\n",
         (),
-        ["roof (own.csv line 4) must be yes or no; other words", "also 'maybe' in floor (own.csv line 4)"],
+        ["--abstain must be given ('roof' has 'yes' (1×), 'no' (1×) and 'maybe' (1×): does 'maybe' mean abstain)"],
     ),
     "three words in the one column": (
         "name,roof\nann,yes\nbob,no\ncid,Maybe\n",
         (),
-        ["roof (own.csv line 4) must be yes or no", "got 'Maybe'"],
+        ["--abstain must be given ('roof' has", "does 'Maybe' mean abstain): one of Maybe, none"],
     ),
     "no header, so that the first partner would be lost": (
         "ann,yes\nbob,no\ncid,yes\n",
@@ -247,7 +248,7 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     ),
     "three words that are voted on": (
         "name,roof\nann,yes\nbob,no\ncid,maybe\n",
-        ("--candidate", "roof"),
+        ("--candidate", "roof", "--abstain", "none", "--yes", "none", "--no", "none"),
         ["roof (own.csv line 4) must be yes or no; other words", "--yes WORD, --no WORD", "--leave-out", "maybe"],
     ),
     "an abstention": (
@@ -255,7 +256,11 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         ("--candidate", "roof"),
         ["--abstentions must be given (roof (own.csv line 3) says 'nothing'", "as everybody will see"],
     ),
-    "a name twice": ("name,roof\nann,yes\nann,no\n", (), ["partner (own.csv line 3) must be named once"]),
+    "a name twice": (
+        "name,roof\nann,yes\nann,no\n",
+        (),
+        ["--repeats must be given ('name' names 1", "'ann' stands in lines 2 and 3"],
+    ),
     "a word with two meanings": (
         VOTE,
         ("--weight", "none", "--yes", "no"),
