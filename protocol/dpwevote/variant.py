@@ -354,7 +354,7 @@ class Variant(abc.ABC):
             )
         return CandidateOutcome(
             name=self._parameters.candidates[number],
-            passed=passed,
+            leans_yes=passed,
             verdict=sums.verdict,
             support=sums.support,
             quota=sums.quota,
