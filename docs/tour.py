@@ -4,9 +4,9 @@
     python docs/tour.py ~/tour --installed .venv    # the same with an environment that is there already
 
 They are the secretary of an association, a works council with a form that came back, the lead of people who annotate,
-a student, a security engineer and the author of a paper. Each types commands into a folder of their own, and has one try
-at each: the tour stops at the first that fails, with its last line. What a file does not tell is asked in a step of its
-own, which has to end with status 2 and a question.
+a student, a security engineer and the author of a paper. Each types commands into a folder of their own, and has one
+try at each: the tour stops at the first that fails, with its last line. What a file does not tell is asked in a step of
+its own, which has to end with status 2 and a question.
 
 FOLDER must be new and outside of the repository. It gets what each step printed, at 80 columns, and where Chromium is
 installed a screenshot of it, and of each page in light, in the dark and as wide as a phone. `users.md` says who typed
