@@ -205,7 +205,7 @@ class JointVariant(TwoReports):
         unit, weights = self.lattice
         units = tuple(itertools.chain.from_iterable([weight] * n for weight, n in zip(weights, numbers, strict=True)))
         total = sum(units)
-        quota = Fraction(str(parameters.fraction)) * total + Fraction(str(parameters.quota or 0)) / unit
+        quota = parameters.exact_fraction * total + Fraction(str(parameters.quota or 0)) / unit
         failing = math.ceil(quota) - 1 if parameters.passes == "at_least" else math.floor(quota)
         # Of a matrix, "yes" may be what is reported less often by those who mean it.
         channel = self._opinion.channel_matrix()

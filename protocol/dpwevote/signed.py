@@ -227,7 +227,8 @@ class SignedVariant(Variant):
                 margin, [self._estimators[level].reports(sum(counts[level])) for level in heard], num_partners=number
             )
         low, high = self.reports[heard[0]].estimates
-        level, bias = self._parameters.level, Fraction(self.bias_bound(number))
+        level = self._parameters.level
+        bias = Fraction(self.bias_bound(number)) + Fraction(self.rounding_bound(number))
         tied = Fraction(self._parameters.quota or 0)
         shares = [((tied + off) / number - low) / (high - low) for off in (-bias, bias)]
         below, above = (float(min(max(share, Fraction(0)), Fraction(1))) for share in shares)

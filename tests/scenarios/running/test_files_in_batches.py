@@ -229,7 +229,6 @@ def test_what_names_no_tables_is_refused(path: str, allowed: str) -> None:
     [
         ({"without": ["Total"]}, "partners.without"),
         ({"decimal": ","}, "partners.decimal"),
-        ({"round_weights": 2.0}, "partners.round_weights"),
         ({"abstentions": "absent"}, "partners.abstentions"),
         ({"columns": {"weight": "shares"}}, "partners.columns.weight"),
     ],
