@@ -94,7 +94,7 @@ SIGNED = "partner,m,f\nann,1,yes\nbob,-1,no\ncid,0,no\n"
         (", yes = ['1'], no = ['-1']", "m (mine.csv line 4, cid)", "in partners.yes, no or abstain"),
         (", yes = ['1'], no = ['-1'], abstain = ['0']", "m (mine.csv line 4, cid)", "abstentions counts none"),
         (
-            "yes = ['1.0'], no = ['-1'], abstain = ['0.0']",
+            ", yes = ['1.0'], no = ['-1'], abstain = ['0.0']",
             "m (mine.csv line 4, cid)",
             "abstentions counts none",
         ),
