@@ -112,7 +112,7 @@ def _is_near(sheet: Sheet, name: str, *, is_weak: bool) -> bool:
     """Return whether a column has a name in every line, some more than once; most differ, if it may be no person's."""
     entries = sheet.column(name)
     number = len(set(map(alike, entries)))
-    return all(entries) and number > 1 and (_TWO * number >= len(entries) or not is_weak)
+    return all(entries) and (_TWO * number >= len(entries) if is_weak else number > 1)
 
 
 def _are_times(sheet: Sheet, name: str) -> bool:
