@@ -276,7 +276,8 @@ def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Word
         return [check_column(sheet, name, "candidate") for name in given]
     rest = [name for name in rest if any(sheet.column(name))]
     found = [name for name in rest if _looks_voted(sheet, name, words)]
-    found = [name for name in found if not _is_one_status(sheet, name)] or found
+    if NONE not in chosen.get("leave-out", ()):
+        found = [name for name in found if not _is_one_status(sheet, name)] or found
     clear = [name for name in found if not _is_unsure(sheet, name, words, are_others=True)]
     unsure = [name for name in found if _is_unsure(sheet, name, words, are_others=bool(clear))]
     others = [name for name in rest if name not in found and not _is_noted(sheet, name) and not names_persons(name)]
