@@ -110,6 +110,7 @@ def as_electorate(profile: Profile, *, is_public_record: bool = False) -> Partie
         "group_sizes": sizes,
     }
     found: dict[str, Any] = {"features": msgspec.to_builtins(profile.features)} if profile.features else {}
+    found |= {"ties": "mean"} if profile.may_tie else {}
     return PartiesTable(
         names=profile.voters,
         table={"group": profile.members, "ranking": profile.rankings},
@@ -218,7 +219,7 @@ SOURCES: Final = PartySources(
     made_up=frozenset({_GENERATOR}),
     published=frozenset(_FILES),
     table_of=_table_of,
-    parameters_of_table=frozenset({"alternatives", "groups", "group_sizes", "features"}),
+    parameters_of_table=frozenset({"alternatives", "groups", "group_sizes", "features", "ties"}),
     parameters_of_public_columns=frozenset({"groups", "group_sizes", "features"}),
     alternatives=(frozenset({"epsilon", "epsilons"}),),
     words={"rankings": ""},

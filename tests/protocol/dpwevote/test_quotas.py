@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.dpwevote.quotas import share_in, share_of
+from psephos.protocol.dpwevote.quotas import share_in
 
 
 @pytest.mark.parametrize(
@@ -20,14 +20,14 @@ from psephos.protocol.dpwevote.quotas import share_in, share_of
 def test_a_share_is_exact_on_its_way_through_a_float(text: str, share: Fraction) -> None:
     assert share_in(text, field="x") == share
     given = DPWeVote.complete({"candidates": ["m"], "quota_fraction": text}, {})
-    assert share_of(Parameters(candidates=("m",), quota_fraction=given["quota_fraction"])) == share
+    assert Parameters(candidates=("m",), quota_fraction=given["quota_fraction"]).exact_fraction == share
 
 
 def test_a_part_of_many_votes_is_no_other_number_of_them() -> None:
     for number in (300, 3_000):
         for text, least in (("2/3", number * 2 // 3), ("66.67%", number * 2 // 3 + 1)):
             given = DPWeVote.complete({"candidates": ["m"], "quota_fraction": text}, {})
-            share = share_of(Parameters(candidates=("m",), quota_fraction=given["quota_fraction"]))
+            share = Parameters(candidates=("m",), quota_fraction=given["quota_fraction"]).exact_fraction
             assert (share * number <= least, share * number <= least - 1) == (True, False)
 
 

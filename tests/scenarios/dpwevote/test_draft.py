@@ -158,7 +158,7 @@ def test_no_time_and_no_number_of_a_line_is_a_person_unless_somebody_says_so(pse
     assert "numbered = true" in Path("own.toml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["Finished", "delegate", "has_duplicate_rank", "is_test"])
+@pytest.mark.parametrize("name", ["delegate", "has_duplicate_rank", "is_member"])
 @pytest.mark.parametrize("signs", [("True", "False"), ("1", "0")])
 @pytest.mark.parametrize("others", [True, False])
 def test_a_column_of_signs_is_no_motion_unasked(

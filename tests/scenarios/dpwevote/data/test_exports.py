@@ -41,10 +41,13 @@ EXPORTED = {
         "--candidate roof --leave-out-empty submitdate",
         3,
         {"roof": 2},
-        ("'topics[SQ001]' has 'Y' (2×) and nothing (2×)",),
+        ("'submitdate' is empty in 1 rows",),
     ),
     "limesurvey_answers": Export(
-        "--abstentions absent", 3, {ROOF: 2, "What matters? [Price]": 2, "What matters? [Taste]": 2}, ("'N/A' 3×",)
+        "--leave-out-empty 'Date submitted'",
+        3,
+        {ROOF: 2, "What matters? [Price]": 2, "What matters? [Taste]": 2},
+        ("'Date submitted' is empty in 1 rows",),
     ),
     "google_forms": Export(
         f"--repeats last --candidate '{ROOF}' --abstentions absent",
@@ -67,13 +70,16 @@ EXPORTED = {
         "--repeats last --abstain unkown --abstentions no",
         3,
         {"roof": 2, "pool": 1},
-        ("'Bob' stands in lines 3 and 5", "does 'unkown' mean abstain"),
+        ("'Bob' stands in lines 3 and 5",),
     ),
     "framadate_dates": Export(
         "--header-lines 2 --abstain 'Under reserve' --abstentions no", 2, {FIRST: 1, SECOND: 1, THIRD: 1}, ("2 lines",)
     ),
     "decidim_responses": Export(
-        f"--candidate '1. {ROOF}' --abstentions absent", 2, {f"1. {ROOF}": 1}, ("line 4) says 'nothing'",)
+        f"--only none --candidate '1. {ROOF}' --abstentions absent",
+        2,
+        {f"1. {ROOF}": 1},
+        ("'User status' has 'Registered' (2×)",),
     ),
     "loomio": Export(
         "--header 9 --one-of 'agree, abstain, disagree' --abstentions absent", 2, {"answer": 1}, ("Add --header 9",)
