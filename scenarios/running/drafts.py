@@ -229,7 +229,7 @@ def draft_of(beginning: Beginning, sheet: Sheet, chosen: Chosen) -> Draft:
     for name in sheet.header:
         entries = sheet.column(name)
         words = collections.Counter(filter(None, entries))
-        is_status = _STATUS.search(name) and 1 < len(words) <= _MOST_SHOWN and "only" not in chosen
+        is_status = _STATUS.search(name) and 1 < len(words) <= _MOST_SHOWN and NONE not in chosen.get("only", ())
         if is_status and name not in sheet.options.only:
             shown = " and ".join(f"{word!r} ({number:,}×)" for word, number in words.most_common())
             question = f"{name!r} has {shown}: which rows count, or {NONE!r}: all"
