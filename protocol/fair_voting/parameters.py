@@ -106,7 +106,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         level: of the verdict on the winner, in (0, ½); see `Assurance`.
         features: protected features that overlap, of which the groups are the crossings; disparities are then those
             between the groups of each. Left out where the groups are compared themselves.
-        ties: "mean" where rankings may have ties, which then count the mean score of their places: "local" and "joint" are
+        ties: "mean" where rankings may have ties, which count the mean score of their places: "local" and "joint" are
             then the best of those that take them. Left out where rankings are strict.
         threshold: of "masked", T: so many voters take part to the end, or nothing is released. On the wire there alone.
         colluders: of "masked", c: so many voters at most are in league with the aggregator. Likewise.

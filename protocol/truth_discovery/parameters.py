@@ -12,7 +12,7 @@ from ..estimators.truth_inference import Normalization
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, HyperDistribution, Moments
 from ..own_levels import OwnLevels
 from ..phases import check_sizes
-from .estimators import ESTIMATORS, EstimatorName
+from .estimators import AUTO, ESTIMATORS, EstimatorName
 
 __all__ = ["PRICES", "ROUNDED", "SEPARATOR", "WEIGHTED", "EstimatorName", "MechanismName", "Parameters"]
 
@@ -42,8 +42,6 @@ MAX_CONFUSIONS: Final = 1 << 26  # numbers of confusions of tasks, and of worker
 MAX_LEVELS: Final = 20
 MAX_MASKED: Final = 1 << 14  # numbers of a masked row
 DEFAULT_EPSILON: Final = 1.0
-LEAST_TRIED: Final = 0.5
-"""The least ε of one answer at which confidences were held against published crowds."""
 _TOLERANCE: Final = 1e-9
 
 
@@ -165,21 +163,20 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def are_tried(self, flip_probabilities: Sequence[float]) -> bool:
         """Return whether confidences, if they claim anything, were held against published crowds by such settings.
 
-        `psephos calibrate truth-discovery` does it with the estimators' settings by default, one ε of all workers, the
-        paper's law of flip probabilities, and no less ε than `LEAST_TRIED`.
+        That was done with the estimators' settings by default, one ε of all workers, the paper's law of flip
+        probabilities, and no less ε than where they all held.
 
         Args:
             flip_probabilities: of each answer set, of drawn ones the mean.
         """
-        most = [(size - 1) / (size - 1 + exp(LEAST_TRIED)) for size in self.sizes]
+        estimator = ESTIMATORS[AUTO if self.estimator == "auto" else self.estimator]
+        if estimator.credit.average == 1:
+            return True  # shares of votes or weights
+        most = [(size - 1) / (size - 1 + exp(estimator.tried_from)) for size in self.sizes]
         are_usual = self.normalization in {msgspec.UNSET, "answered"} and all(
             getattr(self, field) == default for field, default in _TRIED.items()
         )
-        if self.estimator != "auto" and ESTIMATORS[self.estimator].credit.average == 1:
-            return True  # shares of votes or weights
-        return are_usual and all(
-            own < at_most + _TOLERANCE for own, at_most in zip(flip_probabilities, most, strict=True)
-        )
+        return are_usual and all(flip < top + _TOLERANCE for flip, top in zip(flip_probabilities, most, strict=True))
 
     @property
     def is_masked(self) -> bool:

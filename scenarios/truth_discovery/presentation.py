@@ -177,16 +177,10 @@ def _meaning(outcome: Outcome) -> str:
     counted = _MASKED if outcome.planned else _COUNTED
     told = outcome.estimator if isinstance(outcome.noise_scale, msgspec.UnsetType) else counted
     what, credit = say(_CONFIDENCES.get(told, _POSTERIOR)), CREDITS[outcome.estimator]
-    if outcome.is_calibrated is False and credit.average < 1:
+    if not credit.least or outcome.is_calibrated is False:
         return say(
-            "Confidence: {what}. It ranks the tasks, the surest being the first: what it is worth with these settings, "
-            "or at this ε, was not tried on published crowds, so that no probability is said.",
-            what=what,
-        )
-    if not credit.least:
-        return say(
-            "Confidence: {what}. It ranks the tasks, the surest being the first: on one published crowd it was worth "
-            "nothing, so that no probability is said.",
+            "Confidence: {what}. It ranks the tasks, the surest being the first: with this estimator, its settings and "
+            "this ε, published crowds do not tell what it is worth, so that no probability is said.",
             what=what,
         )
     if _is_share(outcome):

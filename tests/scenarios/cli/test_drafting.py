@@ -153,7 +153,11 @@ def test_weights_are_private_unless_they_are_said_to_be_public(
             "ranking",
             "Who\tTeam\tOrder\nann\ta\tx > y\nbob\tb\ty > x\n",
             ("--voter", "Who"),
-            {"file": "own.csv", "columns": {"voter": "Who", "group": "Team", "ranking": "Order"}},
+            {
+                "file": "own.csv",
+                "columns": {"voter": "Who", "group": "Team", "ranking": "Order"},
+                "alternatives": ["x", "y"],
+            },
             ["ann", "bob"],
         ),
         (
@@ -167,7 +171,7 @@ def test_weights_are_private_unless_they_are_said_to_be_public(
             "ranking",
             "voter,group,first,second\nann,a,y,x\nbob,b,x,y\n",
             ("--choice", "first", "--choice", "second"),
-            {"file": "own.csv", "choices": ["first", "second"]},
+            {"file": "own.csv", "choices": ["first", "second"], "alternatives": ["x", "y"]},
             ["ann", "bob"],
         ),
         (
@@ -317,12 +321,12 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
             "line 1 must be a header with voter, record, choice and the features",
         ),
         ("ranking", "ann,a,x > y\nbob,b,y > x\ncyd,a,y > x\n", (), "line 1 must be the columns' names, such as voter,"),
-        ("ranking", "voter,group,x,y\nann,a,1,2\nbob,b,2,1\n", (), "--ranking must be given"),
+        ("ranking", "voter,group,x,y\nann,a,good,bad\nbob,b,bad,good\n", (), "--ranking must be given"),
         ("ranking", "voter,group,ranking\nann,a,x > y\n", (), "--group must be a column with two groups"),
         (
             "ranking",
             "voter,group,x,y\nann,a,1,2\nbob,b,1,1\n",
-            ("--place", "x", "--place", "y"),
+            ("--place", "x", "--place", "y", "--ties", "refuse"),
             "places (own.csv line 3, bob) must be each place from 1 to 2 once",
         ),
         (
