@@ -1,6 +1,8 @@
 """`new`, `show` and `samples`: from nothing, or a file of one's own, to a first scenario."""
 
+import collections
 import dataclasses
+import itertools
 import os
 import re
 import shlex
@@ -49,6 +51,13 @@ class _Kinds(Named):
         del ctx
         return list(_beginnings())
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _beginnings() and Path(args[0]).is_file():
+            return super().resolve_command(ctx, [_word_for(Path(args[0]), args[1:]), *args])
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         found = _beginnings().get(cmd_name)
         if found is None:
@@ -79,12 +88,62 @@ def _beginnings() -> "dict[str, tuple[str, Beginning]]":
     return found
 
 
+def _word_for(path: Path, words: list[str]) -> str:
+    """Return what is begun with a file, by its columns: what alone has its own columns there, or needs no word more.
+
+    Raises:
+        ConfigurationError: it is not plain, and there is no terminal to ask; or the file is no table.
+    """
+    from ...protocol.errors import ConfigurationError, one_of, require
+    from ..running.drafts import Sheet, UnclearError
+
+    known = click.Command("new", params=_table_options(), context_settings={"ignore_unknown_options": True})
+    known.allow_extra_args = True
+    given = known.make_context("new", list(words), resilient_parsing=True).params
+    options = _options_of(given, {name: given[name.replace("-", "_")] for name in _OF_ROWS})
+    named, drafted, understood, refused_by = list[str](), list[str](), list[str](), list[str]()
+    said = {each.partition("=")[0][2:] for each in words if each.startswith("--")}
+    names = {word: {option.name for option in own.options} for word, (_, own) in _beginnings().items()}
+    said &= set[str]().union(*names.values())
+    kinds = {word: own for word, (_, own) in _beginnings().items() if said <= names[word]}
+    if said and len(kinds) == 1:
+        return next(iter(kinds))
+    for word, beginning in kinds.items():
+        sheet = Sheet.of(path, written=str(path), wanted=beginning.wanted, options=options)
+        named += [word] if {*beginning.wanted} <= {*sheet.header} else []
+        try:
+            beginning.draft(sheet, {})
+            drafted.append(word)
+        except UnclearError as error:
+            columns = {option.name for option in beginning.options if option.metavar == "COLUMN"}
+            understood += [word] if error.option not in columns else []
+        except ConfigurationError:
+            refused_by.append(word)
+    for fitting in (named, drafted, understood):
+        if len(fitting) == 1:
+            click.echo(say_again(f"{path.name} looks like what `psephos new {fitting[0]}` begins."), err=True)
+            return fitting[0]
+    fitting = [word for word in kinds if word not in refused_by] or list(_beginnings())
+
+    def use(answer: str) -> str:
+        require(answer in fitting, "the word after new", answer, one_of(fitting, answer))
+        return answer
+
+    if not sys.stdin.isatty():
+        told = "; ".join(f"psephos new {word} {shlex.quote(str(path))}" for word in fitting)
+        allowed = marked(f"given, since {path.name} does not tell what it holds: {told}")
+        raise ConfigurationError(field="the word after new", value="left out", allowed=allowed)
+    question = marked(f"What is {path.name}") + f"? ({', '.join(fitting)})"
+    return given_or_asked(None, field="the word after new", question=question, use=use)
+
+
 @cli.group(cls=_Kinds, short_help="Make a first scenario of a CSV of your own, and run it.")
 def new() -> None:
     """Make a first scenario of a CSV of your own, and run it.
 
     \b
     psephos new vote                          # without a file: a small made-up one, to change
+    psephos new board.csv                     # what it is, by its columns; what they do not tell is asked
     psephos new vote board.csv
     psephos new vote board.csv --partner Name --yes agree --no disagree
     psephos new crowd answers.csv --worker Student --no-run
@@ -93,6 +152,10 @@ def new() -> None:
     tell is asked for in a terminal, and elsewhere an error names the option that says it. The scenario that is written
     is short, and yours to change.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+
+
+def _table_options() -> list[click.Parameter]:
+    return [click.Option([f"--{name}"], metavar=metavar, **how) for name, metavar, how in _OF_TABLES]
 
 
 def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
@@ -110,7 +173,7 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
             else click.Option([f"--{option.name}"], help=option.help, metavar=option.metavar, multiple=option.multiple)
             for option in beginning.options
         ),
-        *(click.Option([f"--{name}"], metavar=metavar, **how) for name, metavar, how in _OF_TABLES),
+        *_table_options(),
         click.Option(
             ["--epsilon"], type=float, default=beginning.epsilon, show_default=True, help="What it may cost each one."
         ),
@@ -327,9 +390,9 @@ def _line_of(answer: str) -> int:
 def _gaps(
     draft: Callable[[dict[str, Sequence[str]]], object], chosen: Mapping[str, Sequence[str]], *, most: int
 ) -> "list[UnclearError]":
-    """Return what has to be said, as far as it is asked for whatever is answered to what is asked before."""
+    """Return what has to be said, as far as it is asked for after most answers to what is asked before."""
     from ...protocol.errors import ConfigurationError
-    from ..running.drafts import UnclearError
+    from ..running.drafts import NONE, UnclearError
 
     left = most
 
@@ -347,15 +410,24 @@ def _gaps(
             return None
         else:
             return []
-        behind: list[UnclearError] | None = None
-        for choice in first.choices:
-            found = common({**chosen, first.option: (*chosen.get(first.option, ()), choice)})
-            known = {gap.told for gap in found or ()}
-            if found is not None:
-                behind = found if behind is None else [gap for gap in behind if gap.told in known]
-        return [first, *(behind or ())]
+        branches = [
+            found
+            for choice in [each for each in first.choices if each != NONE] or first.choices
+            if (found := common({**chosen, first.option: (*chosen.get(first.option, ()), choice)})) is not None
+        ]
+        behind, number = dict[str, UnclearError](), collections.Counter[str]()
+        for gap in itertools.chain.from_iterable(branches):
+            number[gap.option] += 1
+            behind[gap.option] = _either(behind[gap.option], gap) if gap.option in behind else gap
+        return [first, *(gap for option, gap in behind.items() if 2 * number[option] >= len(branches))]
 
     return common(dict(chosen)) or []
+
+
+def _either(one: "UnclearError", other: "UnclearError") -> "UnclearError":
+    """Return a gap with the choices of both."""
+    choices = list(dict.fromkeys([*one.choices, *other.choices]))
+    return type(one)(option=one.option, question=one.question, choices=choices)
 
 
 def _command(

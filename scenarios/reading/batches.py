@@ -7,7 +7,6 @@ are read by pyarrow, an extra.
 
 import contextlib
 import dataclasses
-import functools
 import glob
 import importlib
 import itertools
@@ -22,12 +21,13 @@ from ...protocol.columns import CodedColumn
 from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries
 from .cells import text_of
+from .columnar import naming_arrow_faults, pyarrow_for
 from .columns import read_blocks
 from .files import MAX_FILE_BYTES, WatchedFile, readable
 from .headers import USUAL, TableOptions, check_column_names
 from .text_forms import PLAIN, form_of, open_table
 
-__all__ = ["Piece", "RowBatch", "TableFiles", "is_columnar", "is_in_batches"]
+__all__ = ["Piece", "RowBatch", "TableFiles", "is_columnar", "is_in_batches", "is_table"]
 
 _PARQUET: Final = ".parquet"
 _ARROW: Final = (".arrow", ".feather", ".ipc")
@@ -111,6 +111,13 @@ def is_in_batches(path: str) -> bool:
     """Return whether what a path names cannot be read at once: that, or too large a file."""
     with contextlib.suppress(OSError, ValueError):
         return is_columnar(path) or Path(path).stat().st_size > MAX_FILE_BYTES
+    return False
+
+
+def is_table(path: str) -> bool:
+    """Return whether a path names one file that can be read at once, of text or of columns."""
+    with contextlib.suppress(OSError, ValueError):
+        return Path(path).is_file() and Path(path).stat().st_size <= MAX_FILE_BYTES
     return False
 
 
@@ -355,15 +362,9 @@ class _Columnar(_File):
     def piece_rows(self) -> Sequence[int]:
         return self._piece_rows
 
-    @contextlib.contextmanager
-    def _naming_faults(self, path: Path) -> Generator[None]:
-        arrow = _pyarrow(path)
-        try:
-            yield
-        except arrow.ArrowException as error:
-            said = str(error).partition("\n")[0]
-            allowed = f"a whole file of {_form_of(path).removeprefix('.')} ({said})"
-            raise ConfigurationError(field=path.name, value=str(path), allowed=allowed) from None
+    @staticmethod
+    def _naming_faults(path: Path) -> contextlib.AbstractContextManager[None]:
+        return naming_arrow_faults(path, _form_of(path).removeprefix("."))
 
     def _looked_at(self, path: Path) -> tuple[Any, Sequence[int]]:
         """Return the schema and the number of rows of each piece."""
@@ -401,30 +402,16 @@ class _Parquet(_Columnar):
 
 class _Arrow(_Columnar):
     def _looked_at(self, path: Path) -> tuple[Any, Sequence[int]]:
-        arrow = _pyarrow(path)
+        arrow = pyarrow_for(path)
         with arrow.memory_map(str(path)) as mapped, arrow.ipc.open_file(mapped) as file:
             return file.schema, [file.get_batch(number).num_rows for number in range(file.num_record_batches)]
 
     def _tables(self, names: Sequence[str], pieces: range | None) -> Iterator[Any]:
-        arrow = _pyarrow(self.path)
+        arrow = pyarrow_for(self.path)
         with arrow.memory_map(str(self.path)) as mapped, arrow.ipc.open_file(mapped) as file:
             for number in range(file.num_record_batches) if pieces is None else pieces:
                 batch = file.get_batch(number).select(list(names))
                 yield from (batch.slice(start, _ROWS) for start in range(0, batch.num_rows, _ROWS))
-
-
-@functools.cache
-def _imported() -> Any:
-    try:
-        return importlib.import_module("pyarrow")  # an extra, which files of text do not need
-    except ImportError:
-        return None
-
-
-def _pyarrow(path: Path) -> Any:
-    allowed = "a CSV file; or pip install 'psephos[columnar]', which reads Parquet and Arrow"
-    require(arrow := _imported(), path.name, str(path), allowed)
-    return arrow
 
 
 def _kind_of(kind: Any) -> str:
@@ -443,7 +430,7 @@ def _kind_of(kind: Any) -> str:
 
 def _entries(column: Any, kind: str) -> Entries:
     """Return a column: numbers as they are, and of texts each distinct one once; a missing one is an empty text."""
-    arrow: Any = _imported()
+    arrow: Any = importlib.import_module("pyarrow")
     types: Any = importlib.import_module("pyarrow.types")
     if kind == _NUMBER and column.null_count:
         return CodedColumn.of("" if entry is None else text_of(entry) for entry in column.to_pylist())

@@ -22,6 +22,7 @@ from typing import IO, Any, Final
 
 from ...protocol.errors import ConfigurationError, refuse
 from ..words import marked
+from .columnar import BEGINNINGS, rows_of_columns
 from .files import BOM, HeldFile, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
 from .frames import path_of
 from .headers import USUAL, Rows, Table, TableOptions
@@ -47,13 +48,12 @@ _NAMES: Final = {
 }
 _DECLARED: Final = re.compile(r"sep=([,;\t|])\r?\n?", re.IGNORECASE)
 """The line by which Excel is told the sign between entries, and which it shows nobody."""
-_WORKBOOK: Final = "workbook"  # in place of an encoding
+_WORKBOOK, _COLUMNS = "workbook", "columns"  # in place of an encoding
+_JSON: Final = frozenset({".json", ".jsonl", ".ndjson"})
 _DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _WORKBOOKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _FOREIGN: Final = {
     b"%PDF": "a PDF",
-    b"PAR1": "Parquet",
-    b"ARROW1": "Arrow",
     b"\x1f\x8b": "packed, and its name does not end with .gz",
 }
 
@@ -106,6 +106,10 @@ def form_of(path: Path, wanted: Collection[str] = (), options: TableOptions = US
         if file.read(len(_WORKBOOKS[0])) in _WORKBOOKS:
             return TextForm(_WORKBOOK, sheet=find_sheet(path, options.sheet), options=options)
         file.seek(0)
+        if file.read(len(BEGINNINGS[1])).startswith(BEGINNINGS):
+            refuse(options.sheet, "sheet", options.sheet, marked(f"left out: {path.name} is no workbook"))
+            return TextForm(_COLUMNS, options=options)
+        file.seek(0)
         encoding = _encoding_of(file, path)
     refuse(options.sheet, "sheet", options.sheet, marked(f"left out: {path.name} is no workbook"))
     with _open(path, encoding) as text:
@@ -143,6 +147,8 @@ def open_table(
     with contextlib.ExitStack() as stack:
         if form.sheet is not None:
             rows = rows_of(path, form.sheet.name)
+        elif form.encoding == _COLUMNS:
+            rows = rows_of_columns(path)
         else:
             lines = _lines_in(stack.enter_context(_open(path, form.encoding)), path, most)
             lines = itertools.islice(lines, int(form.declares), None)
@@ -228,6 +234,14 @@ def _hint_of(path: Path) -> str:
 def _encoding_of(file: IO[bytes], path: Path) -> str:
     """Return a file's encoding; ConfigurationError for a file of another kind."""
     block = file.read(_BLOCK_BYTES)
+    start = block.removeprefix(BOM).lstrip()[:2]
+    is_json = path.suffix in _JSON or (start[:1] in {b"{", b"["} and start[1:].strip() in {b"", b'"', b"{", b"["})
+    allowed = marked(
+        "a table: this one is JSON; choose CSV, or another table, where the program that wrote it exports it"
+    )
+    refuse(is_json, path.name, str(path), allowed)
+    allowed = marked("a table with a line for each voter, such as CSV: this one counts ballots by numbers (BLT)")
+    refuse(path.suffix.casefold() == ".blt", path.name, str(path), allowed)
     for beginning, kind in _FOREIGN.items():
         allowed = f"a CSV file: this one is {kind}; save it as CSV (UTF-8) in the program that wrote it"
         refuse(block.startswith(beginning), path.name, str(path), allowed)

@@ -45,9 +45,9 @@ __all__ = [
     "written_line",
 ]
 
-_STATUS: Final = re.compile(r"(?i)\b(assignment)?status$|^finished$")
+_STATUS: Final = re.compile(r"(?:.*[ _.:-])?(?:status|state|finished)|.*status", re.IGNORECASE)
 """Names of columns that say of each row whether it counts."""
-_DONE: Final = re.compile(r"(?i)submitdate|date submitted|submitted at")
+_DONE: Final = re.compile(r"submitdate|date submitted|submitted at", re.IGNORECASE)
 """And of those that are empty where a form was left before its end."""
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
@@ -229,8 +229,8 @@ def draft_of(beginning: Beginning, sheet: Sheet, chosen: Chosen) -> Draft:
     for name in sheet.header:
         entries = sheet.column(name)
         words = collections.Counter(filter(None, entries))
-        is_status = _STATUS.search(name) and 1 < len(words) <= _MOST_SHOWN and "only" not in chosen
-        if is_status and name not in sheet.options.only:
+        is_status = _STATUS.fullmatch(name) and 1 < len(words) <= _MOST_SHOWN and len(words) < len(entries)
+        if is_status and NONE not in chosen.get("only", ()) and name not in sheet.options.only:
             shown = " and ".join(f"{word!r} ({number:,}×)" for word, number in words.most_common())
             question = f"{name!r} has {shown}: which rows count, or {NONE!r}: all"
             raise UnclearError(option="only", question=question, choices=[*(f"{name}={word}" for word in words), NONE])

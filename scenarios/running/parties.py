@@ -16,7 +16,7 @@ from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries, PhasedProtocol
 from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
-from ..reading.batches import is_columnar
+from ..reading.batches import is_columnar, is_table
 from ..reading.columns import NameColumn, read_plain
 from ..reading.files import MAX_FILE_BYTES, check_size, readable, size_of
 from ..reading.frames import path_of
@@ -56,8 +56,8 @@ def read_parties(
     allowed = "left out: it is of files that are read in batches, by `psephos run`"
     refuse("manifest" in given, f"{role}s.manifest", given.get("manifest"), allowed)
     for own in (parties,) if isinstance(parties, str) else (given[key] for key in sources.paths if key in given):
-        allowed = "one file of text, read at once: many files, Parquet and Arrow are for `psephos run`"
-        refuse(isinstance(own, str) and is_columnar(own), f"{role}s", own, allowed)
+        allowed = "one file, read at once: many files, and larger ones, are for `psephos run`"
+        refuse(isinstance(own, str) and is_columnar(own) and not is_table(own), f"{role}s", own, allowed)
     match parties:
         case Mapping() if "data" in parties:
             loaded = load_data_set(parties, folder=data, parameters=parameters, protocol=protocol)

@@ -49,7 +49,6 @@ _ROLES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
 }
 """Patterns of names in small letters, the best first."""
 _TRUTH: Final = ("truth", r"gold(?:en)?|(?:gold|true|correct)[ _.-]?(?:label|answer)|ground[ _.-]?truth", r"golden:.+")
-_STATUS: Final = re.compile(r"(?:.*[ _.:-])?(?:status|state)|.*status", re.IGNORECASE)
 _FEW: Final = 5  # a label that fewer people gave may tell who they are
 _MOST_ASKED: Final = 30
 _SEVERAL: Final = re.compile(r"[#;,|]")
@@ -62,7 +61,6 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     columns = dict[str, str]()
     for role in _ROLES:
         columns[role] = _column(sheet, chosen, role, taken=[*columns.values()])
-    _check_status(sheet)
     rows = list(zip(*map(sheet.column, columns.values()), strict=True))
     for place, (own, name) in reversed([*enumerate(columns.items())]):  # without an answer often nobody is named either
         if empty := [row for row, entries in enumerate(rows) if not entries[place]]:
@@ -131,15 +129,6 @@ def _check_one_column(sheet: Sheet) -> None:
             "one below the other, and name it with --label"
         )
         refuse(len(names) > 1, f"{sheet.path.name} line {sheet.line}", ", ".join(names), allowed)
-
-
-def _check_status(sheet: Sheet) -> None:
-    """Ask which rows count, where a column says of each what became of it."""
-    for name in filter(_STATUS.fullmatch, sheet.header):
-        words = dict.fromkeys(filter(None, sheet.column(name)))
-        if len(words) > 1 and name not in sheet.options.only:
-            question = marked(f"which lines count: {name} says that some may not")
-            raise UnclearError(option="only", question=question, choices=[f"{name}={word}" for word in words])
 
 
 def _read_labels(values: Sequence[str], found: Sequence[str]) -> dict[str, list[str]]:

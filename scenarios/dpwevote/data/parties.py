@@ -16,7 +16,7 @@ from ....protocol.columns import CodedColumn
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.phases import Entries
-from ...reading.batches import TableFiles, is_in_batches
+from ...reading.batches import TableFiles, is_in_batches, is_table
 from ...reading.cells import number_of
 from ...reading.columns import NameColumn
 from ...reading.conversion import convert
@@ -323,7 +323,10 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
     others = _other_columns(parameters)
     if not is_in_batches(options.file):
         return None
-    for name in ("without", "decimal", "repeats", "one_of"):
+    whole = ("without", "decimal", "repeats", "one_of")
+    if is_table(options.file) and (options.abstentions == "absent" or any(getattr(options, name) for name in whole)):
+        return None  # what needs all partners is read at once
+    for name in whole:
         given: Any = getattr(options, name)
         refuse(given, f"{_FIELD}.{name}", given, _LEFT_OUT)
     refuse(options.abstentions == "absent", f"{_FIELD}.abstentions", "absent", f"no, yes or {_LEFT_OUT}")

@@ -142,7 +142,8 @@ def test_a_column_that_says_what_became_of_a_line_is_asked_about(psephos: Psepho
     for name in ("status", "AssignmentStatus", "ASSIGNMENT:status", "mood.responses.status", "State"):
         content = table(f"task,worker,label,{name}", rows)
         asked = told(psephos, content, write, *SAID)
-        assert f"--only must be given (which lines count: {name} says that some may not)" in str(asked)
+        assert f"--only must be given ('{name}' has 'approved' (" in str(asked)
+        assert "which rows count, or 'none': all" in str(asked)
         found = told(psephos, content, write, *SAID, "--only", f"{name}=approved", "--only", f"{name}=submitted")
         assert isinstance(found, dict), found
         assert found["only"] == {name: ["approved", "submitted"]}
