@@ -355,7 +355,12 @@ def _drafted(
             _show_sheet(make_console(), [*known.values()][-1])
 
         def use(answer: str, unclear: UnclearError = unclear) -> str:
-            require(answer in unclear.choices, f"--{unclear.option}", answer, one_of(unclear.choices, answer))
+            require(
+                answer in unclear.choices or unclear.is_open,
+                f"--{unclear.option}",
+                answer,
+                one_of(unclear.choices, answer),
+            )
             return answer
 
         question = f"{capitalized(say_again(unclear.question))}? ({', '.join(unclear.choices)})"

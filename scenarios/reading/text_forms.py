@@ -298,9 +298,9 @@ def _delimiter_of(header: str, wanted: Collection[str], path: Path) -> str:
 
 
 def _is_like_the_others(line: str, lines: Sequence[str]) -> bool:
-    """Return whether a sign stands in a line as often as in most of some lines."""
+    """Return whether a sign stands in a line as often as in most of some lines, of which one alone tells nothing."""
     most = len(lines) / 2
-    return any(
+    return len(lines) > 1 and any(
         (own := line.count(sign)) and sum(each.count(sign) == own for each in lines) > most for sign in _DELIMITERS
     )
 

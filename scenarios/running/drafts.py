@@ -253,17 +253,18 @@ class UnclearError(ConfigurationError):
         option: that says it.
         question: that asks for it.
         choices: what may be answered.
+        is_open: whether these are examples.
     """
 
-    def __init__(self, *, option: str, question: str, choices: Sequence[str]) -> None:
-        self.option, self.question, self.choices = option, question, tuple(choices)
+    def __init__(self, *, option: str, question: str, choices: Sequence[str], is_open: bool = False) -> None:
+        self.option, self.question, self.choices, self.is_open = option, question, tuple(choices), is_open
         super().__init__(field=f"--{option}", value="left out", allowed=marked(f"given {self.told!s}"))
 
     @property
     def told(self) -> str:
         """The question and its answers."""
         shown = ", ".join(self.choices[:_MOST_SHOWN]) + (", ..." if len(self.choices) > _MOST_SHOWN else "")
-        return marked(f"({self.question!s}): one of {shown}")
+        return marked(f"({self.question!s}): one of {shown}") if shown else f"({self.question})"
 
 
 def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names: Collection[str], example: str) -> None:

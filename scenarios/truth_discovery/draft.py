@@ -193,7 +193,7 @@ def _check_labels(found: Sequence[str], people: Mapping[str, set[str]]) -> None:
     sign = ";" if any("," in label for label in single) else ","
     choices = list(dict.fromkeys(sign.join(way) for way in ways if 1 < len(way) <= _MOST_ASKED))
     question = marked(f"which labels an answer can have, as no,yes or with another spelling no,yes=Yes: {why!s}")
-    raise UnclearError(option="labels", question=question, choices=choices or ["LABEL,LABEL"])
+    raise UnclearError(option="labels", question=question, choices=choices, is_open=True)
 
 
 def _is_several(label: str, found: Sequence[str]) -> bool:
