@@ -1,8 +1,25 @@
-"""Sentences that people read, with places for names and numbers."""
+"""Sentences that people read, with places for names and numbers, in the signs that their terminal has."""
 
-from collections.abc import Sequence
+import codecs
+import contextlib
+import io
+import re
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-__all__ = ["marked", "refused", "say", "say_again", "say_all", "say_number"]
+__all__ = ["marked", "refused", "say", "say_again", "say_all", "say_number", "show_all_signs", "shown_in"]
+
+_ERRORS: Final = "psephos-in-words"
+_ASCII: Final = "psephos-ascii"  # by another name, or click writes UTF-8 where a terminal says that it has ASCII alone
+_SIGNS: Final[Mapping[str, str]] = dict(
+    re.findall(
+        r"(\S)(\S+)",
+        '±+- ∓-+ –- —- −- →-> ←<- ≥>= ≤<= ≠!= ≈~ ×x ·| ∞infinity √sqrt ∈in ßss ’\' ›\' “" ”" „" «" »" ‖|| │| █# ░. ⁄/',
+    )
+)
+_SHAPES: Final = {"<super>": "^", "<sub>": "_"}
 
 
 def marked(message: str) -> str:
@@ -34,3 +51,57 @@ def say_all(texts: Sequence[str]) -> Sequence[str]:
 def refused(error: Exception) -> str:
     """Return what an error says."""
     return str(error)
+
+
+def shown_in(encoding: str, text: str) -> str:
+    """Return a text in the signs of an encoding: Greek letters by their names, and what has no words by its number."""
+    if text.isascii() or encoding.startswith("utf"):
+        return text
+    return text.encode(encoding, _ERRORS).decode(encoding)
+
+
+def show_all_signs() -> None:
+    """Have nothing that this process prints, or that is typed there, fail for a sign that it cannot show or read."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+            is_ascii = codecs.lookup(stream.encoding).name == "ascii"
+            stream.reconfigure(encoding=_ASCII if is_ascii else None, errors=_ERRORS)
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        with contextlib.suppress(io.UnsupportedOperation):  # where some of it was read already
+            sys.stdin.reconfigure(errors="backslashreplace")
+
+
+def _in_words(error: UnicodeError) -> tuple[str, int]:
+    """Return words for the signs that an encoder lacks, and where it goes on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    said = "".join(map(_word_for, error.object[error.start : error.end]))
+    return re.sub(r"(?<=([\^_]).)\1", "", said), error.end  # ten to the power of -12 is 10^-12
+
+
+def _word_for(sign: str) -> str:
+    """Return a word for one sign, or for a letter with an accent the letter."""
+    if sign.isascii() or sign in _SIGNS:
+        return _SIGNS.get(sign, sign)
+    if unicodedata.combining(sign):
+        return ""
+    parts = unicodedata.decomposition(sign).split()
+    shape = parts.pop(0) if parts and parts[0].startswith("<") else ""
+    if parts:
+        return _SHAPES.get(shape, "") + "".join(_word_for(chr(int(part, 16))) for part in parts)
+    script, *words = unicodedata.name(sign, "").split()[:4] or [""]
+    if script == "GREEK" and words:
+        return words[-1].title() if words[0] == "CAPITAL" else words[-1].lower()
+    return sign.encode("ascii", "backslashreplace").decode("ascii")
+
+
+def _ascii_by_another_name(name: str) -> codecs.CodecInfo | None:
+    if name.replace("_", "-") != _ASCII:
+        return None
+    known = codecs.lookup("ascii")
+    streams = known.streamreader, known.streamwriter, known.incrementalencoder, known.incrementaldecoder
+    return codecs.CodecInfo(known.encode, known.decode, *streams, name=_ASCII)
+
+
+codecs.register_error(_ERRORS, _in_words)
+codecs.register(_ascii_by_another_name)

@@ -307,7 +307,7 @@ def _in_units(parameters: Parameters, weights: Sequence[float]) -> tuple[tuple[i
     units = tuple(int(weight / unit) for weight in exact)
     if parameters.quota is not None:
         return units, Fraction(str(parameters.quota)) / unit
-    return units, Fraction(str(parameters.fraction)) * sum(units)
+    return units, parameters.exact_fraction * sum(units)
 
 
 def _least_whole(quota: Fraction, *, tie_passes: bool) -> int:

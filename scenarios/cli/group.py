@@ -13,6 +13,8 @@ from typing import Final, NoReturn
 
 import click
 
+from ..words import show_all_signs
+
 __all__ = ["Named", "cli", "folders", "main", "of_systems", "with_traceback"]
 
 _RUN_FAILED, _WRONG_INPUT = 1, 2
@@ -135,6 +137,7 @@ def main() -> NoReturn:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     ending = _Ending()
     folders.clear()
+    show_all_signs()
     try:
         with _losing_no_interrupt():
             cli.main(prog_name="psephos", standalone_mode=False, obj=ending)

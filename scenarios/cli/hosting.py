@@ -53,6 +53,7 @@ def host(
     from ..deployment.hosting import host_in_folder, hosted_by, open_host_journal
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.report import show_privacy
+    from ..verdicts import as_written
 
     allowed = "'tls' beside --parties: the roster's certificates say whose host it is"
     refuse(how["transport"] != "tls", "--transport", how["transport"], allowed)
@@ -96,7 +97,7 @@ def host(
             )
     heard = hosted.fullest
     if as_json:
-        print_json(heard.outcome)
+        print_json(as_written(heard.outcome))
     else:
         show_verdict(console, heard.outcome)
         show_outcome(console, heard.outcome, table="outcome.json")
@@ -146,13 +147,14 @@ def show_agreement(console: "Console", agreement: "Agreement", *, num_parties: i
     relations = {loss.relation for loss in agreement.losses}
     replaced = " for replace-one neighbors" if NeighboringRelation.ADD_OR_REMOVE_ONE in relations else ""
     shown = {column: shorten(entries[0], _WIDEST_PUBLIC, placeholder="…") for column, entries in public.items()}
-    party = terms.party
+    party, counted = terms.party, agreement.protocol.write_counted(agreement.row, terms.public)
     if num_parties > 1:
-        party, shown = f"{num_parties:,} {agreement.protocol.client_role}s", {}
+        party, shown, counted = f"{num_parties:,} {agreement.protocol.client_role}s", {}, {}
     facts = [
         say("as {party}", party=party),
         # Public entries as the server has them; a worker's tasks may be hundreds.
         *(f"{say(column)} {entry}" for column, entry in shown.items()),
+        *(say("{column} counts as {entry}", column=say(column), entry=entry) for column, entry in counted.items()),
         say("protocol {name}", name=terms.protocol),
         say(terms.kind),
         say_again(f"costs epsilon = {agreement.cost:g} in all{replaced!s}"),

@@ -168,7 +168,7 @@ def truth_of(case: Case, parameters: Parameters) -> _Truth | None:
     if case["yes"] == "every other one":
         held = held[::2] + held[1::2]
     exact = [Fraction(str(weight)) for weight in held]
-    quota = Fraction(str(parameters.fraction)) * sum(exact) + Fraction(str(parameters.quota or 0))
+    quota = parameters.exact_fraction * sum(exact) + Fraction(str(parameters.quota or 0))
 
     def passes(support: Fraction) -> bool:
         return support >= quota if parameters.passes == "at_least" else support > quota
@@ -296,7 +296,7 @@ def _claims(vote: DPWeVote, case: Case, sessions: int, generator: np.random.Gene
         passes = bool((weights * (2 * opinions - 1)).sum() >= 0)
         candidate = Sessions(vote, _Truth(weights, opinions, passes), 1, generator).outcome(0).candidates[0]
         if candidate.error_probability is not None:
-            yield candidate.error_probability, float(candidate.passed != passes)
+            yield candidate.error_probability, float(candidate.leans_yes != passes)
 
 
 def _statements() -> list[Statement]:

@@ -16,7 +16,7 @@ from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import estimate_text, percent, show_note, show_table, styled
 from ..tables import Cell, Entry, Rows, Table, listed, six_digits
-from ..verdicts import cell_of_decision, decision_of
+from ..verdicts import cell_of_decision
 from ..words import marked, say, say_again, say_number
 
 __all__ = ["PRESENTERS"]
@@ -59,12 +59,25 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         bound = six_digits(outcome.weight_bias_bound)
         note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
         show_note(console, note, style="yellow")
+    if rounded := _rounded(outcome):
+        show_note(console, rounded, style="yellow")
     note = say("± is one standard error of the randomization.")
     if not known.is_brief:
         wrong = say_again(f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is.")
         reports = say_again(f"From the reports of {some(outcome.num_partners, 'partner')}.")
         note = f"{reports} {note} {wrong} {_meaning_of_wrong(outcome)}"
     show_note(console, note)
+
+
+def _rounded(outcome: Outcome) -> str:
+    """Return by how much weights are rounded, and what allows for that; empty where they are not."""
+    if isinstance(outcome.weights_within, msgspec.UnsetType):
+        return ""
+    return say(
+        "Weights are rounded, each by at most {share:.4g} %: verdicts are about those before, other numbers about "
+        "those after it.",
+        share=100 * outcome.weights_within,
+    )
 
 
 P_WRONG: Final = marked("P(wrong)")
@@ -134,15 +147,14 @@ def _short(value: float) -> str:
 
 
 def _decision(candidate: CandidateOutcome) -> Cell:
-    return cell_of_decision(decision_of(candidate.verdict.verdict, passed=candidate.passed))
+    return cell_of_decision(candidate.decision)
 
 
 def _rows(outcome: Outcome, known: Known) -> Rows:
     rows: Rows = []
     for candidate in outcome.candidates:
-        row: dict[str, object] = {"candidate": candidate.name, "passed": int(candidate.passed)}
-        verdict = decision_of(candidate.verdict.verdict, passed=candidate.passed)
-        row |= {"verdict": verdict, "level": candidate.verdict.level}
+        row: dict[str, object] = {"candidate": candidate.name, "verdict": candidate.decision}
+        row["level"] = candidate.verdict.level
         row |= columns_of(candidate, ("support", "quota", "margin", "bias"))
         row["error_probability"] = candidate.error_probability
         if known.truth is not None:
@@ -162,7 +174,7 @@ _BAND: Final[dict[str, Any]] = {"color": drawing.RULE, "alpha": 0.16, "linewidth
 
 
 def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
-    ordered = sorted(outcome.candidates, key=lambda candidate: (not candidate.passed, -candidate.margin.value))
+    ordered = sorted(outcome.candidates, key=lambda candidate: (not candidate.leans_yes, -candidate.margin.value))
     shown = ordered[: drawing.MOST_ROWS]
     names = [drawing.fold(candidate.name) for candidate in shown]
     title = "" if len(shown) == len(ordered) else " (the {few} of {all} with the greatest margins)"
@@ -254,7 +266,7 @@ def _sheet(outcome: Outcome, known: Known) -> Table:
         columns[say("True support")] = lambda each: counted(Estimate(truth[each.name], 0.0))
         if any(each.quota is None or each.quota.standard_error for each in outcome.candidates):
             columns[say("True quota")] = lambda _: counted(Estimate(truth["quota"], 0.0))
-    notes = [_meaning_of_wrong(outcome)]
+    notes = [*filter(None, [_rounded(outcome)]), _meaning_of_wrong(outcome)]
     if total is not None:
         notes.insert(0, say("Percentages are of all votes: {total}.", total=estimate_text(total).plain))
     return listed(outcome.candidates, list(columns.items()), labels=2, note=" ".join(notes))
@@ -281,7 +293,7 @@ def _conclude(outcome: Outcome) -> str:
     """Return which candidates pass, which fail and which are undecided, and how rarely a verdict is wrong."""
     names: dict[str, list[str]] = {verdict: [] for verdict in _VERBS}
     for candidate in outcome.candidates:
-        names[decision_of(candidate.verdict.verdict, passed=candidate.passed)].append(candidate.name)
+        names[candidate.decision].append(candidate.name)
     said = [f"{say('; ').join(_clause(verdict, of_verdict) for verdict, of_verdict in names.items() if of_verdict)}."]
     number, level = len(outcome.candidates), _level(outcome)
     close = sum(candidate.verdict.verdict is Verdict.TOO_CLOSE for candidate in outcome.candidates)

@@ -97,6 +97,7 @@ class PartyStream:
         pays_alike: whether every party pays the same; None where that follows from having no public columns.
         columns: those of files, of whose names alone a protocol may complete its parameters; None of other streams.
         gold: what is true, where somebody knows: a name's true value.
+        unsaid: see `PartiesTable`.
         files: those with a line for each party, of which any piece can be read by itself; None of other streams.
         names: the columns of them that are read.
     """
@@ -110,6 +111,7 @@ class PartyStream:
     pays_alike: bool | None = None
     columns: Mapping[str, Entries] | None = None
     gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    unsaid: ConfigurationError | None = None
     files: TableFiles | None = None
     names: Sequence[str] = ()
 
@@ -138,6 +140,8 @@ class PartiesTable:
         gold: what is true, where somebody knows: a name's true value.
         note: what became of the rows of their file, as a line for people.
         has_header: whether the first line of their file says what is in the others.
+        unsaid: a parameter, which is public, was read off what is private, where nobody said it: this is raised, unless
+            nobody real stands behind the parties, or everybody may know it.
     """
 
     names: Sequence[str]
@@ -152,6 +156,12 @@ class PartiesTable:
     gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     note: str = ""
     has_header: bool = True
+    unsaid: ConfigurationError | None = None
+
+    def check_said(self, *, is_public: bool) -> None:
+        """Raise what is `unsaid`, unless a scenario says that nobody real is behind the parties, or all is public."""
+        if self.unsaid is not None and not (is_public or self.is_generated or self.is_public_record):
+            raise self.unsaid
 
     def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return a scenario's parameters with what the source of the parties says of the others.

@@ -25,7 +25,7 @@ from ..words import marked
 from .files import BOM, HeldFile, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
 from .frames import path_of
 from .headers import USUAL, Rows, Table, TableOptions
-from .workbooks import first_sheet_of, rows_of
+from .workbooks import FoundSheet, find_sheet, rows_of
 
 __all__ = ["PLAIN", "TextForm", "form_of", "header_of", "note_of", "open_table", "read_rows"]
 
@@ -64,22 +64,23 @@ _FAULT: Final = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
 class TextForm:
     """How a table is written down: its encoding, as Python calls it, and the sign between two entries.
 
-    A table that says this sign in its first line `declares` it; one in a workbook is a sheet's, of so many. Where its
+    A table that says this sign in its first line `declares` it; one in a workbook is a sheet's. Where its
     header is and which rows count are `options`.
     """
 
     encoding: str = _UTF_8
     delimiter: str = ","
     declares: bool = False
-    sheet: str = ""
-    sheets: int = 0
+    sheet: FoundSheet | None = None
     options: TableOptions = USUAL
 
     def note(self, name: str) -> str:
         """Return how a file was read, as a sentence for people; empty for UTF-8 with commas."""
-        if self.encoding == _WORKBOOK:
-            many = marked(f", of {self.sheets:,}") if self.sheets > 1 else ""
-            return marked(f"Of {name} the sheet {self.sheet!r} is read{many!s}.")
+        if (sheet := self.sheet) is not None:
+            many = marked(f", of {sheet.number:,}") if sheet.number > 1 else ""
+            shown = ", ".join(map(repr, sheet.passed))
+            many += marked(f"; passed by, as hidden or without a table: {shown}") if sheet.passed else ""
+            return marked(f"Of {name} the sheet {sheet.name!r} is read{many!s}.")
         found = [_NAMES[self.encoding]] if self.encoding in _NAMES else []
         found += [marked(f"with {_DELIMITERS[self.delimiter]!s} between entries")] if self.delimiter != "," else []
         return marked(f"{name} is read {', '.join(found)!s}.") if found else ""
@@ -103,8 +104,7 @@ def form_of(path: Path, wanted: Collection[str] = (), options: TableOptions = US
         return TextForm(options=options)
     with open_bytes(path) as file:
         if file.read(len(_WORKBOOKS[0])) in _WORKBOOKS:
-            sheet, number = first_sheet_of(path)
-            return TextForm(_WORKBOOK, sheet=sheet, sheets=number, options=options)
+            return TextForm(_WORKBOOK, sheet=find_sheet(path, options.sheet), options=options)
         file.seek(0)
         encoding = _encoding_of(file, path)
     refuse(options.sheet, "sheet", options.sheet, marked(f"left out: {path.name} is no workbook"))
@@ -141,8 +141,8 @@ def open_table(
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
     with contextlib.ExitStack() as stack:
-        if form.encoding == _WORKBOOK:
-            rows = rows_of(path, form.sheet)
+        if form.sheet is not None:
+            rows = rows_of(path, form.sheet.name)
         else:
             lines = _lines_in(stack.enter_context(_open(path, form.encoding)), path, most)
             lines = itertools.islice(lines, int(form.declares), None)

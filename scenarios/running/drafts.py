@@ -4,10 +4,12 @@ A system's `Beginning` says what its file holds and drafts a scenario of it. Wha
 (`UnclearError`): asked in a terminal, and else an error that names the option. Nothing that decides a vote is guessed.
 """
 
+import collections
 import dataclasses
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -34,6 +36,7 @@ __all__ = [
     "check_column",
     "check_header",
     "chosen_column",
+    "draft_of",
     "price_line",
     "samples",
     "scenario_text",
@@ -42,6 +45,10 @@ __all__ = [
     "written_line",
 ]
 
+_STATUS: Final = re.compile(r"(?i)\b(assignment)?status$|^finished$")
+"""Names of columns that say of each row whether it counts."""
+_DONE: Final = re.compile(r"(?i)submitdate|date submitted|submitted at")
+"""And of those that are empty where a form was left before its end."""
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
 _TRUSTED: Final = {
@@ -210,6 +217,27 @@ class Beginning:
     epsilon: float = 1.0
     wanted: Sequence[str] = ()
     shown: str = "values"
+
+
+def draft_of(beginning: Beginning, sheet: Sheet, chosen: Chosen) -> Draft:
+    """Return a system's draft, once it is said which rows count.
+
+    Raises:
+        UnclearError: a column seems to say so (`--only`, `--leave-out-empty`); or as the system's own.
+        ConfigurationError: as the system's own.
+    """
+    for name in sheet.header:
+        entries = sheet.column(name)
+        words = collections.Counter(filter(None, entries))
+        is_status = _STATUS.search(name) and 1 < len(words) <= _MOST_SHOWN and "only" not in chosen
+        if is_status and name not in sheet.options.only:
+            shown = " and ".join(f"{word!r} ({number:,}×)" for word, number in words.most_common())
+            question = f"{name!r} has {shown}: which rows count, or {NONE!r}: all"
+            raise UnclearError(option="only", question=question, choices=[*(f"{name}={word}" for word in words), NONE])
+        if _DONE.fullmatch(name) and "" in entries and "leave-out-empty" not in chosen:
+            question = f"{name!r} is empty in {entries.count(''):,} rows: are these left out, or {NONE!r}: all count"
+            raise UnclearError(option="leave-out-empty", question=question, choices=[name, NONE])
+    return beginning.draft(sheet, chosen)
 
 
 class SaidError(ConfigurationError):

@@ -253,7 +253,7 @@ SETS = "task,worker,label,answer_set\n10,ann,yes,yes|no\n9,ann,red,red|green|blu
             ["records"],
             id="each its own epsilon",
         ),
-        pytest.param("crowd", ["workers=crowd.csv"], ["label"], id="answers"),
+        pytest.param("crowd", ["workers=crowd.csv", "answer_sets=[['no', 'yes']]"], ["label"], id="answers"),
         pytest.param("crowd", ["workers=sets.csv"], ["label"], id="several answer sets"),
     ],
 )

@@ -190,7 +190,7 @@ def test_names_of_tasks_and_labels_may_be_of_any_script(write: Write) -> None:
     resolved = crowd_of(write, workers, QUESTIONS)
     assert resolved.protocol.parameters.tasks == ("ist 1 + 1, 3?",)
     write("mine.csv", 'task,worker,label\n"東京, ja?",Λόγος,да\nq,Λόγος,нет\n')
-    resolved = crowd_of(write, "'mine.csv'")
+    resolved = crowd_of(write, "{ answers = 'mine.csv', labels = ['да', 'нет'] }")
     assert (resolved.protocol.parameters.tasks, list(resolved.names)) == (("q", "東京, ja?"), ["Λόγος"])
 
 

@@ -58,7 +58,12 @@ COUNTED: list[tuple[str, tuple[str, ...], int, dict[str, float]]] = [
         {"pool": 2, "rink": 0},
     ),
     ("ms_forms.csv", ("--leave-out-empty", "Rank them"), 2, {"pool": 2 + 1, "rink": 1 + 2, "library": 0}),
-    ("decidim_responses.csv", ("--leave-out-empty", "4. Rank them"), 2, {"pool": 2 + 1, "rink": 1 + 2, "library": 0}),
+    (
+        "decidim_responses.csv",
+        ("--only", "none", "--leave-out-empty", "4. Rank them"),
+        2,
+        {"pool": 2 + 1, "rink": 1 + 2, "library": 0},
+    ),
     # The preview and the unfinished response are left out.
     (
         "qualtrics.csv",

@@ -298,7 +298,7 @@ def test_a_task_with_a_truth_but_no_answer_stays(tmp_path: Path) -> None:
     crowd = read(tmp_path, ANSWERS, "item,truth,source\nx,b,1\nt,a,2\nt,a,3\n")
     assert (crowd.tasks, crowd.truth.tolist()) == (["t", "u", "x"], [0, -1, 1])
     assert (crowd.answers.num_tasks, len(crowd.answers)) == (3, 2)
-    sets = read(tmp_path, SETS + "t,w,a,a|b\n", "task,truth,answer_set\nx,q,p|q\n")
+    sets = read(tmp_path, SETS + "t,w,a,a|b\n", "task,truth,answer_set\nx,q,p|q\nt,a,a|b\n")
     assert [sets.answer_sets[place] for place in sets.answer_set_of_task] == [("a", "b"), ("p", "q")]
 
 
