@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import msgspec
@@ -57,7 +56,6 @@ MAX_NAME_LENGTH = 128
 RESERVED_NAMES = frozenset({"partner", "quota", "total weight", "weight"})
 # Their quotients and squares then fit into a float with room to spare.
 LEAST_WEIGHT, GREATEST_WEIGHT = 1e-9, 1e15
-_SIMPLE: Final = 1_000  # the greatest denominator of a share that is taken for meant
 LEAST_ROUNDING, MOST_ROUNDING = 1e-6, 0.5
 
 
@@ -282,12 +280,6 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.quota is not None:
             return 0.0
         return 0.5 if self.quota_fraction is None else self.quota_fraction
-
-    @property
-    def exact_fraction(self) -> Fraction:
-        """The quota as a share of all weight: the simple fraction that is written so, as 2/3, or what is written."""
-        simple = Fraction(self.fraction).limit_denominator(_SIMPLE)
-        return simple if float(simple) == self.fraction else Fraction(str(self.fraction))
 
     @property
     def is_majority(self) -> bool:

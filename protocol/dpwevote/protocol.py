@@ -21,6 +21,7 @@ from ..tally import Tally
 from .choice import decide
 from .outcome import Outcome
 from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
+from .quotas import share_in, share_of
 from .rounding import nearest_places
 from .variant import Holdings, Variant
 
@@ -78,6 +79,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the candidates, from the columns, and the set of weights where weights are public."""
         parameters = dict(given)
+        if isinstance(share := given.get("quota_fraction"), str):
+            parameters["quota_fraction"] = float(share_in(share, field="parameters.quota_fraction"))
         if {"weight_matrix", "opinion_matrix"} & given.keys() and given.get("epsilon") == DEFAULT_EPSILON:
             # Of other numbers the parameters see by themselves that they were stated.
             raise ConfigurationError(field="parameters.epsilon", value=given["epsilon"], allowed=LEFT_OUT)
@@ -220,7 +223,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         total = weight_of(holdings.places)
         votes = zip(parameters.candidates, holdings.opinions.T, strict=True)
         supports = {name: weight_of(holdings.places[opinions > 0]) for name, opinions in votes}
-        return supports, total, Fraction(str(parameters.quota or 0)) + parameters.exact_fraction * total
+        return supports, total, Fraction(str(parameters.quota or 0)) + share_of(parameters) * total
 
     def reach(self, public: IntArray) -> float | None:
         """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.

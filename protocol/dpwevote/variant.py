@@ -383,7 +383,7 @@ class Variant(abc.ABC):
             )
         return CandidateOutcome(
             name=self._parameters.candidates[number],
-            passed=passed,
+            leans_yes=passed,
             verdict=verdict_within(*others) if others else sums.verdict,
             support=sums.support,
             quota=sums.quota,

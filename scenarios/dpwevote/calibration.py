@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.dpwevote import DPWeVote, Outcome, Parameters
+from ...protocol.dpwevote.quotas import share_of
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Verdict
 from ...protocol.mechanisms import MAX_EPSILON, RowMechanism
@@ -168,7 +169,7 @@ def truth_of(case: Case, parameters: Parameters) -> _Truth | None:
     if case["yes"] == "every other one":
         held = held[::2] + held[1::2]
     exact = [Fraction(str(weight)) for weight in held]
-    quota = Fraction(str(parameters.fraction)) * sum(exact) + Fraction(str(parameters.quota or 0))
+    quota = share_of(parameters) * sum(exact) + Fraction(str(parameters.quota or 0))
 
     def passes(support: Fraction) -> bool:
         return support >= quota if parameters.passes == "at_least" else support > quota
@@ -296,7 +297,7 @@ def _claims(vote: DPWeVote, case: Case, sessions: int, generator: np.random.Gene
         passes = bool((weights * (2 * opinions - 1)).sum() >= 0)
         candidate = Sessions(vote, _Truth(weights, opinions, passes), 1, generator).outcome(0).candidates[0]
         if candidate.error_probability is not None:
-            yield candidate.error_probability, float(candidate.passed != passes)
+            yield candidate.error_probability, float(candidate.leans_yes != passes)
 
 
 def _statements() -> list[Statement]:

@@ -120,9 +120,9 @@ class VoteMeasures(Measures):
         number = len(outcome.candidates)
         cases = dict.fromkeys((measure.name for measure in _DECISIONS), 0)
         for candidate in outcome.candidates:
-            is_right = candidate.passed == self._should_pass[candidate.name]
+            is_right = candidate.leans_yes == self._should_pass[candidate.name]
             cases["accuracy"] += is_right
-            cases[f"{'true' if is_right else 'false'} {'passes' if candidate.passed else 'rejections'}"] += 1
+            cases[f"{'true' if is_right else 'false'} {'passes' if candidate.leans_yes else 'rejections'}"] += 1
         found = {name: count / number for name, count in cases.items()}
         margins = [each.margin.value - self._supports[each.name] + self._quota for each in outcome.candidates]
         found[_MARGIN.name] = self._mean_square(margins)

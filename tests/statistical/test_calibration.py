@@ -160,7 +160,7 @@ def test_error_probabilities_are_calibrated(variant: str, epsilon: float) -> Non
     tallies = tallies_of_trials(vote, weights, opinions, generator)
     outcomes = [vote.outcome(of_trial).candidates[0] for of_trial in tallies]
     stated = np.array([outcome.error_probability for outcome in outcomes], dtype=np.float64)  # of none NaN
-    passed = np.array([outcome.passed for outcome in outcomes])
+    passed = np.array([outcome.leans_yes for outcome in outcomes])
     wrong = passed != (2 * (weights * opinions).sum(axis=1) >= weights.sum(axis=1))
     for chosen in (stated >= 0, (stated > 0.05) & (stated < 0.95)):
         expected = float(stated[chosen].sum())

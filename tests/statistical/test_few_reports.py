@@ -43,6 +43,6 @@ def test_what_is_said_of_few_reports_is_near(weights: tuple[float, ...], given: 
             if candidate.error_probability is not None:
                 stated.append(candidate.error_probability)
                 passes = bool((table["weight"] * (2 * table["c"] - 1)).sum() >= 0)
-                wrong += candidate.passed != passes
+                wrong += candidate.leans_yes != passes
     assert min(stated[1:]) >= 0.1
     assert sp.stats.poisson.sf(wrong - 1, NEAR * sum(stated)) > FALSE_ALARM

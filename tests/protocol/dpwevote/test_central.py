@@ -144,7 +144,7 @@ def test_verdicts_are_wrong_as_rarely_as_the_level_says_by_the_exact_law(
     def told(steps: int) -> Verdict:
         rest = [0] * bool(phase_of(vote).sums.total_share)
         candidate = released(vote, [steps, *rest], number).candidates[0]
-        assert candidate.passed is (steps >= least_passing)
+        assert candidate.leans_yes is (steps >= least_passing)
         return candidate.verdict.verdict
 
     for verdict, sign, truth in ((Verdict.PASSES, 1, least_passing - 1), (Verdict.FAILS, -1, least_passing)):
@@ -260,7 +260,7 @@ def test_nobody_who_reports_is_told_as_what_is_known() -> None:
     """Without partners the margin is the quota's, whatever noise says, and a decision against it is wrong."""
     for totals in ([7, 3], [-7, 3]):
         (candidate,) = released(make_vote(quota_fraction=0.5, passes="more_than"), totals, 0).candidates
-        assert candidate.error_probability == float(candidate.passed)
+        assert candidate.error_probability == float(candidate.leans_yes)
 
 
 def test_the_server_refuses_what_would_weigh_more_than_a_partner() -> None:

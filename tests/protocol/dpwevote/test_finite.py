@@ -226,8 +226,8 @@ def test_the_error_probability_is_that_of_the_unbiased_margin(partners: tuple[Pa
         tallies = tallies_of(vote, [(1, group, opinion) for _, group, opinion in reports])
         printed, joint = first(vote.outcome(tallies)), first(unbiased.outcome(tallies))
         assert printed.margin.value - printed.bias == pytest.approx(joint.margin.value, abs=1e-9)
-        assert printed.passed == (printed.margin.value >= 0)
-        agreed = printed.passed == joint.passed
+        assert printed.leans_yes == (printed.margin.value >= 0)
+        agreed = printed.leans_yes == joint.leans_yes
         wrong = joint.error_probability
         if wrong is None:
             assert printed.error_probability is None

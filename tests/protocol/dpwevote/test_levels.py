@@ -68,11 +68,11 @@ def test_of_one_level_alone_a_vote_is_that_of_its_epsilon(variant: str, given: d
         run_population(one, one.encode({"weight": WEIGHTS, "a": OPINIONS, "b": OPINIONS[::-1]}), noise=noise).outcome,
     ]
     for ours, theirs in zip(*(outcome.candidates for outcome in outcomes), strict=True):
-        assert (ours.margin, ours.support, ours.verdict, ours.passed) == (
+        assert (ours.margin, ours.support, ours.verdict, ours.leans_yes) == (
             theirs.margin,
             theirs.support,
             theirs.verdict,
-            theirs.passed,
+            theirs.leans_yes,
         )
     assert vote.reach(make_inputs(vote, [1] * 5).public) == one.reach(np.empty((5, 0), dtype=np.int64))
 
@@ -165,7 +165,7 @@ def test_probabilities_of_errors_are_those_of_exact_posteriors(variant: str, pri
         result = run_population(vote, vote.encode(table), noise=SimulatedNoise(number, session=f"{share}"))
         (candidate,) = result.outcome.candidates
         counts = list(result.tallies[0].totals[:, 0])
-        expected = exact_posterior(vote, counts, is_mixed=prior == "mixed", passed=candidate.passed)
+        expected = exact_posterior(vote, counts, is_mixed=prior == "mixed", passed=candidate.leans_yes)
         if candidate.error_probability is None:  # few of them lie, and their noise is not normal
             assert min(expected, 1 - expected) < 0.12
         else:
