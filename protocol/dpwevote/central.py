@@ -39,7 +39,6 @@ from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechan
 from ..tally import Tally
 from .error_prior import unit_of
 from .outcome import DecisionVerdict, WeightsOutcome
-from .quotas import share_of
 from .variant import Holdings, Sums, Variant
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class CentralSums:
     def __init__(self, parameters: "Parameters", *, most_scale: int = _MOST_SCALE) -> None:
         self._num_candidates = len(parameters.candidates)
         self._public = parameters.public_weights
-        share = share_of(parameters)
+        share = parameters.exact_fraction
         weights = [Fraction(str(weight)) for weight in parameters.weights]
         # Public weights are held against a quota that is known: supports are private, and on the coarser grid.
         beside, share = (Fraction(0), Fraction(0)) if self._public else (min(share, 1 - share), share)
@@ -243,7 +242,7 @@ class CentralVariant(Variant):
     def __init__(self, parameters: "Parameters", *, most_scale: int = _MOST_SCALE) -> None:
         super().__init__(parameters)
         self.central_sums = CentralSums(parameters, most_scale=most_scale)
-        self._share = share_of(parameters)
+        self._share = parameters.exact_fraction
         self._fixed_quota = Fraction(str(parameters.quota or 0))
 
     @property

@@ -32,7 +32,6 @@ from ..phases import Phase
 from ..privacy import local_loss
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
-from .quotas import share_of
 from .variant import Offer, PublishedWeights, TwoReports
 from .worst_case import MOST_SCHEMERS, greatest_chance
 
@@ -105,7 +104,7 @@ class JointVariant(TwoReports):
     def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
         self._means = tuple(Fraction(mean) for mean in parameters.group_means)
-        self._fraction = share_of(parameters)
+        self._fraction = parameters.exact_fraction
         self._fixed_quota = Fraction(parameters.quota or 0)
         self._opinion = parameters.make_opinion_mechanism()
         self._opinions = debiased_values(self._opinion, _OPINIONS)
@@ -206,7 +205,7 @@ class JointVariant(TwoReports):
         unit, weights = self.lattice
         units = tuple(itertools.chain.from_iterable([weight] * n for weight, n in zip(weights, numbers, strict=True)))
         total = sum(units)
-        quota = self._fraction * total + Fraction(str(parameters.quota or 0)) / unit
+        quota = parameters.exact_fraction * total + Fraction(str(parameters.quota or 0)) / unit
         failing = math.ceil(quota) - 1 if parameters.passes == "at_least" else math.floor(quota)
         # Of a matrix, "yes" may be what is reported less often by those who mean it.
         channel = self._opinion.channel_matrix()

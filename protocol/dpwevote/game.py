@@ -35,7 +35,6 @@ from ..errors import require
 from ..estimators.frequencies import debiased_values
 from .error_prior import unit_of
 from .parameters import Parameters
-from .quotas import share_of
 
 __all__ = ["MemberPower", "WeightedGame", "released_power"]
 
@@ -308,7 +307,7 @@ def _in_units(parameters: Parameters, weights: Sequence[float]) -> tuple[tuple[i
     units = tuple(int(weight / unit) for weight in exact)
     if parameters.quota is not None:
         return units, Fraction(str(parameters.quota)) / unit
-    return units, share_of(parameters) * sum(units)
+    return units, parameters.exact_fraction * sum(units)
 
 
 def _least_whole(quota: Fraction, *, tie_passes: bool) -> int:

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import msgspec
@@ -19,6 +20,7 @@ from .error_prior import ErrorPrior
 from .finite import JointVariant, PrintedVariant
 from .laplace import LaplaceVariant
 from .masked import MaskedVariant
+from .quotas import SIMPLE
 from .signed import OptimalVariant, SignedResponseVariant, SignedVariant, TwoPointVariant
 from .variant import Variant
 
@@ -280,6 +282,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.quota is not None:
             return 0.0
         return 0.5 if self.quota_fraction is None else self.quota_fraction
+
+    @property
+    def exact_fraction(self) -> Fraction:
+        """The quota as a share of all weight: the simple fraction that is written so, as 2/3, or what is written."""
+        simple = Fraction(self.fraction).limit_denominator(SIMPLE)
+        return simple if float(simple) == self.fraction else Fraction(str(self.fraction))
 
     @property
     def is_majority(self) -> bool:

@@ -21,7 +21,7 @@ from ..tally import Tally
 from .choice import decide
 from .outcome import Outcome
 from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
-from .quotas import share_in, share_of
+from .quotas import share_in
 from .rounding import nearest_places
 from .variant import Holdings, Variant
 
@@ -223,7 +223,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         total = weight_of(holdings.places)
         votes = zip(parameters.candidates, holdings.opinions.T, strict=True)
         supports = {name: weight_of(holdings.places[opinions > 0]) for name, opinions in votes}
-        return supports, total, Fraction(str(parameters.quota or 0)) + share_of(parameters) * total
+        return supports, total, Fraction(str(parameters.quota or 0)) + parameters.exact_fraction * total
 
     def reach(self, public: IntArray) -> float | None:
         """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.

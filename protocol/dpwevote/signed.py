@@ -37,7 +37,6 @@ from ..privacy import local_loss
 from ..tally import Tally
 from .level_posterior import Posterior
 from .outcome import DecisionVerdict, LevelCount
-from .quotas import share_of
 from .variant import Holdings, Offer, Sums, Variant
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ of another share are twice as many, and never symmetric.
 def signed_weights(parameters: "Parameters") -> tuple[Fraction, ...]:
     """Return the public set of signed weights, increasing: those of a "no", then those of a "yes"."""
     means = [Fraction(mean) for mean in parameters.group_means]
-    share = share_of(parameters)
+    share = parameters.exact_fraction
     return tuple(sorted({mean * (opinion - share) for mean in means for opinion in (0, 1)}))
 
 
@@ -131,7 +130,7 @@ class SignedVariant(Variant):
     def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
         self._values = signed_weights(parameters)
-        share = share_of(parameters)
+        share = parameters.exact_fraction
         means = [Fraction(mean) for mean in parameters.group_means]
         place_of = {value: place for place, value in enumerate(self._values)}
         places = [[place_of[mean * (opinion - share)] for opinion in (0, 1)] for mean in means]

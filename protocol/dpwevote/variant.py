@@ -311,7 +311,7 @@ class Variant(abc.ABC):
         parameters = self._parameters
         step, units = self.lattice
         number, first = len(units), step * units[0]
-        share, fixed = Fraction(str(parameters.fraction)), Fraction(str(parameters.quota or 0))
+        share, fixed = parameters.exact_fraction, Fraction(str(parameters.quota or 0))
         mean = step * sum(units) / number
         spread = math.gcd(*(own - units[0] for own in units))
         unit = unit_of([step, share * step * spread])
@@ -330,7 +330,7 @@ class Variant(abc.ABC):
         parameters = self._parameters
         unit, units = self.lattice
         total = unit * sum(map(operator.mul, units, numbers))
-        least = -Fraction(str(parameters.fraction)) * total - Fraction(str(parameters.quota or 0))
+        least = -parameters.exact_fraction * total - Fraction(str(parameters.quota or 0))
         return Electorate(
             least=float(least),
             greatest=float(least + total),
