@@ -1,10 +1,12 @@
-"""The first hour with Psephos, as four newcomers have it: in a fresh clone, step by step, with a clock.
+"""The first hour with Psephos, as six newcomers have it: in a fresh clone, step by step, with a clock.
 
     python docs/tour.py ~/tour                      # clones this repository, installs it, and takes every step
     python docs/tour.py ~/tour --installed .venv    # the same with an environment that is there already
 
-They are the secretary of an association, a student, a security engineer and the author of a paper. Each types commands
-into a folder of their own, and has one try at each: the tour stops at the first that fails, with its last line.
+They are the secretary of an association, a works council with a form that came back, the lead of people who annotate,
+a student, a security engineer and the author of a paper. Each types commands into a folder of their own, and has one
+try at each: the tour stops at the first that fails, with its last line. What a file does not tell is asked in a step of
+its own, which has to end with status 2 and a question.
 
 FOLDER must be new and outside of the repository. It gets what each step printed, at 80 columns, and where Chromium is
 installed a screenshot of it, and of each page in light, in the dark and as wide as a phone. `users.md` says who typed
@@ -51,6 +53,9 @@ _COMMITTEE: Final = "Name;Umzug\n" + "".join(
     for place, name in enumerate(f"{first} {last}" for last in ("Müller", "Weiß", "Öztürk") for first in "ABCDEFGHIJ")
 )
 _BOARD: Final = "member,shares,merger\nAnn,3,yes\nBob,1,no\nCid,1,yes\nDee,2,yes\nEve,2,no\n"
+_EXPORTS: Final = ("ms_forms.csv", "civs.csv", "toloka.tsv")  # made up, in the forms of programs
+_ASKED: Final = "asked"  # with which names of steps begin that end with a question
+_QUESTION: Final = 2  # the status of a command that asks where there is no terminal
 _LINES_OF_PYTHON: Final = """\
 from psephos.scenarios import load, run
 
@@ -77,6 +82,44 @@ _USERS: Final[dict[str, tuple[str, Sequence[Sequence[str]]]]] = {
             ),
             ("new-board", "a vote of five, to be held for real", "new vote board.csv --public-weights --no-run"),
             ("rehearse", "hold it as processes over TLS", "rehearse board.toml"),
+        ),
+    ),
+    "works council": (
+        "Has the answers to a form, saved as it came.",
+        (
+            ("asked", "a vote from the form; what does not stand in it is asked", "new vote ms_forms.csv"),
+            (
+                "new",
+                "the same, with the answer",
+                "new vote ms_forms.csv --abstentions absent --out first",
+                "first/report.html",
+            ),
+            ("variants", "what another way of asking would offer", "variants ms-forms.toml"),
+            ("asked-table", "a question with ranks, from another program", "new ranking civs.csv"),
+            (
+                "ranking",
+                "the same, with the answer",
+                "new ranking civs.csv --ties mean --out elected",
+                "elected/report.html",
+            ),
+        ),
+    ),
+    "annotation lead": (
+        "Pays people who annotate, of whom some were rejected, and wants labels without their names.",
+        (
+            ("asked", "labels from the platform's file; what does not stand in it is asked", "new crowd toloka.tsv"),
+            (
+                "asked-labels",
+                "the accepted ones alone; what everybody will know is asked",
+                "new crowd toloka.tsv --only ASSIGNMENT:status=APPROVED",
+            ),
+            (
+                "new",
+                "the same, with both answers",
+                "new crowd toloka.tsv --only ASSIGNMENT:status=APPROVED --labels bad,good --out crowd",
+                "crowd/report.html",
+            ),
+            ("ledger", "what each of them paid", "ledger crowd"),
         ),
     ),
     "student": (
@@ -201,6 +244,8 @@ def _tour(folder: Path, installed: Path | None, browser: str | None) -> None:
         place.mkdir()
         (place / "committee.csv").write_text(_COMMITTEE, encoding="cp1252")
         (place / "board.csv").write_text(_BOARD, encoding="utf-8")
+        for name in _EXPORTS:
+            shutil.copy(ROOT / "tests" / "exports" / name, place)
         (place / "first.py").write_text(_LINES_OF_PYTHON, encoding="utf-8")
         own = environment | {"PSEPHOS_JOURNAL": str(place / "journal")}  # not the one of whoever takes the tour
         print(f"\n{user.capitalize()}: {about}", flush=True)
@@ -212,17 +257,23 @@ def _tour(folder: Path, installed: Path | None, browser: str | None) -> None:
 
 def _page_of(taken: Sequence[Taken], folder: Path) -> str:
     """Return who typed what, how often it had to be tried, and what that looked like."""
-    parts = ["# Four users"]
+    parts = ["# Six users"]
     for user, (about, _) in _USERS.items():
         own = [one for one in taken if one.step.user == user]
         pictures = [f"![{one.step.name}]({_file_of(one.step)}.png)" for one in own]
         parts += [
             f"## {user.capitalize()}",
-            f"{about} {len(own)} commands in {sum(one.seconds for one in own):.0f} s, each at the first try.",
+            f"{about} {len(own)} commands in {sum(one.seconds for one in own):.0f} s, {_tries(own)}.",
             "\n".join(f"- {one.step.what}: `{one.typed}`" for one in own),
             *(pictures if (folder / f"{_file_of(own[0].step)}.png").is_file() else ()),
         ]
     return "\n\n".join(parts) + "\n"
+
+
+def _tries(taken: Sequence[Taken]) -> str:
+    """Return how often steps had to be tried, and how many of them asked something."""
+    asked = sum(one.step.name.startswith(_ASKED) for one in taken)
+    return f"each at the first try{f', of which {asked} asked something' if asked else ''}"
 
 
 def _file_of(step: Step) -> str:
@@ -256,7 +307,7 @@ def _take(step: Step, place: Path, folder: Path, environment: dict[str, str], br
     seconds = time.monotonic() - begun
     name = _file_of(step)
     (folder / f"{name}.txt").write_text(f"$ {shown}\n{done.stdout}{done.stderr}", encoding="utf-8")
-    if done.returncode:
+    if done.returncode != (_QUESTION if step.name.startswith(_ASKED) else 0):
         last = next(iter(reversed((done.stderr or done.stdout).strip().splitlines())), "it said nothing")
         raise Stopped(f"`{shown}` ended with status {done.returncode}: {last}")
     print(f"    {seconds:6.1f} s, {len(done.stdout.splitlines())} lines", flush=True)

@@ -62,7 +62,7 @@ def read(text: str, said: Options) -> dict[str, Any] | None:
     label = 0 if who is None else who
     rows = [row for row in rows if row[label].strip() not in said.get("without", ())]
     if "none" not in said.get("without", ()) and any(
-        cell.strip().casefold() in TOTALS for row in rows[-2:] for cell in row
+        cell.strip().casefold() in TOTALS and len(row) > 1 for row in rows[-2:] for cell in row
     ):
         return None
     if who is not None:

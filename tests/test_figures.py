@@ -94,9 +94,9 @@ def test_the_cheat_sheets_scenario_is_one(tmp_path: Path) -> None:
     assert load_scenario(str(tmp_path / "board.toml")).protocol == "dpwevote"
 
 
-def test_the_tours_four_users_type_commands_that_exist(tmp_path: Path) -> None:
+def test_the_tours_six_users_type_commands_that_exist(tmp_path: Path) -> None:
     users: dict[str, Any] = runpy.run_path(str(DOCS / "tour.py"))["_USERS"]
-    assert list(users) == ["secretary", "student", "security engineer", "author"]
+    assert list(users) == ["secretary", "works council", "annotation lead", "student", "security engineer", "author"]
     for _, steps in users.values():
         for _, _, words, *_ in steps:
             if words:

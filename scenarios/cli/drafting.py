@@ -1,6 +1,8 @@
 """`new`, `show` and `samples`: from nothing, or a file of one's own, to a first scenario."""
 
+import collections
 import dataclasses
+import itertools
 import os
 import re
 import shlex
@@ -100,7 +102,13 @@ def _word_for(path: Path, words: list[str]) -> str:
     given = known.make_context("new", list(words), resilient_parsing=True).params
     options = _options_of(given, {name: given[name.replace("-", "_")] for name in _OF_ROWS})
     named, drafted, understood, refused_by = list[str](), list[str](), list[str](), list[str]()
-    for word, (_, beginning) in _beginnings().items():
+    said = {each.partition("=")[0][2:] for each in words if each.startswith("--")}
+    names = {word: {option.name for option in own.options} for word, (_, own) in _beginnings().items()}
+    said &= set[str]().union(*names.values())
+    kinds = {word: own for word, (_, own) in _beginnings().items() if said <= names[word]}
+    if said and len(kinds) == 1:
+        return next(iter(kinds))
+    for word, beginning in kinds.items():
         sheet = Sheet.of(path, written=str(path), wanted=beginning.wanted, options=options)
         named += [word] if {*beginning.wanted} <= {*sheet.header} else []
         try:
@@ -115,7 +123,7 @@ def _word_for(path: Path, words: list[str]) -> str:
         if len(fitting) == 1:
             click.echo(say_again(f"{path.name} looks like what `psephos new {fitting[0]}` begins."), err=True)
             return fitting[0]
-    fitting = [word for word in _beginnings() if word not in refused_by] or list(_beginnings())
+    fitting = [word for word in kinds if word not in refused_by] or list(_beginnings())
 
     def use(answer: str) -> str:
         require(answer in fitting, "the word after new", answer, one_of(fitting, answer))
@@ -387,9 +395,9 @@ def _line_of(answer: str) -> int:
 def _gaps(
     draft: Callable[[dict[str, Sequence[str]]], object], chosen: Mapping[str, Sequence[str]], *, most: int
 ) -> "list[UnclearError]":
-    """Return what has to be said, as far as it is asked for whatever is answered to what is asked before."""
+    """Return what has to be said, as far as it is asked for after most answers to what is asked before."""
     from ...protocol.errors import ConfigurationError
-    from ..running.drafts import UnclearError
+    from ..running.drafts import NONE, UnclearError
 
     left = most
 
@@ -407,14 +415,16 @@ def _gaps(
             return None
         else:
             return []
-        behind: dict[tuple[str, str], UnclearError] | None = None
-        for choice in first.choices:
-            found = common({**chosen, first.option: (*chosen.get(first.option, ()), choice)})
-            known = {(gap.option, gap.question): gap for gap in found or ()}
-            if found is not None and behind is not None:
-                known = {key: _either(gap, known[key]) for key, gap in behind.items() if key in known}
-            behind = behind if found is None else known
-        return [first, *(behind or {}).values()]
+        branches = [
+            found
+            for choice in [each for each in first.choices if each != NONE] or first.choices
+            if (found := common({**chosen, first.option: (*chosen.get(first.option, ()), choice)})) is not None
+        ]
+        behind, number = dict[str, UnclearError](), collections.Counter[str]()
+        for gap in itertools.chain.from_iterable(branches):
+            number[gap.option] += 1
+            behind[gap.option] = _either(behind[gap.option], gap) if gap.option in behind else gap
+        return [first, *(gap for option, gap in behind.items() if 2 * number[option] >= len(branches))]
 
     return common(dict(chosen)) or []
 

@@ -34,6 +34,7 @@ from .draft_columns import (
     partner_of,
     plain_name,
     weight_of,
+    with_answer,
     with_one_line_each,
 )
 from .draft_weights import any_number, draft_weights
@@ -49,7 +50,7 @@ _LAST: Final = 2
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     _check_header(sheet, chosen)
-    sheet = _without_totals(sheet, chosen)
+    sheet, one_of = with_answer(_without_totals(sheet, chosen), chosen)
     words = Words.of(chosen, sheet)
     left_out = [check_column(sheet, name, "leave-out") for name in chosen.get("leave-out", ()) if name != NONE]
     partner, about_names = partner_of(sheet, chosen, words)
@@ -61,19 +62,21 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     check_answers(sheet, candidates, words)
     abstentions = abstentions_of(sheet, chosen, candidates, words)
     renamed = {ours: own for ours, own in (("partner", partner), ("weight", weight)) if own and own != ours}
-    lines = [Line("file", sheet.written, "a line for each partner")]
-    if not partner:
-        lines.append(Line("numbered", value=True, comment="it has no names"))
-    if renamed:
-        lines.append(Line("columns", renamed, "what the file calls them"))
-    if repeats:
-        lines.append(Line("repeats", repeats, WHICH[repeats]))
     meant = words_by_meaning(sheet, chosen, candidates, words)
-    lines += [Line(key, found) for key, found in meant.items() if found]
-    if abstentions:
-        lines.append(Line("abstentions", abstentions, BECOME[abstentions]))
-    if without := [label for label in chosen.get("without", ()) if label != NONE]:
-        lines.append(Line("without", without, "no partners"))
+    lines = [Line("file", sheet.written, "a line for each partner")]
+    lines += [
+        Line(key, value, comment)
+        for key, value, comment in (
+            ("numbered", not partner, "it has no names"),
+            ("columns", renamed, "what the file calls them"),
+            ("one_of", one_of, "columns of which a line fills one: its answer"),
+            ("repeats", repeats, WHICH.get(repeats, "")),
+            *((key, found, "") for key, found in meant.items()),
+            ("abstentions", abstentions, BECOME.get(abstentions, "")),
+            ("without", [label for label in chosen.get("without", ()) if label != NONE], "no partners"),
+        )
+        if value
+    ]
     said = [*_said_of(sheet, partner, candidates, meant), *about_names]
     if abstentions:
         said.append(f"Abstentions: {BECOME[abstentions]}.")
@@ -129,7 +132,7 @@ def _holds_several(entries: Sequence[str]) -> bool:
     for sign in (";", ","):
         parts = [[part.strip() for part in entry.split(sign) if part.strip()] for entry in entries if entry]
         counts = collections.Counter(itertools.chain.from_iterable(parts))
-        if any(len(each) > 1 for each in parts) and sum(counts.values()) > len(counts) < len(entries):
+        if any(len(each) > 1 for each in parts) and sum(counts.values()) > len(counts):
             return True
     return False
 
@@ -203,6 +206,7 @@ BEGINNING: Final = Beginning(
         Option("abstain", "A word for an abstention, beside an empty entry.", metavar="WORD"),
         Option("abstentions", "What becomes of who abstains: absent, no or yes.", metavar="WHAT", multiple=False),
         Option("without", "The name of a line that is no partner, such as Total.", metavar="NAME"),
+        Option("one-of", "Columns of which a line fills one, its answer: agree, disagree.", "COLUMNS", multiple=False),
         Option(
             "repeats",
             f"Which line counts of a partner who has several: last or first; or {NONE!r}: names that differ in case or "

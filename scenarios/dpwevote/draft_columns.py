@@ -4,16 +4,19 @@ The rule that holds here: a column that looks like a motion is voted on, or refu
 it is left out where that was said.
 """
 
+import dataclasses
+import itertools
 import math
 import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from ...protocol.errors import require
+from ...protocol.errors import ConfigurationError, require
+from ..presentation.numbers import in_a_row
 from ..running.drafts import NONE, Chosen, Sheet, UnclearError, check_column
 from .draft_weights import any_number, are_numbers
 from .draft_words import Words, counted, unknown_in
-from .words import alike, code_kinds, word_of
+from .words import ABSTENTIONS, ANSWER, NO, YES, alike, code_kinds, filled_of, word_of
 
 __all__ = [
     "WEIGHTS",
@@ -23,6 +26,7 @@ __all__ = [
     "partner_of",
     "plain_name",
     "weight_of",
+    "with_answer",
     "with_one_line_each",
 ]
 
@@ -58,6 +62,7 @@ _STATUS: Final = re.compile(
 )
 """What is true or false of a line, rather than an answer."""
 WEIGHTS: Final = ("weight", "weights", "gewicht", "stimmen", "stimmrecht", "poids", "peso", "shares", "votes")
+_ENDED: Final = re.compile(r"(is )?(finished|complete|completed|delegate|test|preview|draft)")
 _DATE: Final = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}|\d{1,2}:\d{2}|\w{3} \w{3} \d\d \d{4}")
 _LONG_AGO: Final = 1e9  # seconds since 1970 are times
 WHICH: Final = {
@@ -107,7 +112,7 @@ def _is_near(sheet: Sheet, name: str, *, is_weak: bool) -> bool:
     """Return whether a column has a name in every line, some more than once; most differ, if it may be no person's."""
     entries = sheet.column(name)
     number = len(set(map(alike, entries)))
-    return all(entries) and number > 1 and (_TWO * number >= len(entries) or not is_weak)
+    return all(entries) and (_TWO * number >= len(entries) if is_weak else number > 1)
 
 
 def _are_times(sheet: Sheet, name: str) -> bool:
@@ -174,6 +179,44 @@ def weight_of(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: Words
     return ""
 
 
+def with_answer(sheet: Sheet, chosen: Chosen) -> tuple[Sheet, list[str]]:
+    """Return a sheet in which columns of one motion's answers, of which a line fills one, are one; and these columns.
+
+    Raises:
+        UnclearError: columns are called as answers are, and nobody said whether they are one motion's.
+        ConfigurationError: a line fills several of those that were named.
+    """
+    given = chosen.get("one-of", ("",))[-1]
+    names = (
+        [check_column(sheet, name.strip(), "one-of") for name in given.split(",")] if given not in {"", NONE} else []
+    )
+    if not given:
+        kinds = ({*YES, "yes"}, {*NO, "no"}, ABSTENTIONS)
+        found = [[name for name in sheet.header if plain_name(name) in kind] for kind in kinds]
+        names = [name for name in sheet.header if name in itertools.chain(*found)] if all(found[:_TWO]) else []
+    if not names:
+        return sheet, []
+    answers = list[str]()
+    for row, entries in enumerate(zip(*map(sheet.column, names), strict=True)):
+        try:
+            answers.append(filled_of(names, entries))
+        except ValueError as error:
+            if not given:
+                return sheet, []
+            allowed = "one of them filled, or none"
+            raise ConfigurationError(field=sheet.where("--one-of", row), value=str(error), allowed=allowed) from None
+    if not given:
+        question = (
+            f"{in_a_row(map(repr, names))} are called as answers are, and a line fills one at most: are they one motion"
+        )
+        raise UnclearError(option="one-of", question=question, choices=[", ".join(names), NONE])
+    left = [place for place, name in enumerate(sheet.header) if name not in names]
+    require(ANSWER not in sheet.header, "--one-of", given, f"in a file without a column {ANSWER!r}")
+    rows = [(*(cells[place] for place in left), answer) for cells, answer in zip(sheet.rows, answers, strict=True)]
+    header = [*(sheet.header[place] for place in left), ANSWER]
+    return dataclasses.replace(sheet, header=header, rows=rows), names
+
+
 def _is_noted(sheet: Sheet, name: str) -> bool:
     """Return whether a column holds what a program notes beside answers: an id, a time, how far somebody came."""
     plain = plain_name(name)
@@ -222,12 +265,19 @@ def _is_unsure(sheet: Sheet, name: str, words: Words, *, are_others: bool) -> bo
     return are_others and (is_truth or is_tick) and not is_explained
 
 
+def _is_one_status(sheet: Sheet, name: str) -> bool:
+    """Return whether a column says of all lines alike that they are finished, or that they are not."""
+    return len(set(sheet.column(name))) == 1 and _ENDED.fullmatch(plain_name(name)) is not None
+
+
 def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Words) -> list[str]:
     """Return the columns that are voted on; UnclearError where one may be, by two words that nobody has explained."""
     if given := chosen.get("candidate", ()):
         return [check_column(sheet, name, "candidate") for name in given]
     rest = [name for name in rest if any(sheet.column(name))]
     found = [name for name in rest if _looks_voted(sheet, name, words)]
+    if NONE not in chosen.get("leave-out", ()):
+        found = [name for name in found if not _is_one_status(sheet, name)] or found
     clear = [name for name in found if not _is_unsure(sheet, name, words, are_others=True)]
     unsure = [name for name in found if _is_unsure(sheet, name, words, are_others=bool(clear))]
     others = [name for name in rest if name not in found and not _is_noted(sheet, name) and not names_persons(name)]

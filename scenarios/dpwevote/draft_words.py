@@ -112,7 +112,7 @@ def unknown_in(sheet: Sheet, name: str, words: Words) -> list[str]:
 
 def _meant(entry: str, entries: Sequence[str], words: Words) -> str:
     """Return a hint at the answer that an entry nearly is: one that its column has, or yes or no; a sign is no typo."""
-    if len(entry) < _TWO or not math.isnan(any_number(entry)):
+    if len(entry) < _TWO or word_of(entry) in words.opinions or not math.isnan(any_number(entry)):
         return ""
     known = {"yes", "no", *(word for word in map(word_of, entries) if len(word) > 1)}
     return did_you_mean(word_of(entry), known & words.opinions.keys())

@@ -5,7 +5,7 @@ the same whatever stands here.
 """
 
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ...protocol.dpwevote.protocol import OPINIONS
@@ -14,6 +14,7 @@ from ..words import marked
 
 __all__ = [
     "ABSTENTIONS",
+    "ANSWER",
     "CODES",
     "CROSSES",
     "NO",
@@ -25,9 +26,12 @@ __all__ = [
     "YES",
     "alike",
     "code_kinds",
+    "filled_of",
     "word_of",
 ]
 
+ANSWER: Final = "answer"
+"""What the motion is called whose answers are columns, of which each line fills one."""
 OUR_ABSTENTIONS: Final = ("", "abstain", "abstention")
 """Entries that say neither yes nor no in every file, beside its own (`partners.abstain`)."""
 ONE_SESSION: Final = marked("all partners of one session vote on each of its motions")
@@ -79,6 +83,14 @@ def word_of(entry: object) -> str:
     word = unicodedata.normalize("NFC", str(entry).strip().casefold())
     number = number_in(word)
     return word if number != number or not word.isascii() else text_of(number)  # noqa: PLR0124  nan is not itself
+
+
+def filled_of(columns: Sequence[str], entries: Sequence[object]) -> str:
+    """Return which of some columns a line fills, empty for none; ValueError, which names them, for several."""
+    filled = [name for name, entry in zip(columns, entries, strict=True) if word_of(entry) not in {"", "0", "false"}]
+    if len(filled) > 1:
+        raise ValueError(" and ".join(filled))
+    return "".join(filled)
 
 
 def alike(name: object) -> str:

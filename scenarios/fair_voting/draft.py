@@ -31,7 +31,7 @@ from ..running.drafts import (
     check_header,
 )
 from ..words import marked, say_again
-from .data.own_tables import RankingTable, Tiers, parts_of
+from .data.own_tables import RankingTable, Tiers, parts_of, place_in
 
 __all__ = ["BEGINNING"]
 
@@ -44,6 +44,7 @@ _NO_ALTERNATIVES: Final = frozenset(
     | {"write-in", "write in", "writein", "-", "--", "n/a"}
 )
 _ABOUT_BALLOTS: Final = frozenset({"overvote_rank", "has_duplicate_rank"})  # of BetterVoting, and no alternatives
+_COUNTS: Final = frozenset({"#", "count", "counts", "multiplicity"})
 _PART: Final = re.compile(r"(.*?)\s*\[([^\]]+)\]")
 _NUMBERED: Final = re.compile(r"(.*(?:rank|choice|place|prefer|priorit|position)\D*?)\s*(\d+)", re.IGNORECASE)
 _SIGNS: Final = (";", "\n", ",", "|")
@@ -72,6 +73,13 @@ class _Found:
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     options = ("voter", "group", *_KINDS)
     check_header(sheet, chosen, options=options, names={*_VOTERS, *_GROUPS, "ranking"}, example="voter,group,ranking")
+    if several := next(
+        (name for name in sheet.header if name.casefold() in _COUNTS and {*sheet.column(name)} != {"1"}), ""
+    ):
+        allowed = marked(
+            f"a line for each voter: {several} seems to say how many a line stands for (PrefLib's files say so)"
+        )
+        raise ConfigurationError(field=sheet.path.name, value=several, allowed=allowed)
     apart = [chosen[key][-1] for key in ("voter", "group") if chosen.get(key)]
     silent = _silent(sheet, chosen)
     rest = [name for name in sheet.header if name not in apart and name.casefold() not in {*_ABOUT_BALLOTS, *silent}]
@@ -179,8 +187,10 @@ def _questions(header: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return the columns of each question, and which part of it each is of: `Rank [pool]`, or `Rank 1`, `Rank 2`."""
     questions: dict[str, dict[str, str]] = {}
     for name in header:
-        if found := _PART.fullmatch(name) or _NUMBERED.fullmatch(name):
-            questions.setdefault(found.group(1).strip(), {})[name] = found.group(2)
+        found = _PART.fullmatch(name) or _NUMBERED.fullmatch(name)
+        if found or place_in(name) >= 1:
+            question, part = found.groups() if found else ("", name)
+            questions.setdefault(question.strip(), {})[name] = part
     return {question: columns for question, columns in questions.items() if len(columns) > 1}
 
 
@@ -209,8 +219,7 @@ def _by_form(
             )
             found.append(_of_columns(sheet, kind, columns))
     for columns in questions.values():
-        numbers = list(columns.values())
-        is_in_turn = numbers == [str(number) for number in range(1, len(numbers) + 1)]
+        is_in_turn = list(map(place_in, columns.values())) == list(range(1, len(columns) + 1))
         rows = [[cell for cell in own if cell] for own in zip(*map(sheet.column, columns), strict=True)]
         is_text = all(math.isnan(number_in(cell)) for own in rows for cell in own)
         is_ranked = sum(len(own) == len(set(own)) for own in rows) > len(rows) / _LEAST
@@ -250,7 +259,10 @@ def _is_about(name: str) -> bool:
 def _levels(sheet: Sheet, name: str, silent: Collection[str]) -> list[int | None]:
     """Return the small numbers of a column, none where a cell is empty; nothing where it has no such or other cells."""
     cells = [cell if cell.casefold() not in silent else "" for cell in sheet.column(name)]
-    numbers = [number_in(cell) if cell else None for cell in cells]
+    places = [place_in(cell) for cell in cells]
+    numbers = [
+        place if place >= 0 else number_in(cell) if cell else None for place, cell in zip(places, cells, strict=True)
+    ]
     given = [number for number in numbers if number is not None]
     if not given or not all(number.is_integer() and 0 <= number <= _MOST_SCORE for number in given):
         return []

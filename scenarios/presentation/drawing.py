@@ -36,6 +36,7 @@ __all__ = [
     "MARKERS",
     "MOST_ROWS",
     "MUTED",
+    "NARROW",
     "POOR",
     "RULE",
     "TRUTH",
@@ -110,6 +111,14 @@ TRUTH: Final[dict[str, Any]] = {
 """How what is true is marked, beside estimates."""
 
 WIDTH: Final = 8.0  # of a run's picture, in inches
+NARROW: Final = "-narrow"
+"""Stands behind the name of a run's picture as a phone shows it: as wide as that, with panels and words in columns."""
+_NARROW_INCHES: Final = 4.2
+_NARROW_LINE: Final = 44  # characters
+_LESS_WHEN_NARROW: Final = 4  # characters, since in a short line wide ones may come together
+_NARROW_TICKS: Final = 5
+_NARROW_NAME: Final = 16
+_LINE_INCHES: Final = 0.15  # of a row's name
 _CHARACTERS_OF_NAME: Final = 28
 _CHARACTERS_OF_TITLE: Final = 10  # in an inch of the picture's width; a longer title goes on in the next line
 _CHARACTERS_OF_SMALL: Final = 16  # in an inch of what is said in small type, above the panels or below them
@@ -173,7 +182,7 @@ class Measured(Protocol):
 
 
 def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", setting: str = "") -> list[Path]:
-    """Draw a picture as `<name>.svg` and `<name>.png`; title and setting stand before its own.
+    """Draw a picture as `<name>.svg` and `<name>.png`, a run's also for phones; title and setting stand before its own.
 
     Returns:
         The files; none where matplotlib is not installed.
@@ -183,32 +192,84 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
         figures: Any = importlib.import_module("matplotlib.figure")
     except ImportError:
         return []
+    words = {"title": title + picture.title, "setting": _BETWEEN.join(filter(None, (setting, picture.setting)))}
     with mpl.rc_context(_STYLE), warnings.catch_warnings():
         # A script that the font lacks is drawn as boxes in the PNG; a reader's own font draws it in the SVG.
         warnings.filterwarnings("ignore", r"Glyph \d+ |Matplotlib currently does not support", UserWarning)
         figure = figures.Figure(figsize=picture.size, layout="constrained")
         marks = picture.draw(figure.subplots(*picture.panels, squeeze=False))
-        settings = _BETWEEN.join(filter(None, (setting, picture.setting)))
-        marks = {say(label): mark for label, mark in (marks or {}).items()}
-        _frame(figure, picture, marks, title=title + picture.title, setting=settings)
+        _frame(figure, picture, marks or {}, **words)
         paths = [folder / f"{name}.svg", folder / f"{name}.png"]
-        svg = io.StringIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None})
-        description = _described(figure, setting=settings, note=picture.note)
-        text = embeddable(svg.getvalue(), title=title + picture.title, description=description)
-        replace_private(paths[0], text.encode())
+        _write_svg(figure, picture, paths[0], **words)
         png = io.BytesIO()
         figure.savefig(png, format="png", dpi=_DOTS_PER_INCH, metadata={"Software": None})
         replace_private(paths[1], png.getvalue())
+        if picture.size[0] == WIDTH:
+            rows, columns = picture.panels
+            figure = figures.Figure(figsize=(_NARROW_INCHES, picture.size[1] * columns), layout="constrained")
+            panels = figure.subplots(rows * columns, 1, squeeze=False).reshape(rows, columns)
+            marks = {
+                textwrap.fill(say(label), _NARROW_LINE): mark for label, mark in (picture.draw(panels) or {}).items()
+            }
+            height = picture.size[1] * columns + sum(_narrow(axes, line[0]) for line in panels for axes in line)
+            narrow = dataclasses.replace(picture, size=(_NARROW_INCHES, height))
+            _frame(figure, narrow, marks, **words)
+            _write_svg(figure, narrow, folder / f"{name}{NARROW}.svg", **words)
     return paths
+
+
+def _write_svg(figure: Any, picture: Picture, path: Path, *, title: str, setting: str) -> None:
+    svg = io.StringIO()
+    figure.savefig(svg, format="svg", metadata={"Date": None})
+    described = _described(figure, setting=setting, note=picture.note)
+    replace_private(path, embeddable(svg.getvalue(), title=title, description=described).encode())
+
+
+def _narrow(axes: Any, first: Any) -> float:
+    """Write what stands beside a panel's rows below their names, and all words in short lines; return the inches more.
+
+    Words at the end of a line stay there. Names that a panel shares with the first of its line stand at both.
+    """
+    ticker: Any = importlib.import_module("matplotlib.ticker")
+    if isinstance(locator := axes.xaxis.get_major_locator(), ticker.MaxNLocator):
+        locator.set_params(nbins=_NARROW_TICKS)
+    axes.set_title(textwrap.fill(axes.get_title("left"), _NARROW_LINE))
+    axes.set_xlabel(textwrap.fill(axes.get_xlabel(), _NARROW_LINE))
+    beside: dict[float, str] = {}
+    for text in list(axes.texts):
+        if getattr(text, "xycoords", "") == _BESIDE_ROW:
+            beside[text.xy[1]] = text.get_text()
+            text.remove()
+        elif getattr(text, "xycoords", "") == "axes fraction":
+            text.set_text(textwrap.fill(text.get_text(), _NARROW_NAME))
+    if not isinstance(axes.yaxis.get_major_locator(), ticker.FixedLocator):  # no rows with names
+        return 0.0
+    names = {tick.get_loc(): tick.label1.get_text() for tick in axes.yaxis.get_major_ticks()}
+    if not any(names.values()):
+        names = {tick.get_loc(): tick.label1.get_text() for tick in first.yaxis.get_major_ticks()}
+        axes.set_yticks(list(names), list(names.values()))
+    if not beside and all(len(name) <= _NARROW_NAME for name in names.values()):
+        return 0.0
+    lines = {
+        place: [
+            part
+            for line in f"{name}\n{beside.get(place, '')}".split("\n")
+            for part in textwrap.wrap(line, _NARROW_NAME)
+        ]
+        for place, name in names.items()
+    }
+    axes.set_yticks(list(lines), ["\n".join(own) for own in lines.values()], fontsize=8.5)
+    return sum(_LINE_INCHES * max(len(own) - 1 - names[place].count("\n"), 0) for place, own in lines.items())
 
 
 def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: str) -> None:
     """Write what stands above the panels and below them, and make room for it."""
+    marks = {say(label): mark for label, mark in marks.items()}
     width, height = picture.size
     head = textwrap.wrap(title, int(_CHARACTERS_OF_TITLE * width))
-    small = _lines_of_setting(setting, int(_CHARACTERS_OF_SMALL * width))
-    foot = textwrap.wrap(picture.note, int(_CHARACTERS_OF_SMALL * width))
+    most = int(_CHARACTERS_OF_SMALL * width) - (_LESS_WHEN_NARROW if width == _NARROW_INCHES else 0)
+    small = _lines_of_setting(setting, most)
+    foot = textwrap.wrap(picture.note, most)
     columns = _columns_of_legend(list(marks), width)
     lines = math.ceil(len(marks) / columns) + max((label.count("\n") for label in marks), default=0)
     above = _TITLE_INCHES * len(head) + _SMALL_INCHES * len(small) + _GAP_INCHES
@@ -295,7 +356,7 @@ def size_of_rows(names: Sequence[str], *, row: float = 0.4, frame: float = 1.7) 
     A row is so high beside its name's lines, and the frame is all that is no row.
     """
     lines = max(1 + name.count("\n") for name in names)
-    return WIDTH, frame + (row + 0.15 * lines) * len(names)
+    return WIDTH, frame + (row + _LINE_INCHES * lines) * len(names)
 
 
 def clean(axes: Any, *, title: str = "", x: str = "", y: str = "", grid: Literal["both", "x", "y"] = "both") -> None:

@@ -60,10 +60,14 @@ _NAMED: Final = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """A picture: the content of an SVG file, and what it shows in words, for who does not see it, and below it."""
+    """A picture: the content of an SVG file, and what it shows in words, for who does not see it, and below it.
+
+    `narrow` is the same for phones; empty where there is none.
+    """
 
     svg: bytes
     words: str
+    narrow: bytes = b""
 
 
 class Classes:
@@ -84,7 +88,15 @@ class Classes:
 
 
 def inlined(drawing: Drawing, classes: Classes) -> str:
-    """Return a picture's element, and give the page its classes; ConfigurationError if it is no picture."""
+    """Return a picture's elements, and give the page its classes; ConfigurationError if it is no picture."""
+    wide = f'<div class="wide">{_inlined(drawing, classes)}</div>'
+    if not drawing.narrow:
+        return wide
+    narrow = _inlined(dataclasses.replace(drawing, svg=drawing.narrow), classes)
+    return f'{wide}<div class="narrow">{narrow}</div>'
+
+
+def _inlined(drawing: Drawing, classes: Classes) -> str:
     field, allowed = "an SVG file of RUN", "a picture as a run draws it, in UTF-8, flat and without entities"
     refuse(b"<!ENTITY" in drawing.svg, field, drawing.words, allowed)
     try:

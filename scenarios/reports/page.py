@@ -21,6 +21,7 @@ import jinja2
 
 from ...protocol.errors import ConfigurationError, printable, refuse
 from ...transports.own_files import replace_private
+from ..presentation.drawing import NARROW
 from ..presentation.rows import MOST_ROWS
 from ..tables import Cell, Table, Tone, csv_of
 from ..words import say
@@ -129,7 +130,7 @@ def epsilon_cell(epsilon: float | None) -> Cell:
 def drawn(pictures: Mapping[str, bytes], name: str, words: str) -> Iterator[Drawing]:
     """Yield a picture by its name, with what it shows; nothing where there is none."""
     if name in pictures:
-        yield Drawing(svg=pictures[name], words=words)
+        yield Drawing(svg=pictures[name], words=words, narrow=pictures.get(f"{name}{NARROW}", b""))
 
 
 def repeated(command: str) -> Iterator[Section]:

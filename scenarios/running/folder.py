@@ -7,7 +7,7 @@
 | `events.jsonl` | structlog events, in order |
 | `ledger.jsonl` | every privacy loss |
 | `result.json` | the outcome; the same bytes for the same seed on every path |
-| `estimates.csv`, `estimates.svg`, `estimates.png` | the outcome as a table and as a picture |
+| `estimates.csv`, `estimates.svg`, `estimates.png` | the outcome as a table and a picture; `-narrow.svg`: for phones |
 | `workers.csv` | of a crowd that is made up or public, in a simulation: each worker's weight, error and importance |
 | `report.html` | all of this as one page (`psephos report`) |
 | `private/` | only with `--record`, only for simulations: seed, private inputs, the truth, every party's view |

@@ -68,3 +68,18 @@ def test_a_command_says_all_in_signs_that_its_terminal_has(
     assert "Traceback" not in said
     assert "epsilon" in said
     assert ended.returncode == (0 if words[0] == "run" else 2)
+
+
+@pytest.mark.parametrize(
+    "words", [("run", "consortium", "--no-pictures"), ("run", "consortium", "--json"), ("--help",)]
+)
+def test_a_reader_who_leaves_early_is_shown_no_traceback(words: tuple[str, ...], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "psephos.scenarios.cli", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as started:  # noqa: S603  our own
+        assert started.stdout is not None
+        assert started.stderr is not None
+        started.stdout.close()
+        said = started.stderr.read().decode()
+    assert "Traceback" not in said
+    assert "Exception" not in said
+    assert started.returncode in {0, 1}

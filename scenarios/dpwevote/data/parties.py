@@ -26,7 +26,7 @@ from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
 from ...running.rosters import KEY_COLUMNS
 from ...words import marked
-from ..words import CODES, ONE_SESSION, OUR_ABSTENTIONS, alike, word_of
+from ..words import ANSWER, CODES, ONE_SESSION, OUR_ABSTENTIONS, alike, filled_of, word_of
 from .made_up import make_like, make_partners
 
 __all__ = ["SOURCES", "VoteFile", "load_partners"]
@@ -56,6 +56,8 @@ class VoteFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_u
     # Of several lines of one name, which may differ in case and blanks, the first or the last counts; with "none" names
     # that are nearly alike are different persons'.
     repeats: Literal["first", "last", "none"] | None = None
+    # Columns of which a line fills one at most: together they are one motion, called "answer", and their names answers.
+    one_of: tuple[str, ...] = ()
     decimal: Literal[".", ","] | None = None  # before the decimals of weights; the other one stands between thousands
     manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
 
@@ -97,7 +99,7 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     numbered = options.numbered or options.repeats in {"first", "last"}  # whose names are looked at below
     read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=numbered, options=options)
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
-    read = _one_line_each(_without_lines(read, options), options)
+    read = _one_line_each(_without_lines(_with_answer(read, options), options), options)
     read = _without_absent(read, options, candidates)
     if _WEIGHT in read.table and options.decimal:
         read = dataclasses.replace(read, table={**read.table, _WEIGHT: _weights(read, options)})
@@ -180,6 +182,23 @@ def _weights(read: PartiesTable, options: VoteFile) -> list[float]:
             raise ConfigurationError(field=where, value=entry, allowed=f"a number > 0 ({decimal!r} before decimals)")
         found.append(weight)
     return found
+
+
+def _with_answer(read: PartiesTable, options: VoteFile) -> PartiesTable:
+    """Return partners with one column in place of those of which each fills one at most."""
+    if not options.one_of:
+        return read
+    for name in options.one_of:
+        require(name in read.table, f"{_FIELD}.one_of", name, one_of(list(read.table), name))
+    answers = list[str]()
+    for row, entries in enumerate(zip(*(read.table[name] for name in options.one_of), strict=True)):
+        try:
+            answers.append(filled_of(options.one_of, entries))
+        except ValueError as error:
+            where = f"{ANSWER} ({read.source} line {read.lines[row]})"
+            raise ConfigurationError(field=where, value=str(error), allowed="one of them filled, or none") from None
+    left = {name: entries for name, entries in read.table.items() if name not in options.one_of}
+    return dataclasses.replace(read, table={**left, ANSWER: answers})
 
 
 def _one_line_each(read: PartiesTable, options: VoteFile) -> PartiesTable:
@@ -304,7 +323,7 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
     others = _other_columns(parameters)
     if not is_in_batches(options.file):
         return None
-    whole = ("without", "decimal", "repeats")
+    whole = ("without", "decimal", "repeats", "one_of")
     if is_table(options.file) and (options.abstentions == "absent" or any(getattr(options, name) for name in whole)):
         return None  # what needs all partners is read at once
     for name in whole:

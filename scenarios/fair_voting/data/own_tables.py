@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
@@ -18,11 +19,16 @@ from ...reading.sources import PartiesTable
 from ...running.parties import read_parties_file
 from ...words import marked
 
-__all__ = ["RankingTable", "Tiers", "load_table", "parts_of"]
+__all__ = ["RankingTable", "Tiers", "load_table", "parts_of", "place_in"]
 
 _FIELD: Final = "voters"
 _COLUMNS: Final = ("voter", "group", "ranking")
 _KINDS: Final = ("places", "scores", "choices")
+_ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_RANK: Final = r"(?:rank|choice|preference|place|priority|option)"
+_PLACE: Final = re.compile(
+    rf"{_RANK}?\s*#?\s*(?:(\d+)(?:\.0*|st|nd|rd|th)?|({'|'.join(_ORDINALS)}))\s*{_RANK}?", re.IGNORECASE
+)
 
 Tiers: TypeAlias = list[Sequence[str]]
 """What a voter ranks, the best first; what stands together is tied."""
@@ -56,7 +62,9 @@ class RankingTable(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forb
         for name in self.columns:
             refuse(name not in _COLUMNS, f"{_FIELD}.columns", name, one_of(_COLUMNS, name))
         given = [kind for kind in _KINDS if getattr(self, kind)]
-        refuse(len(given) > 1, f"{_FIELD}.{given[-1:]}", "given", f"left out beside {given[:1]}")
+        if len(given) > 1:
+            allowed = f"left out beside {_FIELD}.{given[0]}"
+            raise ConfigurationError(field=f"{_FIELD}.{given[1]}", value="given", allowed=allowed)
         refuse(self.numbered and self.repeats != "error", f"{_FIELD}.repeats", self.repeats, "left out beside numbered")
         require(self.between.strip(" ") or "\n" in self.between, f"{_FIELD}.between", self.between, "a sign")
         named = self.places or self.scores
@@ -134,11 +142,11 @@ def parts_of(cells: Sequence[str], names: Sequence[str], options: RankingTable, 
     if options.places or options.scores:
         found: dict[float, list[str]] = {}
         for name, cell in zip(names, map(str.strip, cells), strict=True):
-            number, is_score = number_in(cell), bool(options.scores)
+            is_score = bool(options.scores)
             if is_named(cell):
-                is_place = number >= 1 and number.is_integer()
+                number = number_in(cell) if is_score else place_in(cell)
                 allowed = f"a {'score' if is_score else 'place, 1 the best'}, empty, or a word of not_ranked"
-                require(math.isfinite(number) and (is_score or is_place), f"{name} {where}", cell, allowed)
+                require(math.isfinite(number) and (is_score or number >= 1), f"{name} {where}", cell, allowed)
                 found.setdefault(-number if is_score else number, []).append(name)
         return [found[level] for level in sorted(found)]
     known, between = {*names}, options.between
@@ -151,6 +159,15 @@ def parts_of(cells: Sequence[str], names: Sequence[str], options: RankingTable, 
     return [tier for own in split if (tier := [name.strip() for name in own if is_named(name.strip())])]
 
 
+def place_in(text: str) -> float:
+    """Return the place that a text says: of 1, 1st, First choice or Rank 1 it is 1; nan where it says none."""
+    found = _PLACE.fullmatch(text.strip())
+    if found is None:
+        return math.nan
+    number, word = found.groups()
+    return float(number or _ORDINALS.index(word.lower()) + 1)
+
+
 def _is_named(words: Sequence[str]) -> Callable[[str], bool]:
     silent = {"", *(word.casefold() for word in words)}
     return lambda cell: cell.casefold() not in silent
@@ -161,7 +178,7 @@ def _text(cells: Sequence[str], names: Sequence[str], options: RankingTable, rea
     where = f"({read.source} line {read.lines[voter]}, {read.names[voter]})"
     if options.places and options.ties == "refuse":
         allowed = f'each place from 1 to {len(names)} once: 1 is the best (or ties = "mean")'
-        is_strict = sorted(cell.strip() for cell in cells) == sorted(map(str, range(1, len(names) + 1)))
+        is_strict = sorted(map(place_in, cells)) == list(range(1, len(names) + 1))
         require(is_strict, f"places {where}", ", ".join(cells), allowed)
     tiers = parts_of(cells, names, options, where)
     seen: dict[str, None] = {}

@@ -139,7 +139,14 @@ def test_several_adversaries_have_a_table_and_a_picture_each(play: Play) -> None
     played = play("dpwevote", equivocator, coalition, pictures=True)
     assert [lesson.role for lesson in played.lessons] == ["equivocator", "coalition"]
     written = {path.name for path in played.folder.glob("adversar*")}
-    assert written == {"adversaries.json", "adversary-1.csv", "adversary-2.csv", "adversary-2.png", "adversary-2.svg"}
+    assert written == {
+        "adversaries.json",
+        "adversary-1.csv",
+        "adversary-2.csv",
+        "adversary-2.png",
+        "adversary-2.svg",
+        "adversary-2-narrow.svg",
+    }
 
 
 def test_a_scene_knows_its_parties_its_noise_and_its_later_votes(stage: Stage) -> None:

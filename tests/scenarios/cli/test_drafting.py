@@ -261,9 +261,9 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         ["--abstentions must be given (roof (own.csv line 3) says 'nothing'", "as everybody will see"],
     ),
     "a name twice": (
-        "name,roof\nann,yes\nann,no\n",
+        "name,roof\nann,yes\nann,no\nbob,no\n",
         (),
-        ["--repeats must be given ('name' names 1", "'ann' stands in lines 2 and 3"],
+        ["--repeats must be given ('name' names 2", "'ann' stands in lines 2 and 3"],
     ),
     "a word with two meanings": (
         VOTE,

@@ -89,7 +89,7 @@ MESSY = {
     "crosses alone": Messy(
         "name,roof\nAnn,x\nBob,\nCid,x\n",
         {"roof": 2},
-        ("--yes must be given ('roof' has 'x' (2×)", "and --abstentions (roof (own.csv line 3) says 'nothing'"),
+        ("--yes must be given ('roof' has 'x' (2×): which means yes): one of x, none",),
         "--yes x --abstentions no",
     ),
     "many private weights": Messy(
@@ -111,8 +111,8 @@ MESSY = {
         {"roof": 1000},
         (
             "--partner must be given",
-            "; and --weight (",
-            "; and --yes ('roof' has 'ag' (1×) and 'dis' (2×): which means yes): one of ag, dis",
+            "one of none, age, shares held, roof",
+            "in full: `psephos new vote own.csv --partner COLUMN`",
         ),
         "--partner none --weight 'shares held' --yes ag --decimal .",
     ),

@@ -6,21 +6,27 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from matplotlib.figure import Figure
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
-from psephos.scenarios import simulate
+from psephos.scenarios import load_scenario, resolve, simulate
 from psephos.scenarios.presentation import draw_outcome
 from psephos.scenarios.presentation.drawing import (
+    NARROW,
+    WIDTH,
     Marks,
     Picture,
+    annotate_row,
     clean,
     label_lines,
     log_scale,
+    name_rows,
     percent_scale,
     save_pictures,
 )
+from psephos.scenarios.running.run import run_session
 
 
 def outcome(*candidates: str) -> Outcome:
@@ -82,6 +88,33 @@ def test_a_picture_is_an_svg_and_a_png_with_powers_of_ten(tmp_path: Path) -> Non
     assert "mathdefault" not in text
     for name in ("line.svg", "line.png"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["eu-council", "two-societies", "crowd", "moral-synthetic"])
+def test_a_runs_picture_has_another_for_phones_with_all_of_its_words(name: str, tmp_path: Path) -> None:
+    """A phone is some 390 px wide, of which a page takes 30: at half of the wide one's width words keep their size."""
+    resolved = resolve(load_scenario(name, ["transport=array", "seed=3"]))
+    title = "What all of us decide on one of our long evenings in November"
+    outcome = run_session(resolved, seed=3).outcome
+    draw_outcome(outcome, title=title, truth=None, folder=tmp_path)
+    wide, narrow = (ET.parse(tmp_path / f"estimates{kind}.svg").getroot() for kind in ("", NARROW))  # noqa: S314  our own
+    assert float(narrow.attrib["width"].removesuffix("pt")) < 0.55 * float(wide.attrib["width"].removesuffix("pt"))
+    words, shown = (" ".join("".join(each.itertext()).split()) for each in (wide, narrow))
+    missing = {word for word in re.findall(r"[^\W\d]{3,}", words) if word not in shown}
+    assert missing == set()
+
+
+def test_what_stands_beside_rows_stands_below_their_names_on_a_phone(tmp_path: Path) -> None:
+    def draw_rows(panels: Any) -> Marks:
+        for axes in panels.flat:
+            name_rows(axes, ["first", "a long name of a row"] if axes is panels[0, 0] else ["", ""], x="across")
+            annotate_row(axes, 1, "undecided, leaning yes", color="k")
+        return {}
+
+    save_pictures({"rows": Picture(draw=draw_rows, size=(WIDTH, 3), panels=(1, 2), title="Rows")}, tmp_path)
+    text = (tmp_path / f"rows{NARROW}.svg").read_text(encoding="utf-8")
+    assert re.findall(r">([\w ,]+)</(?:tspan|text)>", text).count("undecided,") >= 2
+    assert text.count("a long name of a") >= 2
 
 
 def test_labels_move_apart_and_stay_in_the_panel() -> None:

@@ -157,7 +157,7 @@ def test_frames_of_other_libraries_are_read_as_those_of_pandas(word: str, table:
     [
         (MANY_ANSWERS, "truth-discovery", 2.0),
         (VOTES, "dpwevote", 2.0),
-        ({"name": ["ann", "bob", "eve"], "roof": ["ja", "nein", "ja"], "pool": [1, 0, 0]}, "dpwevote", 2.0),
+        ({"name": ["ann", "bob", "eve"], "roof": ["ja", "nein", "ja"], "pool": ["yes", "no", "no"]}, "dpwevote", 2.0),
         (RANKINGS, "fair-voting", 2.0),
         (RECORDS, "moral-preferences", 1.0),
         # It may be a vote as well, but a crowd's columns are all there.

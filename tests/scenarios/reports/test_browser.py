@@ -104,6 +104,22 @@ def test_on_a_phone_each_line_of_a_table_is_a_card_that_says_what_its_numbers_ar
     assert wide.locator("table.cards thead").first.is_visible()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["eu-council", "sybil", "two-societies", "two-features", "consortium", "series"])
+def test_on_a_phone_pictures_are_whole_and_can_be_read(
+    opened: Any, pages: dict[str, Path], name: str, scheme: str
+) -> None:
+    page = opened(pages[name], viewport={"width": 390, "height": 900}, color_scheme=scheme)
+    script = """() => [...document.querySelectorAll(".drawing svg")].filter(e => e.clientWidth).map(svg =>
+        [...svg.querySelectorAll("text")].map(e => [e, e.getBoundingClientRect()]).map(([e, box]) =>
+        [e.textContent, box.left, box.right, parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a]))"""
+    pictures = page.evaluate(script)
+    assert pictures
+    for words in pictures:
+        assert [text for text, left, right, _ in words if left < 0 or right > 390] == []
+        assert [text for text, _, _, size in words if size < 6.5]  # whole pictures of 8 inches had 5.6 == []
+
+
 def test_the_dark_page_is_dark_and_so_are_its_pictures(opened: Any, pages: dict[str, Path]) -> None:
     script = "e => getComputedStyle(e).backgroundColor"
     light, dark = (opened(pages["eu-council"], color_scheme=scheme) for scheme in ("light", "dark"))

@@ -83,7 +83,7 @@ def test_a_run_leaves_a_page_that_says_what_came_of_it_and_what_it_cost(psephos:
         "parameters.quota 255.0",
     ):
         assert said in page.text, said
-    assert [tag for tag, _ in page.tags].count("svg") == 1
+    assert [tag for tag, _ in page.tags].count("svg") == 2  # wide, and for phones
 
 
 def test_no_report_leaves_none_and_python_writes_none(psephos: Psephos, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_no_report_leaves_none_and_python_writes_none(psephos: Psephos, tmp_path
 def test_a_page_is_made_again_from_the_folder_alone_and_is_the_same(psephos: Psephos) -> None:
     assert psephos("run", "consortium", "--set", "count=20", *WATCHED, "--out", "out").status == 0
     first = write_report(Path("out")).read_bytes()
-    assert first.count(b"<svg ") == 2
+    assert first.count(b"<svg ") == 4
     ended = psephos("report", "out")
     assert (ended.status, ended.out, ended.err) == (0, f"out/{REPORT}\n", "")
     assert Path("out", REPORT).read_bytes() == first

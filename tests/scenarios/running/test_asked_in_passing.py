@@ -94,7 +94,7 @@ def pools_of(parameters: type[Any]) -> Iterator[tuple[str, Sequence[str]]]:
 )
 def test_whatever_is_accepted_is_not_refused_by_what_is_asked_in_passing(scenario: str) -> None:
     """Within seconds it asks as much as a run of many thousands of people would, and what it says has no gap."""
-    for settings, resolved in drawn(scenario, SCENARIOS[scenario], draws(2, full=300)):
+    for settings, resolved in drawn(scenario, SCENARIOS[scenario], draws(2, full=100)):
         try:
             said = forecast(resolved.protocol, resolved.inputs)
             offer = best_offer(resolved.protocol, num_parties=len(resolved.names))

@@ -72,7 +72,7 @@ def consortium(path: Path, *settings: str, **options: Any) -> RunFolder:
 def test_a_run_leaves_these_files(tmp_path: Path) -> None:
     folder = consortium(tmp_path / "a" / "b")
     files = {"scenario.json", "events.jsonl", "ledger.jsonl", "result.json", "run.json"}
-    assert names_of(folder.path) == files | {f"estimates.{kind}" for kind in ("csv", "svg", "png")}
+    assert names_of(folder.path) == files | {f"estimates{kind}" for kind in (".csv", ".svg", ".png", "-narrow.svg")}
 
 
 def test_all_that_a_run_leaves_is_its_owners_alone_and_takes_no_planted_files_mode(tmp_path: Path) -> None:

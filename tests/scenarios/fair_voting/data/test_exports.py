@@ -58,7 +58,12 @@ COUNTED: list[tuple[str, tuple[str, ...], int, dict[str, float]]] = [
         {"pool": 2, "rink": 0},
     ),
     ("ms_forms.csv", ("--leave-out-empty", "Rank them"), 2, {"pool": 2 + 1, "rink": 1 + 2, "library": 0}),
-    ("decidim_responses.csv", ("--leave-out-empty", "4. Rank them"), 2, {"pool": 2 + 1, "rink": 1 + 2, "library": 0}),
+    (
+        "decidim_responses.csv",
+        ("--only", "none", "--leave-out-empty", "4. Rank them"),
+        2,
+        {"pool": 2 + 1, "rink": 1 + 2, "library": 0},
+    ),
     # The preview and the unfinished response are left out.
     (
         "qualtrics.csv",
@@ -147,3 +152,54 @@ def test_a_name_that_one_voter_wrote_is_no_alternative_in_silence(psephos: Pseph
     named = psephos("new", "ranking", "own.csv", *told, "--alternatives", "pool, rink, scurvy", "--to", "c.toml")
     assert (named.status, named.err) == (0, "")
     assert counted("c.toml")[1] == {"pool": 4 * 2 + 5 + 1, "rink": 5 * 2 + 4, "scurvy": 2}
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "scores"),
+    [
+        ("Rang [Pool],Rang [Bad]\n1.,2.\n2.,1.\n1.,2.\n", "places", {"Pool": 2, "Bad": 1}),
+        ("pool,rink\n1st,2nd\n2nd choice,1st choice\n1st,2nd\n", "places", {"pool": 2, "rink": 1}),
+        ("Rank them [First choice],Rank them [Second choice]\na,b\nb,a\na,b\n", "choices", {"a": 2, "b": 1}),
+        ("First,Second\na,b\nb,a\na,b\n", "choices", {"a": 2, "b": 1}),
+        ("Choice 1,Choice 2\na,b\nb,a\na,b\n", "choices", {"a": 2, "b": 1}),
+        ("age,lastpage,pool,rink\n34,2,1,2\n55,2,2,1\n44,3,1,2\n", "places", {"pool": 2, "rink": 1}),
+    ],
+)
+def test_other_forms_are_found_too(psephos: Psephos, table: str, kind: str, scores: dict[str, float]) -> None:
+    Path("own.csv").write_text(table, encoding="utf-8")
+    ended = psephos("new", "ranking", "own.csv", "--voter", "none", "--group", "none", "--no-run")
+    assert (ended.status, ended.err) == (0, "")
+    assert kind in cast("dict[str, Any]", load_scenario("own.toml").parties)
+    assert counted("own.toml") == (3, scores)
+
+
+def test_lines_that_stand_for_several_voters_are_refused(psephos: Psephos) -> None:
+    """As pref_voting writes a profile: the last column says how many."""
+    Path("own.csv").write_text("oak,ash,elm,#\n1,2,3,3\n3,2,1,2\n", encoding="utf-8")
+    ended = psephos("new", "ranking", "own.csv", "--no-run")
+    assert (ended.status, ended.out) == (2, "")
+    assert "# seems to say how many a line stands for" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ('places = ["a", "b"]\n', "places (own.csv line 3, voter 2) must be each place from 1 to 2 once"),
+        ('places = ["a", "b"]\nties = "mean"\n', "b (own.csv line 3, voter 2) must be a place, 1 the best"),
+        ('scores = ["a", "b"]\nplaces = ["a"]\n', "voters.scores must be left out beside voters.places"),
+        ('choices = ["a", "b"]\nties = "mean"\n', "voters.alternatives must be given with ties"),
+        ('choices = ["a", "b"]\nalternatives = ["1", "2"]\n', "unknown alternative must be one of 1, 2"),
+        ('scores = ["a", "c"]\n', "voters.scores must be columns of own.csv"),
+        ('scores = ["a", "b"]\nrepeats = "last"\n', "voters.repeats must be left out beside numbered"),
+    ],
+)
+def test_what_a_scenario_says_wrongly_of_such_a_table_is_named(psephos: Psephos, options: str, words: str) -> None:
+    Path("own.csv").write_text("a,b\n1,2\n2,x\n", encoding="utf-8")
+    Path("own.toml").write_text(
+        'title = "t"\nprotocol = "fair-voting"\n[parameters]\ngroups = ["all"]\nobjective = "welfare"\n'
+        f'epsilon = 1.0\n[voters]\nfile = "own.csv"\nnumbered = true\n{options}',
+        encoding="utf-8",
+    )
+    ended = psephos("run", "own.toml")
+    assert (ended.status, ended.out) == (2, "")
+    assert words in ended.err

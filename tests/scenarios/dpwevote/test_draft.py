@@ -1,0 +1,215 @@
+"""A first vote of a table: words, persons, columns and majorities are said or asked about, and never guessed."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from bad_input import Psephos, Write
+from psephos.scenarios import Local, load_scenario, resolve
+
+SIGNED = "name,roof\n" + "".join(f"p{n},{1 if n < 20 else -1 if n < 39 else 0}\n" for n in range(50))
+
+
+def counted(psephos: Psephos, write: Write, content: str, options: str = "") -> tuple[int, dict[str, float]]:
+    """Return how many take part in the vote on a table, and what each motion gets."""
+    write("own.csv", content)
+    name = f"v{len(list(Path().glob('v*.toml')))}.toml"
+    ended = psephos("new", "vote", "own.csv", "--no-run", "--to", name, *shlex.split(options))
+    assert (ended.status, ended.err) == (0, "")
+    resolved = resolve(load_scenario(name))
+    assert isinstance(resolved, Local)
+    truth = resolved.protocol.truth(resolved.inputs)
+    assert truth is not None
+    return len(resolved.names), {name: float(truth[name]) for name in resolved.protocol.parameters.candidates}
+
+
+def asked(psephos: Psephos, write: Write, content: str, options: str = "") -> str:
+    """Return the question that a table gets."""
+    write("own.csv", content)
+    ended = psephos("new", "vote", "own.csv", "--no-run", *shlex.split(options))
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert not list(Path().glob("own.toml"))
+    return str(ended.err)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("", "--yes must be given ('roof' has '1' (20×), '-1' (19×) and '0' (11×): which means yes)"),
+        ("--no=-1", "--abstain must be given ('roof' has '1' (20×), '-1' (19×) and '0' (11×): does '0' mean abstain)"),
+        ("--yes 1 --no=-1", "does '0' mean abstain"),
+        ("--no=-1 --abstain 0", "11 of 50 abstain ('0' 11×): are they absent"),
+        ("--yes=-1", "which means no"),
+    ],
+)
+def test_beside_minus_one_a_zero_is_a_third_value(psephos: Psephos, write: Write, options: str, words: str) -> None:
+    assert words in asked(psephos, write, SIGNED, options)
+    assert "did you mean" not in asked(psephos, write, SIGNED, options)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("--no=-1 --abstain 0 --abstentions absent", (39, 20)),
+        ("--no=-1 --abstain 0 --abstentions yes", (50, 31)),
+        ("--no=-1 --no 0", (50, 20)),
+        ("--yes=-1 --no 1 --abstain 0 --abstentions no", (50, 19)),
+        ("--yes 0 --no 1 --no=-1", (50, 11)),
+    ],
+)
+def test_a_word_that_somebody_gave_beats_what_is_built_in(
+    psephos: Psephos, write: Write, options: str, expected: tuple[int, int]
+) -> None:
+    number, support = counted(psephos, write, SIGNED, options)
+    assert (number, support["roof"]) == expected
+
+
+@pytest.mark.parametrize("third", ["0", "false", "n", "x", "0.0", "✗", "N", "FALSE", "1", "y", "true"])
+@pytest.mark.parametrize("words", [("agree", "disagree"), ("hiya", "hapana")])
+def test_a_sign_that_nobody_named_is_asked_about_beside_words_that_were_given(
+    psephos: Psephos, write: Write, words: tuple[str, str], third: str
+) -> None:
+    yes, no = words
+    content = f"name,roof\nann,{yes}\nbob,{no}\ncid,{third}\ndee,{yes}\n"
+    err = asked(psephos, write, content, f"--yes {yes} --no {no}")
+    assert f"does {third!r} mean abstain" in err
+    answers = {"no": 2, "yes": 3}
+    for answer, support in answers.items():
+        options = f"--yes {yes} --no {no} --{answer} {third}"
+        assert counted(psephos, write, content, options) == (4, {"roof": support})
+
+
+@pytest.mark.parametrize("third", ["0", "false", "✗", "true", "1"])
+def test_a_sign_beside_plain_words_is_asked_about(psephos: Psephos, write: Write, third: str) -> None:
+    assert f"{third!r} mean" in asked(psephos, write, f"name,roof\nann,yes\nbob,no\ncid,{third}\n")
+
+
+def test_words_of_one_kind_need_no_word(psephos: Psephos, write: Write) -> None:
+    for yes, no in (("1", "0"), ("TRUE", "False"), ("y", "N"), ("✓", "x"), ("1.0", "0.0"), ("j", "nein")):
+        assert counted(psephos, write, f"name,roof\nann,{yes}\nbob,{no}\ncid,{yes}\n") == (3, {"roof": 2})
+
+
+@pytest.mark.parametrize("filler", ["No opinion", "Under reserve", "Maybe", "unkown", "Don't know", "Neutral"])
+def test_a_filler_is_asked_about_and_is_no_other_answer(psephos: Psephos, write: Write, filler: str) -> None:
+    content = f"name,roof\nann,hiya\nbob,{filler}\ncid,hiya\n"
+    assert "--no must be given" in asked(psephos, write, content, "--yes hiya")
+    content = f"name,roof\nann,Yes\nbob,No\ncid,{filler}\n"
+    assert "mean abstain): one of" in asked(psephos, write, content)
+    options = f"--abstain {shlex.quote(filler)} --abstentions absent"
+    assert counted(psephos, write, content, options) == (2, {"roof": 1})
+
+
+@pytest.mark.parametrize(
+    ("number", "yes", "needed"), [(30, 15, "more than 15 of 30"), (31, 15, "more than 15.5 of 31")]
+)
+def test_a_majority_is_more_than_half(psephos: Psephos, write: Write, number: int, yes: int, needed: str) -> None:
+    write("own.csv", "name,roof\n" + "".join(f"p{n},{'yes' if n < yes else 'no'}\n" for n in range(number)))
+    ended = psephos("new", "vote", "own.csv", "--trust", "central", "--epsilon", "20", "--out", "run")
+    assert (ended.status, ended.err) == (0, "")
+    assert f"A candidate passes with more than half: {needed} needed." in " ".join(ended.out.split())
+    assert 'passes = "more_than"' in Path("own.toml").read_text(encoding="utf-8")
+    assert "roof passes" not in ended.out
+
+
+@pytest.mark.parametrize("share", ["2/3", "66.7%", "0.55", "75 %", "1", ".9", "1/3"])
+def test_a_share_is_what_it_says(psephos: Psephos, write: Write, share: str) -> None:
+    content = "name,roof\n" + "".join(f"p{n},{'yes' if n < 200 else 'no'}\n" for n in range(300))
+    write("own.csv", content)
+    ended = psephos("new", "vote", "own.csv", "--no-run", "--quota", share)
+    assert (ended.status, ended.err) == (0, "")
+    least = {"2/3": 200, "66.7%": 201, "0.55": 165, "75 %": 225, "1": 300, ".9": 270, "1/3": 100}[share]
+    assert f"{share} or more: {least} of 300 needed." in " ".join(ended.out.split())
+    resolve(load_scenario("own.toml"))
+
+
+@pytest.mark.bad_input("a quota ≤ 0 or above the total")
+@pytest.mark.parametrize("share", ["two thirds", "0", "4/3", "1/0", "101%", "2/3/4", "1/30000", "²/3"])
+def test_what_is_no_share_is_refused_with_what_to_write(psephos: Psephos, write: Write, share: str) -> None:
+    assert "a share above 0 and up to 1, such as 2/3" in asked(
+        psephos, write, "name,roof\nann,yes\nbob,no\n", f"--quota '{share}'"
+    )
+
+
+REPEATED = "Timestamp,Email,roof\n" + "".join(
+    f"2026/01/0{n + 1} 3:04:05,p0{3 if n == 6 else n}@x.org,{'yes' if n in {3, 6} else 'no'}\n" for n in range(8)
+)
+
+
+def test_who_stands_twice_is_said_with_the_column_and_the_lines(psephos: Psephos, write: Write) -> None:
+    err = asked(psephos, write, REPEATED)
+    assert "'Email' names 7 persons in 8 lines: 'p03@x.org' stands in lines 5 and 8" in err
+    assert "Timestamp" not in err
+    assert counted(psephos, write, REPEATED, "--repeats last") == (7, {"roof": 1})
+    changed = REPEATED.replace("3:04:05,p03@x.org,yes\n2026/01/05", "3:04:05,P03@X.org ,no\n2026/01/05")
+    assert "one of last, first, none" in asked(psephos, write, changed)
+    assert counted(psephos, write, changed, "--repeats last") == (7, {"roof": 1})
+    assert counted(psephos, write, changed, "--repeats first") == (7, {"roof": 0})
+    assert counted(psephos, write, changed, "--repeats none") == (8, {"roof": 1})
+
+
+def test_no_time_and_no_number_of_a_line_is_a_person_unless_somebody_says_so(psephos: Psephos, write: Write) -> None:
+    rows = "".join(f"2026-01-0{n + 1} 3:04,R_{n},team {n % 2},{'yes' if n % 3 else 'no'}\n" for n in range(9))
+    without_ids = "".join(f"{row.split(',')[0]},{row.split(',', 2)[2]}\n" for row in rows.splitlines())
+    assert "one of none, Team, roof" in asked(psephos, write, f"Timestamp,Team,roof\n{without_ids}", "--leave-out Team")
+    write("own.csv", "Timestamp,ResponseId,Team,roof\n" + rows)
+    ended = psephos("new", "vote", "own.csv", "--no-run", "--leave-out", "Team")
+    assert (ended.status, ended.err) == (0, "")
+    assert "'ResponseId' numbers lines, and no column names persons" in " ".join(ended.out.split())
+    assert "numbered = true" in Path("own.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["delegate", "has_duplicate_rank", "is_member"])
+@pytest.mark.parametrize("signs", [("True", "False"), ("1", "0")])
+@pytest.mark.parametrize("others", [True, False])
+def test_a_column_of_signs_is_no_motion_unasked(
+    psephos: Psephos,
+    write: Write,
+    name: str,
+    signs: tuple[str, str],
+    others: bool,  # noqa: FBT001  a parameter of the test
+) -> None:
+    roof = ",roof" if others else ""
+    rows = "".join(f"p{n},{signs[n % 2]}{(',yes' if n % 3 else ',no') if others else ''}\n" for n in range(6))
+    assert f"--leave-out must be given ('{name}' has" in asked(psephos, write, f"name,{name}{roof}\n{rows}")
+    if others:
+        assert counted(psephos, write, f"name,{name}{roof}\n{rows}", f"--leave-out {name}")[1] == {"roof": 4}
+        assert counted(psephos, write, f"name,{name}{roof}\n{rows}", "--leave-out none")[1] == {name: 3, "roof": 4}
+
+
+@pytest.mark.parametrize("name", ["lastpage", "Last page", "Progress", "Duration (in seconds)", "seed", "n-votes"])
+def test_what_a_program_notes_is_no_weight(psephos: Psephos, write: Write, name: str) -> None:
+    content = f"name,{name},roof\n" + "".join(f"p{n},{n + 1},{'yes' if n % 2 else 'no'}\n" for n in range(6))
+    assert counted(psephos, write, content) == (6, {"roof": 3})
+    assert "one of shares held, none" in asked(psephos, write, content.replace(name, "shares held"))
+
+
+@pytest.mark.parametrize("columns", ["Summe,5,", "Ann,x,Total", "sum,3,1", "Total:,,yes"])
+def test_a_line_of_totals_is_asked_about(psephos: Psephos, write: Write, columns: str) -> None:
+    label = columns.partition(",")[0]
+    err = asked(psephos, write, f"name,roof,pool\nann,1,0\nbob,0,1\n{columns}\n")
+    assert f"is line 4 of own.csv, {label!r}, a member? If not, add --without {label}; if so, --without none" in err
+
+
+def test_columns_of_answers_are_one_motion_if_somebody_says_so(psephos: Psephos, write: Write) -> None:
+    content = "name,agree,abstain,disagree\nann,1,,\nbob,,,1\ncid,,,\ndee,,1,\n"
+    assert "are they one motion): one of agree, abstain, disagree, none" in asked(psephos, write, content)
+    options = "--one-of 'agree, abstain, disagree' --abstentions absent"
+    assert counted(psephos, write, content, options) == (2, {"answer": 1})
+    err = asked(psephos, write, content.replace("bob,,", "bob,1,"), options)
+    assert "--one-of (own.csv line 3) must be one of them filled, or none, got 'agree and disagree'" in err
+
+
+def test_several_answers_in_a_cell_are_said_with_what_to_do(psephos: Psephos, write: Write) -> None:
+    write("own.csv", "name,roof,What matters?\nann,yes,Price;Taste;\nbob,no,Price;\n")
+    ended = psephos("new", "vote", "own.csv", "--no-run")
+    assert "'What matters?' has several answers in a cell, such as 'Price;Taste;'" in " ".join(ended.out.split())
+
+
+def test_nobody_abstains_unasked(psephos: Psephos, write: Write) -> None:
+    content = "name,roof\nann,yes\nbob,\ncid,N/A\ndee,no\n"
+    err = asked(psephos, write, content)
+    assert "2 of 4 abstain ('' 1× and 'N/A' 1×)" in err
+    assert "--leave-out-empty COLUMN" in err
+    for what, expected in (("absent", (2, 1)), ("no", (4, 1)), ("yes", (4, 3))):
+        number, support = counted(psephos, write, content, f"--abstentions {what}")
+        assert (number, support["roof"]) == expected
