@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
+from answers_counted import counted
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.running.resolution import Local
 
 Psephos = Callable[..., Any]
 EXPORTS: Final = Path(__file__).parents[3] / "exports"
@@ -88,17 +88,6 @@ REFUSED: Final[Mapping[str, tuple[Sequence[str], str]]] = {
 def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(EXPORTS, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-
-
-def counted(session: Local) -> dict[tuple[str, str], str]:
-    """Return each answer of a session, by worker and task, as its protocol has them."""
-    protocol: Any = session.protocol
-    columns = protocol.phase.columns
-    tally = protocol.phase.tally(session.inputs.private[:, columns], earlier=(), public=session.inputs.public)
-    found = protocol.answers_in(tally)
-    labels = protocol.parameters.answer_sets[0]
-    rows = zip(found.workers.tolist(), found.tasks.tolist(), found.labels.tolist(), strict=True)
-    return {(session.names[worker], protocol.parameters.tasks[task]): labels[label] for worker, task, label in rows}
 
 
 @pytest.mark.parametrize("name", READ)
