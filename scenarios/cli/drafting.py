@@ -415,9 +415,11 @@ def _gaps(
             return None
         else:
             return []
+        others = [each for each in first.choices if each != NONE]
+        others = others if len(others) == 1 else first.choices
         branches = [
             found
-            for choice in [each for each in first.choices if each != NONE] or first.choices
+            for choice in others
             if (found := common({**chosen, first.option: (*chosen.get(first.option, ()), choice)})) is not None
         ]
         behind, number = dict[str, UnclearError](), collections.Counter[str]()

@@ -74,7 +74,6 @@ def test_in_a_terminal_nothing_that_was_answered_is_lost(write: Write, tmp_path:
         terminal.answer("Header (3): ", "3")
         terminal.answer("which rows count, or 'none': all? (Status=ok, Status=draft, none): ", "ok")
         terminal.answer("which rows count, or 'none': all? (Status=ok, Status=draft, none): ", "Status=ok")
-        terminal.answer("(Status, none): ", "Status")
         terminal.answer("(hiya, hapana): ", "hiya")
         assert terminal.ending() == 0, terminal.seen
     table = tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))["partners"]

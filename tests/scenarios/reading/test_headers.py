@@ -163,7 +163,7 @@ def test_every_reader_of_every_form_leaves_out_the_rows_that_are_said(tmp_path: 
         (
             TableOptions(only={"status": ("ok",)}),
             "only",
-            "a column of a.csv: name, Status, roof (did you mean 'Status'?)",
+            "a column of a.csv: name, Status, roof (did you mean",
         ),
         (TableOptions(only={"Status": ("okay",)}), "only.Status", "a word that stands there: 'draft', 'ok'"),
         (TableOptions(leave_out_empty=("x",)), "leave_out_empty", "a column of a.csv"),
@@ -197,13 +197,13 @@ def test_a_vote_of_columns_is_that_of_the_same_rows_as_text(write: Write, tmp_pa
     settings = f'protocol = "dpwevote"\n[parameters]\ncandidates = ["roof"]\n[partners]\nfile = "a.{kind}"\n{lines}\n'
     resolved = resolve(load_scenario(str(write("b.toml", settings))))
     assert isinstance(resolved, Local)
-    assert (list(resolved.names), resolved.inputs.private.tolist()) == (["Ann", "Dee"], [[0, 1], [0, 0]])
+    assert (list(resolved.names), resolved.inputs.private.tolist()) == (["Ann", "Dee"], [[1], [0]])
     assert "1 of 4 rows of" in resolved.note
 
 
 @pytest.mark.bad_input("a file of another kind, or in two forms")
 @pytest.mark.parametrize(
-    "name", sorted(path.name for path in EXPORTS.iterdir() if "json" in path.suffix or path.suffix == ".blt")
+    "name", sorted(path.name for path in EXPORTS.iterdir() if path.suffix[:5] in {".json", ".blt"})
 )
 def test_what_is_no_table_gets_one_line(name: str) -> None:
     kind = "BLT" if name.endswith("blt") else "JSON"
