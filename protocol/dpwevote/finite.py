@@ -33,7 +33,7 @@ from ..privacy import local_loss
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
 from .variant import Offer, PublishedWeights, TwoReports
-from .worst_case import MOST_SCHEMERS, greatest_chance
+from .worst_case import MOST_SCHEMERS, greatest_budget, greatest_chance
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -165,6 +165,8 @@ class JointVariant(TwoReports):
     def reach(self, numbers: Sequence[int]) -> float | None:
         if self.is_biased:
             return None
+        if self._parameters.public_weights and (reach := self._reach_on_lattice(numbers)) is not None:
+            return reach
         reports = np.array(numbers, dtype=np.int64)[:, None]
         return self.reach_of(self._parts(reports, None), num_partners=sum(numbers))
 
@@ -202,24 +204,59 @@ class JointVariant(TwoReports):
         parameters = self._parameters
         if sum(numbers) > MOST_SCHEMERS:
             return None
-        unit, weights = self.lattice
-        units = tuple(itertools.chain.from_iterable([weight] * n for weight, n in zip(weights, numbers, strict=True)))
+        units, quota = self._in_units(numbers)
         total = sum(units)
-        quota = Fraction(str(parameters.fraction)) * total + Fraction(str(parameters.quota or 0)) / unit
         failing = math.ceil(quota) - 1 if parameters.passes == "at_least" else math.floor(quota)
-        # Of a matrix, "yes" may be what is reported less often by those who mean it.
-        channel = self._opinion.channel_matrix()
-        told = 1 if self._opinions[1] > self._opinions[0] else 0
-        yes = sum(weight * row[told] for weight, row in zip(weights, table, strict=True))
+        told = self._told_yes
+        yes = sum(weight * row[told] for weight, row in zip(self.lattice[1], table, strict=True))
         if margin > 0:
-            decided, budget, needed, meant, report = Verdict.PASSES, failing, yes, 1, told
+            decided, budget, needed, meant = Verdict.PASSES, failing, yes, 1
         else:
-            decided, budget, needed, meant, report = Verdict.FAILS, total - failing - 1, total - yes, 0, 1 - told
-        keep, lie = channel[meant][report], channel[1 - meant][report]
-        chance = greatest_chance(units, budget, needed, keep=keep, lie=lie) if budget >= 0 else 0.0
+            decided, budget, needed, meant = Verdict.FAILS, total - failing - 1, total - yes, 0
+        chance = greatest_chance(units, budget, needed, **self._law_of(meant)) if budget >= 0 else 0.0
         if chance is None:
             return None
         return DecisionVerdict(decided if chance <= parameters.level else Verdict.TOO_CLOSE, parameters.level)
+
+    def _reach_on_lattice(self, numbers: Sequence[int]) -> float | None:
+        """Return from which margin on decisions are right but for the level, by the bound of verdicts; None likewise.
+
+        Reports that tie are taken for the wrong decision on either side.
+        """
+        if not 0 < sum(numbers) <= MOST_SCHEMERS:
+            return None
+        units, quota = self._in_units(numbers)
+        total, told = sum(units), self._told_yes
+        no, yes = self._opinions[1 - told], self._opinions[told]
+        tie = (quota - total * no) / (yes - no)
+        reach = Fraction(0)
+        # Those who mean "no" may report enough "yes" that it passes, and those who mean "yes" enough "no".
+        for meant, needed, within in ((1, math.ceil(tie), quota), (0, total - math.floor(tie), total - quota)):
+            most = math.floor(within)
+            budget = greatest_budget(units, most, needed, self._parameters.level, **self._law_of(meant))
+            if budget is None:
+                return None
+            if budget < most:
+                reach = max(reach, within - budget)
+        return float(reach * self.lattice[0])
+
+    def _in_units(self, numbers: Sequence[int]) -> tuple[tuple[int, ...], Fraction]:
+        """Return the weights of so many partners by weight, and the quota, in units of the lattice."""
+        unit, weights = self.lattice
+        units = tuple(itertools.chain.from_iterable([weight] * n for weight, n in zip(weights, numbers, strict=True)))
+        share, fixed = Fraction(str(self._parameters.fraction)), Fraction(str(self._parameters.quota or 0))
+        return units, share * sum(units) + fixed / unit
+
+    @functools.cached_property
+    def _told_yes(self) -> int:
+        """Which report counts for a "yes": of a matrix, what is reported less often by those who mean it may."""
+        return 1 if self._opinions[1] > self._opinions[0] else 0
+
+    def _law_of(self, meant: int) -> dict[str, float]:
+        """Return how often an opinion's report comes from those who mean it, and from those who do not."""
+        report = self._told_yes if meant else 1 - self._told_yes
+        channel = self._opinion.channel_matrix()
+        return {"keep": channel[meant][report], "lie": channel[1 - meant][report]}
 
     def support_and_margins(
         self, totals: IntArray, weights: Tally | None, opinions: Tally

@@ -202,17 +202,26 @@ class LaplaceVariant(TwoReports):
             return support, margin, margin
         return self._by_products(totals, weights, opinions.num_reports)
 
+    def reach(self, numbers: Sequence[int]) -> float:
+        return self._noise_reach(numbers) + self.bias_bound(sum(numbers))
+
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
-        number, level = opinions.num_reports, self._parameters.level
-        if weights is None:
-            step = self._grids.opinion_step
-            noise = NoisePart(self._grids.opinion.scale * step, 1, step)
-            numbers = self.voters_by_weight(opinions)
-            pairs = zip(self._parameters.weights, numbers, strict=True)
-            noises = [NoisePart(own * noise.scale, number, own * step) for own, number in pairs if number]
-            return self.judge_reach(margin, reach_of_noise(noises, level) if noises else math.inf, num_partners=number)
-        reach = reach_of_products(self._moments, weights.num_reports, level) if number else math.inf
-        return self.judge_reach(margin, self._unit * reach, num_partners=weights.num_reports)
+        numbers = self.voters_by_weight(opinions) if weights is None else [weights.num_reports]
+        reach = self._noise_reach(numbers) if opinions.num_reports else math.inf
+        return self.judge_reach(margin, reach, num_partners=sum(numbers))
+
+    def _noise_reach(self, numbers: Sequence[int]) -> float:
+        """Return how far noise brings a margin, but for the level, `numbers` being as in `reach`."""
+        level = self._parameters.level
+        if not sum(numbers):
+            return math.inf
+        if not self._parameters.public_weights:
+            return self._unit * reach_of_products(self._moments, sum(numbers), level)
+        step, scale = self._grids.opinion_step, self._grids.opinion.scale
+        pairs = zip(self._parameters.weights, numbers, strict=True)
+        return reach_of_noise(
+            [NoisePart(own * (scale * step), number, own * step) for own, number in pairs if number], level
+        )
 
     def is_nearly_normal(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> bool:
         if weights is not None:

@@ -21,7 +21,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import require
 from ..estimators import Estimate, LinearEstimator, Verdict, binomial_bounds
 from ..estimators.frequencies import inverse_matrix
-from ..estimators.sum_tests import are_nearly_normal
+from ..estimators.sum_tests import are_nearly_normal, least_probability
 from ..mechanisms import (
     MOST_SYMMETRIC_VALUES,
     MOST_VALUES,
@@ -211,8 +211,22 @@ class SignedVariant(Variant):
         return tuple(LevelCount(level, number) for level, number in zip(levels, numbers, strict=True) if number)
 
     def reach(self, numbers: Sequence[int]) -> float | None:
-        parts = [estimator.reports(own) for estimator, own in zip(self._estimators, numbers, strict=True)]
-        return self.reach_of(parts, num_partners=sum(numbers))
+        heard, number = [level for level, own in enumerate(numbers) if own], sum(numbers)
+        if len(heard) != 1 or len(self.reports[heard[0]].estimates) > 2:  # noqa: PLR2004  two points
+            return self.reach_of(
+                [self._estimators[level].reports(numbers[level]) for level in heard], num_partners=number
+            )
+        # By the bound of verdicts. Reports that tie are taken for the wrong decision on either side.
+        low, high = self.reports[heard[0]].estimates
+        quota, level = Fraction(self._parameters.quota or 0), self._parameters.level
+        tie = (quota - number * low) / (high - low)
+        few, many = float(tie), float(number - tie)
+        if few == many:  # else whole numbers would let the margin rise with ε now and then
+            few = many = math.floor(few)
+        sides = ((few, number * high - quota), (many, quota - number * low))
+        spread = number * float(high - low)
+        reach = (float(most) - (1 - least_probability(number, own, level)) * spread for own, most in sides)
+        return max(*reach, 0.0) + self.bias_bound(number)
 
     def _verdict_on(self, margin: float, counts: Sequence[Sequence[int]], number: int) -> DecisionVerdict:
         """Return the verdict on a margin: of reports of two kinds by their number, and of others by their sum.

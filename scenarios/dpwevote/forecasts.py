@@ -51,7 +51,6 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
         epsilon=parameters.epsilon_total,
         share=reach / whole,
         most=max(quota, 1 - quota),
-        level=parameters.level,
         price=price,
         by=by,
         whole=of,
@@ -71,9 +70,10 @@ def _price(
     best: tuple[float | None, str] = None, ""
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        reach, by = min(_reaches(parameters, inputs, math.exp(middle), variants))
+        price = min(raised(number * math.exp(middle)), number * MAX_EPSILON)  # as it is said
+        reach, by = min(_reaches(parameters, inputs, price / number, variants))
         if reach <= aim:
-            best, high = (raised(number * math.exp(middle)), by), middle
+            best, high = (price, by), middle
         else:
             low = middle
     return best
