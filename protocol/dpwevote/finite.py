@@ -26,7 +26,7 @@ from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, Verdict, estimate_counts, project_to_simplex
 from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
 from ..estimators.linear import is_nearly_singular
-from ..estimators.sum_tests import Alike, are_nearly_normal, worst_variance_of
+from ..estimators.sum_tests import Alike
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse
 from ..phases import Phase
 from ..privacy import local_loss
@@ -178,9 +178,6 @@ class JointVariant(TwoReports):
         judged = opinions if weights is None else weights
         return self.judge(margin, self._parts(totals, weights), num_partners=judged.num_reports)
 
-    def is_nearly_normal(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> bool:
-        return are_nearly_normal(self._parts(totals, weights))
-
     def _parts(self, totals: IntArray, weights: Tally | None) -> list[Alike]:
         """Return the reports of one candidate's unbiased margin."""
         if isinstance(self._margin, _SumsByWeight):
@@ -260,22 +257,15 @@ class JointVariant(TwoReports):
 
     def support_and_margins(
         self, totals: IntArray, weights: Tally | None, opinions: Tally
-    ) -> tuple[Estimate, Estimate, Estimate]:
+    ) -> tuple[Estimate, Estimate, float]:
         # Whoever reported a weight and then no opinion counts in the quota alone.
         absent: list[int] = [] if weights is None else (weights.totals - totals.sum(axis=1)).tolist()
         total, variance = _add_up(self._support, totals)
         support = Estimate(float(total), math.sqrt(variance))
-        margin = unbiased = self._margin_of(self._margin, totals, absent)
-        if self._parameters.has_matrices:
-            # A skewed law's error is often estimated far too small by few reports that happen to be alike.
-            parts = self._parts(totals, weights)
-            unbiased = Estimate(unbiased.value, math.sqrt(worst_variance_of(parts)))
-        else:
-            worst = math.sqrt(self._worst_variance(totals, sum(absent)))
-            unbiased = Estimate(unbiased.value, min(unbiased.standard_error, worst))
-        if self.is_biased:
-            margin = self._margin_of(self._printed_margin, totals, absent)
-        return support, margin, unbiased
+        margin = self._margin_of(self._margin, totals, absent)
+        if not self.is_biased:
+            return support, margin, margin.value
+        return support, self._margin_of(self._printed_margin, totals, absent), margin.value
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
         rows = self._rows(self._deciding, fraction=self._fraction)
@@ -288,13 +278,6 @@ class JointVariant(TwoReports):
             total -= self._fraction * self._total_weight.total(absent)
             variance += square(self._parameters.fraction) * self._total_weight.total_variance(absent)
         return Estimate(float(total - self._fixed_quota), math.sqrt(variance))
-
-    def _worst_variance(self, totals: IntArray, num_absent: int) -> float:
-        """Return the greatest variance that the unbiased margin of so many reports has, over what partners hold."""
-        if isinstance(self._margin, _SumsByWeight):
-            return self._margin.worst_variance(totals)
-        worst = int(totals.sum()) * self._margin.worst_variance
-        return worst + num_absent * self._share_of_quota.worst_variance if num_absent else worst
 
     @functools.cached_property
     def _debiased(self) -> tuple[Fraction, ...]:
@@ -444,10 +427,10 @@ class _SumsByWeight:
         terms = self._numbers[:, None, :]
         off = terms - (self._channel * terms).sum(axis=2, keepdims=True)
         variances = (self._channel * (off * off)).sum(axis=2)
-        self._least, self._most = variances.min(axis=1), variances.max(axis=1)
+        self._least = variances.min(axis=1)
         self._of_reports: FloatArray = (inverse.T * variances[:, None, :]).sum(axis=2)
         if is_nearly_singular(inverse):
-            self._least = self._most
+            self._least = variances.max(axis=1)
             self._of_reports = np.zeros_like(self._of_reports)
 
     def add_up(self, totals: IntArray) -> tuple[Fraction, float]:
@@ -457,10 +440,6 @@ class _SumsByWeight:
         numbers = totals.sum(axis=1)
         plug_in = (totals * self._of_reports).sum(axis=1)
         return value, math.fsum(np.maximum(plug_in, numbers * self._least).tolist())
-
-    def worst_variance(self, totals: IntArray) -> float:
-        """Return the greatest variance that so many reports have by weight, over the opinions."""
-        return math.fsum((totals.sum(axis=1) * self._most).tolist())
 
     def reports(self, totals: IntArray) -> Alike:
         """Return the reports as parts of a sum, one for each weight that has any."""

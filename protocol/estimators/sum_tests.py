@@ -37,7 +37,6 @@ __all__ = [
     "least_probability",
     "reach_of_products",
     "tails_of_sums",
-    "worst_variance_of",
 ]
 
 # Terms below this part of the greatest one do not change a sum of floats.
@@ -131,11 +130,6 @@ def _decisive_reach(parts: tuple[tuple[bytes, bytes, tuple[int, ...]], ...], lev
     raised = found * (1 + _RAISED)
     grid = _GRID * power_of_two_below(raised)
     return math.ceil(raised / grid) * grid
-
-
-def worst_variance_of(parts: Sequence[Alike]) -> float:
-    """Return the greatest variance that a sum of reports has, over the values."""
-    return float(_Sums(parts).variances[0])
 
 
 def is_nearly_normal(variance: float, third: float, excess: float) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ....protocol.fair_voting import Outcome
+from ....protocol.fair_voting.assurance import CONFIRMED
 from ...presentation import drawing
 from ...presentation.presenter import Known
 from ...words import marked, say
@@ -17,7 +18,6 @@ from .alternatives import (
     has_a_price,
     in_order,
     welfare_floor,
-    written_chance,
 )
 
 __all__ = ["draw"]
@@ -141,9 +141,8 @@ def _draw_rows(
             said += f"\n{say(less)}"
         color = drawing.GOOD if alternative.is_winner else drawing.MUTED
         if alternative.is_winner:
-            chance = outcome.assurance.probability
-            sure = "how sure is not known" if chance is None else "sure to {chance}"
-            said = f"{say('wins')}, {say(sure, chance=written_chance(chance or 0.0))}\n{said}"
+            sure = "confirmed" if outcome.assurance.verdict == CONFIRMED else "how sure is not known"
+            said = f"{say('wins')}, {say(sure)}\n{said}"
         drawing.annotate_row(axes, row, said, color=color)
         if alternative.is_winner:
             axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)

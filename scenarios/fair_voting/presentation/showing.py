@@ -115,7 +115,8 @@ def _assured(assurance: Assurance) -> str:
     if assurance.probability is not None:
         chance = written_chance(assurance.probability)
         prior = say(_PRIORS[assurance.prior]) if assurance.prior in _PRIORS else str(assurance.prior)
-        return say("The probability that it is the best is {chance}, {prior}.", chance=chance, prior=prior)
+        told = "The probability that it is the best is {chance}, {prior}; near a tie it says nothing."
+        return say(told, chance=chance, prior=prior)
     if assurance.verdict is None:
         return say("Nothing tells how near the others come: any of them may be better.")
     return say("Whether it is the best is undecided at a level of {level}.", level=level)
