@@ -12,7 +12,7 @@ from ...protocol.dpwevote.parameters import VariantName
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..running.forecasts import AIM, Forecast
-from ..verdicts import raised
+from ..verdicts import round_up
 from ..words import marked, say
 
 __all__ = ["forecasts_of"]
@@ -70,7 +70,7 @@ def _price(
     best: tuple[float | None, str] = None, ""
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        price = min(raised(number * math.exp(middle)), number * MAX_EPSILON)  # as it is said
+        price = min(round_up(number * math.exp(middle)), number * MAX_EPSILON)  # as it is said
         reach, by = min(_reaches(parameters, inputs, price / number, variants))
         if reach <= aim:
             best, high = (price, by), middle

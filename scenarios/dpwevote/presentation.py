@@ -16,7 +16,7 @@ from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import estimate_text, show_note, show_table, styled
 from ..tables import Cell, Entry, Rows, Table, listed, six_digits
-from ..verdicts import cell_of_decision, decision_of
+from ..verdicts import at_most, cell_of_decision, decision_of, round_up
 from ..words import say, say_again, say_number
 
 __all__ = ["PRESENTERS"]
@@ -55,7 +55,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         note = f"{own.name}: the printed margin is off by {own.bias:+,.1f}, as far as the reports tell"
         show_note(console, note, style="yellow")
     if outcome.weight_bias_bound:
-        bound = six_digits(outcome.weight_bias_bound)
+        bound = six_digits(round_up(outcome.weight_bias_bound, 6))
         note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
         show_note(console, note, style="yellow")
     note = say("± is one standard error of the randomization.")
@@ -79,7 +79,7 @@ _MOST_NOISE: Final = 6  # so many estimates that are nothing but noise are liste
 
 def _level(outcome: Outcome) -> str:
     level = max((candidate.verdict.level for candidate in outcome.candidates), default=DEFAULT_LEVEL)
-    return f"{100 * level:.4g} %"
+    return f"{at_most(100 * level, 4)} %"
 
 
 def _noise(outcome: Outcome, *, most: int) -> Iterator[str]:
@@ -266,7 +266,7 @@ def _conclude(outcome: Outcome) -> str:
     if number == 1 and not close:
         said.append(say("Wrong in at most {level} of such votes, whatever the truth is.", level=level))
     elif close < number and outcome.joint_level < 1:
-        joint = f"{100 * outcome.joint_level:.4g} %"
+        joint = f"{at_most(100 * outcome.joint_level, 4)} %"
         said.append(
             say(
                 "Each verdict is wrong in at most {level} of such votes, whatever the truth is; one or more of the "

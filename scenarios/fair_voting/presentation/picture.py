@@ -9,6 +9,7 @@ from ....protocol.fair_voting import Outcome
 from ....protocol.fair_voting.assurance import CONFIRMED
 from ...presentation import drawing
 from ...presentation.presenter import Known
+from ...verdicts import at_most
 from ...words import marked, say
 from .alternatives import (
     Alternative,
@@ -181,7 +182,7 @@ def _draw_served(axes: Any, level: float, own: Served, *, is_hollow: bool, is_bi
 def _source(outcome: Outcome) -> str:
     """Return by what the election is held, and what is claimed for it where that is not what is proven."""
     claimed = f"ε = {outcome.epsilon_claimed:.4g}"
-    proven = say("none") if outcome.epsilon_proven is None else f"ε = {outcome.epsilon_proven:.4g}"
+    proven = say("none") if outcome.epsilon_proven is None else f"ε = {at_most(outcome.epsilon_proven, 4)}"
     told = "{claimed} claimed, {proven} proven"
     differs = f", {say(told, claimed=claimed, proven=proven)}" if claimed != proven else ""
     return f"{outcome.mechanism}, {outcome.objective}{differs}"
