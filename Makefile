@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ROOMS := protocol transports agents scenarios
 # The installation links to every file, so a new or a removed one makes it stale; a changed one does not.
-FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o -name '*.css' -o -name '*.js' -o -name '*.mo' -o -name 'py.typed' | sort)
+FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o -name '*.css' -o -name '*.js' -o -name 'py.typed' | sort)
 
 .PHONY: demo test quick verify check style types strict bench bench-survey docs papers exchange mutate simulate \
 	constraints vulnerabilities clean FORCE

@@ -53,6 +53,7 @@ class System:
         data_sets: by the names of their folders, each a `datasets.DataSet`.
         beginning: a `running.drafts.Beginning`: how `psephos new` makes a scenario of somebody's own file; a module
             that imports nothing heavy.
+        file_form: a `verdicts.FileForm`, where files have outcomes otherwise than messages.
         presenters: by the types of what they show, each a `presentation.Presenter`.
         attack: a subclass of `attacks.Attack`; without it `attacks.ReportAttack`, which infers from reports.
         poisoning: a subclass of `attacks.poisoning.Poisoning`; without it `attacks.extreme_reports` searches.
@@ -83,6 +84,7 @@ class System:
     own_entries: str = ""
     data_sets: str = ""
     beginning: str = ""
+    file_form: str = ""
     presenters: str = ""
     attack: str = ""
     poisoning: str = ""

@@ -1,23 +1,30 @@
 """What is said of a claim, a proof or a candidate: a value, its words, and the tone in which everything shows it."""
 
+import copy
+import dataclasses
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, Decimal
-from typing import Final, Self
+from typing import Any, Final, Self
+
+import msgspec
 
 from ..protocol.estimators import Verdict as Decision
+from .system import load_each
 from .tables import Cell, Tone
 from .words import marked, say
 
 __all__ = [
     "UNDECIDED",
     "AuditVerdict",
+    "FileForm",
     "Judgement",
     "Verdict",
+    "as_written",
     "at_most",
     "cell_of_decision",
-    "decision_of",
+    "from_written",
     "round_down",
     "round_up",
 ]
@@ -83,11 +90,40 @@ _DECISIONS: Final[Mapping[str, Tone]] = {
 }
 
 
-def decision_of(verdict: Decision, *, passed: bool) -> str:
-    """Return what a vote says of a candidate at a level, as files have it: which way it leans where it is undecided."""
-    if verdict is not Decision.TOO_CLOSE:
-        return verdict.value
-    return "undecided, leaning yes" if passed else "undecided, leaning no"
+@dataclasses.dataclass(frozen=True)
+class FileForm:
+    """How a system's outcomes stand in files, where messages have something that a reader would take for a verdict.
+
+    Args:
+        kind: the outcomes' type.
+        write: changes an outcome's plain data from the form of messages to that of files.
+        read: changes it back; what an earlier Psephos wrote is left as it is.
+    """
+
+    kind: type[msgspec.Struct]
+    write: Callable[[dict[str, Any]], None]
+    read: Callable[[dict[str, Any]], None]
+
+
+def as_written(outcome: msgspec.Struct) -> dict[str, Any]:
+    """Return a session's outcome as `result.json` and `outcome.json` have it, with one verdict."""
+    written: dict[str, Any] = msgspec.to_builtins(outcome)
+    for form in _forms_of(type(outcome)):
+        form.write(written)
+    return written
+
+
+def from_written(kind: type[msgspec.Struct], written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return such an outcome, of a type, as messages have it."""
+    read = copy.deepcopy(dict(written))
+    for form in _forms_of(kind):
+        form.read(read)
+    return read
+
+
+def _forms_of(kind: type[msgspec.Struct]) -> list[FileForm]:
+    forms: list[FileForm] = [form for _, form in load_each("file_form", FileForm, is_imported=True)]
+    return [form for form in forms if issubclass(kind, form.kind)]
 
 
 def cell_of_decision(decision: object) -> Cell:

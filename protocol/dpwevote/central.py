@@ -38,12 +38,13 @@ from ..phases import CentralPhase, Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightsOutcome
+from .quotas import share_of
 from .variant import Holdings, Sums, Variant, unit_of
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["CentralSums", "CentralVariant", "CentralVotes", "PricedByWeight", "PublicWeightVotes", "share_of"]
+__all__ = ["CentralSums", "CentralVariant", "CentralVotes", "PricedByWeight", "PublicWeightVotes"]
 
 _PHASE: Final = "votes"
 _LAW: Final = "discrete Laplace noise on sums"
@@ -53,13 +54,6 @@ _MOST_STEPS: Final = 2**30
 _MOST_SCALE: Final = 2**39
 _LEAST_STEPS: Final = 8  # of the greatest weight: coarser sums would tell weights apart no more
 _BOUND: Final = 2**60
-_SIMPLE: Final = 1_000  # the greatest denominator of a share that is taken for meant
-
-
-def share_of(parameters: "Parameters") -> Fraction:
-    """Return the quota as a share of all weight: the simple fraction that is written so, as 2/3, or what is written."""
-    simple = Fraction(parameters.fraction).limit_denominator(_SIMPLE)
-    return simple if float(simple) == parameters.fraction else Fraction(str(parameters.fraction))
 
 
 class CentralSums:

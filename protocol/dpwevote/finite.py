@@ -32,6 +32,7 @@ from ..phases import Phase
 from ..privacy import local_loss
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
+from .quotas import share_of
 from .variant import Offer, PublishedWeights, TwoReports
 from .worst_case import MOST_SCHEMERS, greatest_budget, greatest_chance
 
@@ -104,7 +105,7 @@ class JointVariant(TwoReports):
     def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
         self._means = tuple(Fraction(mean) for mean in parameters.group_means)
-        self._fraction = Fraction(parameters.fraction)
+        self._fraction = share_of(parameters)
         self._fixed_quota = Fraction(parameters.quota or 0)
         self._opinion = parameters.make_opinion_mechanism()
         self._opinions = debiased_values(self._opinion, _OPINIONS)
@@ -241,8 +242,7 @@ class JointVariant(TwoReports):
         """Return the weights of so many partners by weight, and the quota, in units of the lattice."""
         unit, weights = self.lattice
         units = tuple(itertools.chain.from_iterable([weight] * n for weight, n in zip(weights, numbers, strict=True)))
-        share, fixed = Fraction(str(self._parameters.fraction)), Fraction(str(self._parameters.quota or 0))
-        return units, share * sum(units) + fixed / unit
+        return units, self._fraction * sum(units) + Fraction(str(self._parameters.quota or 0)) / unit
 
     @functools.cached_property
     def _told_yes(self) -> int:

@@ -69,8 +69,9 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         name: the candidate.
-        passed: the decision, by the protocol's rule.
-        verdict: what a test that holds for every truth says of it.
+        leans_yes: whether the released estimate is on the side of yes, by the protocol's rule: no verdict, since near a
+            tie noise alone chooses the side. Messages call it `passed`, as they always have.
+        verdict: what a test that holds for every truth says of the candidate; see `decision`.
         support: the estimated weight of the yes votes; None where reports of signed weights, or a trusted server's sums
             of private weights of which all must say yes, tell the margin alone.
         quota: what the support is held against; None with it.
@@ -79,12 +80,19 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    passed: bool
+    leans_yes: bool = msgspec.field(name="passed")
     verdict: DecisionVerdict
     support: Estimate | None
     quota: Estimate | None
     margin: Estimate
     bias: float
+
+    @property
+    def decision(self) -> str:
+        """The verdict in words, such as "undecided, leaning yes": the one that files, pages and messages have."""
+        if self.verdict.verdict is not Verdict.TOO_CLOSE:
+            return self.verdict.verdict.value
+        return f"undecided, leaning {'yes' if self.leans_yes else 'no'}"
 
 
 class LevelCount(msgspec.Struct, frozen=True):
@@ -128,5 +136,5 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def winners(self) -> tuple[str, ...]:
-        """The names of the candidates that passed."""
-        return tuple(candidate.name for candidate in self.candidates if candidate.passed)
+        """The names of the candidates that pass by their verdicts."""
+        return tuple(each.name for each in self.candidates if each.verdict.verdict is Verdict.PASSES)

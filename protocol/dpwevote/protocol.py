@@ -20,6 +20,7 @@ from ..tally import Tally
 from .choice import decide
 from .outcome import Outcome
 from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
+from .quotas import share_in
 from .variant import Holdings, Variant
 
 __all__ = ["OPINIONS", "OPINION_WORDS", "DPWeVote"]
@@ -76,6 +77,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the candidates, from the columns, and the set of weights where weights are public."""
         parameters = dict(given)
+        if isinstance(share := given.get("quota_fraction"), str):
+            parameters["quota_fraction"] = float(share_in(share, field="parameters.quota_fraction"))
         if {"weight_matrix", "opinion_matrix"} & given.keys() and given.get("epsilon") == DEFAULT_EPSILON:
             # Of other numbers the parameters see by themselves that they were stated.
             raise ConfigurationError(field="parameters.epsilon", value=given["epsilon"], allowed=LEFT_OUT)

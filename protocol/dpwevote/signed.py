@@ -35,6 +35,7 @@ from ..phases import Inputs, LeveledPhase, Phase
 from ..privacy import local_loss
 from ..tally import Tally
 from .outcome import DecisionVerdict, LevelCount
+from .quotas import share_of
 from .variant import Holdings, Offer, Sums, Variant
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ of another share are twice as many, and never symmetric.
 def signed_weights(parameters: "Parameters") -> tuple[Fraction, ...]:
     """Return the public set of signed weights, increasing: those of a "no", then those of a "yes"."""
     means = [Fraction(mean) for mean in parameters.group_means]
-    share = Fraction(parameters.fraction)
+    share = share_of(parameters)
     return tuple(sorted({mean * (opinion - share) for mean in means for opinion in (0, 1)}))
 
 
@@ -128,7 +129,7 @@ class SignedVariant(Variant):
     def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
         self._values = signed_weights(parameters)
-        share = Fraction(parameters.fraction)
+        share = share_of(parameters)
         means = [Fraction(mean) for mean in parameters.group_means]
         place_of = {value: place for place, value in enumerate(self._values)}
         places = [[place_of[mean * (opinion - share)] for opinion in (0, 1)] for mean in means]

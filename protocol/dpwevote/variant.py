@@ -295,7 +295,7 @@ class Variant(abc.ABC):
         passed = margin >= 0 if self._parameters.passes == "at_least" else margin > 0
         return CandidateOutcome(
             name=self._parameters.candidates[number],
-            passed=passed,
+            leans_yes=passed,
             verdict=sums.verdict,
             support=sums.support,
             quota=sums.quota,

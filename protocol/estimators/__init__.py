@@ -4,10 +4,11 @@ from ..estimate import Estimate, Estimates
 from .frequencies import debiased_values, estimate_counts, project_to_simplex
 from .linear import LinearEstimator
 from .sum_tests import binomial_bounds
-from .verdict import DEFAULT_LEVEL, Verdict, check_level
+from .verdict import DEFAULT_LEVEL, UNDECIDED, Verdict, check_level
 
 __all__ = [
     "DEFAULT_LEVEL",
+    "UNDECIDED",
     "Estimate",
     "Estimates",
     "LinearEstimator",

@@ -11,10 +11,12 @@ from typing import Final
 from ..arguments import exact_arguments
 from ..errors import require
 
-__all__ = ["DEFAULT_LEVEL", "Verdict", "check_level"]
+__all__ = ["DEFAULT_LEVEL", "UNDECIDED", "Verdict", "check_level"]
 
 DEFAULT_LEVEL: Final = 0.05
 """Of one decision."""
+UNDECIDED: Final = "undecided"
+"""What is said where a test cannot tell. Messages keep the older words of `Verdict.TOO_CLOSE`."""
 _HALF: Final = 0.5
 
 

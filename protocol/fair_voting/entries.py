@@ -1,5 +1,7 @@
 """Tables of voters as users write them: groups, and rankings as text.
 
+As text a ranking is "pool > library = rink": the best first, and what is tied with an equals sign between blanks.
+
 Every fault is named with its row, from 1, and with the group or the alternative that is wrong.
 """
 
@@ -15,8 +17,8 @@ from ..arrays import IntArray
 from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
 from ..phases import Entries, missing_column
-from .parameters import SEPARATOR
-from .rankings import Rankings, are_rankings, positions_of_orders
+from .parameters import SEPARATOR, TIE
+from .rankings import Rankings, are_strict, positions_of_classes, positions_of_orders
 
 __all__ = [
     "MOST_NAMED",
@@ -29,6 +31,7 @@ __all__ = [
     "orders_of",
     "places_of_groups",
     "positions_of",
+    "text_of",
 ]
 
 MOST_NAMED: Final = 20
@@ -76,7 +79,8 @@ def alternatives_of(entries: Entries) -> list[str]:
     Raises:
         ConfigurationError: they have but one.
     """
-    sets = Counter(frozenset(names_of(entry)) - {""} for entry in entries[:RANKINGS_LOOKED_AT])
+    first = [itertools.chain(*tiers_of(entry, ())) for entry in entries[:RANKINGS_LOOKED_AT]]
+    sets = Counter(frozenset(names) - {""} for names in first)
     del sets[frozenset()]  # of empty entries, which `encode` refuses
     usual: frozenset[str] = sets.most_common(1)[0][0] if sets else frozenset()
     allowed = f"two names or more, the best first, with {SEPARATOR!r} between them"
@@ -91,6 +95,19 @@ def names_of(entry: Any) -> tuple[str, ...]:
     if isinstance(entry, (list, tuple)):
         return tuple(str(name).strip() for name in cast("Sequence[Any]", entry))
     return (str(entry),)
+
+
+def tiers_of(entry: Any, names: Container[str]) -> list[tuple[str, ...]]:
+    """Return a ranking's names, those that are tied together, the best first; "a = b" is a tie unless it is a name."""
+    return [
+        (each,) if each in names else tuple(part.strip() for part in f" {each} ".split(TIE)) for each in names_of(entry)
+    ]
+
+
+def text_of(positions: Sequence[int], names: Sequence[str]) -> str:
+    """Return a ranking as text."""
+    tiers = [[name for name, own in zip(names, positions, strict=True) if own == each] for each in sorted({*positions})]
+    return f" {SEPARATOR} ".join(TIE.join(tier) for tier in tiers)
 
 
 def orders_of(entries: Entries, names: Sequence[str]) -> IntArray:
@@ -129,7 +146,8 @@ def _orders_of_plain(entries: Entries, places: Mapping[str, int]) -> IntArray | 
 
 def check_order(order: Sequence[str], names: Sequence[str], *, field: str) -> None:
     """Raise ConfigurationError unless an order has each alternative once."""
-    allowed = f"each of {', '.join(names[:MOST_NAMED])} once, the best first, with {SEPARATOR!r} between them"
+    some = ", ".join(names[:MOST_NAMED])
+    allowed = f"each of {some} once, the best first, with {SEPARATOR!r} between them, or {TIE.strip()!r} for a tie"
     for place, name in enumerate(order):
         require(name in names, f"{field}: unknown alternative", name, allowed)
         refuse(name in order[:place], f"{field}: repeated alternative", name, allowed)
@@ -170,8 +188,15 @@ def positions_of(entries: Entries, names: Sequence[str]) -> IntArray:
         return entries.positions
     distinct = entries.names if isinstance(entries, CodedColumn) else entries
     orders = orders_of(distinct, names)
-    for number in np.flatnonzero(~are_rankings(orders)).tolist():
+    is_strict = are_strict(orders)
+    positions = positions_of_orders(np.where(is_strict[:, None], orders, np.arange(len(names))))
+    places = {name: place for place, name in enumerate(names)}
+    for number in np.flatnonzero(~is_strict).tolist():
         row = entries.row_of(number) if isinstance(entries, CodedColumn) else number + 1
-        check_order(names_of(distinct[number]), names, field=f"ranking in row {row}")
-    positions = positions_of_orders(orders)
+        tiers = tiers_of(distinct[number], places)
+        check_order(list(itertools.chain(*tiers)), names, field=f"ranking in row {row}")
+        classes = np.empty((1, len(names)), dtype=np.int64)
+        for tier, tied in enumerate(tiers):
+            classes[0, [places[name] for name in tied]] = tier
+        positions[number] = positions_of_classes(classes)[0]
     return positions[entries.codes] if isinstance(entries, CodedColumn) else positions

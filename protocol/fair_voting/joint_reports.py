@@ -226,9 +226,12 @@ _REPORTS: Final[tuple[type[JointReport], ...]] = (
 )
 
 
-def possible_joint_reports(scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> list[JointReport]:
+def possible_joint_reports(
+    scoring: Scoring, epsilon: float, group_sizes: Sequence[int], *, with_ties: bool = False
+) -> list[JointReport]:
     """Return a report by each joint mechanism that these utilities allow."""
-    return [kind(scoring, epsilon, group_sizes) for kind in _REPORTS if is_possible(kind.name, scoring)]
+    kinds = [kind for kind in _REPORTS if is_possible(kind.name, scoring, with_ties=with_ties)]
+    return [kind(scoring, epsilon, group_sizes) for kind in kinds]
 
 
 def make_joint_report(parameters: Parameters) -> JointReport:
@@ -238,7 +241,7 @@ def make_joint_report(parameters: Parameters) -> JointReport:
     if not parameters.kind.is_choice:
         return _REPORTS[JOINT.index(parameters.mechanism)](scoring, parameters.epsilon, sizes)
     smallest, voters = sizes.index(min(sizes)), sum(sizes)
-    possible = possible_joint_reports(scoring, parameters.epsilon, sizes)
+    possible = possible_joint_reports(scoring, parameters.epsilon, sizes, with_ties=bool(parameters.ties))
     return min(possible, key=lambda report: report.error_of(smallest, voters))
 
 

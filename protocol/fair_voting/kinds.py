@@ -43,6 +43,8 @@ class Mechanism:
         compares_pairs: whether reports are comparisons, which estimate equally spaced scores alone.
         ranks_whole: whether they are whole rankings, of which there are too many for many alternatives.
         is_choice: whether it is the best of several others.
+        takes_ties: whether a ranking may have tied alternatives: what it looks at are scores, of which a tie has the
+            mean. Reports of pairs, positions and whole rankings have no word for a tie.
         calibrations: the parameter `calibration` may say one of these.
     """
 
@@ -56,30 +58,41 @@ class Mechanism:
     compares_pairs: bool = False
     ranks_whole: bool = False
     is_choice: bool = False
+    takes_ties: bool = False
     calibrations: tuple[str, ...] = ("tight",)
 
 
 MECHANISMS: Final[Mapping[MechanismName, Mechanism]] = {
     each.name: each
     for each in (
-        Mechanism(name="laplace", model=TrustModel.CENTRAL, releases_sums=True, calibrations=("tight", "printed")),
         Mechanism(
-            name="sampling", model=TrustModel.CENTRAL, is_sampled=True, calibrations=("tight", "printed", "proven")
+            name="laplace",
+            model=TrustModel.CENTRAL,
+            releases_sums=True,
+            calibrations=("tight", "printed"),
+            takes_ties=True,
         ),
-        Mechanism(name="exponential", model=TrustModel.CENTRAL, is_by_quality=True),
-        Mechanism(name="permute_and_flip", model=TrustModel.CENTRAL, is_by_quality=True),
-        Mechanism(name="pairwise", model=TrustModel.CENTRAL, releases_sums=True, counts_pairs=True),
-        Mechanism(name="masked", model=TrustModel.DISTRIBUTED, releases_sums=True),
+        Mechanism(
+            name="sampling",
+            model=TrustModel.CENTRAL,
+            is_sampled=True,
+            calibrations=("tight", "printed", "proven"),
+            takes_ties=True,
+        ),
+        Mechanism(name="exponential", model=TrustModel.CENTRAL, is_by_quality=True, takes_ties=True),
+        Mechanism(name="permute_and_flip", model=TrustModel.CENTRAL, is_by_quality=True, takes_ties=True),
+        Mechanism(name="pairwise", model=TrustModel.CENTRAL, releases_sums=True, counts_pairs=True, takes_ties=True),
+        Mechanism(name="masked", model=TrustModel.DISTRIBUTED, releases_sums=True, takes_ties=True),
         Mechanism(name="local", is_choice=True),
         Mechanism(name="sampled_pair", compares_pairs=True),
         Mechanism(name="sampled_position"),
         Mechanism(name="whole_ranking", ranks_whole=True),
-        Mechanism(name="noisy_scores"),
+        Mechanism(name="noisy_scores", takes_ties=True),
         Mechanism(name="joint", is_joint=True, is_choice=True),
         Mechanism(name="joint_pair", is_joint=True, compares_pairs=True),
         Mechanism(name="joint_position", is_joint=True),
         Mechanism(name="joint_ranking", is_joint=True, ranks_whole=True),
-        Mechanism(name="joint_scores", is_joint=True),
+        Mechanism(name="joint_scores", is_joint=True, takes_ties=True),
     )
 }
 

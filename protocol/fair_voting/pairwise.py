@@ -42,9 +42,9 @@ def make_pair_noise(
 ) -> VectorLaplace:
     """Return Laplace noise for the differences.
 
-    A ranking adds 1 or −1 to each. The reverse of a ranking differs from it by 2 in all of them, and nothing differs by
-    more, so that replacing one has the ℓ1 sensitivity m(m − 1). One that is added or removed moves each by 1:
-    m(m − 1)/2.
+    A ranking adds 1 or −1 to each, or 0 for a tie. The reverse of a strict one differs from it by 2 in all of them, and
+    nothing differs by more, so that replacing one has the ℓ1 sensitivity m(m − 1). One that is added or removed moves
+    each by 1 at most: m(m − 1)/2.
     """
     pairs = num_alternatives * (num_alternatives - 1) // 2
     sensitivity = pairs if relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2 * pairs
@@ -52,7 +52,7 @@ def make_pair_noise(
 
 
 def preferences_of(positions: IntArray) -> IntArray:
-    """Return 1 where the first of two alternatives is ahead, else −1: shape (n, m(m − 1)/2), of rankings, (n, m)."""
+    """Return 1 where the first of two is ahead, −1 the second, 0 in a tie: (n, m(m − 1)/2), of rankings, (n, m)."""
     first, second = np.triu_indices(positions.shape[1], 1)
     return np.sign(positions[:, second] - positions[:, first])
 

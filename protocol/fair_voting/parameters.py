@@ -6,8 +6,10 @@ from fractions import Fraction
 from typing import Final, Literal
 
 import msgspec
+import numpy as np
 
 from ..arguments import check_names
+from ..arrays import IntArray
 from ..errors import ConfigurationError, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
@@ -19,6 +21,7 @@ from .features import Feature, check_features
 from .kinds import LOCAL, MECHANISMS, Mechanism, MechanismName
 from .objective import Objective, ObjectiveName
 from .pairwise import MAX_KEMENY, PAIRWISE, PairwiseName
+from .rankings import are_strict
 from .sampling_bounds import SampleReading, is_feasible, label_of, num_samples
 from .sampling_plans import SamplingPlan, plan_for
 from .scoring import MAX_SCORE, MOST_BITS, ScoreName, Scoring, make_scores
@@ -58,6 +61,8 @@ DEFAULT_GAMMA: Final = 0.05
 DEFAULT_WELFARE_SHARE: Final = 0.9
 SEPARATOR: Final = ">"
 """Between the names of a ranking as text."""
+TIE: Final = " = "
+"""Between those that are tied."""
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,6 +106,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         level: of the verdict on the winner, in (0, ½); see `Assurance`.
         features: protected features that overlap, of which the groups are the crossings; disparities are then those
             between the groups of each. Left out where the groups are compared themselves.
+        ties: "mean" where rankings may have ties, which count the mean score of their places: "local" and "joint" are
+            then the best of those that take them. Left out where rankings are strict.
         threshold: of "masked", T: so many voters take part to the end, or nothing is released. On the wire there alone.
         colluders: of "masked", c: so many voters at most are in league with the aggregator. Likewise.
 
@@ -129,6 +136,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     chosen_by: Literal["roster", "voter"] | msgspec.UnsetType = msgspec.UNSET
     welfare_share: float | msgspec.UnsetType = msgspec.UNSET
     features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET
+    ties: Literal["mean"] | msgspec.UnsetType = msgspec.UNSET
     threshold: int | msgspec.UnsetType = msgspec.UNSET
     colluders: int | msgspec.UnsetType = msgspec.UNSET
 
@@ -210,6 +218,33 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         exact = (bits for bits in range(MOST_BITS) if Scoring(scores, bits=bits).is_exact)
         room = math.frexp(_MOST_SCALE * self.epsilon / len(self.alternatives))[1] - 1
         return min(next(exact, MOST_BITS) + _SPARE_BITS, room, MOST_BITS)
+
+    @property
+    def _takes_ties(self) -> bool:
+        is_best = self.kind.is_choice and bool(self.ties)
+        return is_best or (self.kind.takes_ties and not self.samples_voters_first)
+
+    def check_ties(self, positions: IntArray) -> None:
+        """Raise ConfigurationError for a tie that this mechanism cannot take, or whose mean score is not exact.
+
+        Args:
+            positions: rankings, int64, shape (n, m).
+        """
+        tied = np.flatnonzero(~are_strict(positions))
+        if not tied.size:
+            return
+        field = f"ranking in row {tied[0] + 1}"
+        own = f"reading {self.reading!r}" if self.samples_voters_first else f"mechanism {self.mechanism!r}"
+        instead = "reading 'group'" if self.kind.is_sampled else f"{'joint' if self.is_joint else 'noisy'}_scores"
+        require(self._takes_ties, field, "a tie", f"a strict order with {own}; {instead} counts the mean score of ties")
+        scoring, rows = self.make_scoring(is_centered=True), positions[tied]
+        for position in range(0 if self.kind.counts_pairs else len(self.alternatives)):
+            numbers = (rows == position).sum(axis=1)
+            for number in np.unique(numbers).tolist():
+                is_exact = number <= 1 or scoring.has_means(position, number)
+                row = tied[(numbers == number).argmax()] + 1
+                allowed = f"'borda', or multiples of {number}: the ranking in row {row} has {number} tied in one place"
+                require(is_exact, "scores", self.scores, allowed)
 
     def make_objective(self) -> Objective:
         """Return what is elected."""
@@ -351,6 +386,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         allowed = "another one, or equally spaced scores: comparisons of pairs estimate no other scores"
         is_spaced = not self.kind.compares_pairs or self.make_scoring(is_centered=False).is_equally_spaced
         require(is_spaced, "mechanism", self.mechanism, allowed)
+        names = [name for name, kind in MECHANISMS.items() if kind.takes_ties and kind.is_joint == self.is_joint]
+        allowed = f"one that takes ties: {', '.join(names)}"
+        require(self._takes_ties or not self.ties, "mechanism", self.mechanism, allowed)
 
     def _check_sampling(self) -> None:
         require(0 <= self.gamma < 1, "gamma", self.gamma, "in [0, 1)")

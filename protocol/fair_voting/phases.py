@@ -16,7 +16,7 @@ from .choices import Choice, ExponentialChoice, SampledChoice
 from .joint_reports import JointReport, make_joint_report
 from .pairwise import make_pair_noise, preferences_of
 from .parameters import Parameters
-from .rankings import Rankings, cells_of_members, check_ranking, some_rankings
+from .rankings import Rankings, are_strict, cells_of_members, check_ranking, some_rankings
 from .reports import LocalReport, RankingReport, make_reports
 from .rules import pairwise_wins
 from .sampling_bounds import proven_epsilon
@@ -104,6 +104,7 @@ class DisclosedRankings(CentralPhase):
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what is no ranking: it would weigh more than a voter. See `Phase.check_report`."""
         check_ranking(report)
+        self._parameters.check_ties(np.array([report]))
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         totals = self.sums_of(reports, public[:, 0])
@@ -129,9 +130,14 @@ class DisclosedRankings(CentralPhase):
             return (wins - wins.T)[np.triu_indices(self.num_values, 1)][None]
         num_groups, size = len(self._parameters.groups), self.num_values
         # How often each group has each alternative at each position: counting is faster than adding up utilities.
-        cells = (groups[:, None] * size + np.arange(size)) * size + positions
+        is_strict = are_strict(positions)
+        strict, members = (positions, groups) if is_strict.all() else (positions[is_strict], groups[is_strict])
+        cells = (members[:, None] * size + np.arange(size)) * size + strict
         counts = np.bincount(cells.reshape(-1), minlength=num_groups * size * size)
-        return counts.reshape(num_groups, size, size) @ np.array(self.scoring.steps, dtype=np.int64)
+        sums = counts.reshape(num_groups, size, size) @ np.array(self.scoring.steps, dtype=np.int64)
+        if len(strict) < len(positions):
+            np.add.at(sums, groups[~is_strict], self.scoring.utilities_of(Rankings(positions[~is_strict])))
+        return sums
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
         if self.choice is None:
@@ -177,11 +183,13 @@ class MaskedRankings(MaskedSums):
     def rows_for(self, positions: IntArray, groups: IntArray) -> IntArray:
         """Return what voters add, shape (n, G·m), of rankings, shape (n, m), and the places of groups, shape (n,)."""
         rows = np.zeros((len(positions), self._num_groups, self._size), dtype=np.int64)
-        rows[np.arange(len(positions)), groups] = np.array(self.scoring.steps, dtype=np.int64)[positions]
+        rows[np.arange(len(positions)), groups] = self.scoring.utilities_of(Rankings(positions))
         return rows.reshape(len(positions), -1)
 
     def values_of(self, public: Sequence[int]) -> Values:
-        steps = sorted({*self.scoring.steps})
+        # Of each number of tied places the mean score: one alone has its own.
+        spans = [self.scoring.steps[low:high] for high in range(1, self._size + 1) for low in range(high)]
+        steps = sorted({sum(span) // len(span) for span in spans if not sum(span) % len(span)})
         own = range(public[0] * self._size, (public[0] + 1) * self._size)
         return [steps if place in own else (0,) for place in range(self.num_values)]
 

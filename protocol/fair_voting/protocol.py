@@ -1,8 +1,8 @@
 """Fair and private voting as a list of phases: there is one, in which voters report their rankings.
 
-A private row is a ranking: the position of each alternative, from 0, the best. A public row is the place of the voter's
-group among the groups. Where groups are private, there is no public row, and a private one has for each alternative its
-cell, group·m + position.
+A private row is a ranking: the position of each alternative, which is the number of those ahead of it. A public row is
+the place of the voter's group among the groups. Where groups are private, there is no public row, and a private one has
+for each alternative its cell, group·m + position.
 """
 
 import dataclasses
@@ -148,11 +148,13 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Check a table and turn it into rows. See `PhasedProtocol.encode`.
 
-        Entries of `ranking` are a `Rankings`, or for each voter text or a list of names, the best first; those of
-        `group` are names, or an int64 array of places among the groups.
+        Entries of `ranking` are a `Rankings`, or for each voter text or a list of names, the best first ("a > b = c"
+        has a tie, where the mechanism takes ties); those of `group` are names, or an int64 array of places among the
+        groups.
         """
         self.check_columns(table)
         positions = positions_of(table["ranking"], self.parameters.alternatives)
+        self.parameters.check_ties(positions)
         groups = places_of_groups(table, self.parameters.groups, num_parties=len(positions))
         if self.parameters.is_joint:
             nothing = np.empty((len(positions), 0), dtype=np.int64)
@@ -209,6 +211,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             allowed = f"the group that the server has: {self.parameters.groups[public[0]]}"
             require(ours == list(public[:1]), "group", entries["group"], allowed)
         positions = positions_of([entries["ranking"]], self.parameters.alternatives)
+        self.parameters.check_ties(positions)
         (row,) = self.rows_for(positions, np.array(public[:1])).tolist()
         return tuple(row)
 
@@ -229,19 +232,23 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         if not self.parameters.is_joint:
             positions = row[: len(self.parameters.alternatives)]
             check_ranking(positions)
+            self.parameters.check_ties(np.array([positions]))
             if self.rows_for(np.array([positions]), np.array(public[:1])).tolist() != [list(row)]:
                 raise ValueError("it adds up what its ranking does not say")
             return
         size = len(row)
         if len({cell // size for cell in row}) != 1:
             raise ValueError("its cells are not of one group")
-        check_ranking([cell % size for cell in row])
+        positions = [cell % size for cell in row]
+        check_ranking(positions)
+        self.parameters.check_ties(np.array([positions]))
 
     def check_inputs(self, inputs: Inputs) -> None:
         super().check_inputs(inputs)
         groups, positions = self.members_of(inputs)
         if not are_rankings(positions).all():
-            raise ValueError("a row is not a ranking: it does not have each position once")
+            raise ValueError("a row is not a ranking: a position is not the number of alternatives ahead")
+        self.parameters.check_ties(positions)
         is_added = self.parameters.is_joint or np.array_equal(self.rows_for(positions, groups), inputs.private)
         if not is_added:
             raise ValueError("a row adds up what its ranking does not say")

@@ -1,7 +1,9 @@
 """Rankings: what a voter of a fair and private vote holds, and many voters' rankings side by side.
 
-A ranking is a strict, complete order of all alternatives. It is kept as positions, since every utility here is a
-function of the position: position 0 is the best.
+A ranking is a complete order of all alternatives, in which some may be tied. It is kept as positions, since every
+utility here is a function of the positions: that of an alternative is the number of those ranked ahead of it. In a
+strict ranking the positions are 0, the best, to m − 1; tied alternatives share the first of the positions that they
+take up, and with it the mean of their scores.
 """
 
 import dataclasses
@@ -17,15 +19,18 @@ from ..arrays import IntArray
 __all__ = [
     "Rankings",
     "are_rankings",
+    "are_strict",
     "cells_of_members",
     "check_ranking",
     "members_of_cells",
+    "positions_of_classes",
     "positions_of_orders",
     "some_rankings",
 ]
 
 # Of more alternatives, some rankings stand for all.
 _FEW_ALTERNATIVES = 4
+_NO_RANKING = "a position is not the number of alternatives ahead"
 # Rows at a time: their temporaries stay in the processor's cache.
 _BATCH_ROWS = 1 << 12
 
@@ -35,8 +40,8 @@ class Rankings(Sequence[IntArray]):
     """The rankings of some voters.
 
     Args:
-        positions: int64, shape (n, m): the position of each alternative in each voter's ranking, from 0, the best, to
-            m − 1; every row has each of them once.
+        positions: int64, shape (n, m): how many alternatives each voter ranks ahead of each; in a strict ranking every
+            position from 0, the best, to m − 1 once.
 
     Raises:
         TypeError: positions are of another type.
@@ -53,8 +58,7 @@ class Rankings(Sequence[IntArray]):
         are_fine = are_rankings(self.positions)
         if not are_fine.all():
             row = int(are_fine.argmin())
-            most = self.num_alternatives - 1
-            raise ValueError(f"row {row + 1} is no ranking: it does not have each position of 0 to {most} once")
+            raise ValueError(f"row {row + 1} is no ranking: {_NO_RANKING}")
 
     @property
     def num_alternatives(self) -> int:
@@ -78,6 +82,24 @@ class Rankings(Sequence[IntArray]):
 
 
 def are_rankings(positions: IntArray) -> NDArray[np.bool_]:
+    """Return which rows, of any content, are rankings, perhaps with ties: bool, shape (n,), of int64, shape (n, m).
+
+    Each position is the number of smaller ones: [0, 0, 2] is one, [0, 1, 1] too, [0, 0, 1] is none.
+
+    Example:
+        >>> import numpy as np
+        >>> are_rankings(np.array([[2, 0, 1], [0, 0, 2], [0, 0, 1]])).tolist()
+        [True, True, False]
+    """
+    fine = are_strict(positions)
+    others = np.flatnonzero(~fine)
+    if others.size:
+        rows = positions[others]
+        fine[others] = (rows == positions_of_classes(rows)).all(axis=1)
+    return fine
+
+
+def are_strict(positions: IntArray) -> NDArray[np.bool_]:
     """Return which rows, of any content, have each position once: bool, shape (n,), of int64, shape (n, m)."""
     num_alternatives = positions.shape[1]
     fine: NDArray[np.bool_] = np.empty(len(positions), dtype=np.bool_)
@@ -96,9 +118,10 @@ def are_rankings(positions: IntArray) -> NDArray[np.bool_]:
 
 
 def check_ranking(positions: Sequence[int]) -> None:
-    """Raise ValueError unless one voter's positions are a ranking."""
-    if sorted(positions) != list(range(len(positions))):
-        raise ValueError("it is no ranking: it does not have each position once")
+    """Raise ValueError unless one voter's positions are a ranking, perhaps with ties."""
+    in_order = sorted(positions)
+    if [in_order.index(position) for position in in_order] != in_order:
+        raise ValueError(f"it is no ranking: {_NO_RANKING}")
 
 
 def cells_of_members(groups: IntArray, positions: IntArray) -> IntArray:
@@ -129,6 +152,24 @@ def positions_of_orders(orders: IntArray) -> IntArray:
     positions = np.empty_like(orders)
     rows = np.arange(len(orders))[:, None]
     positions[rows, orders] = np.arange(orders.shape[1])
+    return positions
+
+
+def positions_of_classes(classes: IntArray) -> IntArray:
+    """Return rankings as positions, of numbers that order alternatives: the least is the best, equal ones are tied.
+
+    Example:
+        >>> import numpy as np
+        >>> positions_of_classes(np.array([[7, 3, 7]])).tolist()
+        [[1, 0, 1]]
+    """
+    orders = np.argsort(classes, axis=1, kind="stable")
+    in_order = np.take_along_axis(classes, orders, axis=1)
+    is_first = np.ones(classes.shape, dtype=np.bool_)
+    is_first[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
+    firsts = np.maximum.accumulate(np.where(is_first, np.arange(classes.shape[1]), 0), axis=1)
+    positions = np.empty(classes.shape, dtype=np.int64)
+    np.put_along_axis(positions, orders, firsts, axis=1)
     return positions
 
 

@@ -258,16 +258,18 @@ def utilities_by_level(
     return values, [Estimate(float(value), error) for value in values]
 
 
-def is_possible(name: MechanismName, scoring: Scoring) -> bool:
-    """Return whether a mechanism can be had for these utilities."""
+def is_possible(name: MechanismName, scoring: Scoring, *, with_ties: bool = False) -> bool:
+    """Return whether a mechanism can be had for these utilities, of rankings that may have ties."""
     kind = MECHANISMS[name]
+    if with_ties and not kind.takes_ties:
+        return False
     is_estimated = scoring.is_equally_spaced or not kind.compares_pairs
     return is_estimated and (scoring.num_alternatives <= MAX_RANKED or not kind.ranks_whole)
 
 
-def possible_reports(scoring: Scoring, epsilon: float) -> list[RankingReport]:
-    """Return a report by each local mechanism that these utilities allow."""
-    return [kind(scoring, epsilon) for kind in _REPORTS if is_possible(kind.name, scoring)]
+def possible_reports(scoring: Scoring, epsilon: float, *, with_ties: bool = False) -> list[RankingReport]:
+    """Return a report by each local mechanism that these utilities allow, of rankings that may have ties."""
+    return [kind(scoring, epsilon) for kind in _REPORTS if is_possible(kind.name, scoring, with_ties=with_ties)]
 
 
 def best_report(scoring: Scoring, epsilon: float) -> RankingReport:
@@ -283,7 +285,8 @@ def make_reports(parameters: Parameters) -> tuple[RankingReport, ...]:
     scoring, levels = parameters.make_scoring(is_centered=True), parameters.levels
     if not parameters.kind.is_choice:
         return tuple(_REPORTS[LOCAL.index(parameters.mechanism)](scoring, level) for level in levels)
-    ways = zip(*(possible_reports(scoring, level) for level in levels), strict=True)
+    has_ties = bool(parameters.ties)
+    ways = zip(*(possible_reports(scoring, level, with_ties=has_ties) for level in levels), strict=True)
     return min(ways, key=lambda reports: math.fsum(report.mean_variance for report in reports))
 
 

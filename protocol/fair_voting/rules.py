@@ -7,11 +7,13 @@ Rawls (1971) for the egalitarian rule.
 """
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
 from ..arrays import IntArray
+from ..mechanisms import scores_of_positions
 from .rankings import Rankings
 
 __all__ = ["RULES", "borda", "copeland", "egalitarian", "pairwise_wins", "plurality"]
@@ -19,12 +21,16 @@ __all__ = ["RULES", "borda", "copeland", "egalitarian", "pairwise_wins", "plural
 
 def plurality(rankings: Rankings) -> list[int]:
     """Return whom most voters rank first."""
-    return _most(np.count_nonzero(rankings.positions == 0, axis=0))
+    # Whoever shares the first place with k − 1 others has a k-th of the voter.
+    is_first = rankings.positions == 0
+    numbers = is_first.sum(axis=1)
+    counts = [is_first[numbers == own].sum(axis=0) * Fraction(1, own) for own in np.unique(numbers).tolist()]
+    return _most(sum(counts[1:], counts[0]))
 
 
 def borda(rankings: Rankings) -> list[int]:
     """Return who has the most welfare under the paper's utility: the least sum of positions."""
-    return _most(-rankings.positions.sum(axis=0, dtype=np.int64))
+    return _most(-_doubled_places(rankings).sum(axis=0, dtype=np.int64))
 
 
 def copeland(rankings: Rankings) -> list[int]:
@@ -38,9 +44,9 @@ def egalitarian(rankings: Rankings) -> list[int]:
 
     Of many voters somebody ranks each alternative last, and the rule is Borda's.
     """
-    worst = rankings.positions.max(axis=0)
-    totals = rankings.positions.sum(axis=0, dtype=np.int64)
-    return _most(-(worst * (len(rankings) * rankings.num_alternatives + 1) + totals))
+    places = _doubled_places(rankings)
+    worst, totals = places.max(axis=0), places.sum(axis=0, dtype=np.int64)
+    return _most(-(worst * (2 * len(rankings) * rankings.num_alternatives + 1) + totals))
 
 
 def pairwise_wins(rankings: Rankings) -> IntArray:
@@ -51,8 +57,8 @@ def pairwise_wins(rankings: Rankings) -> IntArray:
     wins = np.zeros((size, size), dtype=np.int64)
     for first in range(size):
         for second in range(first + 1, size):
-            preferring = int(np.count_nonzero(columns[first] < columns[second]))
-            wins[first, second], wins[second, first] = preferring, len(rankings) - preferring
+            wins[first, second] = np.count_nonzero(columns[first] < columns[second])
+            wins[second, first] = np.count_nonzero(columns[first] > columns[second])
     return wins
 
 
@@ -63,6 +69,11 @@ RULES: Final[Mapping[str, Callable[[Rankings], list[int]]]] = {
     "egalitarian": egalitarian,
 }
 """By the names that tables give them."""
+
+
+def _doubled_places(rankings: Rankings) -> IntArray:
+    """Return twice the mean of the positions that each alternative shares: twice its own in strict rankings."""
+    return scores_of_positions(rankings.positions, range(0, 2 * rankings.num_alternatives, 2))
 
 
 def _most(numbers: IntArray) -> list[int]:

@@ -12,11 +12,10 @@ import itertools
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
-import numpy as np
-
 from ..arrays import IntArray
 from ..elementary import power_of_two_below
 from ..errors import require
+from ..mechanisms import scores_of_positions
 from ..privacy import NeighboringRelation
 from .rankings import Rankings
 
@@ -121,8 +120,15 @@ class Scoring:
         return max(gaps) - min(gaps) <= 1  # a step, which is rounding
 
     def utilities_of(self, rankings: Rankings) -> IntArray:
-        """Return each voter's utility of each alternative, in steps from the center: int64, shape (n, m)."""
-        return np.array(self.steps, dtype=np.int64)[rankings.positions]
+        """Return each voter's utility of each alternative, in steps from the center: int64, shape (n, m).
+
+        Tied alternatives have the mean of the scores of the places that they share; see `has_means`.
+        """
+        return scores_of_positions(rankings.positions, self.steps)
+
+    def has_means(self, position: int, number: int) -> bool:
+        """Return whether so many that are tied at a position have a mean score in whole steps: it is never rounded."""
+        return not sum(self.steps[position : position + number]) % number
 
     def sensitivity(self, relation: NeighboringRelation) -> int:
         """Return how far a group's sums move in l1 norm at most when one voter changes, in steps.
@@ -132,6 +138,9 @@ class Scoring:
         Replace-one: Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎|, by reversing the ranking, since no two orders of the same numbers are farther
         apart; for Borda scores ⌊m²/2⌋. Add-remove-one: Σ|s − center|; for Borda scores ⌊m²/4⌋ from the median,
         m(m − 1)/2 from 0.
+
+        Mean scores of tied places change neither: the utilities of a ranking with ties are the mean of those of all
+        strict rankings that agree with it, and a distance from a mean is at most the mean distance.
         """
         if relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
             return sum(map(abs, self.steps))

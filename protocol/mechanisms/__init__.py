@@ -51,6 +51,7 @@ from .rankings import (
     WholeRanking,
     code_of_rankings,
     rankings_of_codes,
+    scores_of_positions,
 )
 from .spherical_laplace import MAX_DIMENSION, SphericalLaplace
 from .unbiased import (
@@ -137,6 +138,7 @@ __all__ = [
     "optimal",
     "randomized_response",
     "rankings_of_codes",
+    "scores_of_positions",
     "share_log_law",
     "two_point",
     "uniform_for",

@@ -25,7 +25,16 @@ from .discrete_laplace import VectorLaplace
 from .exact import Below, ExactMechanism
 from .mechanism import Prepared, RowMechanism, check_candidates
 from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
-from .rankings import MAX_ALTERNATIVES, MAX_RANKED, Pairs, SampledPosition, check_number, check_places, code_of_rankings
+from .rankings import (
+    MAX_ALTERNATIVES,
+    MAX_RANKED,
+    Pairs,
+    SampledPosition,
+    check_number,
+    check_places,
+    code_of_rankings,
+    scores_of_positions,
+)
 
 __all__ = ["MAX_JOINT_GROUPS", "JointPair", "JointPosition", "JointRanking", "JointScores"]
 
@@ -336,7 +345,7 @@ class JointScores(Prepared):
         check_places(values, size, self.value_range[1], what="cells")
         scores = np.zeros((len(values), self.num_groups * size), dtype=np.int64)
         columns = values[:, :1] // size * size + np.arange(size)
-        np.put_along_axis(scores, columns, np.array(self.steps, dtype=np.int64)[values % size], axis=1)
+        np.put_along_axis(scores, columns, scores_of_positions(values % size, self.steps), axis=1)
         return scores
 
 

@@ -41,6 +41,7 @@ __all__ = [
     "check_places",
     "code_of_rankings",
     "rankings_of_codes",
+    "scores_of_positions",
 ]
 
 MAX_ALTERNATIVES: Final = 50
@@ -272,7 +273,8 @@ class NoisyScores(Prepared):
 
     Privacy:
         ε-LDP, replace-one, unit: the ranking. In l1 norm the scores of two rankings are Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎| apart at
-        most, which they are where one is the other reversed.
+        most, which they are where one is the other reversed. Where some are tied, scores are their means, which lie
+        within the convex hull of those of strict rankings: no two are farther apart.
     """
 
     entry_of_rankings: ClassVar[str] = "positions"
@@ -303,7 +305,7 @@ class NoisyScores(Prepared):
 
     def prepare_rows(self, values: IntArray) -> IntArray:
         check_places(values, len(self.steps), self.value_range[1])
-        return np.array(self.steps, dtype=np.int64)[values]
+        return scores_of_positions(values, self.steps)
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
         return self.noise.estimate_rows(reports)
@@ -321,6 +323,36 @@ def check_places(values: IntArray, num_alternatives: int, most: int, *, what: st
         raise ValueError(f"expected rows of {num_alternatives} {what}, got shape {values.shape}")
     if values.size and (int(values.min()) < 0 or int(values.max()) > most):
         raise ValueError(f"{what} must be in [0, {most}]")
+
+
+def scores_of_positions(positions: IntArray, steps: Sequence[int]) -> IntArray:
+    """Return each alternative's score, int64, shape (n, m): where some are tied, the mean of those that they share.
+
+    A mean that is no whole number is cut towards 0; whoever wants none of these asks before.
+
+    Args:
+        positions: of each alternative the number of those ahead of it, shape (n, m); of a row that is no ranking each
+            has the score of its position.
+        steps: each position's score, the best first, in whole steps.
+
+    Example:
+        >>> import numpy as np
+        >>> scores_of_positions(np.array([[0, 1, 2], [0, 0, 2]]), (4, 2, 0)).tolist()
+        [[4, 2, 0], [3, 3, 0]]
+    """
+    of_position = np.array(steps, dtype=np.int64)
+    scores, in_order = of_position[positions], np.sort(positions, axis=1)
+    is_shared = in_order[:, 1:] == in_order[:, :-1]
+    is_ranking = (is_shared | (in_order[:, 1:] == np.arange(1, len(steps)))).all(axis=1) & (in_order[:, 0] == 0)
+    tied = np.flatnonzero(is_shared.any(axis=1) & is_ranking)
+    if tied.size:
+        rows = positions[tied]
+        cells = np.arange(len(rows))[:, None] * len(steps) + rows
+        numbers = np.bincount(cells.reshape(-1), minlength=rows.size)[cells]
+        sums = np.concatenate([[0], np.cumsum(of_position)])
+        shared = sums[rows + numbers] - sums[rows]
+        scores[tied] = np.sign(shared) * (np.abs(shared) // numbers)
+    return scores
 
 
 @exact_arguments

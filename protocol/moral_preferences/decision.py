@@ -16,7 +16,7 @@ import msgspec
 
 from ..elementary import erfc
 from ..errors import refuse, require
-from ..estimators import Verdict
+from ..estimators import UNDECIDED
 from .certainty import PRIORS, PriorName, certainty_of, check_prior, level_asked, p_value_of, why_no_certainty
 from .outcome import Outcome
 from .records import GREATEST_FEATURE
@@ -35,7 +35,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
             the errors are not known, or hang together. It is right on average over societies like the prior's.
         certainty_error: the standard error of the simulation that the certainty is from; unset where it is from none.
         prior: of the certainty.
-        verdict: `choice` where the test is sure of it, or "too close to tell"; None where the test is not known.
+        verdict: `choice` where the test is sure of it, or "undecided"; None where the test is not known.
         level: of the verdict: the greatest probability, whatever the release without noise prefers, that the verdict is
             the other alternative.
         p_value: the least level at which the verdict is `choice`.
@@ -103,7 +103,7 @@ def decide(
         certainty=certainty,
         certainty_error=certainty_error,
         prior=None if certainty is None else prior,
-        verdict=None if level is None else choice if is_sure else Verdict.TOO_CLOSE.value,
+        verdict=None if level is None else choice if is_sure else UNDECIDED,
         level=level,
         p_value=p_value,
     )

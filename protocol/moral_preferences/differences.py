@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..errors import require
-from ..estimators import Estimate, Verdict
+from ..estimators import UNDECIDED, Estimate
 from ..estimators.noise_tails import NoisePart, reach_of_noise
 from .certainty import level_asked, noise_parts
 from .outcome import Outcome
@@ -45,7 +45,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         standard_error: of it, over the noise's draws alone.
         low: with `high`, where the difference without noise lies, for all that are compared at once, with a probability
             of at least 1 − `level`; None where the test is not known, or so much is compared that it tells nothing.
-        verdict: "differs" where the interval is above 0, or "too close to tell"; None where the test is not known.
+        verdict: "differs" where the interval is above 0, or "undecided"; None where the test is not known.
         level: of the verdicts on all that are compared: the greatest probability that any of them says "differs" where
             the releases without noise do not differ, or differ the other way round.
     """
@@ -124,7 +124,7 @@ def _difference(
         standard_error=estimate.standard_error,
         low=low,
         high=high,
-        verdict=None if level is None else DIFFERS if is_sure else Verdict.TOO_CLOSE.value,
+        verdict=None if level is None else DIFFERS if is_sure else UNDECIDED,
         level=level,
     )
 

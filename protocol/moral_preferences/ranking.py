@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from ..errors import require
-from ..estimators import Verdict
+from ..estimators import UNDECIDED
 from .certainty import PriorName, level_asked
 from .decision import Decision, decide
 from .outcome import Outcome
@@ -56,7 +56,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
             is at least this: 1 less, for each other alternative, what `Decision.certainty` leaves open, and where that
             is from a simulation two of its standard errors. None where there is no such certainty.
         prior: of the certainty.
-        verdict: `winner` where the test is sure of it, or "too close to tell"; None where the test is not known.
+        verdict: `winner` where the test is sure of it, or "undecided"; None where the test is not known.
         level: of the verdict and of the ranks: the greatest probability, whatever the society is, that the verdict
             names an alternative that is not the best without noise, and also that a rank lies outside of its range.
         p_value: the least level at which the verdict is `winner`.
@@ -146,7 +146,7 @@ def _with_winner(
         winner=winner,
         certainty_at_least=max(0.0, 1 - math.fsum(1 - each for each in certainties)) if has_certainty else None,
         prior=own[0].prior if has_certainty else None,
-        verdict=None if level is None else winner if is_sure else Verdict.TOO_CLOSE.value,
+        verdict=None if level is None else winner if is_sure else UNDECIDED,
         level=level,
         p_value=p_value,
     )

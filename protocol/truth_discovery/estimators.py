@@ -23,7 +23,7 @@ from ..estimators.truth_inference import (
 )
 from ..estimators.truth_inference.cautious import CREDIT
 
-__all__ = ["ESTIMATORS", "Credit", "Estimator", "EstimatorName"]
+__all__ = ["AUTO", "ESTIMATORS", "Credit", "Estimator", "EstimatorName"]
 
 EstimatorName: TypeAlias = Literal[
     "majority",
@@ -49,7 +49,8 @@ class Credit(NamedTuple):
     """How much of what an estimator says beyond chance was worth keeping on published crowds.
 
     Args:
-        least: on the crowd that deserved least; 0 where confidences were worth nothing there.
+        least: on the crowd that deserved least; 0 where confidences were worth nothing there, or deserved so different
+            ones that a range would say nothing.
         average: on all of them together.
         most: on the one that deserved most.
     """
@@ -69,6 +70,7 @@ class Estimator:
     Args:
         find: of the answers, of the noise where it is known, and of ties and what else it takes.
         credit: of its confidences; shares of votes or weights claim no probability, and stay.
+        tried_from: the least ε of one answer at which all published crowds are between the least credit and the most.
         knows_noise: whether it is told how answers were perturbed.
         takes: of the parameters, by the names of its arguments.
         is_baseline: whether it is there to be compared with, so that `psephos variants` does not offer it.
@@ -76,6 +78,7 @@ class Estimator:
 
     find: Callable[..., Inference]
     credit: Credit = _ALL
+    tried_from: float = 0.0
     knows_noise: bool = False
     takes: tuple[str, ...] = ("max_iterations",)
     is_baseline: bool = False
@@ -87,29 +90,41 @@ _CLAMPED: Final = ("max_iterations", "clamp")
 ESTIMATORS: Final[Mapping[EstimatorName, Estimator]] = {
     "majority": Estimator(find=majority_vote, takes=()),
     "truth_discovery": Estimator(
-        find=truth_discovery, credit=Credit(0.2, 0.58, 0.9), takes=(*_CLAMPED, "weight_function", "normalization")
+        find=truth_discovery,
+        credit=Credit(0.15, 0.58, 1.0),
+        tried_from=2.0,
+        takes=(*_CLAMPED, "weight_function", "normalization"),
     ),
     "one_coin": Estimator(find=one_coin, credit=Credit(0.0, 0.53, 0.9), takes=_BY_EM),
-    "dawid_skene": Estimator(find=dawid_skene, credit=Credit(0.2, 0.53, 0.95), takes=_BY_EM),
+    "dawid_skene": Estimator(find=dawid_skene, credit=Credit(0.2, 0.53, 1.0), tried_from=4.0, takes=_BY_EM),
     "crh": Estimator(find=crh, takes=_CLAMPED),
     "catd": Estimator(find=catd, takes=_CLAMPED, is_baseline=True),
     "accu": Estimator(
         find=functools.partial(one_coin, class_prior="uniform"),
-        credit=Credit(0.2, 0.68, 0.9),
+        credit=Credit(0.15, 0.68, 1.0),
+        tried_from=1.0,
         takes=_BY_EM,
         is_baseline=True,
     ),
     "truth_finder": Estimator(find=truth_finder, is_baseline=True),
     "two_estimates": Estimator(find=two_estimates, is_baseline=True),
     "three_estimates": Estimator(find=three_estimates, takes=_CLAMPED, is_baseline=True),
-    "minimax_entropy": Estimator(find=minimax_entropy, credit=Credit(0.4, 0.72, 1.0), is_baseline=True),
-    "noise_aware": Estimator(find=noise_aware_one_coin, credit=Credit(0.2, 0.74, 0.95), knows_noise=True, takes=_BY_EM),
+    "minimax_entropy": Estimator(find=minimax_entropy, credit=Credit(0.0, 0.72, 1.0), is_baseline=True),
+    "noise_aware": Estimator(
+        find=noise_aware_one_coin, credit=Credit(0.15, 0.74, 1.0), tried_from=0.5, knows_noise=True, takes=_BY_EM
+    ),
     "noise_aware_dawid_skene": Estimator(
-        find=noise_aware_dawid_skene, credit=Credit(0.3, 0.82, 1.0), knows_noise=True, takes=_BY_EM
+        find=noise_aware_dawid_skene, credit=Credit(0.0, 0.82, 1.0), knows_noise=True, takes=_BY_EM
     ),
     "noise_aware_crh": Estimator(find=crh, knows_noise=True, takes=_CLAMPED),
     "cautious": Estimator(
-        find=cautious_truth_discovery, credit=Credit(0.2, CREDIT, 0.95), knows_noise=True, takes=_CLAMPED
+        find=cautious_truth_discovery,
+        credit=Credit(0.15, CREDIT, 1.0),
+        tried_from=1.0,
+        knows_noise=True,
+        takes=_CLAMPED,
     ),
 }
 """By name; "auto" is one of them."""
+AUTO: Final[EstimatorName] = "cautious"
+"""Which one."""

@@ -16,7 +16,7 @@ from ..estimators.truth_inference import (
     WeightFunction,
 )
 from ..mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, PointMass, TruncatedNormal, Uniform
-from .estimators import ESTIMATORS, EstimatorName
+from .estimators import AUTO, ESTIMATORS, EstimatorName
 from .noise import Noise
 from .parameters import Parameters
 
@@ -25,7 +25,6 @@ __all__ = ["find_truths", "known_noise"]
 # Equally likely values that stand for a hyper-distribution; points of a discrete one with a share below half of such a
 # part are left out.
 _NUM_VALUES: Final = 15
-_AUTO: Final[EstimatorName] = "cautious"
 
 
 def find_truths(
@@ -45,7 +44,7 @@ def find_truths(
     Raises:
         ConfigurationError: nobody said what the parameters' weight function is, or it does not increase.
     """
-    name = _AUTO if parameters.estimator == "auto" else parameters.estimator
+    name = AUTO if parameters.estimator == "auto" else parameters.estimator
     estimator, named, divisor = ESTIMATORS[name], parameters.weight_function, parameters.normalization
     own = "log_odds" if isinstance(named, msgspec.UnsetType) else named
     given = {

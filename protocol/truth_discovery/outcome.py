@@ -67,6 +67,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             trusted server added it, of two labels to the second one's, else to all.
         planned: how many shares of noise make one draw of it, in the distributed model, where `num_workers` have added
             one each to every sum; of two labels `reports` has then twice the counts. Else unset, and in no file.
+        is_calibrated: false where the estimator's settings or the noise are others than those by which confidences were
+            held against published crowds (`Parameters.are_tried`). Else unset, and in no file.
     """
 
     tasks: tuple[str, ...]
@@ -87,6 +89,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     epsilon_worker: float
     noise_scale: float | msgspec.UnsetType = msgspec.UNSET
     planned: int | msgspec.UnsetType = msgspec.UNSET
+    is_calibrated: bool | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless each column has an entry for each task, of the task's answer set."""
@@ -132,11 +135,12 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         """For each task how probably its label is right: on the worst published crowd, and on the best.
 
         The same in all tasks of a crowd: it is the crowd that is better or worse. None where nobody answered, and of
-        an estimator whose confidences were worth nothing on some crowd: those rank the tasks, and say no more.
+        an estimator whose confidences were worth nothing on some crowd, or by settings that nobody tried there: those
+        rank the tasks, and say no more.
         """
         credit, found = CREDITS[self.estimator], list[tuple[float, float] | None]()
         for model, number in zip(self.model_confidences, self.set_of_task, strict=True):
-            if model is None or not credit.least:
+            if model is None or not credit.least or self.is_calibrated is False:
                 found.append(None)
                 continue
             chance = 1 / len(self.answer_sets[number])

@@ -1,17 +1,18 @@
 """The public parameters of a truth discovery session."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, Self, TypeAlias
 
 import msgspec
 
 from ..arguments import first_repeated
+from ..elementary import exp
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import Normalization
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, HyperDistribution, Moments
 from ..own_levels import OwnLevels
 from ..phases import check_sizes
-from .estimators import ESTIMATORS, EstimatorName
+from .estimators import AUTO, ESTIMATORS, EstimatorName
 
 __all__ = ["PRICES", "ROUNDED", "SEPARATOR", "WEIGHTED", "EstimatorName", "MechanismName", "Parameters"]
 
@@ -41,6 +42,7 @@ MAX_CONFUSIONS: Final = 1 << 26  # numbers of confusions of tasks, and of worker
 MAX_LEVELS: Final = 20
 MAX_MASKED: Final = 1 << 14  # numbers of a masked row
 DEFAULT_EPSILON: Final = 1.0
+_TOLERANCE: Final = 1e-9
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -158,6 +160,24 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         levels = self.own_levels.epsilons
         return tuple(msgspec.structs.replace(self, epsilon=level, **of_all) for level in levels) or (self,)
 
+    def are_tried(self, flip_probabilities: Sequence[float]) -> bool:
+        """Return whether confidences, if they claim anything, were held against published crowds by such settings.
+
+        That was done with the estimators' settings by default, one ε of all workers, the paper's law of flip
+        probabilities, and no less ε than where they all held.
+
+        Args:
+            flip_probabilities: of each answer set, of drawn ones the mean.
+        """
+        estimator = ESTIMATORS[AUTO if self.estimator == "auto" else self.estimator]
+        if estimator.credit.average == 1:
+            return True  # shares of votes or weights
+        most = [(size - 1) / (size - 1 + exp(estimator.tried_from)) for size in self.sizes]
+        are_usual = self.normalization in {msgspec.UNSET, "answered"} and all(
+            getattr(self, field) == default for field, default in _TRIED.items()
+        )
+        return are_usual and all(flip < top + _TOLERANCE for flip, top in zip(flip_probabilities, most, strict=True))
+
     @property
     def is_masked(self) -> bool:
         """Whether answers are added up under masks."""
@@ -235,6 +255,16 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         is_price = self.epsilon_worker is None or 0 < self.epsilon_worker <= most
         allowed = f"above 0 and at most {most:g}, {MAX_EPSILON:g} for each of {self.max_answers} answers"
         require(is_price, "epsilon_worker", self.epsilon_worker, allowed)
+
+
+_TRIED: Final[Mapping[str, object]] = {
+    "hyper": None,
+    "epsilons": msgspec.UNSET,
+    "max_iterations": 50,
+    "rounds": msgspec.UNSET,
+    "quality_clamp": 0.05,
+    "weight_function": msgspec.UNSET,
+}
 
 
 def _check_names(names: tuple[str, ...], field: str, *, forbidden: str) -> None:

@@ -330,9 +330,9 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     @property
     def _added(self) -> dict[str, Any]:
-        """What an outcome has of noise on counts."""
+        """What an outcome has of noise on counts, and of settings that nobody tried on published crowds."""
         if (added := self.noise.of_counts(1)) is None:
-            return {}
+            return {} if self.parameters.are_tried(self._flips_of(self.noise)) else {"is_calibrated": False}
         return {"noise_scale": added.scale, **({} if added.planned is None else {"planned": added.planned})}
 
     def answers_in(self, tally: Tally) -> Answers:

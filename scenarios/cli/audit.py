@@ -205,7 +205,7 @@ def _refuse_others(name: str, taken: set[str]) -> None:
     for option in context.command.params:
         own = str(option.name)
         is_given = context.get_parameter_source(own) is click.core.ParameterSource.COMMANDLINE
-        if own in context.params and own not in taken:  # `--traceback` and `--lang` go with everything
+        if own in context.params and own not in taken:  # `--traceback` goes with everything
             refuse(is_given, option.opts[0], str(context.params[own]), f"left out of an audit of {name}")
 
 

@@ -6,29 +6,40 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ..words import marked, say, say_again
+from ..words import marked, refused, say, say_again
 from .asking import given_or_asked
 from .completion import complete_shipped
 from .group import Named, cli, with_traceback
 from .options import out_option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from rich.console import Console
 
-    from ..running.drafts import Beginning, Draft, Sheet, UnclearError
+    from ..reading.headers import TableOptions
+    from ..running.drafts import Beginning, Draft, SaidError, Sheet, UnclearError
 
 __all__ = ["new", "samples", "show"]
 
 _MAX_TITLE: Final = 100
 _MAX_NAME: Final = 64
 _ROWS_SHOWN: Final = 3
+_OF_TABLES: Final[Sequence[tuple[str, str, Mapping[str, Any]]]] = (
+    ("sheet", "NAME", {"help": "Of a workbook the worksheet (default: the first visible one with a table)."}),
+    ("header", "LINE", {"type": int, "default": 0, "help": "The header's line (default: the first not empty)."}),
+    ("header-lines", "NUMBER", {"type": int, "default": 1, "help": "How many lines the header takes (default: 1)."}),
+    ("only", "COLUMN=WORD", {"multiple": True, "help": "Only rows with this word there count; may be repeated."}),
+    ("leave-out-empty", "COLUMN", {"multiple": True, "help": "Rows with nothing there do not count."}),
+)
+"""What may be said of any file as a table."""
+_OF_ROWS: Final = ("only", "leave-out-empty")
+_MOST_ROWS: Final = 2_000_000  # in all drafts together
+_MOST_DRAFTS: Final = 60  # by which it is found what is asked for in any case
 
 
 class _Kinds(Named):
@@ -99,6 +110,7 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
             else click.Option([f"--{option.name}"], help=option.help, metavar=option.metavar, multiple=option.multiple)
             for option in beginning.options
         ),
+        *(click.Option([f"--{name}"], metavar=metavar, **how) for name, metavar, how in _OF_TABLES),
         click.Option(
             ["--epsilon"], type=float, default=beginning.epsilon, show_default=True, help="What it may cost each one."
         ),
@@ -120,17 +132,19 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
 
 
 def _begin(context: click.Context, protocol: str, beginning: "Beginning", given: "Mapping[str, Any]") -> None:
+    from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
     from ..presentation.terminal import show_note
-    from ..running.drafts import Sheet, samples, scenario_text
+    from ..running.drafts import samples, scenario_text
     from .simulation import run
 
     own: Path | None = given["file"]
     sample = samples()[beginning.sample]
     target = _target(given["to"], own or sample)
     written = sample.name if own is None else os.path.relpath(own, target.parent)
-    sheet = Sheet.of(own or sample, written=written, wanted=beginning.wanted)
-    draft = _drafted(beginning, sheet, _chosen(beginning, given, target.parent))
+    chosen = _chosen(beginning, given, target.parent)
+    said = dict(chosen)
+    sheet, draft = _drafted(beginning, own or sample, written, given, chosen)
     trust, told = _trust(protocol, beginning, given.get("trust"))
     title = given["title"] or draft.title
     text = scenario_text(
@@ -141,6 +155,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         made_by=shlex.join(["psephos", "new", beginning.word, *([] if own is None else [own.name])]),
         is_made_up=own is None,
         trust=trust,
+        options=sheet.options,
     )
     _check_characters(title, field="--title")
     _check_characters(text, field="FILE")
@@ -152,19 +167,41 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     _check_free(
         target, text, field="--to", fix=marked(f"another file: {target} is there already, and holds something else")
     )
-    _check(text, target, own or sample, written)
+    try:
+        _check(text, target, own or sample, written)
+    except ConfigurationError as error:  # nothing that was answered is lost
+        if chosen == said:
+            raise
+        told = marked(f"; your answers so far: `{_command(beginning, own or sample, given, chosen, ())}`")
+        raise ConfigurationError(field=error.field, value=error.value, allowed=error.allowed + told) from None
     if own is None:
         _write(sample.read_text(encoding="utf-8"), copy)
     _write(text, target)
     console = make_console()
     made_up = marked(f"No file was given: {copy} is made up, and now yours to change.") if own is None else ""
-    for sentence in (made_up, *draft.said, told, sheet.form.note(sheet.path.name)):
+    for sentence in (made_up, *draft.said, told, sheet.note):
         if sentence:
             show_note(console, sentence)
     console.print(f"\n{text}", soft_wrap=True)
     console.print(say_again(f"Written to {target}"), soft_wrap=True)
     if given["runs"]:
         context.invoke(run, scenario=str(target), out=given["out"])
+
+
+def _options_of(given: Mapping[str, Any], chosen: Mapping[str, Sequence[str]]) -> "TableOptions":
+    """Return what the command line, or an answer, says of a file as a table."""
+    from ...protocol.errors import require
+    from ..reading.headers import TableOptions
+    from ..running.drafts import NONE
+
+    only = dict[str, tuple[str, ...]]()
+    for each in chosen.get("only", ()):
+        column, sign, word = (part.strip() for part in each.rpartition("="))
+        require((column and sign) or each == NONE, "--only", each, marked(f"COLUMN=WORD, or {NONE}: all rows count"))
+        only |= {column: (*only.get(column, ()), word)} if column else {}
+    empty = tuple(each for each in chosen.get("leave-out-empty", ()) if each != NONE)
+    known = {name: given[name] for name in ("header", "header_lines")}
+    return TableOptions(sheet=given["sheet"] or "", only=only, leave_out_empty=empty, **known)
 
 
 def _trust(protocol: str, beginning: "Beginning", given: str | None) -> tuple[str, str]:
@@ -189,7 +226,7 @@ def _trust(protocol: str, beginning: "Beginning", given: str | None) -> tuple[st
 
 def _chosen(beginning: "Beginning", given: "Mapping[str, Any]", folder: Path) -> "dict[str, Sequence[str]]":
     """Return what the command line says of the file; paths lead from where the scenario is written."""
-    chosen: dict[str, Sequence[str]] = {}
+    chosen = {name: given[name.replace("-", "_")] for name in _OF_ROWS if given[name.replace("-", "_")]}
     for option in beginning.options:
         value = given[option.name.replace("-", "_")]
         if option.is_flag:
@@ -200,65 +237,147 @@ def _chosen(beginning: "Beginning", given: "Mapping[str, Any]", folder: Path) ->
     return chosen
 
 
-def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence[str]]") -> "Draft":
-    """Return a draft, once all is said; what is not is asked for in a terminal, and is else one error for all of it.
+def _drafted(
+    beginning: "Beginning", path: Path, written: str, given: Mapping[str, Any], chosen: "dict[str, Sequence[str]]"
+) -> "tuple[Sheet, Draft]":
+    """Return a file's sheet and a draft of it, once all is said; what is not is asked for, or one error for all of it.
 
-    Each gap is filled with its first choice, to find those behind it.
+    In a terminal an answer that turns out to be none is asked for again, once, and the others stay; an error that comes
+    again says what was answered.
     """
     from ...protocol.errors import ConfigurationError, one_of, require
     from ..presentation import make_console
     from ..presentation.numbers import capitalized
-    from ..running.drafts import SaidError, UnclearError
+    from ..reading.headers import UnclearTableError
+    from ..running.drafts import Sheet, UnclearError, draft_of
 
-    given, gaps = dict(chosen), list[UnclearError]()
-    is_asked = sys.stdin.isatty()
+    given, asked, last = dict(given), list[str](), ""
+
+    known = dict[str, Sheet]()
+
+    def drafted(chosen: Mapping[str, Sequence[str]]) -> "tuple[Sheet, Draft]":
+        options = _options_of(given, chosen)
+        if (sheet := known.get(repr(options))) is None:
+            sheet = known[repr(options)] = Sheet.of(path, written=written, wanted=beginning.wanted, options=options)
+        return sheet, draft_of(beginning, sheet, chosen)
+
     while True:
         try:
-            draft = beginning.draft(sheet, chosen)
+            return drafted(chosen)
+        except UnclearTableError as error:
+            if not sys.stdin.isatty():
+                raise
+            name = error.option.replace("-", "_")
+            question = f"{error} {capitalized(error.option.replace('-', ' '))} ({error.choice})"
+            given[name] = given_or_asked(None, field=error.field, question=question, use=_line_of)
+            continue
         except UnclearError as error:
             unclear = error
-            if not is_asked and any(gap.told == error.told for gap in gaps):
-                break
-        except ConfigurationError:
-            if not gaps or is_asked:
+            if not sys.stdin.isatty():
+                most = min(_MOST_DRAFTS, _MOST_ROWS // max(len(sheet.rows) for sheet in known.values()))
+                raise _told(beginning, path, given, chosen, _gaps(drafted, chosen, most=max(1, most))) from None
+        except ConfigurationError as error:
+            if not asked:
                 raise
-            break
-        else:
-            if gaps and not is_asked:
-                break
-            return draft
-        if is_asked and not gaps:
-            _show_sheet(make_console(), sheet)
-        gaps.append(unclear)
+            if str(error) == last:
+                told = marked(f"; your answers so far: `{_command(beginning, path, given, chosen, ())}`")
+                raise ConfigurationError(field=error.field, value=error.value, allowed=error.allowed + told) from None
+            last = str(error)
+            click.echo(f"  {refused(error)}", err=True)
+            option = asked.pop()
+            left = chosen.pop(option)[:-1]
+            chosen |= {option: left} if left else {}
+            continue
+        if not asked:
+            _show_sheet(make_console(), [*known.values()][-1])
 
         def use(answer: str, unclear: UnclearError = unclear) -> str:
             require(answer in unclear.choices, f"--{unclear.option}", answer, one_of(unclear.choices, answer))
             return answer
 
         question = f"{capitalized(say_again(unclear.question))}? ({', '.join(unclear.choices)})"
-        known = None if is_asked else unclear.choices[0]
-        answer = given_or_asked(known, field=f"--{unclear.option}", question=question, use=use)
+        answer = given_or_asked(None, field=f"--{unclear.option}", question=question, use=use)
         chosen[unclear.option] = (*chosen.get(unclear.option, ()), answer)
-    first, *others = (say_again(gap.told) for gap in gaps)
-    told = first + "".join(
-        say("; and --{option} {told}", option=gap.option, told=told) for gap, told in zip(gaps[1:], others, strict=True)
-    )
-    command = _command(beginning, sheet, given, gaps)
-    allowed = say("given {told}; such as `{command}`", told=told, command=command)
-    raise SaidError(field=f"--{gaps[0].option}", value="left out", allowed=allowed)
+        asked.append(unclear.option)
+
+
+def _told(
+    beginning: "Beginning",
+    path: Path,
+    given: Mapping[str, Any],
+    chosen: Mapping[str, Sequence[str]],
+    gaps: "Sequence[UnclearError]",
+) -> "SaidError":
+    """Return one error for all gaps."""
+    from ..running.drafts import SaidError
+
+    told = "; and ".join(f"--{gap.option} {say_again(gap.told)}" for gap in gaps).partition(" ")[2]
+    command = _command(beginning, path, given, chosen, gaps)
+    allowed = say("given {told}; in full: `{command}`", told=told, command=command)
+    return SaidError(field=f"--{gaps[0].option}", value="left out", allowed=allowed)
+
+
+def _line_of(answer: str) -> int:
+    from ...protocol.errors import require
+
+    require(answer.isdecimal(), "a line", answer, marked("a number"))
+    return int(answer)
+
+
+def _gaps(
+    draft: Callable[[dict[str, Sequence[str]]], object], chosen: Mapping[str, Sequence[str]], *, most: int
+) -> "list[UnclearError]":
+    """Return what has to be said, as far as it is asked for whatever is answered to what is asked before."""
+    from ...protocol.errors import ConfigurationError
+    from ..running.drafts import UnclearError
+
+    left = most
+
+    def common(chosen: "dict[str, Sequence[str]]") -> "list[UnclearError] | None":
+        """Return the gaps beside these answers; None where they are not allowed."""
+        nonlocal left
+        if not left:
+            return []
+        left -= 1
+        try:
+            draft(chosen)
+        except UnclearError as error:
+            first = error
+        except ConfigurationError:
+            return None
+        else:
+            return []
+        behind: list[UnclearError] | None = None
+        for choice in first.choices:
+            found = common({**chosen, first.option: (*chosen.get(first.option, ()), choice)})
+            known = {gap.told for gap in found or ()}
+            if found is not None:
+                behind = found if behind is None else [gap for gap in behind if gap.told in known]
+        return [first, *(behind or ())]
+
+    return common(dict(chosen)) or []
 
 
 def _command(
-    beginning: "Beginning", sheet: "Sheet", given: "Mapping[str, Sequence[str]]", gaps: "Sequence[UnclearError]"
+    beginning: "Beginning",
+    path: Path,
+    given: Mapping[str, Any],
+    chosen: "Mapping[str, Sequence[str]]",
+    gaps: "Sequence[UnclearError]",
 ) -> str:
-    """Return the command that says all that was given and a choice for each gap, to be pasted."""
+    """Return the command that says all that was given, with what stands for its value in place of what was not."""
     flags = {option.name for option in beginning.options if option.is_flag}
-    words = ["psephos", "new", beginning.word, str(sheet.path)]
-    for option, values in given.items():
+    shown = {option.name: option.metavar for option in beginning.options}
+    shown |= {name: metavar for name, metavar, _ in _OF_TABLES}
+    words = ["psephos", "new", beginning.word, str(path)]
+    for name, _, how in _OF_TABLES:
+        value = given[name.replace("-", "_")]
+        words += [f"--{name}", str(value)] if name not in _OF_ROWS and value not in (None, how.get("default")) else []
+    for option, values in chosen.items():
         for value in values:
             words += [f"--{option}"] if option in flags else [f"--{option}", value]
     for gap in gaps:
-        words += [f"--{gap.option}", gap.choices[0]]
+        words += [f"--{gap.option}", shown.get(gap.option, "VALUE")]
     return shlex.join(words)
 
 
@@ -342,7 +461,7 @@ def show(scenario: str) -> None:
 
     shipped = {**shipped_scenarios(), **shipped_series()}
     require(scenario in shipped, "scenario", scenario, one_of(shipped, scenario))
-    click.echo(shipped[scenario].read_text(encoding="utf-8"), nl=False)
+    click.echo(shipped[scenario].read_bytes(), nl=False)
 
 
 @cli.command(short_help="Write small made-up files to try.")

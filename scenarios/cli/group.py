@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 import click
 
-from ..words import choose_language
+from ..words import show_all_signs
 
 __all__ = ["Named", "cli", "folders", "main", "of_systems", "with_traceback"]
 
@@ -56,21 +56,6 @@ _TRACEBACK: Final = click.Option(
 )
 
 
-def _speak(context: click.Context, parameter: click.Parameter, language: str | None) -> None:
-    del context, parameter
-    choose_language(language)
-
-
-_LANGUAGE: Final = click.Option(
-    ["--lang"],
-    type=click.Choice(["en", "de", "fr"]),
-    expose_value=False,
-    is_eager=True,
-    callback=_speak,
-    help="The language of verdicts, pages and pictures (default: as LANGUAGE, LC_MESSAGES or LANG say, else en).",
-)
-
-
 class Named(click.Group):
     """A group that says which command may have been meant by a word that is none."""
 
@@ -90,7 +75,7 @@ class Named(click.Group):
 class _Commands(Named):
     """A group with commands of its own and those of systems, which are looked up where a word is none of its own.
 
-    Each of them takes `--traceback` and `--lang`.
+    Each of them takes `--traceback`.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -120,8 +105,9 @@ class _Commands(Named):
 
 
 def with_traceback(command: click.Command) -> click.Command:
-    """Return a command that takes `--traceback` and `--lang`."""
-    command.params += [option for option in (_TRACEBACK, _LANGUAGE) if option not in command.params]
+    """Return a command that takes `--traceback`."""
+    if _TRACEBACK not in command.params:
+        command.params.append(_TRACEBACK)
     return command
 
 
@@ -151,6 +137,7 @@ def main() -> NoReturn:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     ending = _Ending()
     folders.clear()
+    show_all_signs()
     try:
         with _losing_no_interrupt():
             cli.main(prog_name="psephos", standalone_mode=False, obj=ending)

@@ -53,6 +53,7 @@ def host(
     from ..deployment.hosting import host_in_folder, hosted_by, open_host_journal
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.report import show_privacy
+    from ..verdicts import as_written
 
     allowed = "'tls' beside --parties: the roster's certificates say whose host it is"
     refuse(how["transport"] != "tls", "--transport", how["transport"], allowed)
@@ -96,7 +97,7 @@ def host(
             )
     heard = hosted.fullest
     if as_json:
-        print_json(heard.outcome)
+        print_json(as_written(heard.outcome))
     else:
         show_verdict(console, heard.outcome)
         show_outcome(console, heard.outcome, table="outcome.json")

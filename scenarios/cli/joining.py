@@ -153,6 +153,7 @@ def join(
     from ..deployment.keys import slug_of
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.report import show_privacy
+    from ..verdicts import as_written
     from .hosting import host, show_agreement, tell_of_loss, tell_of_new_journal
 
     check_seed(simulate=simulate, seed=how["seed"])
@@ -208,7 +209,7 @@ def join(
         with reporting(folder, wanted=with_report):
             heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=tell_of_loss)
     if as_json:
-        print_json(heard.outcome)
+        print_json(as_written(heard.outcome))
         return
     show_verdict(console, heard.outcome)
     show_outcome(console, heard.outcome, table="outcome.json")

@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ledger", "run", "scenarios"]
 
-_MOST_LINES = 30  # that a run prints on a terminal of 80 columns, unless it is to print all
-_FEWEST_LINES = 4  # of them for the outcome's table
-
 
 class _How(NamedTuple):
     """How a run is told."""
@@ -262,7 +259,8 @@ def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "Sharded
         _show_end(console, resolved, finished)
         tell(finished.lessons)
         tell_folder(console, folder)
-        show_verdict(console, finished.record.outcome)
+        if console.is_terminal:
+            show_verdict(console, finished.record.outcome)
     else:
         _show_briefly(console, resolved, finished, folder, above=num_warned)
     _check_refuted(finished.lessons)
@@ -320,10 +318,7 @@ def _run_series(
 
         said = lines_of(console, lambda: show_series_verdict(console, series, finished.held))
         lines = lines_of(console, lambda: show_votes(console, series, finished.held))
-        if how.verbose:
-            console.print(*said, *lines, *lines_of(console, rest), *said, sep="\n", soft_wrap=True)
-        else:
-            _print_briefly(console, said, lines, lines_of(console, rest), above=1 + num_warned)
+        _print_with_verdict(console, said, [*lines, *lines_of(console, rest)], above=1 + num_warned)
     _check_refuted(lessons)
 
 
@@ -449,22 +444,13 @@ def _show_briefly(
     truth, gold = finished.truth, finished.gold
     lines = lines_of(console, lambda: show_outcome(console, outcome, truth=truth, gold=gold, is_brief=True))
     below, said = lines_of(console, rest), lines_of(console, lambda: show_verdict(console, outcome))[:-1]
-    _print_briefly(console, said, [facts, *([Text(), *lines] if lines else [])], below, above=above - 2)
+    _print_with_verdict(console, said, [facts, *([Text(), *lines] if lines else []), *below], above=above - 2)
 
 
-def _print_briefly(
-    console: "Console", said: "Sequence[Text]", lines: "Sequence[Text]", below: "Sequence[Text]", *, above: int
-) -> None:
-    """Print a verdict, first and last, and between them what leaves it at `_MOST_LINES` if it is not long itself."""
-    from ..presentation.terminal import show_note
-
-    room = max(_MOST_LINES - above - len(below) - 2 * len(said), _FEWEST_LINES)
-    shown = lines if len(lines) <= room else lines[: room - 1]
-    for line in (*said, *shown):
-        console.print(line)
-    if shown is not lines:
-        show_note(console, say("and {number} more lines: --verbose", number=len(lines) - len(shown)))
-    for line in (*below, *said):
+def _print_with_verdict(console: "Console", said: "Sequence[Text]", lines: "Sequence[Text]", *, above: int) -> None:
+    """Print a verdict over all lines, or below them where it would scroll out of the terminal."""
+    is_seen = not console.is_terminal or above + len(said) + len(lines) < console.height
+    for line in (*said, *lines) if is_seen else (*lines, "", *said):
         console.print(line, soft_wrap=True)
 
 
@@ -487,7 +473,8 @@ def _show_end(console: "Console", resolved: "Local", finished: "Finished") -> No
     protocol, record = resolved.protocol, finished.record
     heard = None if protocol.hides_participation else finished.num_parties - len(record.endings)
     show_release(console, num_heard=heard, role=protocol.client_role)
-    show_verdict(console, record.outcome)
+    if not console.is_terminal:
+        show_verdict(console, record.outcome)
     show_outcome(console, record.outcome, truth=finished.truth, gold=finished.gold)
     if finished.note:
         show_note(console, finished.note)

@@ -28,6 +28,7 @@ from ..running.folder import RunFolder
 from ..running.plugin_errors import Plugin, blaming_plugins, parts_of
 from ..running.session_facts import about
 from ..running.writing import describe_failure, open_run
+from ..verdicts import as_written
 from .agreement import Agreement, Joining
 from .common import find_transport, in_charter, make_mode, naming_address, utc
 from .invitations import Invitation
@@ -237,7 +238,7 @@ def join_in_folder(
         run.ending["transcript"] = heard.transcript
         if heard.late_phase is not None:
             run.ending["late_phase"] = heard.late_phase
-    folder.write_json("outcome.json", heard.outcome)
+    folder.write_json("outcome.json", as_written(heard.outcome))
     if heard.own is not None:
         folder.write_json("own_outcome.json", heard.own)
     return heard

@@ -25,6 +25,7 @@ from ..running.limits import calm_collector
 from ..running.parties import read_parties
 from ..running.writing import open_run
 from ..system import find_protocol
+from ..verdicts import as_written
 from .agreement import Joining, protocol_of
 from .client import Heard, describe, join
 from .common import find_transport
@@ -254,7 +255,7 @@ def host_in_folder(
         first = hosted.fullest
         run.ending["transcript"] = first.transcript
         run.ending["heard"] = len(hosted.heard)
-    folder.write_json("outcome.json", first.outcome)
+    folder.write_json("outcome.json", as_written(first.outcome))
     if own := {party: heard.own for party, heard in hosted.heard.items() if heard.own is not None}:
         folder.write_json("own_outcomes.json", own)
     return hosted

@@ -12,7 +12,7 @@ import numpy as np
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import PhasedProtocol
 from ..reading.files import MAX_FILE_BYTES, check_size, readable
-from ..reading.text_forms import form_of, header_of, names_in, open_table, read_rows
+from ..reading.text_forms import form_of, header_of, open_table, read_rows
 from ..system import load_each, part_of
 
 __all__ = [
@@ -50,14 +50,10 @@ class OwnFile:
         """Return each row by column, without the names, and where it stands.
 
         Raises:
-            ConfigurationError: a row has another number of entries, or is another party's.
+            ConfigurationError: a row is another party's.
         """
         lines: list[tuple[int, dict[str, str]]] = []
         for line, row in self.rows:
-            if len(row) != len(self.header):
-                field, value = f"{self.path.name} line {line}", f"{len(row)} entries"
-                allowed = f"{len(self.header)} entries: {', '.join(self.header)}"
-                raise ConfigurationError(field=field, value=value, allowed=allowed)
             own = {name: entry.strip() for name, entry in zip(self.header, row, strict=True)}
             for role in self.roles:
                 name = own.pop(role, self.party)
@@ -155,10 +151,9 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
     fault = (INPUT, "{path}", "a well-formed CSV file ({error})")
     with (
         readable(path, field=INPUT, what="a readable CSV file"),
-        open_table(path, form_of(path, roles), most=MAX_FILE_BYTES, fault=fault, is_ones=True) as table,
+        open_table(path, form_of(path, roles), most=MAX_FILE_BYTES, fault=fault, num_empty=1) as table,
     ):
-        header = names_in(table)
-        rows = [(line, row) for line, row in table if row]
+        header, rows = table.header, list(table)
     allowed = "a header of distinct, non-empty names"
     refuse(not all(header) or len(set(header)) < len(header) or not header, f"{path.name} line 1", header, allowed)
     own = OwnFile(path=path, party=party, roles=roles, header=header, rows=rows)

@@ -12,6 +12,7 @@ from ...protocol.dpwevote.parameters import VariantName
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..running.forecasts import AIM, Forecast
+from ..running.offers import if_allowed
 from ..verdicts import round_up
 from ..words import marked, say
 
@@ -71,7 +72,7 @@ def _price(
     for _ in range(_STEPS):
         middle = (low + high) / 2
         price = min(round_up(number * math.exp(middle)), number * MAX_EPSILON)  # as it is said
-        reach, by = min(_reaches(parameters, inputs, price / number, variants))
+        reach, by = min(_reaches(parameters, inputs, price / number, variants), default=(math.inf, ""))
         if reach <= aim:
             best, high = (price, by), middle
         else:
@@ -84,6 +85,7 @@ def _reaches(
 ) -> Iterator[tuple[float, str]]:
     for name in variants:
         sizes = {"threshold": parameters.threshold, "colluders": parameters.colluders} if name == "masked" else {}
-        priced = parameters.as_variant(name, epsilon=epsilon, **sizes)
-        if (reach := DPWeVote(priced).reach(inputs.public)) is not None:
+        priced = if_allowed(parameters.as_variant, name, epsilon=epsilon, **sizes)
+        reach = None if priced is None else DPWeVote(priced).reach(inputs.public)
+        if reach is not None:
             yield reach, name

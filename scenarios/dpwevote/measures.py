@@ -12,6 +12,7 @@ import numpy as np
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray
 from ...protocol.dpwevote import DPWeVote, Outcome
+from ...protocol.dpwevote.quotas import share_of
 from ...protocol.estimators import debiased_values
 from ...protocol.mechanisms import GeneralizedRandomizedResponse
 from ...protocol.phases import Inputs, PhasedProtocol
@@ -87,7 +88,7 @@ class VoteMeasures(Measures):
         truth = protocol.truth(inputs)
         self._total, self._quota = truth["total weight"], truth["quota"]
         self._supports = {name: truth[name] for name in parameters.candidates}
-        quota = Fraction(parameters.fraction) * Fraction(self._total) + Fraction(parameters.quota or 0)
+        quota = share_of(parameters) * Fraction(self._total) + Fraction(parameters.quota or 0)
         margins = {name: Fraction(support) - quota for name, support in self._supports.items()}
         is_at_least = parameters.passes == "at_least"
         self._should_pass = {name: margin > 0 or (is_at_least and not margin) for name, margin in margins.items()}
@@ -123,9 +124,9 @@ class VoteMeasures(Measures):
         number = len(outcome.candidates)
         cases = dict.fromkeys((measure.name for measure in _DECISIONS), 0)
         for candidate in outcome.candidates:
-            is_right = candidate.passed == self._should_pass[candidate.name]
+            is_right = candidate.leans_yes == self._should_pass[candidate.name]
             cases["accuracy"] += is_right
-            cases[f"{'true' if is_right else 'false'} {'passes' if candidate.passed else 'rejections'}"] += 1
+            cases[f"{'true' if is_right else 'false'} {'passes' if candidate.leans_yes else 'rejections'}"] += 1
         found = {name: count / number for name, count in cases.items()}
         margins = [each.margin.value - self._supports[each.name] + self._quota for each in outcome.candidates]
         found[_MARGIN.name] = self._mean_square(margins)

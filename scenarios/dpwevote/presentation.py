@@ -16,7 +16,7 @@ from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import estimate_text, show_note, show_table, styled
 from ..tables import Cell, Entry, Rows, Table, listed, six_digits
-from ..verdicts import at_most, cell_of_decision, decision_of, round_up
+from ..verdicts import at_most, cell_of_decision, round_up
 from ..words import say, say_again, say_number
 
 __all__ = ["PRESENTERS"]
@@ -116,15 +116,14 @@ def _short(value: float) -> str:
 
 
 def _decision(candidate: CandidateOutcome) -> Cell:
-    return cell_of_decision(decision_of(candidate.verdict.verdict, passed=candidate.passed))
+    return cell_of_decision(candidate.decision)
 
 
 def _rows(outcome: Outcome, known: Known) -> Rows:
     rows: Rows = []
     for candidate in outcome.candidates:
-        row: dict[str, object] = {"candidate": candidate.name, "passed": int(candidate.passed)}
-        verdict = decision_of(candidate.verdict.verdict, passed=candidate.passed)
-        row |= {"verdict": verdict, "level": candidate.verdict.level}
+        row: dict[str, object] = {"candidate": candidate.name, "verdict": candidate.decision}
+        row["level"] = candidate.verdict.level
         row |= columns_of(candidate, ("support", "quota", "margin", "bias"))
         if known.truth is not None:
             support, quota = known.truth[candidate.name], known.truth["quota"]
@@ -143,7 +142,7 @@ _BAND: Final[dict[str, Any]] = {"color": drawing.RULE, "alpha": 0.16, "linewidth
 
 
 def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
-    ordered = sorted(outcome.candidates, key=lambda candidate: (not candidate.passed, -candidate.margin.value))
+    ordered = sorted(outcome.candidates, key=lambda candidate: (not candidate.leans_yes, -candidate.margin.value))
     shown = ordered[: drawing.MOST_ROWS]
     names = [drawing.fold(candidate.name) for candidate in shown]
     title = "" if len(shown) == len(ordered) else " (the {few} of {all} with the greatest margins)"
@@ -259,7 +258,7 @@ def _conclude(outcome: Outcome) -> str:
     """Return which candidates pass, which fail and which are undecided, and how rarely a verdict is wrong."""
     names: dict[str, list[str]] = {verdict: [] for verdict in _VERBS}
     for candidate in outcome.candidates:
-        names[decision_of(candidate.verdict.verdict, passed=candidate.passed)].append(candidate.name)
+        names[candidate.decision].append(candidate.name)
     said = [f"{say('; ').join(_clause(verdict, of_verdict) for verdict, of_verdict in names.items() if of_verdict)}."]
     number, level = len(outcome.candidates), _level(outcome)
     close = sum(candidate.verdict.verdict is Verdict.TOO_CLOSE for candidate in outcome.candidates)

@@ -14,6 +14,7 @@ SYSTEM: Final = System(
     sources=f"{_HERE}.data.parties:SOURCES",
     data_sets=f"{_HERE}.data:DATA_SETS",
     beginning=f"{_HERE}.draft:BEGINNING",
+    file_form=f"{_HERE}.files:FILE_FORM",
     presenters=f"{_HERE}.presentation:PRESENTERS",
     attack=f"{_HERE}.attack.inference:DPWeVoteAttack",
     poisoning=f"{_HERE}.attack.poisoning:PoisonedVote",

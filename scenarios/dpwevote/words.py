@@ -4,11 +4,29 @@ A scenario keeps those of its file that the protocol does not know (`partners.ye
 the same whatever stands here.
 """
 
+import unicodedata
+from collections.abc import Collection, Mapping
 from typing import Final
 
+from ...protocol.dpwevote.protocol import OPINIONS
+from ..reading.cells import number_in, text_of
 from ..words import marked
 
-__all__ = ["ABSTENTIONS", "CROSSES", "NO", "ONE_SESSION", "OUR_ABSTENTIONS", "TICKS", "TOTALS", "YES"]
+__all__ = [
+    "ABSTENTIONS",
+    "CODES",
+    "CROSSES",
+    "NO",
+    "ONE_SESSION",
+    "OUR_ABSTENTIONS",
+    "TICKS",
+    "TOTALS",
+    "UNSURE",
+    "YES",
+    "alike",
+    "code_kinds",
+    "word_of",
+]
 
 OUR_ABSTENTIONS: Final = ("", "abstain", "abstention")
 """Entries that say neither yes nor no in every file, beside its own (`partners.abstain`)."""
@@ -36,7 +54,39 @@ ABSTENTIONS: Final = _words(
     "abstain, abstained, abstains, abstention, enthaltung, enthalten, enthält, s'abstient, astenuto, astensione, "
     "abstención, abstenção, onthouding, avstår, blank, blanc, blanco, n/a, ?, -, –, —"
 )
+UNSURE: Final = _words(
+    "0, no opinion, no answer, no vote, no preference, none, neutral, undecided, unsure, not sure, unknown, unkown, "
+    "maybe, perhaps, pass, skip, skipped, don't know, under reserve, if need be, not applicable, na, vielleicht, egal, "
+    "weiß nicht, unentschieden, keine angabe, peut-être, ne sait pas, sans opinion, no sé, no sabe, quizás, forse"
+)
+"""They are not the other one of two answers, and are asked about."""
 TOTALS: Final = _words(
     "total, totals, sum, subtotal, summe, gesamt, gesamtsumme, insgesamt, totale, somme, suma, soma, totaal, summa, "
     "yhteensä, итого, 合計, 合计, σύνολο"
 )
+CODES: Final[Mapping[str, int]] = {word: int(opinion) for word, opinion in OPINIONS.items()} | {"1": 1, "0": 0}
+"""What the protocol knows. All but "yes" and "no" are signs, which mean nothing beside a file's own words."""
+_KINDS: Final[Mapping[str, frozenset[str]]] = {
+    "numbers": frozenset({"1", "0"}),
+    "truth values": frozenset({"true", "false"}),
+    "marks": TICKS | CROSSES,
+}
+_LETTERS: Final = frozenset({"y", "n", "j", "o"})
+
+
+def word_of(entry: object) -> str:
+    """Return an entry as words are compared: in small letters, a number without needless zeros."""
+    word = unicodedata.normalize("NFC", str(entry).strip().casefold())
+    number = number_in(word)
+    return word if number != number or not word.isascii() else text_of(number)  # noqa: PLR0124  nan is not itself
+
+
+def alike(name: object) -> str:
+    """Return a name without what people write in two ways: large letters and blanks."""
+    return " ".join(unicodedata.normalize("NFKC", str(name)).casefold().split())
+
+
+def code_kinds(words: Collection[str]) -> dict[str, set[str]]:
+    """Return the signs among words by their kind: 1 and 0, true and false, ticks and crosses, single letters."""
+    found = {kind: set(words) & signs for kind, signs in {**_KINDS, "letters": _LETTERS}.items()}
+    return {kind: signs for kind, signs in found.items() if signs}

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from ...protocol.errors import one_of, require
+from ...protocol.privacy import PrivacyLoss, Total, total_of
 from ...protocol.traffic import PhaseTraffic
 from ..running.config import Scenario
 from ..running.resolution import Local
@@ -79,13 +80,25 @@ class PhaseMeans(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MeasuredCell:
-    """A cell and what its trials gave, in their order."""
+    """A cell and what its trials gave, in their order; `losses` are what one session costs one party."""
 
     settings: Settings
     measures: tuple[Measure, ...]
     num_parties: int
     trials: tuple[Trial, ...]
     redraw: int = 0
+    losses: tuple[PrivacyLoss, ...] = ()
+
+    @functools.cached_property
+    def total(self) -> Total:
+        """What one session costs one party in all."""
+        return total_of(self.losses)
+
+    @functools.cached_property
+    def parts(self) -> dict[str, float]:
+        """ε proven of one part of what a party says, by what that is."""
+        parts = [loss.part for loss in self.losses if loss.part is not None]
+        return {part.unit: max(each.proven for each in parts if each.unit == part.unit) for part in parts}
 
     @functools.cached_property
     def summaries(self) -> dict[str, Summary]:

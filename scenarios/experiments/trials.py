@@ -269,6 +269,7 @@ def _measured(cell: Cell, bench: "_Bench", trials: tuple[Trial, ...]) -> Measure
         num_parties=bench.num_parties,
         trials=trials,
         redraw=cell.redraw,
+        losses=bench.losses,
     )
 
 
@@ -351,6 +352,7 @@ class _Bench:
         self._cell = cell
         self._drawn = functools.lru_cache(maxsize=1)(self._draw)  # trials of one draw follow each other
         self.num_parties = len(resolved.names)
+        self.losses = tuple(resolved.protocol.losses)
 
     @functools.cached_property
     def held(self) -> str:

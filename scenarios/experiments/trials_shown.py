@@ -13,6 +13,7 @@ import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ from ..presentation.numbers import written as digits_of
 from ..presentation.terminal import show_note, show_table, title_of
 from ..running.folder import RunFolder
 from ..tables import Table, listed
+from ..verdicts import round_up
 from .measured import BYTES, MESSAGES, MeasuredCell, RefusedCell, Wanted
 from .measurements import Measurement, apart_by, unseen
 from .measures import Measure
@@ -45,6 +47,7 @@ __all__ = [
 ]
 
 _MOST_DECIMALS: Final = 5
+_ROUNDING: Final = 1e-9  # of sums of losses
 _SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}  # what quantiles are called
 _WITHIN: Final = "Mean within, 95 %"
 
@@ -76,11 +79,12 @@ def write_trials(
     rows = [
         {
             **dict(cell.settings),
+            **_columns(losses),
             "trial": number,
             **_draw_of(cell, number),
             **{each.name: trial.measures.get(each.name) for each in measures},
         }
-        for cell in cells
+        for cell, losses in zip(cells, losses_of(cells), strict=True)
         for number, trial in enumerate(cell.trials)
     ]
     if form == "csv":
@@ -88,8 +92,8 @@ def write_trials(
     else:
         folder.write_bytes("trials.parquet", _in_parquet(rows))
     summaries = [
-        {**dict(cell.settings), **_flat(summary), **_difference(differences.get(name))}
-        for cell in cells
+        {**dict(cell.settings), **_columns(losses), **_flat(summary), **_difference(differences.get(name))}
+        for cell, losses in zip(cells, losses_of(cells), strict=True)
         for differences in [_differences(cell, cells)]
         for name, summary in cell.summaries.items()
     ]
@@ -157,11 +161,14 @@ def summary_in_json(
             {
                 "settings": dict(cell.settings),
                 "num_parties": cell.num_parties,
+                **_columns(losses),
+                "relation": cell.total.relation,
+                "against": cell.total.against,
                 "summaries": list(cell.summaries.values()),
                 "differences": _differences(cell, cells),
                 "traffic": cell.traffic,
             }
-            for cell in cells
+            for cell, losses in zip(cells, losses_of(cells), strict=True)
         ],
         "refused": [{"settings": dict(cell.settings), "reason": cell.reason} for cell in refused],
         "versions": {name: importlib.metadata.version(name) for name in ("psephos", "numpy")},
@@ -201,8 +208,9 @@ def _flat(summary: Summary) -> dict[str, object]:
 def verdict_of_trials(cells: Sequence[MeasuredCell]) -> str:
     """Return what trials come to, in a sentence to be read aloud: by the first measure that has one, else by the first.
 
-    Of several cells it says which had least and which most, and whether trials tell these apart: of cells that are all
-    equal they do so in 1 of 20 cases at most. Nothing where nothing was measured.
+    Of several cells at one proven loss it says which had least and which most, and whether trials tell these apart: of
+    cells that are all equal they do so in 1 of 20 cases at most. At other losses none is better than another one, and
+    it says so. Nothing where nothing was measured.
     """
     for measure in sorted(_told(measures_in(cells)), key=lambda measure: not measure.said):
         if known := [cell for cell in cells if measure.name in cell.summaries]:
@@ -219,9 +227,13 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
         between = " and ".join(_together([least.low, least.high], measure, least)) + (" %" if measure.is_share else "")
         sure = f"with 95 % certainty the mean is between {between}"
         return f"{said.format(written(least, measure))}, on average over {trials}; {sure}."
+    differ = losses_differ(cells)
     if least.mean == most.mean:
-        return f"{said.format(written(least, measure))}, on average over {trials}, in each of {len(cells):,} cells."
+        each = f"on average over {trials}, in each of {len(cells):,} cells{differ and f'; {differ}'}"
+        return f"{said.format(written(least, measure))}, {each}."
     both = said.format(f"{written(least, measure)} to {written(most, measure)}")
+    if differ:
+        return f"{both}; no cell is the best, since {differ}."
     where = f"least with {_named(ordered[0])}, most with {_named(ordered[-1])}"
     difference = ordered[-1].differences_from(ordered[0]).get(measure.name, Measurement(0.0, 0.0))
     least_error = 2 * unseen(least.num_independent) if measure.is_share else 0.0  # a difference is from -1 to 1
@@ -229,6 +241,40 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     is_told = difference.value > apart_by(len(cells)) * error
     end = "" if is_told else f"; but {trials} of each do not tell these apart"
     return f"{both}: {where}{end}."
+
+
+def losses_of(cells: Sequence[MeasuredCell]) -> list[dict[str, float]]:
+    """Return what is proven of each cell's session, by columns: of all that one party says, and of one part of it.
+
+    Where a cell says nothing of a part that others have, nothing better is proven of it than of the whole.
+    """
+    units = dict.fromkeys(unit for cell in cells for unit in cell.parts)
+    return [
+        {"ε proven": cell.total.proven}
+        | {f"ε proven of {unit}": cell.parts.get(unit, cell.total.proven) for unit in units}
+        for cell in cells
+    ]
+
+
+def _columns(losses: Mapping[str, float]) -> dict[str, float]:
+    """Return losses by the names that files have for their columns."""
+    return {header.replace("ε", "epsilon").replace(" ", "_"): proven for header, proven in losses.items()}
+
+
+def losses_differ(cells: Sequence[MeasuredCell]) -> str:
+    """Return how cells differ in what a session costs one party, as words; empty where they do not."""
+    losses = losses_of(cells)
+    for header in losses[0]:
+        proven = [own[header] for own in losses]
+        if min(proven) < max(proven) * (1 - _ROUNDING):
+            return f"their losses differ: {header} is {_epsilon(min(proven))} to {_epsilon(max(proven))}"
+    if len({cell.total.relation for cell in cells}) > 1:
+        return "their losses are of different neighbors"
+    return "their losses hold against different people" if len({cell.total.against for cell in cells}) > 1 else ""
+
+
+def _epsilon(proven: float) -> str:
+    return f"{round_up(proven, 4):g}" if math.isfinite(proven) else "not bounded"
 
 
 def _named(cell: MeasuredCell | RefusedCell) -> str:
@@ -288,6 +334,7 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
     show_table(console, Table(columns=columns, rows=rows), drop=drop, whole="summary.csv")
     words = f"over {len(cell.trials):,} trials {_whose([cell])} with fresh noise; ± is one standard error"
     show_note(console, f"{words}; summary.csv has the intervals of quantiles as well")
+    _show_losses(console, [cell])
     _show_spread(console, cell)
 
 
@@ -319,19 +366,35 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused: Sequenc
     leading = [measure for measure in measures_in(cells) if measure.name != MESSAGES.name]
     leading.sort(key=lambda measure: measure.is_detail)
     rows: list[list[str]] = []
-    for cell in cells:
+    losses = losses_of(cells)
+    for cell, own in zip(cells, losses, strict=True):
         found = [(measure, cell.summaries.get(measure.name)) for measure in leading]
         written_ = ["" if summary is None else written(summary, measure) for measure, summary in found]
-        rows.append([*(value for _, value in cell.settings), *written_])
-    rows += [[*(value for _, value in cell.settings), *(["N/A"] * len(leading))] for cell in refused]
-    columns = [*keys, *(title_of(measure.name) for measure in leading)]
-    show_table(console, Table(columns=columns, rows=rows, labels=len(keys)), whole="summary.csv")
+        rows.append([*(value for _, value in cell.settings), *map(_epsilon, own.values()), *written_])
+    numbers = [*losses[0], *(title_of(measure.name) for measure in leading)]
+    rows += [[*(value for _, value in cell.settings), *(["N/A"] * len(numbers))] for cell in refused]
+    shown = Table(columns=[*keys, *numbers], rows=rows, labels=len(keys))
+    show_table(console, shown, drop=numbers[: len(losses[0]) : -1], whole="summary.csv")
     words = f"means over {number_of_trials(cells)} trials of each cell {_whose(cells)} with fresh noise; ± is one "
     words += "standard error, and missing where all trials agree; summary.csv has intervals, and differences from the "
     words += "first cell"
     show_note(console, words)
+    _show_losses(console, cells)
     for cell in refused:
         show_note(console, f"N/A with {_named(cell)}: {cell.reason}")
+
+
+def _show_losses(console: Console, cells: Sequence[MeasuredCell]) -> None:
+    """Print what ε proven is of: who are neighbors, and against whom it holds, of cells that differ in that of each."""
+    kinds: dict[str, list[MeasuredCell]] = {}
+    for cell in cells:
+        kinds.setdefault(f"{cell.total.relation.value} neighbors, against {cell.total.against}", []).append(cell)
+    own = ", ".join(f"{header} = {_epsilon(proven)}" for header, proven in losses_of(cells)[0].items())
+    for kind, alike in kinds.items():
+        where = f" with {' or '.join(map(_named, alike))}" if len(kinds) > 1 else ""
+        show_note(
+            console, f"{'ε proven' if len(cells) > 1 else own}: of what one party says in a session{where}, {kind}"
+        )
 
 
 def written(summary: Summary, measure: Measure) -> str:

@@ -1,10 +1,23 @@
-"""A first ranking of one's own: who is in which group, and how each voter ranks the alternatives."""
+"""A first ranking of one's own: who votes, in which group if in any, and how each voter ranks the alternatives.
 
-from collections.abc import Sequence
-from typing import Final
+Rankings stand in one cell, or as places, scores or choices in columns that are found by their form: a question's parts
+(`Rank them [pool]`), the header's names above small numbers, `Rank 1`, `Rank 2`. What the form does not tell is asked:
+whether numbers are places or scores, what becomes of ties, of a voter or an alternative that is there twice, and
+whether what few people named is an alternative. What is no alternative in any export (`undervote`) is left out, said
+and written down.
+"""
 
-from ...protocol.errors import ConfigurationError, refuse
+import dataclasses
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.fair_voting.parameters import SEPARATOR
+from ..reading.cells import number_in
 from ..running.drafts import (
     NONE,
     Beginning,
@@ -16,85 +29,381 @@ from ..running.drafts import (
     UnclearError,
     check_column,
     check_header,
-    chosen_column,
 )
 from ..words import marked, say_again
+from .data.own_tables import RankingTable, Tiers, parts_of
 
 __all__ = ["BEGINNING"]
 
 _VOTERS: Final = ("voter", "name", "member", "person", "partner")
+_PERSONS: Final = re.compile(r"(voter|member|user)?[\s_]*name|.*e-?mail.*|voter|member|person|partner", re.IGNORECASE)
+_IDS: Final = re.compile(r"(?i:(.*[\s_-])?(id|nr|no|number|code))|.*[a-z]I[dD]")
 _GROUPS: Final = ("group", "team", "district", "gender", "sex", "department")
+_NO_ALTERNATIVES: Final = frozenset(
+    {*("undervote", "overvote", "skipped", "no opinion", "no preference", "unranked", "not ranked", "blank")}
+    | {"write-in", "write in", "writein", "-", "--", "n/a"}
+)
+_ABOUT_BALLOTS: Final = frozenset({"overvote_rank", "has_duplicate_rank"})  # of BetterVoting, and no alternatives
+_PART: Final = re.compile(r"(.*?)\s*\[([^\]]+)\]")
+_NUMBERED: Final = re.compile(r"(.*(?:rank|choice|place|prefer|priorit|position)\D*?)\s*(\d+)", re.IGNORECASE)
+_SIGNS: Final = (";", "\n", ",", "|")
+_KINDS: Final = {"ranking": "ranking", "place": "places", "score": "scores", "choice": "choices"}
+_ABOUT: Final = {
+    "places": "a column for each alternative, with its place: 1 is the best",
+    "scores": "a column for each alternative, with its score: the higher, the better",
+    "choices": "the best first",
+}
 _LEAST: Final = 2
+_FEW: Final = 0.01  # of the voters
+_MOST_GROUPS: Final = 50
+_MOST_SCORE: Final = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class _Found:
+    """Where rankings are: the kind as a table of voters has it, its columns, and the alternatives that a header has."""
+
+    kind: str
+    columns: Sequence[str]
+    names: Sequence[str] = ()
+    between: str = SEPARATOR
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
-    options = ("voter", "group", "ranking", "place", "choice")
+    options = ("voter", "group", *_KINDS)
     check_header(sheet, chosen, options=options, names={*_VOTERS, *_GROUPS, "ranking"}, example="voter,group,ranking")
-    question = f"which column has a different name for each voter, or {NONE!r}: they are numbered"
-    voter = chosen_column(sheet, chosen, "voter", names=_VOTERS, question=question, may_lack=True)
-    question = "which column says in which group each voter is"
-    group = chosen_column(sheet, chosen, "group", names=_GROUPS, question=question)
-    columns = {"voter": voter, "group": group}
+    apart = [chosen[key][-1] for key in ("voter", "group") if chosen.get(key)]
+    silent = _silent(sheet, chosen)
+    rest = [name for name in sheet.header if name not in apart and name.casefold() not in {*_ABOUT_BALLOTS, *silent}]
+    found = _rankings(sheet, chosen, rest, silent)
+    tiers, names = _read(sheet, chosen, found, silent)
+    others = [name for name in sheet.header if name not in found.columns and name.casefold() not in _ABOUT_BALLOTS]
+    voter = _voter(sheet, chosen, others)
+    group = _group(sheet, chosen, [name for name in others if name != voter])
     lines = [Line("file", sheet.written, "a line for each voter")]
-    rest = [name for name in sheet.header if name not in {voter, group}]
-    kinds = [key for key in ("ranking", "place", "choice") if chosen.get(key)]
-    if len(kinds) > 1:
-        allowed = f"left out beside --{kinds[0]}"
-        raise ConfigurationError(field=f"--{kinds[1]}", value=chosen[kinds[1]][0], allowed=allowed)
-    if not kinds or kinds == ["ranking"]:
-        columns["ranking"] = _ranking(sheet, chosen, rest)
-        names = [name.strip() for name in sheet.column(columns["ranking"])[0].split(SEPARATOR)]
-    else:
-        key = f"{kinds[0]}s"
-        named = [check_column(sheet, name, kinds[0]) for name in chosen[kinds[0]]]
-        about = "a column for each alternative, with its place: 1 is the best" if key == "places" else "the best first"
-        lines.append(Line(key, named, about))
-        names = named if key == "places" else sorted({sheet.column(name)[0] for name in named})
     if not voter:
-        lines.insert(1, Line("numbered", value=True, comment="it has no names"))
+        lines.append(Line("numbered", value=True, comment="it has no names"))
+    columns = {"voter": voter, "group": group} | ({"ranking": found.columns[0]} if found.kind == "ranking" else {})
     if renamed := {name: own for name, own in columns.items() if own not in {"", name}}:
-        lines.insert(1, Line("columns", renamed, "what the file calls them"))
-    groups = list(dict.fromkeys(sheet.column(group)))
-    allowed = "a column with two groups or more, which the winner is to serve alike"
-    refuse(len(groups) < _LEAST, "--group", group, allowed)
-    number, shown = sheet.count(len(sheet.rows)), ", ".join(groups[:9])
-    said = [marked(f"{number} voters of {len(groups):,} groups ({shown}) rank {', '.join(names)}.")]
+        lines.append(Line("columns", renamed, "what the file calls them"))
+    if found.kind != "ranking":
+        lines.append(Line(found.kind, list(found.columns), _ABOUT[found.kind]))
+    if list(names) != list(found.columns):
+        lines.append(Line("alternatives", list(names)))
+    if found.between != SEPARATOR:
+        lines.append(Line("between", found.between, "the sign between alternatives in one cell"))
+    if silent:
+        lines.append(Line("not_ranked", list(silent.values()), "no alternatives, and no places"))
+    lines += _settled(sheet, chosen, tiers, names, voter)
+    groups = list(dict.fromkeys(sheet.column(group))) if group else []
+    allowed = "a column with two groups or more, which the winner is to serve alike, or 'none'"
+    refuse(group and len(groups) < _LEAST, "--group", group, allowed)
+    number, listed = sheet.count(len(sheet.rows)), ", ".join(names)
+    if group:
+        said = [marked(f"{number} voters of {len(groups):,} groups ({', '.join(groups[:9])}) rank {listed}.")]
+        parameters = [Line("objective", "penalized", "the welfare of all, less what groups differ by")]
+        title = say_again(f"Which of {listed} serves all groups alike")
+    else:
+        said = [marked(f"{number} voters rank {listed}: one group, and the most welfare wins.")]
+        parameters = [Line("groups", ["voters"], "one: nobody is compared"), Line("objective", "welfare")]
+        title = say_again(f"Which of {listed} is elected")
+    if silent:
+        said.append(marked(f"No alternatives: {', '.join(silent.values())}."))
+    if found.kind != "ranking":
+        said.append(marked(f"{', '.join(found.columns)}: {say_again(_ABOUT[found.kind])}."))
+    said.append(marked(f"Voters by the column {voter!r}.") if voter else marked("Voters are numbered."))
     return Draft(
-        title=say_again(f"Which of {', '.join(names)} serves all groups alike"),
+        title=title,
         role="voter",
         price=marked("a voter's ranking"),
-        parameters=[
-            Line("objective", "penalized", "the welfare of all, less what groups differ by"),
-        ],
+        parameters=parameters,
         parties=lines,
         said=said,
     )
 
 
-def _ranking(sheet: Sheet, chosen: Chosen, rest: Sequence[str]) -> str:
-    """Return the column of rankings; UnclearError where the file does not tell it."""
-    if given := chosen.get("ranking", ()):
-        return check_column(sheet, given[-1], "ranking")
-    found = [name for name in rest if all(SEPARATOR in entry for entry in sheet.column(name))]
+def _silent(sheet: Sheet, chosen: Chosen) -> dict[str, str]:
+    """Return what stands for no alternative, in header or cells, as it is written, by its small letters."""
+    given = [name.casefold() for name in _listed(chosen.get("alternatives", ()), ())]
+    words = [*sheet.header, *dict.fromkeys(cell for row in sheet.rows for cell in row)]
+    known = {word.casefold(): word for word in reversed(words) if word.casefold() in _NO_ALTERNATIVES}
+    known |= {word.casefold(): word for word in chosen.get("not-ranked", ())}
+    return {word: own for word, own in known.items() if word not in given}
+
+
+def _listed(given: Sequence[str], names: Collection[str]) -> list[str]:
+    """Return the names that were given, one each time or several with commas between them."""
+    return [each.strip() for value in given for each in ([value] if value in names else value.split(","))]
+
+
+def _rankings(sheet: Sheet, chosen: Chosen, rest: Sequence[str], silent: Collection[str]) -> _Found:
+    """Return where rankings are; UnclearError where the file does not tell it."""
+    kinds = [key for key in _KINDS if chosen.get(key)]
+    if len(kinds) > 1:
+        allowed = f"left out beside --{kinds[0]}"
+        raise ConfigurationError(field=f"--{kinds[1]}", value=chosen[kinds[1]][0], allowed=allowed)
+    questions = _questions(rest)
+    sign = chosen.get("between", ("",))[-1].replace("\\n", "\n")
+    if kinds:
+        (key,) = kinds
+        named = [part for name in chosen[key] for part in questions.get(name, {name: ""})]
+        columns = [check_column(sheet, name, key) for name in named]
+        if key == "ranking":
+            columns = columns[-1:]
+            return _Found("ranking", columns, between=sign or _sign_of(sheet, columns[0]))
+        return _of_columns(sheet, _KINDS[key], columns, sign)
+    if sign:
+        found = [_Found("ranking", [name], between=sign) for name in rest if _sets(sheet.column(name), sign)]
+    else:
+        found = _by_form(sheet, chosen, rest, questions, silent)
     if len(found) == 1:
         return found[0]
-    question = (
-        f"which column has a ranking, such as a {SEPARATOR} b {SEPARATOR} c; or --place for each column with the places"
-        " of an alternative, or --choice for the first, second and further choices in turn"
+    question = marked(
+        f"which column has a ranking, such as a {SEPARATOR} b {SEPARATOR} c; or --place (or --score) for each column"
+        " with the places (or scores) of an alternative, or --choice for the first, second and further choices in turn"
     )
-    raise UnclearError(option="ranking", question=question, choices=found or rest)
+    raise UnclearError(option="ranking", question=question, choices=[each.columns[0] for each in found] or rest)
+
+
+def _of_columns(sheet: Sheet, kind: str, columns: Sequence[str], sign: str = "") -> _Found:
+    if kind != "choices":
+        parts = [_PART.fullmatch(name) for name in columns]
+        return _Found(
+            kind, columns, [part.group(2) if part else name for part, name in zip(parts, columns, strict=True)]
+        )
+    is_split = any("\n" in cell for name in columns for cell in sheet.column(name))
+    return _Found(kind, columns, between=sign or ("\n" if is_split else SEPARATOR))
+
+
+def _questions(header: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the columns of each question, and which part of it each is of: `Rank [pool]`, or `Rank 1`, `Rank 2`."""
+    questions: dict[str, dict[str, str]] = {}
+    for name in header:
+        if found := _PART.fullmatch(name) or _NUMBERED.fullmatch(name):
+            questions.setdefault(found.group(1).strip(), {})[name] = found.group(2)
+    return {question: columns for question, columns in questions.items() if len(columns) > 1}
+
+
+def _by_form(
+    sheet: Sheet,
+    chosen: Chosen,
+    rest: Sequence[str],
+    questions: Mapping[str, Mapping[str, str]],
+    silent: Collection[str],
+) -> list[_Found]:
+    """Return all that look like rankings."""
+    found: list[_Found] = []
+    for name in rest:
+        entries = [entry for entry in sheet.column(name) if entry]
+        if entries and all(SEPARATOR in entry for entry in entries):
+            found.append(_Found("ranking", [name]))
+        elif signs := [sign for sign in _SIGNS if len(set(_sets(entries, sign))) == 1]:
+            found.append(_Found("ranking", [name], between=signs[0]))
+    within = {name for columns in questions.values() for name in columns}
+    alone = [name for name in rest if name not in within and not _is_about(name) and _levels(sheet, name, silent)]
+    for columns in [*map(list, questions.values()), alone]:
+        levels = [_levels(sheet, name, silent) for name in columns]
+        if len(columns) > 1 and all(levels):
+            kind = _kind_of(
+                columns, [dict(zip(columns, row, strict=True)) for row in zip(*levels, strict=True)], chosen
+            )
+            found.append(_of_columns(sheet, kind, columns))
+    for columns in questions.values():
+        numbers = list(columns.values())
+        is_in_turn = numbers == [str(number) for number in range(1, len(numbers) + 1)]
+        rows = [[cell for cell in own if cell] for own in zip(*map(sheet.column, columns), strict=True)]
+        is_text = all(math.isnan(number_in(cell)) for own in rows for cell in own)
+        is_ranked = sum(len(own) == len(set(own)) for own in rows) > len(rows) / _LEAST
+        if is_in_turn and is_text and is_ranked:
+            found.append(_of_columns(sheet, "choices", list(columns)))
+    return found
+
+
+def _sets(entries: Sequence[str], sign: str) -> list[frozenset[str]]:
+    """Return the names in each cell that has several of them, none twice; none where a cell is otherwise."""
+    parts = [[name.strip() for name in entry.split(sign) if name.strip()] for entry in entries if entry]
+    are_fine = all(len(set(own)) == len(own) > 1 for own in parts)
+    return [frozenset(own) for own in parts] if are_fine else []
+
+
+def _sign_of(sheet: Sheet, column: str) -> str:
+    """Return the sign between the alternatives of a column's cells."""
+    entries = [entry for entry in sheet.column(column) if entry]
+    if any(SEPARATOR in entry for entry in entries):
+        return SEPARATOR
+    there = [sign for sign in _SIGNS if any(sign in entry for entry in entries)]
+    usual = [sign for sign in there if len(set(_sets(entries, sign))) == 1]
+    if len(usual or there) == 1:
+        return (usual or there)[0]
+    question = marked(f"which sign stands between the alternatives in {column!r}")
+    raise UnclearError(option="between", question=question, choices=there or _SIGNS)
+
+
+def _is_about(name: str) -> bool:
+    """Return whether a column is of the answer and not of what is asked, as programs call such ones."""
+    return bool(_IDS.fullmatch(name)) or re.sub(r"[\s_]", "", name.casefold()) in {
+        *("lastpage", "seed", "progress", "age", "weight", "duration", "finished", "timestamp", "year"),
+        *("duration(inseconds)", "locationlatitude", "locationlongitude", "precinctportion", "#"),
+    }
+
+
+def _levels(sheet: Sheet, name: str, silent: Collection[str]) -> list[int | None]:
+    """Return the small numbers of a column, none where a cell is empty; nothing where it has no such or other cells."""
+    cells = [cell if cell.casefold() not in silent else "" for cell in sheet.column(name)]
+    numbers = [number_in(cell) if cell else None for cell in cells]
+    given = [number for number in numbers if number is not None]
+    if not given or not all(number.is_integer() and 0 <= number <= _MOST_SCORE for number in given):
+        return []
+    return [None if number is None else int(number) for number in numbers]
+
+
+def _kind_of(columns: Sequence[str], rows: Sequence[Mapping[str, int | None]], chosen: Chosen) -> str:
+    """Return whether numbers are places or scores: places are 1, 2, … in every row, and all of these in some."""
+    if given := chosen.get("numbers", ()):
+        allowed = "places (1 is the best) or scores (the higher, the better)"
+        require(given[-1] in {"places", "scores"}, "--numbers", given[-1], allowed)
+        return given[-1]
+    numbers = [sorted(number for number in row.values() if number is not None) for row in rows]
+    filled = [own for own in numbers if own]
+    are_places = all(
+        own[0] == 1 and all(b - a <= 1 or b == place for place, (a, b) in enumerate(itertools.pairwise(own), start=2))
+        for own in filled
+    )
+    if are_places and list(range(1, len(columns) + 1)) in filled:
+        return "places"
+    question = marked(
+        f"what the numbers in {', '.join(columns)} are: places (1 is the best), or scores (the higher, the better)"
+    )
+    raise UnclearError(option="numbers", question=question, choices=("places", "scores"))
+
+
+def _read(sheet: Sheet, chosen: Chosen, found: _Found, silent: Mapping[str, str]) -> tuple[list[Tiers], Sequence[str]]:
+    """Return what each row ranks, and the alternatives; UnclearError for those that few named."""
+    given: dict[str, Any] = {found.kind: tuple(found.columns)} if found.kind != "ranking" else {}
+    columns = [sheet.column(name) for name in found.columns]
+    rows = list(zip(*columns, strict=True))
+
+    def parts(names: Sequence[str]) -> list[Tiers]:
+        table = RankingTable(
+            file="", between=found.between, not_ranked=tuple(silent), alternatives=tuple(names), **given
+        )
+        where = [f"({sheet.path.name} line {line})" for line in sheet.lines]
+        return [parts_of(row, names, table, own) for row, own in zip(rows, where, strict=True)]
+
+    if found.names:
+        return parts(found.names), found.names
+    single = {cell for cells in columns for cell in cells if "\n" not in cell}
+    first = parts(sorted(single) if found.kind == "choices" else ())
+    counts = Counter(name for own in first for name in {name for tier in own for name in tier})
+    if listed := _listed(chosen.get("alternatives", ()), counts):
+        return parts(listed), listed
+    names = sorted(counts)
+    rare = [name for name in names if counts[name] < min(max(_LEAST, _FEW * len(rows)), len(rows))]
+    if rare:
+        usual = [name for name in names if name not in rare]
+        question = marked(
+            f"which names are alternatives: few voters name {', '.join(rare[:9])}; --not-ranked leaves out what is none"
+        )
+        choices = [",".join(own) for own in (usual, names) if own]
+        raise UnclearError(option="alternatives", question=question, choices=choices)
+    require(len(names) >= _LEAST, found.columns[0], ", ".join(names), "rankings of two alternatives or more")
+    return parts(names), names
+
+
+def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequence[str], voter: str) -> list[Line]:
+    """Return what was said of ties, and of what stands there twice; UnclearError for what was not."""
+    lines: list[Line] = []
+    flat = [[name for tier in own for name in tier] for own in tiers]
+    again = [row for row, own in enumerate(flat) if len(set(own)) < len(own)]
+    if again:
+        question = marked(
+            f"line {sheet.lines[again[0]]} ranks an alternative twice: its first place counts, or the file is refused"
+        )
+        lines += _said(chosen, "twice", question, ("first", "refuse"))
+    tied = [
+        row
+        for row, (own, ranked) in enumerate(zip(tiers, flat, strict=True))
+        if len(set(ranked)) < len(names) or any(len(tier) > 1 for tier in own)
+    ]
+    if tied:
+        question = marked(
+            f"{len(tied):,} voters, the first in line {sheet.lines[tied[0]]}, have ties, or leave alternatives out,"
+            " which stand last together: they share the mean score of their places, or the file is refused"
+        )
+        if nothing := sum(1 for ranked in flat if not ranked):
+            question = marked(f"{question!s}; {nothing:,} rank nothing, which --leave-out-empty leaves out")
+        lines += _said(chosen, "ties", question, ("mean", "refuse"))
+    places: dict[str, list[int]] = {}
+    for row, name in enumerate(sheet.column(voter) if voter else ()):
+        places.setdefault(name, []).append(sheet.lines[row])
+    repeated = {name: own for name, own in places.items() if len(own) > 1}
+    if repeated:
+        name, own = next(iter(repeated.items()))
+        question = marked(f"{name} stands in lines {', '.join(map(str, own))}: which row counts")
+        lines += _said(chosen, "repeats", question, ("last", "first"))
+    return lines
+
+
+def _said(chosen: Chosen, option: str, question: str, choices: Sequence[str]) -> list[Line]:
+    if not (given := chosen.get(option, ())):
+        raise UnclearError(option=option, question=question, choices=choices)
+    require(given[-1] in choices, f"--{option}", given[-1], " or ".join(choices))
+    return [Line(option, given[-1])]
+
+
+def _voter(sheet: Sheet, chosen: Chosen, others: Sequence[str]) -> str:
+    """Return the column of voters' names: of persons before that of ballots; empty where they are numbered."""
+    if given := chosen.get("voter", ()):
+        return "" if given[-1] == NONE else check_column(sheet, given[-1], "voter")
+    entries = {name: sheet.column(name) for name in others}
+    full = [name for name in others if all(entries[name]) and (len({*entries[name]}) > 1 or len(sheet.rows) == 1)]
+    known = [name for name in full if name.casefold() in _VOTERS] or [n for n in full if _PERSONS.fullmatch(n)]
+    distinct = [name for name in full if len({*entries[name]}) == len(sheet.rows)]
+    if not known:
+        known = [name for name in distinct if _IDS.fullmatch(name)][:1]
+    if len(known) == 1 or not (distinct or known):
+        return known[0] if known else ""
+    question = f"which column has a different name for each voter, or {NONE!r}: they are numbered"
+    raise UnclearError(option="voter", question=question, choices=[*(known or distinct), NONE])
+
+
+def _group(sheet: Sheet, chosen: Chosen, others: Sequence[str]) -> str:
+    """Return the column of groups; empty where there is one group: it was said, or no column could tell any."""
+    if given := chosen.get("group", ()):
+        return "" if given[-1] == NONE else check_column(sheet, given[-1], "group")
+    known = [name for name in others if name.casefold() in _GROUPS]
+    if len(known) == 1:
+        return known[0]
+    counts = {name: Counter(sheet.column(name)) for name in known or others}
+    possible = [
+        name
+        for name, own in counts.items()
+        if 1 < len(own) <= _MOST_GROUPS and "" not in own and min(own.values()) >= _LEAST
+    ]
+    if not (known or possible):
+        return ""
+    question = f"which column says in which group each voter is, or {NONE!r}: one group, and the most welfare wins"
+    raise UnclearError(option="group", question=question, choices=[*(known or possible), NONE])
 
 
 BEGINNING: Final = Beginning(
     word="ranking",
-    help="A vote by rankings whose winner serves all groups of voters alike. FILE has a line for each voter: a name, a "
-    f"group, and a ranking such as pool {SEPARATOR} library {SEPARATOR} rink.",
+    help="A vote by rankings whose winner serves all groups of voters alike, or has the most welfare in one. FILE has "
+    f"a line for each voter: a name, a group, and a ranking such as pool {SEPARATOR} library {SEPARATOR} rink.",
     options=(
         Option("voter", f"The column of names, or {NONE!r}: voters are numbered.", multiple=False),
-        Option("group", "The column of groups.", multiple=False),
+        Option("group", f"The column of groups, or {NONE!r}: all are in one.", multiple=False),
         Option("ranking", "The column of rankings.", multiple=False),
-        Option("place", "In place of it, a column of places: its header is an alternative, 1 the best place."),
+        Option("place", "In place of it, a column of places, or a question of several: 1 the best place."),
+        Option("score", "In place of it, a column of scores, or a question of several: the higher, the better."),
         Option("choice", "In place of it, the column of the first, then of the second choice, and so on."),
+        Option("numbers", "What numbers in columns are: places or scores.", metavar="KIND", multiple=False),
+        Option("between", "The sign between alternatives in one cell; \\n for a line break.", "SIGN", multiple=False),
+        Option("alternatives", "What may be ranked, with commas between the names.", metavar="NAMES"),
+        Option("not-ranked", "A word in place of an alternative or its place, which stands for none.", metavar="WORD"),
+        Option("ties", "Ties and blanks: mean (the mean score of their places) or refuse.", "RULE", multiple=False),
+        Option("twice", "An alternative that a voter ranks twice: first or refuse.", "RULE", multiple=False),
+        Option("repeats", "Which row of a voter who has several counts: first or last.", "RULE", multiple=False),
     ),
     draft=_draft,
     shown="rankings",

@@ -154,6 +154,9 @@ def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: Simulat
     elections as trials, or one for all of them.
     """
     phase = vote.phase
+    if not profiles.is_strict:
+        rows = profiles.positions.reshape(-1, profiles.num_alternatives).astype(np.int64)
+        vote.parameters.check_ties(rows)
     if isinstance(phase, RandomizedRankings | JointRankings):
         return _local(vote, phase, profiles, trials=trials, noise=noise)
     if isinstance(phase, MaskedRankings):

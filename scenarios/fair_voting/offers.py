@@ -38,12 +38,14 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
 def _reports(parameters: Parameters) -> list[Offer]:
     """Return the other ways to report; where groups are private, public ones are another thing, and no offer."""
     scoring, sizes = parameters.make_scoring(is_centered=True), parameters.group_sizes
+    has_ties = bool(parameters.ties)
     if parameters.is_joint:
         own, smallest = make_joint_report(parameters).name, sizes.index(min(sizes))
-        possible = possible_joint_reports(scoring, parameters.epsilon, sizes)
+        possible = possible_joint_reports(scoring, parameters.epsilon, sizes, with_ties=has_ties)
         errors = {report.name: report.error_of(smallest, sum(sizes)) for report in possible}
     else:
-        own, reports = make_report(parameters).name, possible_reports(scoring, parameters.epsilon)
+        own = make_report(parameters).name
+        reports = possible_reports(scoring, parameters.epsilon, with_ties=has_ties)
         errors = {report.name: math.sqrt(report.mean_variance / min(sizes)) for report in reports}
     of = marked("of a mean utility in the smallest group")
     return [Offer(name=name, value=error, own=errors[own], of=of) for name, error in errors.items() if name != own]

@@ -15,6 +15,7 @@ SYSTEM: Final = System(
     own_entries=f"{_HERE}.data.own_ranking:OWN_RANKING",
     data_sets=f"{_HERE}.data.published_elections:DATA_SETS",
     beginning=f"{_HERE}.draft:BEGINNING",
+    file_form=f"{_HERE}.files:FILE_FORM",
     presenters=f"{_HERE}.presentation:PRESENTERS",
     attack=f"{_HERE}.attack.inference:FairVotingAttack",
     poisoning=f"{_HERE}.attack.poisoning:PoisonedRankings",

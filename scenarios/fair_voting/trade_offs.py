@@ -112,6 +112,7 @@ def trade_off(
         for epsilon in epsilons:
             try:
                 own = with_mechanism(parameters, name, epsilon=epsilon)
+                own.check_ties(positions)
             except ConfigurationError as error:
                 left_out.setdefault(name, str(error))
                 continue

@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.errors import ConfigurationError, refuse, require
-from ...protocol.estimators import Verdict
 from ...protocol.moral_preferences import Decision, MoralPreferences, Outcome, PriorName, Ranking, decide, rank
 from ...protocol.moral_preferences.certainty import check_prior, why_no_certainty, why_no_verdict
 from ...protocol.moral_preferences.outcome import NoisyMaxima
@@ -268,7 +267,7 @@ def show_decisions(
     )
     sentence, close = f"Of {some(len(decisions), 'pair')} the society prefers {', '.join(said)}.", 0
     if why_no_verdict(outcome) is None:
-        close = sum(decision.verdict == Verdict.TOO_CLOSE.value for decision in decisions)
+        close = sum(decision.verdict == UNDECIDED for decision in decisions)
         sentence += f" {close:,} {'is' if close == 1 else 'are'} undecided."
     console.print()
     _show_verdict(console, (sentence, not close))

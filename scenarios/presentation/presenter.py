@@ -16,7 +16,7 @@ __all__ = ["FLAGS", "VERDICT", "Brief", "Known", "Presenter", "error_of"]
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
-FLAGS: Final = frozenset({"passed", "wins"})
+FLAGS: Final = frozenset({"wins"})
 """Columns that have 1 for yes, and 0 for no."""
 VERDICT: Final = "verdict"
 """The column of what is decided at a level: an `estimators.Verdict`."""

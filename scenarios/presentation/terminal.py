@@ -16,7 +16,7 @@ from rich.text import Text
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
 from ..tables import Cell, Entry, Table, Tone, six_digits
-from ..words import say, say_again, say_number
+from ..words import say, say_again, say_number, shown_in
 from .numbers import in_a_row
 
 __all__ = [
@@ -95,7 +95,8 @@ class _Console(Console):
         yield from blanks  # the line may go on in what is printed next
 
     def _printable(self, renderable: RenderableType, options: ConsoleOptions | None) -> Iterator[Segment]:
-        for segment in super().render(renderable, options):
+        shown = _shown(self, renderable) if isinstance(renderable, Text) else renderable
+        for segment in super().render(shown, options):
             text = segment.text
             if segment.control or text.isprintable():
                 yield segment
@@ -107,6 +108,15 @@ class _Console(Console):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.file.fileno())  # which also takes what is left in the buffer
         os.close(nowhere)
+
+
+def _shown(console: Console, text: Text) -> Text:
+    """Return a text in the signs that a console can show, in the same colors."""
+    encoding = console.encoding
+    if shown_in(encoding, text.plain) == text.plain:
+        return text
+    parts = ((shown_in(encoding, part.text), part.style or "") for part in text.render(console))
+    return Text.assemble(*parts, justify=text.justify, overflow=text.overflow, no_wrap=text.no_wrap, end=text.end)
 
 
 def lines_of(console: Console, show: Callable[[], object]) -> list[Text]:
@@ -122,7 +132,7 @@ def show_facts(console: Console, facts: Mapping[str, Entry], *, indent: int = 0,
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for label, said in facts.items():
-        grid.add_row(Text(label, style="bold"), styled(said))
+        grid.add_row(_shown(console, Text(label, style="bold")), _shown(console, styled(said)))
     console.print(Padding(grid, (0, 0, 0, indent)))
     if spaced:
         console.print()
@@ -131,7 +141,7 @@ def show_facts(console: Console, facts: Mapping[str, Entry], *, indent: int = 0,
 def show_note(console: Console, text: str | Text, *, style: str = "dim") -> None:
     """Print what the reader of a table needs to know below it, said again: lines stay below their beginning."""
     said = Text(say_again(text), style=style) if isinstance(text, str) else text
-    console.print(Padding(said, (0, 0, 0, _PADDING), expand=False))
+    console.print(Padding(_shown(console, said), (0, 0, 0, _PADDING), expand=False))
 
 
 def show_label(console: Console, label: str, text: str, *, style: str = "dim", is_apart: bool = True) -> None:
@@ -145,34 +155,39 @@ def show_label(console: Console, label: str, text: str, *, style: str = "dim", i
 
 
 def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whole: str = "") -> None:
-    """Print a table that never breaks a number, nor a word where there is any other way.
+    """Print all rows of a table; it never breaks a number, nor a word where there is any other way.
 
-    A console that is too narrow goes without some columns, and a line below names them, and `whole`, which has them
-    all: first without those to `drop`, in their order, and then without the last numbers, but for the first one.
+    A console that is too narrow goes without the columns to `drop`, in their order, and a line below names them, and
+    `whole`, which has them all. Where even the others do not fit, each row is a block with a line for each of them.
     """
-    headers = list(map(say, table.columns))
-    texts, numbers = headers[: table.labels], headers[table.labels :]
-    columns = {header: [styled(row[place]) for row in table.rows] for place, header in enumerate(headers)}
+    headers = [shown_in(console.encoding, say(header)) for header in table.columns]
+    columns = {
+        header: [_shown(console, styled(row[place])) for row in table.rows] for place, header in enumerate(headers)
+    }
+    texts = headers[: table.labels]
     left_out: list[str] = []
-    for dropped in dict.fromkeys((*map(say, drop), *reversed(numbers[1:]))):
+    for dropped in dict.fromkeys(shown_in(console.encoding, say(header)) for header in drop):
         if _spare(console, columns, texts) >= 0:
             break
         if columns.pop(dropped, None) is not None:
             left_out.append(dropped)
     spare = _spare(console, columns, texts)
-    drawn = _drawn(padding=_PADDING)
-    for header, cells in columns.items():
-        if header in texts:
-            least = _least_width(header, cells, may_wrap=True)
-            full = _least_width(header, cells, may_wrap=False)
-            width = max(min(full, least + spare), min(full, _LEAST_WIDTH))
-            spare -= width - least
-            drawn.add_column(header, overflow="fold", width=width)
-        else:
-            drawn.add_column(header, justify="right", no_wrap=True)
-    for row in zip(*columns.values(), strict=True):
-        drawn.add_row(*row)
-    console.print(drawn)
+    if spare < 0:
+        _show_blocks(console, columns)
+    else:
+        drawn = _drawn(padding=_PADDING)
+        for header, cells in columns.items():
+            if header in texts:
+                least = _least_width(header, cells, may_wrap=True)
+                full = _least_width(header, cells, may_wrap=False)
+                width = max(min(full, least + spare), min(full, _LEAST_WIDTH))
+                spare -= width - least
+                drawn.add_column(header, overflow="fold", width=width)
+            else:
+                drawn.add_column(header, justify="right", no_wrap=True)
+        for row in zip(*columns.values(), strict=True):
+            drawn.add_row(*row)
+        console.print(drawn)
     if left_out:
         named = in_a_row([" ".join(header.split()) for header in left_out])
         one = "no room for the column {names}: {where} has it"
@@ -181,16 +196,35 @@ def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whol
         show_note(console, say_number(one, many, len(left_out), names=named, where=where))
 
 
+def _show_blocks(console: Console, columns: Mapping[str, Sequence[Text]]) -> None:
+    """Print each row as a block: its first entry, and below it a line for each other one that is not empty."""
+    names = [Text(" ".join(header.split()), style="bold") for header in columns]
+    for first, *others in zip(*columns.values(), strict=True):
+        console.print(first if first.plain else names[0], style="bold")
+        for name, entry in zip(names[1:], others, strict=True):
+            if entry.plain:
+                console.print(Padding(Text.assemble(name, "  ", entry), (0, 0, 0, _PADDING), expand=False))
+
+
 def show_sheet(console: Console, table: Table) -> None:
-    """Print a wide table as it is, below its caption and above its note."""
+    """Print a wide table, below its caption and above its note."""
     console.print()
     console.print(Text(table.caption, style="bold"))
+    columns = {
+        header: [_shown(console, styled(row[place])) for row in table.rows]
+        for place, header in enumerate(table.columns)
+    }
     drawn = _drawn(padding=1)
     for place, header in enumerate(table.columns):
-        drawn.add_column(Text(header), justify="left" if place < table.labels else "right", no_wrap=True)
+        drawn.add_column(
+            _shown(console, Text(header)), justify="left" if place < table.labels else "right", no_wrap=True
+        )
     for row in table.rows:
-        drawn.add_row(*map(styled, row))
-    console.print(drawn)
+        drawn.add_row(*(_shown(console, styled(entry)) for entry in row))
+    if _spare(console, columns, ()) >= 0:
+        console.print(drawn)
+    else:
+        _show_blocks(console, columns)
     if table.note:
         console.print(Text(table.note, style="dim"))
 

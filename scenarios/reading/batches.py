@@ -24,7 +24,8 @@ from ...protocol.phases import Entries
 from .cells import text_of
 from .columns import read_blocks
 from .files import MAX_FILE_BYTES, WatchedFile, readable
-from .text_forms import PLAIN, check_column_names, form_of, names_in, open_table
+from .headers import USUAL, TableOptions, check_column_names
+from .text_forms import PLAIN, form_of, open_table
 
 __all__ = ["Piece", "RowBatch", "TableFiles", "is_columnar", "is_in_batches"]
 
@@ -121,6 +122,7 @@ class TableFiles:
         field: what errors call that.
         columns: what the files call columns that are called otherwise here.
         left_out: a column that nobody asks for.
+        options: what is said of each table.
 
     Attributes:
         names: the columns of every file; further ones that only some have do not count.
@@ -131,12 +133,20 @@ class TableFiles:
             not installed.
     """
 
-    def __init__(self, path: str, *, field: str, columns: Mapping[str, str], left_out: str = "") -> None:
-        self._field = field
+    def __init__(
+        self,
+        path: str,
+        *,
+        field: str,
+        columns: Mapping[str, str],
+        left_out: str = "",
+        options: TableOptions = USUAL,
+    ) -> None:
+        self._field, self.options = field, options.alone()
         found = _found(path, field)
         with readable(Path(path), field=field):
             self._states = [_state_of(each) for each in found]
-        self._files = [_opened(each, field) for each in found]
+        self._files = [_opened(each, field, self.options) for each in found]
         _check_alike(self._files)
         own = self._files[0].kinds
         for column, name in columns.items():
@@ -270,15 +280,15 @@ class _File:
         raise NotImplementedError
 
 
-def _opened(path: Path, field: str) -> _File:
+def _opened(path: Path, field: str, options: TableOptions) -> _File:
     with readable(path, field=field):
-        match _form_of(path):
+        match _form_of(path) if options == USUAL else "":
             case ".parquet":
                 return _Parquet(path)
             case ".arrow" | ".feather" | ".ipc":
                 return _Arrow(path)
             case _:
-                return _CSVFile(path)
+                return _TableFile(path, options)
 
 
 def _check_alike(files: Sequence[_File]) -> None:
@@ -291,14 +301,16 @@ def _check_alike(files: Sequence[_File]) -> None:
             require(found == kind, f"column {name!r} of {file.path.name}", found, allowed)
 
 
-class _CSVFile(_File):
-    def __init__(self, path: Path) -> None:
-        self._form = form_of(path)
-        with open_table(path, self._form) as rows:
-            self._header = names_in(rows)
-            has_rows = any(row for _, row in rows)
+class _TableFile(_File):
+    """A file that is read row by row: of text, or any of which something is said."""
+
+    def __init__(self, path: Path, options: TableOptions) -> None:
+        self._form = form_of(path, options=options)
+        with open_table(path, self._form) as table:
+            self._header = table.header
+            has_rows = next(iter(table), None) is not None
         super().__init__(WatchedFile(path), dict.fromkeys(self._header, _ENTRY), None if has_rows else 0)
-        check_column_names(self._header, f"{path.name} line 1")
+        check_column_names(self._header, f"{path.name} line {table.line}")
 
     def piece_rows(self) -> Sequence[int]:
         return [sum(batch.num_rows for batch in self.read(self._header[:1]))]
@@ -317,28 +329,17 @@ class _CSVFile(_File):
         else:
             if is_plain:
                 return
-        with self._filled() as filled:
-            rows = itertools.islice(filled, num_rows, None)
+        with open_table(self.path, self._form) as opened:
+            rows = itertools.islice(opened, num_rows, None)
             while some := list(itertools.islice(rows, _ROWS)):
-                for line, row in some:
-                    if len(row) != len(self._header):
-                        allowed = f"{len(self._header)} entries: {', '.join(self._header)}"
-                        raise ConfigurationError(field=f"{self.path.name} line {line}", value=row, allowed=allowed)
                 columns = [CodedColumn.of(row[pick] for _, row in some) for pick in picks]
                 table = dict(zip(names, columns, strict=True))
                 yield RowBatch(table, len(some), self.path.name, num_rows, "line", self._line_of)
                 num_rows += len(some)
 
-    @contextlib.contextmanager
-    def _filled(self) -> Generator[Iterator[tuple[int, list[str]]]]:
-        """Yield the rows below the header, each with its line, without blank ones."""
-        with open_table(self.path, self._form) as rows:
-            names_in(rows)
-            yield ((line, row) for line, row in rows if row)
-
     def _line_of(self, number: int) -> int:
-        with self._filled() as rows:
-            return next(itertools.islice(rows, number, None))[0]
+        with open_table(self.path, self._form) as table:
+            return next(itertools.islice(table, number, None))[0]
 
 
 class _Columnar(_File):

@@ -23,6 +23,7 @@ from ...protocol.arrays import IntArray
 from ...protocol.columns import CodedColumn
 from ...protocol.errors import ConfigurationError, require
 from .files import BOM, MAX_LINE, open_bytes
+from .headers import USUAL, Table, TableOptions
 from .text_forms import PLAIN, TextForm, form_of, open_table
 
 __all__ = ["NameColumn", "NameTable", "is_plain", "read_blocks", "read_names", "read_plain"]
@@ -37,6 +38,7 @@ _MASKS: Final = np.array([(1 << 64) - (1 << 8 * (8 - kept)) for kept in range(9)
 """To keep so many of a word's first bytes."""
 _NOT_PLAIN: Final = b'"'  # in place of a line without an end
 _NAMES_AT_ONCE: Final = 1 << 16
+_FAULT: Final = ("{name} line {first}", "{name}", "well-formed CSV ({error})")
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)  # by which words are mixed to one: nearly half of its bits are set
 
 
@@ -50,7 +52,8 @@ class NameTable:
 
     def where(self, row: int) -> str:
         """Return where a row stands, for errors. It is found by reading the file again."""
-        line, _ = next(itertools.islice(_rows(self.path, self.form), row + 1, None))
+        with open_table(self.path, self.form) as table:
+            line, _ = next(itertools.islice(table, row, None))
         return f"{self.path.name} line {line}"
 
 
@@ -103,7 +106,12 @@ class NameColumn(Sequence[str]):
         return len(self.words)
 
 
-def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequence[str] = ()) -> NameTable:
+def read_names(
+    path: Path,
+    required: Mapping[str, Sequence[str]],
+    optional: Sequence[str] = (),
+    options: TableOptions = USUAL,
+) -> NameTable:
     """Return columns of a CSV file with a header, which may be packed (`.gz`).
 
     It has any form (`reading.text_forms`); entries may be quoted. Blank lines are skipped, blanks around an entry are
@@ -113,25 +121,29 @@ def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
         required: columns that must be there: the name that each has in the result, and the names that it may have in
             the header, the first one that is there counts.
         optional: columns that may be there.
+        options: what is said of the table.
 
     Raises:
         ConfigurationError: the content is no such table, with its line.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
-    form = form_of(path, {name for names in required.values() for name in names})
-    line, header = next(_rows(path, form), (1, list[str]()))
-    require(header, path.name, "an empty file", f"a CSV file with the columns {', '.join(required)}")
-    places: dict[str, int] = {}
-    for name, spellings in {**required, **{name: (name,) for name in optional}}.items():
-        spelling = next((spelling for spelling in spellings if spelling in header), None)
-        if spelling is None and name not in required:
-            continue
-        if spelling is None or header.count(spelling) > 1:
-            allowed = f"a header with one column {' or '.join(map(repr, spellings))}"
-            raise ConfigurationError(field=f"{path.name} line {line}", value=header, allowed=allowed)
-        places[name] = header.index(spelling)
-    picks = list(places.values())
-    columns = (_read_plain(path, picks, width=len(header)) if form == PLAIN else None) or _read_any(path, form, picks)
+    form = form_of(path, {name for names in required.values() for name in names}, options)
+    with open_table(path, form, fault=_FAULT) as table:
+        header, where = table.header, f"{path.name} line {table.line}"
+        require(header, path.name, "an empty file", f"a CSV file with the columns {', '.join(required)}")
+        places: dict[str, int] = {}
+        for name, spellings in {**required, **{name: (name,) for name in optional}}.items():
+            spelling = next((spelling for spelling in spellings if spelling in header), None)
+            if spelling is None and name not in required:
+                continue
+            if spelling is None or header.count(spelling) > 1:
+                allowed = f"a header with one column {' or '.join(map(repr, spellings))}"
+                raise ConfigurationError(field=where, value=header, allowed=allowed)
+            places[name] = header.index(spelling)
+        picks = list(places.values())
+        columns = (_read_plain(path, picks, width=len(header)) if form == PLAIN else None) or _read_any(
+            table, path, picks
+        )
     require(len(columns[0].codes), path.name, "a header alone", "a CSV file with rows")
     return NameTable(path, form, dict(zip(places, columns, strict=True)))
 
@@ -323,31 +335,16 @@ def _coded(words: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
     return codes, first
 
 
-def _read_any(path: Path, form: TextForm, picks: Sequence[int]) -> list[CodedColumn]:
-    """Return columns of any file, or name what is wrong with it."""
+def _read_any(table: Table, path: Path, picks: Sequence[int]) -> list[CodedColumn]:
+    """Return columns of any table, or name what is wrong with it."""
     indexes: list[dict[str, int]] = [{} for _ in picks]
     codes: list[list[int]] = [[] for _ in picks]
-    rows = _rows(path, form)
-    _, header = next(rows)
-    for line, row in rows:
+    for line, row in table:
         for pick, index, parts in zip(picks, indexes, codes, strict=True):
-            if not row[pick]:
-                raise ConfigurationError(field=f"{header[pick]} ({path.name} line {line})", value="", allowed="given")
-            parts.append(index.setdefault(row[pick], len(index)))
+            if not (entry := row[pick].strip()):
+                where = f"{table.header[pick]} ({path.name} line {line})"
+                raise ConfigurationError(field=where, value="", allowed="given")
+            parts.append(index.setdefault(entry, len(index)))
     return [
         CodedColumn(list(index), np.array(parts, dtype=np.int64)) for index, parts in zip(indexes, codes, strict=True)
     ]
-
-
-def _rows(path: Path, form: TextForm) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line where each row begins, the header's first, and its entries; blank lines are skipped."""
-    width = 0
-    with open_table(path, form, fault=("{name} line {first}", "{name}", "well-formed CSV ({error})")) as rows:
-        for line, cells in rows:
-            row = [cell.strip() for cell in cells]
-            if len(row) > 1 or any(row):
-                width = width or len(row)
-                if len(row) != width:
-                    allowed = f"{width} entries, as in the header"
-                    raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
-                yield line, row

@@ -22,7 +22,7 @@ from .batches import RowBatch
 from .cells import number_in, text_of
 from .files import readable
 
-__all__ = ["Names", "RowPlaces", "RowsOnDisk", "hashed", "numbers_in"]
+__all__ = ["Names", "RowPlaces", "RowsOnDisk", "coded", "hashed", "numbers_in"]
 
 _PART_BYTES: Final = 1 << 25
 _NUMBER_BYTES: Final = 8
@@ -50,7 +50,7 @@ class Names:
 
     def codes_in(self, batch: RowBatch, start: int) -> IntArray:
         """Return the codes of a batch's entries, from row `start` on; ConfigurationError: an entry is empty."""
-        entries = _coded(batch.table[self._column])
+        entries = coded(batch.table[self._column])
         pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
         codes, distinct = pandas.factorize(entries.codes)
         used: list[int] = distinct.tolist()
@@ -68,7 +68,7 @@ class Names:
         return own[codes]
 
 
-def _coded(entries: Entries) -> CodedColumn:
+def coded(entries: Entries) -> CodedColumn:
     """Return a column with codes; numbers are text as a CSV would have them."""
     if isinstance(entries, np.ndarray):
         distinct, codes = np.unique(entries, return_inverse=True)
@@ -81,7 +81,7 @@ def _coded(entries: Entries) -> CodedColumn:
 
 def hashed(entries: Entries) -> IntArray:
     """Return a number for each entry, which two of one person share with a chance of 2**-64."""
-    column = _coded(entries)
+    column = coded(entries)
     pandas: Any = importlib.import_module("pandas.util")  # by name: half a second that most commands save
     hashes = pandas.hash_array(np.array(list(column.names), dtype=object), categorize=False)
     return hashes.view(np.int64)[column.codes]

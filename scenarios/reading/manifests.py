@@ -14,6 +14,7 @@ import msgspec
 from ...protocol.errors import ConfigurationError, require
 from .batches import TableFiles
 from .files import readable
+from .headers import USUAL
 
 __all__ = ["ListedFile", "Manifest", "remembered"]
 
@@ -71,7 +72,8 @@ def remembered(
     """
     if not manifest:
         return find()
-    path, own = Path(manifest), _plain(asked)
+    more = {} if files.options == USUAL else {"options": msgspec.to_builtins(files.options)}
+    path, own = Path(manifest), _plain({**asked, **more})
     states = [_state_of(each) for each in (*files.paths, *beside)]
     if path.exists():
         known = _read(path)

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from .batches import TableFiles
+from .headers import USUAL, TableOptions
 
 __all__ = ["Batch", "OpenStream", "PartiesTable", "PartySources", "PartyStream", "ReadParties", "RowFiles", "located"]
 
@@ -46,6 +47,7 @@ class RowFiles:
             protocol completes nothing of it.
         parameters_of: what the files say of the parameters, where the scenario does not; asked before any row is
             prepared.
+        options: what is said of each table.
     """
 
     path: str
@@ -53,6 +55,7 @@ class RowFiles:
     only: Sequence[str] = ()
     prepared: Callable[[Mapping[str, Entries]], dict[str, Entries]] = dict
     parameters_of: Callable[[TableFiles], Mapping[str, Any]] = _of_nothing
+    options: TableOptions = USUAL
 
 
 OpenStream: TypeAlias = Callable[[], "PartyStream"]
@@ -94,6 +97,7 @@ class PartyStream:
         pays_alike: whether every party pays the same; None where that follows from having no public columns.
         columns: those of files, of whose names alone a protocol may complete its parameters; None of other streams.
         gold: what is true, where somebody knows: a name's true value.
+        unsaid: see `PartiesTable`.
         files: those with a line for each party, of which any piece can be read by itself; None of other streams.
         names: the columns of them that are read.
     """
@@ -107,6 +111,7 @@ class PartyStream:
     pays_alike: bool | None = None
     columns: Mapping[str, Entries] | None = None
     gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    unsaid: ConfigurationError | None = None
     files: TableFiles | None = None
     names: Sequence[str] = ()
 
@@ -135,6 +140,8 @@ class PartiesTable:
         gold: what is true, where somebody knows: a name's true value.
         note: what became of the rows of their file, as a line for people.
         has_header: whether the first line of their file says what is in the others.
+        unsaid: a parameter, which is public, was read off what is private, where nobody said it: this is raised, unless
+            nobody real stands behind the parties, or everybody may know it.
     """
 
     names: Sequence[str]
@@ -149,6 +156,12 @@ class PartiesTable:
     gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     note: str = ""
     has_header: bool = True
+    unsaid: ConfigurationError | None = None
+
+    def check_said(self, *, is_public: bool) -> None:
+        """Raise what is `unsaid`, unless a scenario says that nobody real is behind the parties, or all is public."""
+        if self.unsaid is not None and not (is_public or self.is_generated or self.is_public_record):
+            raise self.unsaid
 
     def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return a scenario's parameters with what the source of the parties says of the others.

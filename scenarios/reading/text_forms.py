@@ -7,6 +7,7 @@ line `sep=;`; and of a text of any size a bounded part is in memory at a time.
 """
 
 import codecs
+import collections
 import contextlib
 import csv
 import dataclasses
@@ -17,21 +18,22 @@ import re
 import zlib
 from collections.abc import Collection, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Final, TypeAlias
+from typing import IO, Any, Final
 
-from ...protocol.arguments import first_repeated
-from ...protocol.errors import ConfigurationError, refuse, require
+from ...protocol.errors import ConfigurationError, refuse
 from ..words import marked
 from .files import BOM, HeldFile, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
 from .frames import path_of
-from .workbooks import first_sheet_of, rows_of
+from .headers import USUAL, Rows, Table, TableOptions
+from .workbooks import FoundSheet, find_sheet, rows_of
 
-__all__ = ["PLAIN", "TextForm", "check_column_names", "form_of", "header_of", "names_in", "open_table", "read_rows"]
+__all__ = ["PLAIN", "TextForm", "form_of", "header_of", "note_of", "open_table", "read_rows"]
 
 _UTF_8: Final = "utf-8-sig"
 _FALLBACK: Final = "cp1252"
 _LOOKED_AT_BYTES: Final = 1 << 26
 """Behind these a byte that is no UTF-8 is a fault, with its line: a large file is not read twice."""
+_LINES_LOOKED_AT: Final = 20
 _BLOCK_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 120
 _ESCAPED: Final = re.compile("[\udc80-\udcff]")  # bytes that the encoding does not have
@@ -55,9 +57,6 @@ _FOREIGN: Final = {
     b"\x1f\x8b": "packed, and its name does not end with .gz",
 }
 
-
-Rows: TypeAlias = Iterator[tuple[int, list[str]]]
-"""The number of each row, from 1, and its entries without empty ones behind the header's last: none, where all are."""
 _FAULT: Final = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
 
 
@@ -65,20 +64,23 @@ _FAULT: Final = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
 class TextForm:
     """How a table is written down: its encoding, as Python calls it, and the sign between two entries.
 
-    A table that says this sign in its first line `declares` it; one in a workbook is a sheet's, of so many.
+    A table that says this sign in its first line `declares` it; one in a workbook is a sheet's. Where its
+    header is and which rows count are `options`.
     """
 
     encoding: str = _UTF_8
     delimiter: str = ","
     declares: bool = False
-    sheet: str = ""
-    sheets: int = 0
+    sheet: FoundSheet | None = None
+    options: TableOptions = USUAL
 
     def note(self, name: str) -> str:
         """Return how a file was read, as a sentence for people; empty for UTF-8 with commas."""
-        if self.encoding == _WORKBOOK:
-            many = marked(f", of {self.sheets:,}") if self.sheets > 1 else ""
-            return marked(f"Of {name} the sheet {self.sheet!r} is read{many!s}.")
+        if (sheet := self.sheet) is not None:
+            many = marked(f", of {sheet.number:,}") if sheet.number > 1 else ""
+            shown = ", ".join(map(repr, sheet.passed))
+            many += marked(f"; passed by, as hidden or without a table: {shown}") if sheet.passed else ""
+            return marked(f"Of {name} the sheet {sheet.name!r} is read{many!s}.")
         found = [_NAMES[self.encoding]] if self.encoding in _NAMES else []
         found += [marked(f"with {_DELIMITERS[self.delimiter]!s} between entries")] if self.delimiter != "," else []
         return marked(f"{name} is read {', '.join(found)!s}.") if found else ""
@@ -87,7 +89,7 @@ class TextForm:
 PLAIN: Final = TextForm()  # UTF-8, with or without a byte order mark, and commas
 
 
-def form_of(path: Path, wanted: Collection[str] = ()) -> TextForm:
+def form_of(path: Path, wanted: Collection[str] = (), options: TableOptions = USUAL) -> TextForm:
     """Return the form of a table with a header, which may be packed (`.gz`).
 
     The sign between entries is known by those that the header should have; without any, it is the only one that stands
@@ -97,92 +99,92 @@ def form_of(path: Path, wanted: Collection[str] = ()) -> TextForm:
         ConfigurationError: it is no text, or its header can be read in two ways.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
+    options = options.alone()
     if isinstance(path, HeldFile):
-        return PLAIN
+        return TextForm(options=options)
     with open_bytes(path) as file:
         if file.read(len(_WORKBOOKS[0])) in _WORKBOOKS:
-            sheet, number = first_sheet_of(path)
-            return TextForm(_WORKBOOK, sheet=sheet, sheets=number)
+            return TextForm(_WORKBOOK, sheet=find_sheet(path, options.sheet), options=options)
         file.seek(0)
         encoding = _encoding_of(file, path)
+    refuse(options.sheet, "sheet", options.sheet, marked(f"left out: {path.name} is no workbook"))
     with _open(path, encoding) as text:
-        header = next(filter(str.strip, _lines_in(text, path)), "")
-    if said := _DECLARED.fullmatch(header):
-        return TextForm(encoding, said[1], declares=True)
-    return TextForm(encoding, _delimiter_of(header, wanted, path))
+        lines = _lines_in(text, path)
+        if options.header > 1:
+            first = next(lines, "")
+            header = next(itertools.islice(lines, options.header - 2, None), "")
+        else:
+            first = header = next(filter(str.strip, lines), "")
+        if said := _DECLARED.fullmatch(first):
+            return TextForm(encoding, said[1], declares=True, options=options)
+        if not any(sign in header for sign in _DELIMITERS):  # a title, or a table of one column
+            below = [line for line in itertools.islice(lines, _LINES_LOOKED_AT) if line.strip()]
+            header = next((line for line in below if _is_like_the_others(line, below)), header)
+    return TextForm(encoding, _delimiter_of(header, wanted, path), options=options)
 
 
 @contextlib.contextmanager
 def open_table(
-    path: Path, form: TextForm, *, most: int | None = None, fault: Sequence[str] = _FAULT, is_ones: bool = False
-) -> Generator[Rows]:
-    """Open a table of any form, which may be packed (`.gz`) and has at most so many characters, as its rows.
+    path: Path, form: TextForm, *, most: int | None = None, fault: Sequence[str] = _FAULT, num_empty: int = 0
+) -> Generator[Table]:
+    """Open a table of any form, which may be packed (`.gz`) and has at most so many characters.
 
     Args:
         most: characters that it may have, packed or not; by default any number.
         fault: field, value and what is allowed where a row is not CSV: with its number as {first}, the {error}, and
             the file's {name} and {path}.
-        is_ones: whether it is one party's, whose only line may be of empty entries.
+        num_empty: so many rows of empty entries are rows too: one party's own file may hold no other.
 
     Raises:
-        ConfigurationError: a line is too long, holds a NUL, is no such text or no CSV, or there are too many.
+        ConfigurationError: a line is too long, holds a NUL, is no such text or no CSV, or there are too many; or as
+            `Table`.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
-    if form.encoding == _WORKBOOK:
-        yield _trimmed(rows_of(path, form.sheet))
-        return
-    with _open(path, form.encoding) as text:
-        lines = itertools.islice(_lines_in(text, path, most), int(form.declares), None)
-        rows = _rows_in(csv.reader(lines, delimiter=form.delimiter, strict=True), path, fault)
-        yield _trimmed(rows, num_empty=int(is_ones))
+    with contextlib.ExitStack() as stack:
+        if form.sheet is not None:
+            rows = rows_of(path, form.sheet.name)
+        else:
+            lines = _lines_in(stack.enter_context(_open(path, form.encoding)), path, most)
+            lines = itertools.islice(lines, int(form.declares), None)
+            rows = _rows_in(csv.reader(lines, delimiter=form.delimiter, strict=True), path, fault)
+        yield Table(rows, form.options, path, form=form.note(path.name), num_empty=num_empty)
 
 
-def header_of(path: str | Path) -> list[str]:
+def note_of(path: Path, options: TableOptions = USUAL) -> str:
+    """Return how a table is read, as sentences for people: where rows are left out, by reading all of them."""
+    with open_table(path, form_of(path, options=options)) as table:
+        if table.has_words:
+            collections.deque(table, maxlen=0)
+        return table.note()
+
+
+def header_of(path: str | Path, options: TableOptions = USUAL) -> list[str]:
     """Return the header of a table; nothing where it cannot be read, which whoever reads it says."""
     try:
-        with open_table(file := path_of(path), form_of(file)) as rows:
-            return names_in(rows)
+        with open_table(file := path_of(path), form_of(file, options=options)) as table:
+            return table.header
     except (ConfigurationError, OSError, EOFError, UnicodeDecodeError, zlib.error):
         return []
-
-
-def names_in(rows: Rows) -> list[str]:
-    """Return the header that rows begin with; nothing where there are none."""
-    return [name.strip() for _, row in itertools.islice(rows, 1) for name in row]
-
-
-def check_column_names(header: Sequence[str], where: str, allowed: str = "") -> None:
-    """Raise ConfigurationError, of the first name that is wrong, unless a header's are distinct and not empty."""
-    wrong = first_repeated(["", *header])
-    require(wrong is None, where, wrong, allowed or "a header of distinct, non-empty names")
 
 
 def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield the rows of a CSV file, which may be packed (`.gz`): the line where each begins, and its entries.
 
-    Blank lines are left out. A data set's file, for which no setting is named, is UTF-8 with commas; anybody's own has
-    any form. Of its header's columns two or more are wanted.
+    A data set's file, for which no setting is named, is UTF-8 with commas; anybody's own has any form. Of its header's
+    columns two or more are wanted.
 
     Raises:
         ConfigurationError: the file cannot be read, lacks a column, or has a line that is no row of it.
     """
     with contextlib.ExitStack() as stack:
-        if field:
-            stack.enter_context(readable(path, field=field))
-            rows = stack.enter_context(open_table(path, form_of(path, columns)))
-        else:
-            stack.enter_context(readable_in_data_folder(path))
-            rows = _rows_in(csv.reader(stack.enter_context(open_text(path)), strict=True), path)
-        header = names_in(rows)
+        stack.enter_context(readable(path, field=field) if field else readable_in_data_folder(path))
+        table = stack.enter_context(open_table(path, form_of(path, columns) if field else PLAIN))
         for column in columns:
-            refuse(column not in header, f"{path.name} line 1", header, f"a header with the column {column!r}")
-        pick = operator.itemgetter(*map(header.index, columns))
-        for line, row in rows:
-            if row and len(row) != len(header):
-                allowed = f"{len(header)} entries: {', '.join(header)}"
-                raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
-            if row:
-                yield line, pick(row)
+            allowed = f"a header with the column {column!r}"
+            refuse(column not in table.header, f"{path.name} line {table.line}", table.header, allowed)
+        pick = operator.itemgetter(*map(table.header.index, columns))
+        for line, row in table:
+            yield line, pick(row)
 
 
 def _rows_in(reader: Any, path: Path, fault: Sequence[str] = _FAULT) -> Rows:
@@ -194,25 +196,6 @@ def _rows_in(reader: Any, path: Path, fault: Sequence[str] = _FAULT) -> Rows:
         known = {"first": number + 1, "error": error, "name": path.name, "path": path}
         field, value, allowed = (text.format_map(known) for text in fault)
         raise ConfigurationError(field=field, value=value, allowed=allowed) from None
-
-
-def _trimmed(rows: Rows, *, num_empty: int = 0) -> Rows:
-    """Yield rows without what a spreadsheet writes of columns that nobody fills, and without entries if all are empty.
-
-    A header's first entry may be empty, and so may any that is above something; and so many rows below the header keep
-    their empty entries.
-    """
-    width = 0
-    for number, row in rows:
-        if not any(map(str.strip, row)):
-            is_kept = bool(width and row and num_empty)
-            num_empty -= is_kept
-            yield number, [""] * width if is_kept else []
-            continue
-        width = width or max(place for place, cell in enumerate(row, start=1) if cell.strip())
-        while len(row) > width and not row[-1].strip():
-            row.pop()
-        yield number, row
 
 
 def _open(path: Path, encoding: str) -> IO[str]:
@@ -298,6 +281,14 @@ def _delimiter_of(header: str, wanted: Collection[str], path: Path) -> str:
     kinds = " or ".join(_DELIMITERS[sign] for sign in signs)
     allowed = f"entries with one kind of sign between them, not {kinds}; names that hold one stand in quotes"
     raise ConfigurationError(field=f"{path.name} line 1", value=header.strip()[:_MAX_SHOWN], allowed=allowed)
+
+
+def _is_like_the_others(line: str, lines: Sequence[str]) -> bool:
+    """Return whether a sign stands in a line as often as in most of some lines."""
+    most = len(lines) / 2
+    return any(
+        (own := line.count(sign)) and sum(each.count(sign) == own for each in lines) > most for sign in _DELIMITERS
+    )
 
 
 def _cells(line: str, delimiter: str) -> list[str]:

@@ -1,51 +1,280 @@
-"""Workbooks of spreadsheets (.xlsx, .xls, .ods): a sheet as rows of text, by python-calamine, an extra."""
+"""Workbooks of spreadsheets (.xlsx, .xls, .ods): a sheet as rows of text, by python-calamine, an extra.
 
+The library gives empty text for a cell that failed and for one that was never computed, and makes room for all cells
+between the first and the last one. So the sheets' XML is read first: it tells how far they reach, which are hidden,
+which hold a table, and which cells hold nothing to be counted. Of .xls, which is no XML, the library's word is taken.
+"""
+
+import contextlib
+import functools
 import importlib
+import posixpath
+import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
+from xml.etree import ElementTree as ET
 
-from ...protocol.errors import ConfigurationError, refuse, require
+import msgspec
+
+from ...protocol.errors import ConfigurationError, one_of, refuse, require
+from ..words import marked
 from .cells import text_of
 from .files import MAX_FILE_BYTES, check_size
 
-__all__ = ["first_sheet_of", "rows_of"]
+__all__ = ["FoundSheet", "find_sheet", "rows_of"]
 
 _SAVE: Final = "save it as CSV (UTF-8) in the program that wrote it"
+_MOST_CELLS: Final = 1 << 24
+"""Between the first and the last row and column of a sheet: the library holds a value for each."""
+_GREATEST: Final = 1e15  # spreadsheets keep no more digits
+_TWO: Final = 2
+_WORKSHEET: Final = "/worksheet"
+_CELL: Final = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
+_NEVER: Final = (
+    marked("a formula that was never computed"),
+    marked("an entry, or a formula with its result: open the file in a spreadsheet, and save it"),
+)
+_LONG: Final = marked("text, where it is a name: spreadsheets keep 15 digits of a number; format the column as text")
+_FAILED: Final = marked("an entry: mend it, or leave it empty, in the program that wrote it")
 
 
-def first_sheet_of(path: Path) -> tuple[str, int]:
-    """Return the name of a workbook's first sheet, and how many it has.
+class FoundSheet(msgspec.Struct, frozen=True):
+    """The sheet of a workbook that is read, how many there are, and the names of those before it that are passed by."""
+
+    name: str
+    number: int
+    passed: tuple[str, ...] = ()
+
+
+class _Sheet(msgspec.Struct):
+    """What a sheet's XML tells: how many rows and columns it has, and how many rows in which something stands.
+
+    Args:
+        is_wide: whether two entries stand in one row.
+        fault: the first cell that holds nothing to be counted, what it holds, and what it is to hold.
+    """
+
+    name: str
+    is_visible: bool = True
+    height: int = 0
+    width: int = 0
+    num_filled: int = 0
+    is_wide: bool = False
+    fault: tuple[str, str, str] | None = None
+
+    def add_row(self, row: int, width: int, num_filled: int) -> None:
+        """Take up a row, the last of those that are alike: how far it reaches, and how many entries it has."""
+        if width:
+            self.height, self.width = max(self.height, row), max(self.width, width)
+            self.num_filled += num_filled > 0
+            self.is_wide = self.is_wide or num_filled > 1
+
+
+def find_sheet(path: Path, sheet: str = "") -> FoundSheet:
+    """Return the worksheet of a workbook that is named, or else the first visible one with a table.
+
+    A table has two rows at least, and two columns; where no sheet has one, the first visible one is read.
 
     Raises:
-        ConfigurationError: it cannot be read, is too large unpacked, or what reads it is not installed.
+        ConfigurationError: it cannot be read, is too large, has no such sheet, or what reads it is not installed; or a
+            cell of the sheet holds nothing to be counted.
     """
-    names: list[str] = _open(path).sheet_names
+    _library(path)
+    sheets = _sheets_of(path, _state_of(path))
+    names = [each.name for each in sheets]
     require(names, path.name, str(path), "a workbook with a sheet")
-    return names[0], len(names)
+    if sheet:
+        require(sheet in names, "sheet", sheet, marked(f"a sheet of {path.name}: {one_of(names, sheet)!s}"))
+        found = sheets[names.index(sheet)]
+    else:
+        visible = [each for each in sheets if each.is_visible] or sheets
+        found = next((each for each in visible if each.is_wide and each.num_filled >= _TWO), visible[0])
+    if found.fault is not None:
+        where, value, allowed = found.fault
+        raise ConfigurationError(field=f"{path.name} {found.name}!{where}", value=value, allowed=allowed)
+    passed = names[: names.index(found.name)] if not sheet else []
+    return FoundSheet(found.name, len(names), tuple(passed))
 
 
 def rows_of(path: Path, sheet: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of each row of a sheet, and its cells as text: numbers without needless zeros."""
-    for number, row in enumerate(_open(path).get_sheet_by_name(sheet).to_python(skip_empty_area=False), start=1):
+    with _naming_faults(path):
+        rows = _open(path).get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+    for number, row in enumerate(rows, start=1):
         yield number, list(map(text_of, row))
 
 
-def _open(path: Path) -> Any:
+def _state_of(path: Path) -> tuple[int, int]:
     check_size(path, field=path.name)
+    return path.stat().st_size, path.stat().st_mtime_ns
+
+
+@functools.lru_cache(maxsize=4)
+def _sheets_of(path: Path, state: tuple[int, int]) -> Sequence[_Sheet]:
+    """Return the worksheets of a workbook as it is in this state, in order."""
+    del state
+    with _naming_faults(path):
+        if not zipfile.is_zipfile(path):
+            return list(_in_xls(_open(path)))
+        with zipfile.ZipFile(path) as packed:
+            num_bytes = sum(part.file_size for part in packed.infolist())
+            allowed = f"a workbook of at most {MAX_FILE_BYTES:,} bytes, unpacked: all of it has to fit into memory"
+            refuse(num_bytes > MAX_FILE_BYTES, path.name, f"{num_bytes:,} bytes", allowed)
+            is_ods = "content.xml" in packed.namelist()
+            sheets = list(_in_ods(packed) if is_ods else _in_xlsx(packed))
+    number = sum(each.height * each.width for each in sheets)
+    far = max(sheets, key=lambda each: each.height * each.width, default=_Sheet(""))
+    allowed = marked(
+        f"sheets of at most {_MOST_CELLS:,} cells; {far.name!r} reaches to row {far.height:,} and column "
+        f"{_letters(far.width)}: delete what stands far out, or {_SAVE!s}"
+    )
+    refuse(number > _MOST_CELLS, path.name, f"{number:,} cells", allowed)
+    return sheets
+
+
+@contextlib.contextmanager
+def _naming_faults(path: Path) -> Generator[None]:
+    """Turn whatever goes wrong in a damaged file into one ConfigurationError; a library's panic is no Exception."""
     try:
-        calamine: Any = importlib.import_module("python_calamine")  # an extra, which few files need
+        yield
+    except ConfigurationError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        said = str(error).partition("\n")[0] or type(error).__name__
+        allowed = f"a workbook that can be read ({said}), or a CSV file: {_SAVE}"
+        raise ConfigurationError(field=path.name, value=str(path), allowed=allowed) from None
+
+
+def _library(path: Path) -> Any:
+    try:
+        return importlib.import_module("python_calamine")  # an extra, which few files need
     except ImportError:
         allowed = f"a CSV file: this one is a workbook, which `pip install 'psephos[spreadsheets]'` reads; or {_SAVE}"
         raise ConfigurationError(field=path.name, value=str(path), allowed=allowed) from None
-    try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as packed:
-                num_bytes = sum(part.file_size for part in packed.infolist())
-            allowed = f"a workbook of at most {MAX_FILE_BYTES:,} bytes, unpacked: all of it has to fit into memory"
-            refuse(num_bytes > MAX_FILE_BYTES, path.name, f"{num_bytes:,} bytes", allowed)
-        return calamine.CalamineWorkbook.from_path(path)
-    except (calamine.CalamineError, zipfile.BadZipFile) as error:
-        allowed = f"a workbook that can be read ({error}), or a CSV file: {_SAVE}"
-        raise ConfigurationError(field=path.name, value=str(path), allowed=allowed) from None
+
+
+def _open(path: Path) -> Any:
+    return _library(path).CalamineWorkbook.from_path(path)
+
+
+def _in_xls(workbook: Any) -> Iterator[_Sheet]:
+    for known in workbook.sheets_metadata:
+        if str(known.typ).endswith("WorkSheet"):
+            sheet = _Sheet(known.name, str(known.visible).endswith("Visible"))
+            for number, row in enumerate(workbook.get_sheet_by_name(known.name).to_python(skip_empty_area=False), 1):
+                sheet.add_row(number, len(row), sum(cell != "" for cell in row))
+            yield sheet
+
+
+def _in_xlsx(packed: zipfile.ZipFile) -> Iterator[_Sheet]:
+    relations = "xl/_rels/workbook.xml.rels"
+    parts = {each.get("Id"): each for event, each in _elements(packed, relations) if event == "end"}
+    known = [each for event, each in _elements(packed, "xl/workbook.xml") if (event, _tag(each)) == ("end", "sheet")]
+    for each in known:
+        part = parts[next(value for key, value in each.attrib.items() if key.endswith("}id"))]
+        if part.get("Type", "").endswith(_WORKSHEET):
+            sheet = _Sheet(each.get("name", ""), each.get("state", "visible") == "visible")
+            _look_at_xlsx(packed, posixpath.normpath(posixpath.join("/xl", part.get("Target", "")))[1:], sheet)
+            yield sheet
+
+
+def _look_at_xlsx(packed: zipfile.ZipFile, part: str, sheet: _Sheet) -> None:
+    row = column = width = num_filled = 0
+    for event, each in _elements(packed, part):
+        tag = _tag(each)
+        if event == "start" and tag == "row":
+            row, column, width, num_filled = int(each.get("r", row + 1)), 0, 0, 0
+        elif event == "end" and tag == "c":
+            column += 1
+            if address := _CELL.fullmatch(each.get("r", "")):
+                column, row = _column(address[1]), int(address[2])
+            content = {_tag(child): child for child in each}
+            value = (content["v"].text or "") if "v" in content else ""
+            kind = each.get("t", "n")
+            if "v" in content or "is" in content:
+                width, num_filled = max(width, column), num_filled + bool(value or "is" in content)
+            if sheet.fault is None and (fault := _fault_of(kind, value, has_formula="f" in content)):
+                sheet.fault = f"{_letters(column)}{row}", *fault
+            each.clear()
+        elif event == "end" and tag == "row":
+            sheet.add_row(row, width, num_filled)
+            each.clear()
+
+
+def _fault_of(kind: str, value: str, *, has_formula: bool) -> tuple[str, str] | None:
+    """Return what a cell of an .xlsx holds that is nothing to be counted, and what it is to hold."""
+    if kind == "e":
+        return value, _FAILED
+    if has_formula and not value and kind != "str":
+        return _NEVER
+    return (value, _LONG) if kind == "n" and value and abs(float(value)) >= _GREATEST else None
+
+
+def _in_ods(packed: zipfile.ZipFile) -> Iterator[_Sheet]:
+    hidden, style = set[str](), ""
+    sheet = _Sheet("")
+    row = column = width = num_filled = 0
+    for event, each in _elements(packed, "content.xml"):
+        tag = _tag(each)
+        if event == "start" and tag == "style":
+            style = _own(each, "name")
+        elif event == "start" and tag == "table-properties" and _own(each, "display") == "false":
+            hidden.add(style)
+        elif event == "start" and tag == "table":
+            sheet, row = _Sheet(_own(each, "name"), _own(each, "style-name") not in hidden), 0
+        elif event == "start" and tag == "table-row":
+            column = width = num_filled = 0
+        elif event == "end" and tag in {"table-cell", "covered-table-cell"}:
+            repeats = int(_own(each, "number-columns-repeated") or 1)
+            kind = _own(each, "value-type")
+            if kind or len(each):
+                width, num_filled = column + repeats, num_filled + repeats
+            fault = _NEVER if _own(each, "formula") and not kind else None
+            if "error" in {value for key, value in each.attrib.items() if key.endswith("}value-type")}:
+                fault = "".join(each.itertext()), _FAILED
+            elif kind == "float" and abs(float(_own(each, "value"))) >= _GREATEST:
+                fault = _own(each, "value"), _LONG
+            if sheet.fault is None and fault is not None:
+                sheet.fault = f"{_letters(column + 1)}{row + 1}", *fault
+            column += repeats
+            each.clear()
+        elif event == "end" and tag == "table-row":
+            row += int(_own(each, "number-rows-repeated") or 1)
+            sheet.add_row(row, width, num_filled)
+            each.clear()
+        elif event == "end" and tag == "table":
+            yield sheet
+
+
+def _elements(packed: zipfile.ZipFile, part: str) -> Iterator[tuple[str, ET.Element]]:
+    with packed.open(part) as file:
+        yield from ET.iterparse(file, events=("start", "end"))  # noqa: S314  its parser bounds how far entities grow
+
+
+def _tag(element: ET.Element) -> str:
+    """Return an element's name, whatever its name space."""
+    return element.tag.rpartition("}")[2]
+
+
+def _own(element: ET.Element, name: str) -> str:
+    """Return an attribute of an element by its name in the first name space that has it."""
+    return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), "")
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number
+
+
+def _letters(column: int) -> str:
+    letters = ""
+    while column:
+        column, rest = divmod(column - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters

@@ -24,7 +24,7 @@ from ...transports.own_files import replace_private
 from ..presentation.rows import MOST_ROWS
 from ..tables import Cell, Table, Tone, csv_of
 from ..verdicts import at_most
-from ..words import in_words, say
+from ..words import say
 from .drawings import Classes, Drawing, inlined
 
 __all__ = [
@@ -182,7 +182,6 @@ def _render(page: Page) -> str:
     return _template().render(
         page=page,
         say=say,
-        in_words=in_words,
         most_rows=MOST_ROWS,
         download_of=download_of,
         next_drawing=lambda: next(drawings),

@@ -23,7 +23,7 @@ from ..reading.cells import rows_in
 from ..reading.files import check_files, readable
 from ..running.reader import Audit, pictures_in, read_as, read_command
 from ..tables import Rows, Table, listed
-from ..verdicts import AuditVerdict, Judgement
+from ..verdicts import AuditVerdict, Judgement, round_up
 from .blocks import audited_losses
 from .page import Block, Page, Section, Text, drawn, repeated
 
@@ -31,6 +31,7 @@ __all__ = ["page_of_study", "sections_of_studies"]
 
 _PICTURE: Final = re.compile(r"!\[(.*?)\]\((?:.*/)?([\w.-]+)\.png\)", re.DOTALL)
 _STUDY: Final = "study.json"
+_PROVEN: Final = "ε proven"
 _NAME: Final = re.compile(r"[\w-]+")  # of a table, whose file is called so: it names no other folder's
 _MOST_CELLS: Final = 6  # whose leading measures a verdict says
 
@@ -149,8 +150,7 @@ def _of_trials(folder: Path) -> Page:
     trials: _Trials = read_as(folder / "summary.json", _Trials)
     summary = folder / "summary.csv"
     rows = [
-        {"mean_standard_error" if key == "standard_error" else key: value for key, value in row.items()}
-        for row in (rows_in(summary) if summary.exists() else ())
+        {_header_of(key): value for key, value in row.items()} for row in (rows_in(summary) if summary.exists() else ())
     ]
     blocks: list[Block] = [*drawn(pictures_in(folder), "trials", "The leading measures over all trials")]
     if rows:
@@ -178,6 +178,12 @@ def _of_trials(folder: Path) -> Page:
     )
 
 
+def _header_of(key: str) -> str:
+    """Return what a column of `summary.csv` is called on the page."""
+    proven = key.replace("epsilon", "ε").replace("_", " ")
+    return proven if proven.startswith(_PROVEN) else "mean_standard_error" if key == "standard_error" else key
+
+
 def _verdict_of_trials(trials: _Trials, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what trials came to, and of a grid the first measure of each cell."""
     leading = list(_leading(rows))
@@ -196,7 +202,9 @@ def _leading(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     of_cells = [row for row in rows if row["measure"] == first]
     for row in of_cells[:_MOST_CELLS]:
         names = list(row)
-        settings = ", ".join(f"{key} = {row[key]}" for key in names[: names.index("measure")])
+        own = {key: row[key] for key in names[: names.index("measure")]}
+        own |= {key: f"{round_up(float(proven), 4):g}" for key, proven in own.items() if key.startswith(_PROVEN)}
+        settings = ", ".join(f"{key} = {value}" for key, value in own.items())
         mean, error = row.get("mean"), row.get("mean_standard_error")
         if not isinstance(mean, float):
             continue

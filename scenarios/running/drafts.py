@@ -4,18 +4,23 @@ A system's `Beginning` says what its file holds and drafts a scenario of it. Wha
 (`UnclearError`): asked in a terminal, and else an error that names the option. Nothing that decides a vote is guessed.
 """
 
+import collections
 import dataclasses
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
+import msgspec
+
 from ...protocol.errors import ConfigurationError, did_you_mean, printable, require
 from ..reading.files import MAX_FILE_BYTES, readable
-from ..reading.text_forms import TextForm, check_column_names, form_of, open_table
+from ..reading.headers import USUAL, TableOptions, check_column_names
+from ..reading.text_forms import form_of, open_table
 from ..words import marked, say_again
 
 __all__ = [
@@ -31,13 +36,19 @@ __all__ = [
     "check_column",
     "check_header",
     "chosen_column",
+    "draft_of",
     "price_line",
     "samples",
     "scenario_text",
+    "table_lines",
     "trust_line",
     "written_line",
 ]
 
+_STATUS: Final = re.compile(r"(?i)\b(assignment)?status$|^finished$")
+"""Names of columns that say of each row whether it counts."""
+_DONE: Final = re.compile(r"(?i)submitdate|date submitted|submitted at")
+"""And of those that are empty where a form was left before its end."""
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
 _TRUSTED: Final = {
@@ -54,21 +65,25 @@ class Sheet:
 
     Args:
         written: the file as the scenario has it.
-        form: how it is written down.
+        note: how it is read, as sentences for people.
         header: the names of its columns.
-        rows: the first ones, each with as many entries.
-        lines: where they stand, as a spreadsheet counts.
+        line: where the header stands, as a spreadsheet counts.
+        rows: the first ones that count, each with as many entries.
+        lines: where they stand.
+        options: what is said of the table.
     """
 
     path: Path
     written: str
-    form: TextForm
+    note: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     lines: Sequence[int]
+    line: int = 1
+    options: TableOptions = USUAL
 
     @classmethod
-    def of(cls, path: Path, *, written: str, wanted: Sequence[str] = ()) -> "Sheet":
+    def of(cls, path: Path, *, written: str, wanted: Sequence[str] = (), options: TableOptions = USUAL) -> "Sheet":
         """Return a file's sheet.
 
         `written` is the file as the scenario has it, and `wanted` are columns that it may have.
@@ -76,24 +91,27 @@ class Sheet:
         Raises:
             ConfigurationError: it cannot be read, or is no table with rows.
         """
-        rows, lines = list[Sequence[str]](), list[int]()
-        with readable(path, field="FILE", what="a readable CSV file"):
-            form = form_of(path, wanted)
-            fault = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
-            with open_table(path, form, most=MAX_FILE_BYTES, fault=fault) as table:
-                full = (each for each in table if each[-1])
-                first, header = next(full, (1, list[str]()))
-                header = [name.strip() for name in header]
-                for line, row in itertools.islice(full, _ROWS_LOOKED_AT):
-                    if len(row) != len(header):
-                        allowed = marked(f"{len(header)} entries: {', '.join(header)}")
-                        raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
-                    rows.append(tuple(cell.strip() for cell in row))
-                    lines.append(line)
+        fault = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
+        with (
+            readable(path, field="FILE", what="a readable CSV file"),
+            open_table(path, form_of(path, wanted, options), most=MAX_FILE_BYTES, fault=fault) as table,
+        ):
+            found = [(line, tuple(map(str.strip, row))) for line, row in itertools.islice(table, _ROWS_LOOKED_AT)]
+            header, where = table.header, f"{path.name} line {table.line}"
         allowed = marked("a header of distinct, non-empty names; if the file has no header, put one above this line")
-        check_column_names(header, f"{path.name} line {first}", allowed)
-        require(rows, path.name, "no rows", marked("a CSV file with a header and rows"))
-        return cls(path=path, written=written, form=form, header=header, rows=rows, lines=lines)
+        check_column_names(header, where, allowed)
+        require(found, path.name, "no rows", marked("a CSV file with a header and rows"))
+        lines, rows = zip(*found, strict=True)
+        return cls(
+            path=path,
+            written=written,
+            note=table.note(),
+            header=header,
+            rows=rows,
+            lines=lines,
+            line=table.line,
+            options=options,
+        )
 
     def where(self, column: str, row: int) -> str:
         """Return where an entry stands, for errors."""
@@ -199,6 +217,27 @@ class Beginning:
     epsilon: float = 1.0
     wanted: Sequence[str] = ()
     shown: str = "values"
+
+
+def draft_of(beginning: Beginning, sheet: Sheet, chosen: Chosen) -> Draft:
+    """Return a system's draft, once it is said which rows count.
+
+    Raises:
+        UnclearError: a column seems to say so (`--only`, `--leave-out-empty`); or as the system's own.
+        ConfigurationError: as the system's own.
+    """
+    for name in sheet.header:
+        entries = sheet.column(name)
+        words = collections.Counter(filter(None, entries))
+        is_status = _STATUS.search(name) and 1 < len(words) <= _MOST_SHOWN and "only" not in chosen
+        if is_status and name not in sheet.options.only:
+            shown = " and ".join(f"{word!r} ({number:,}×)" for word, number in words.most_common())
+            question = f"{name!r} has {shown}: which rows count, or {NONE!r}: all"
+            raise UnclearError(option="only", question=question, choices=[*(f"{name}={word}" for word in words), NONE])
+        if _DONE.fullmatch(name) and "" in entries and "leave-out-empty" not in chosen:
+            question = f"{name!r} is empty in {entries.count(''):,} rows: are these left out, or {NONE!r}: all count"
+            raise UnclearError(option="leave-out-empty", question=question, choices=[name, NONE])
+    return beginning.draft(sheet, chosen)
 
 
 class SaidError(ConfigurationError):
@@ -309,8 +348,23 @@ def samples() -> dict[str, Path]:
     return dict(sorted((path.name, path) for path in folder.iterdir() if path.is_file() and path.suffix != ".py"))
 
 
+def table_lines(options: TableOptions) -> list[Line]:
+    """Return the lines of a scenario's table of parties that say what was said of their file as a table."""
+    return [
+        Line(key, value) for key, value in msgspec.to_builtins(options.alone()).items() if value != getattr(USUAL, key)
+    ]
+
+
 def scenario_text(
-    draft: Draft, *, name: str, protocol: str, epsilon: float, made_by: str, is_made_up: bool, trust: str
+    draft: Draft,
+    *,
+    name: str,
+    protocol: str,
+    epsilon: float,
+    made_by: str,
+    is_made_up: bool,
+    trust: str,
+    options: TableOptions = USUAL,
 ) -> str:
     """Return a scenario as TOML, of at most `MOST_LINES` lines.
 
@@ -318,6 +372,7 @@ def scenario_text(
         made_by: the command that made it.
         is_made_up: nobody real stands behind its parties.
         trust: the model of trust; empty where the protocol has one alone.
+        options: what was said of the parties' file as a table.
     """
     again = f"Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"
     lines = [f"# {say_again(again)}"]
@@ -329,7 +384,7 @@ def scenario_text(
         seed = "of the simulated noise; with votes of your own leave it out: it is a secret"
         lines += [written_line(Line("made_up", value=True, comment=real)), written_line(Line("seed", 2026, seed))]
     lines += ["", "[parameters]", *map(written_line, [*draft.parameters, price_line(draft, epsilon)])]
-    lines += ["", f"[{draft.role}s]", *map(written_line, draft.parties)]
+    lines += ["", f"[{draft.role}s]", *map(written_line, [*draft.parties, *table_lines(options)])]
     return "\n".join(line for line in lines if line or len(lines) <= MOST_LINES) + "\n"
 
 

@@ -41,7 +41,7 @@ from ..words import marked
 
 __all__ = ["COMMAND", "SCHEMA", "RunFolder", "add_ledgers", "check_schema", "open_event_log", "read_ledger", "to_json"]
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """How `run.json` and `result.json` are written, which both say; a folder that says nothing is older, and is 0."""
 COMMAND: Final = "command.json"
 """Holds the command that left a folder without a `scenario.json`: an audit's, trials', a paper's, a series'."""

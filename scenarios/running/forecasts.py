@@ -13,6 +13,7 @@ from ...protocol.phases import Inputs, PhasedProtocol
 from ..presentation.numbers import some
 from ..system import part_of
 from ..words import say
+from .offers import if_allowed
 
 __all__ = ["AIM", "Forecast", "Forecasts", "forecast"]
 
@@ -46,7 +47,7 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bo
     Briefly, it is without what becomes of closer votes.
     """
     forecasts: Forecasts | None = part_of(type(protocol), "forecasts", Callable)
-    found = () if forecasts is None else forecasts(protocol, inputs)
+    found = None if forecasts is None else if_allowed(forecasts, protocol, inputs)
     if not found or found[0].share <= AIM:
         return ""
     own, *others = found

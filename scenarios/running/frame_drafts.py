@@ -8,7 +8,7 @@ from ...protocol.errors import ConfigurationError, require
 from ..reading.frames import AnyFrame, Frame, naming_rows, path_of
 from ..system import find_protocol, load_each
 from .config import Scenario
-from .drafts import Beginning, Draft, Sheet, UnclearError, price_line, trust_line, written_line
+from .drafts import Beginning, Draft, Sheet, UnclearError, draft_of, price_line, trust_line, written_line
 from .parties import sources_of
 
 __all__ = ["scenario_of_frame"]
@@ -48,6 +48,7 @@ def _told(held: Frame) -> tuple[str, Beginning, Draft]:
     """Return whose frame it is, and the draft of its scenario."""
     drafts = dict[str, tuple[str, Beginning, Draft]]()
     named, understood = set[str](), set[str]()  # whose own column names are all there; who refuse something else
+    unclear = set[str]()  # who ask something
     looked_for, words, header = list[str](), list[str](), list[str]()
     fault: ConfigurationError | None = None
     for protocol, beginning in load_each("beginning", Beginning):
@@ -56,20 +57,21 @@ def _told(held: Frame) -> tuple[str, Beginning, Draft]:
         named |= {word} if {*beginning.wanted} <= {*header} else set()
         words += [f"{own}=frame" for own in sources_of(find_protocol(protocol)).words][:1]
         try:
-            drafts[word] = protocol, beginning, beginning.draft(sheet, {})
+            drafts[word] = protocol, beginning, draft_of(beginning, sheet, {})
         except UnclearError as error:
             looked_for.append(f"{word} ({error.question})")
+            unclear.add(word)
         except ConfigurationError as error:
             looked_for.append(f"{word} ({error.allowed})")
             if error.field != f"{held} line 1":  # so it is nothing about the columns
                 understood.add(word)
                 fault = error
-    fitting = drafts.keys() & named or {*drafts}
-    if len(fitting) == 1:
+    fitting = (drafts.keys() | unclear) & named or {*drafts}
+    if len(fitting) == 1 and fitting <= drafts.keys():
         return drafts[fitting.pop()]
     way_out = f"or load(NAME, ...) of a scenario NAME says what it is, with one of {', '.join(words)}"
     if not drafts and fault is not None and len(understood) == 1 and named <= understood:
         raise ConfigurationError(field=fault.field, value=fault.value, allowed=f"{fault.allowed}; {way_out}")
-    told = f"{' and '.join(sorted(fitting))} both fit" if fitting else f"looked for: {'; '.join(looked_for)}"
+    told = f"{' and '.join(sorted(fitting))} both fit" if len(fitting) > 1 else f"looked for: {'; '.join(looked_for)}"
     allowed = f"a frame whose columns tell what it is ({told}); {way_out}"
     raise ConfigurationError(field=held, value=f"columns {', '.join(header)}", allowed=allowed)

@@ -243,7 +243,9 @@ def run(
     return RunResult(
         scenario=resolved.scenario,
         outcome=record.outcome,
-        own_outcomes={resolved.names[place]: own for place, own in record.own_outcomes.items()},
+        own_outcomes={  # nobody is named who is streamed
+            resolved.names[place]: own for place, own in record.own_outcomes.items() if place < len(resolved.names)
+        },
         ledger=Part("losses", finished.entries, to_text=_say_losses, to_frame=frame_of_entries),
         views=Part("views", record.views if views else (), to_text=_say_views, to_frame=frame_of_views),
         findings=Part("findings", finished.lessons, to_text=_say_findings, to_frame=frame_of_lessons),

@@ -3,18 +3,24 @@
 A system brings `offers` (`system.System`): other variants beside the session's own, by a number that both have. It
 offers only what is computed in half a second on one core of a desktop, which it knows by the size of the problem, so
 that a run says the same on every machine.
+
+What is asked in passing, of sessions that nobody holds, never refuses or changes the one that is held: `if_allowed`.
 """
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
+from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ..presentation.numbers import decimals_of, rounded
 from ..system import part_of
 from ..words import say, say_again
 
-__all__ = ["WORTH_SAYING", "Offer", "Offers", "best_offer", "sentence_of"]
+__all__ = ["WORTH_SAYING", "Offer", "Offers", "best_offer", "if_allowed", "sentence_of"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 WORTH_SAYING: Final = 0.1
 """By such a share another variant must be better for a run to say so."""
@@ -53,12 +59,20 @@ Offers = Callable[[PhasedProtocol[Any, Any], int], Sequence[Offer]]
 """A system's part: protocol, number of parties → what other variants offer at the same price."""
 
 
+def if_allowed(ask: Callable[P, T], *args: P.args, **settings: P.kwargs) -> T | None:
+    """Return what a session that nobody holds would tell or offer; None where there can be no such session."""
+    try:
+        return ask(*args, **settings)
+    except ConfigurationError:
+        return None
+
+
 def best_offer(protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> Offer | None:
     """Return the best offer of another variant; None where none is better by `WORTH_SAYING` or more."""
     offers: Offers | None = part_of(type(protocol), "offers", Callable)
     if offers is None or num_parties < 1:
         return None
-    best = max(offers(protocol, num_parties), key=lambda offer: offer.gain, default=None)
+    best = max(if_allowed(offers, protocol, num_parties) or (), key=lambda offer: offer.gain, default=None)
     return best if best is not None and best.gain >= WORTH_SAYING - _ROUNDING else None
 
 

@@ -20,8 +20,9 @@ from ..reading.batches import is_columnar
 from ..reading.columns import NameColumn, read_plain
 from ..reading.files import MAX_FILE_BYTES, check_size, readable, size_of
 from ..reading.frames import path_of
+from ..reading.headers import USUAL, TableOptions, check_column_names
 from ..reading.sources import PartiesTable, PartySources
-from ..reading.text_forms import PLAIN, Rows, check_column_names, form_of, names_in, open_table
+from ..reading.text_forms import PLAIN, form_of, open_table
 from ..system import part_of
 
 __all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
@@ -95,7 +96,12 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:
 
 
 def read_parties_file(
-    path: Path, role: str, columns: Mapping[str, str] = _AS_THEY_ARE, *, numbered: bool = False
+    path: Path,
+    role: str,
+    columns: Mapping[str, str] = _AS_THEY_ARE,
+    *,
+    numbered: bool = False,
+    options: TableOptions = USUAL,
 ) -> PartiesTable:
     """Return the parties of a CSV file, of any form (`reading.text_forms`), with a line for each of them.
 
@@ -103,27 +109,27 @@ def read_parties_file(
         role: what the column of names is called.
         columns: what the file calls columns that are called otherwise here.
         numbered: it has no names, and parties are called by their number in it.
+        options: what is said of the table.
     """
     field = f"{role}s"
     check_size(path, field=field)
     fault = (field, "{path}", "a well-formed CSV file (line {first}: {error})")
     with contextlib.ExitStack() as stack:
         stack.enter_context(readable(path, field=field, what="a readable CSV file"))
-        form = form_of(path, [] if numbered else [columns.get(role, role)])
+        form = form_of(path, [] if numbered else [columns.get(role, role)], options)
         table = stack.enter_context(open_table(path, form, most=MAX_FILE_BYTES, fault=fault))
-        header = _header_in(table, path, "" if numbered else role, columns, role=role)
+        where = f"{path.name} line {table.line}"
+        is_said = columns or numbered  # else every column counts, and one without a name may be anything
+        require(is_said or not table.unnamed, where, "", "a header of distinct, non-empty names")
+        header = _own_header(table.header, where, "" if numbered else role, columns, role=role)
         place = None if numbered else header.index(role)
         is_large = form == PLAIN and size_of(path) >= _LARGE_BYTES
         plain = read_plain(path, width=len(header), most=MAX_FILE_BYTES, names=place) if is_large else None
         rows: list[tuple[str, ...]] = []
         lines: list[int] = []
         for line, row in table if plain is None else ():
-            if row and len(row) != len(header):
-                allowed = f"{len(header)} entries: {', '.join(header)}"
-                raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
-            if row:  # no blank line
-                rows.append(tuple(row))  # of text alone, which the collector leaves in peace: a list it would not
-                lines.append(line)
+            rows.append(tuple(row))  # of text alone, which the collector leaves in peace: a list it would not
+            lines.append(line)
     entries: dict[str, Entries] = {name: [row[place] for row in rows] for place, name in enumerate(header)}
     places: Sequence[int] = lines
     if plain is not None:
@@ -134,15 +140,14 @@ def read_parties_file(
     own = [f"{role} {number:0{width}d}" for number in range(1, len(places) + 1)] if numbered else entries.pop(role)
     names = own if isinstance(own, NameColumn) and own.are_plain else [name.strip() for name in own]
     names = check_names(names, role, source=path.name, lines=places)
-    return PartiesTable(names, entries, places, path.name, note=form.note(path.name))
+    return PartiesTable(names, entries, places, path.name, note=table.note())
 
 
-def _header_in(rows: Rows, path: Path, names: str, columns: Mapping[str, str], *, role: str) -> list[str]:
+def _own_header(header: Sequence[str], where: str, names: str, columns: Mapping[str, str], *, role: str) -> list[str]:
     """Return a file's header, with the names that a protocol has for its columns; that of names may be none."""
-    header = names_in(rows)
     for column, name in columns.items():
         if name not in header:
-            allowed = f"a column of {path.name}: {', '.join(header)}{did_you_mean(name, header)}"
+            allowed = f"a column of {where.partition(' line ')[0]}: {', '.join(header)}{did_you_mean(name, header)}"
             raise ConfigurationError(field=f"{role}s.columns.{column}", value=name, allowed=allowed)
     renamed = {name: column for column, name in columns.items()}
     header = [renamed.get(name, name) for name in header]
@@ -150,15 +155,10 @@ def _header_in(rows: Rows, path: Path, names: str, columns: Mapping[str, str], *
     alike = [place for place, name in enumerate(folded) if name == (names if names in folded else _NAME)]
     if names and names not in header and len(alike) == 1:
         header[alike[0]] = names
-    _check_header(header, path, names)
+    check_column_names(header, where)
+    allowed = f"a header with the column {names!r}{did_you_mean(names, header)}"
+    require(not names or names in header, where, header, allowed)
     return header
-
-
-def _check_header(header: Sequence[str], path: Path, role: str) -> None:
-    check_column_names(header, f"{path.name} line 1")
-    if role and role not in header:
-        allowed = f"a header with the column {role!r}{did_you_mean(role, header)}"
-        raise ConfigurationError(field=f"{path.name} line 1", value=list(header), allowed=allowed)
 
 
 def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Sequence[int] = ()) -> Sequence[str]:

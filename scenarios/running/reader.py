@@ -22,7 +22,7 @@ from ..reading.conversion import convert
 from ..reading.files import check_files, readable
 from ..system import find_protocol
 from ..tables import Rows
-from ..verdicts import AuditVerdict
+from ..verdicts import AuditVerdict, from_written
 from .folder import COMMAND, check_schema, read_ledger
 from .session_facts import SessionFacts
 
@@ -347,8 +347,9 @@ def _decoded(protocol: str, written: Mapping[str, Any] | None, path: Path) -> tu
     except ConfigurationError:
         return None, f"The protocol {protocol!r} is not installed here, so its outcome is shown as it was written."
     try:
-        return msgspec.json.decode(msgspec.json.encode(written), type=kind), ""
-    except msgspec.ValidationError as error:
+        read = from_written(kind, written)
+        return msgspec.json.decode(msgspec.json.encode(read), type=kind), ""
+    except (LookupError, TypeError, AttributeError, msgspec.ValidationError) as error:
         allowed = f"{_FOLDER} with an outcome of protocol {protocol!r} ({error})"
         raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed) from None
 

@@ -244,7 +244,9 @@ def _resolve_streamed(
     allowed = f"read at once: a series has to know its {kind.client_role}s by their names"
     refuse(turnout is not None, f"{kind.client_role}s", "streamed", allowed)
     source = f"the streamed {kind.client_role}s"
-    parties = PartiesTable((), {}, source=source, parameters=stream.parameters, fixed=stream.fixed)
+    own = stream.parameters
+    parties = PartiesTable((), {}, source=source, parameters=own, fixed=stream.fixed, unsaid=stream.unsaid)
+    parties.check_said(is_public=scenario.made_up or scenario.public_record)
     nobody: IntArray = np.empty((0, 0), dtype=np.int64)
     inputs = Inputs(nobody, nobody)
     with blaming(kind):
@@ -378,7 +380,9 @@ def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list
 
 def _own_parties(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
     parameters, data = scenario.parameters, _data_folder(scenario)
-    return read_parties(scenario.parties, parameters=parameters, protocol=kind, data=data)
+    parties = read_parties(scenario.parties, parameters=parameters, protocol=kind, data=data)
+    parties.check_said(is_public=scenario.made_up or scenario.public_record)
+    return parties
 
 
 def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable) -> PartiesTable:

@@ -17,6 +17,7 @@ from ...protocol.roles import SessionKind
 from ...protocol.server_machine import SessionResult
 from ...protocol.traffic import ExpectedTraffic, PhaseTraffic
 from ..plugins import ARRAY
+from ..verdicts import as_written
 from .folder import SCHEMA
 from .record import SessionRecord
 from .resolution import Local, Streamed
@@ -50,7 +51,7 @@ def published(
             for phase, n in zip(protocol.phases, left.num_received, strict=True)
             if not phase.hides_participation
         },
-        "outcome": msgspec.to_builtins(left.outcome),
+        "outcome": as_written(left.outcome),
         "privacy": _privacy_of(protocol),
         "tallies": [tally.totals.tolist() for tally in left.tallies],
     }

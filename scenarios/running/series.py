@@ -19,8 +19,9 @@ from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
 from ..reading.conversion import convert
+from ..reading.headers import check_column_names
 from ..reading.settings import Tables, read_setting
-from ..reading.text_forms import check_column_names, header_of, read_rows
+from ..reading.text_forms import header_of, read_rows
 from ..reading.times import read_period, read_time
 from .config import (
     VOTES,

@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from ..system import part_of
 from .plugin_errors import blaming
 
 __all__ = ["StreamedInputs", "batches_of", "row_files_of", "stream_of"]
+
+_NOT_NAMED: Final = "Each line counts as one person: names are not read, and who stands in several pays that often."
 
 
 def stream_of(
@@ -66,7 +68,7 @@ def _source_of(
 
 def _stream_of_rows(rows: RowFiles, role: str) -> PartyStream:
     """Return the parties of files with a line for each of them."""
-    files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, left_out=role)
+    files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, left_out=role, options=rows.options)
     names = [name for name in files.names if not rows.only or name in rows.only]
     return PartyStream(
         parameters=rows.parameters_of(files),
@@ -122,7 +124,7 @@ class StreamedInputs:
         """Those whose reports were drawn, and those in places before the first."""
         self.numbers = Counter[tuple[int, ...]]()
         """How many have each public row."""
-        self.note = ""
+        self.note = "" if stream.files is None else _NOT_NAMED
         """What became of their rows, as a line for people."""
 
     def open(self) -> Generator[Inputs]:
@@ -146,7 +148,7 @@ class StreamedInputs:
                 for row, number in zip(rows.tolist(), of_each.tolist(), strict=True):
                     self.numbers[tuple(row)] += number
                 self.num_parties += batch.num_parties
-                self.note = batch.note
+                self.note = batch.note or self.note
         if self._is_whole:
             self.check_numbers()
 

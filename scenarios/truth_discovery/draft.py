@@ -1,41 +1,245 @@
-"""A first crowd of one's own: who answered which task how, and perhaps what is true."""
+"""A first crowd of one's own: who answered which task how, and perhaps what is true.
 
+Programs call the columns of answers otherwise, and each says in its own way what does not count. The rule that holds
+here: a name tells a column if no other column has as good a one; what no name tells is asked, and so is each label
+that hardly anybody gave or that may be another one, since labels are public.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ..running.drafts import Beginning, Chosen, Draft, Line, Option, Sheet, check_header, chosen_column
+from ...protocol.errors import refuse, require
+from ..running.drafts import Beginning, Chosen, Draft, Line, Option, Sheet, UnclearError, check_column, check_header
 from ..words import marked, say_again
+from .data.assembly import in_order
+from .data.labels import LabelWords, alike_in, named
 
 __all__ = ["BEGINNING"]
 
-_COLUMNS: Final = {
-    "task": (("task", "item", "question", "image"), "which column says what was asked"),
-    "worker": (("worker", "name", "person", "user", "annotator"), "which column says who answered"),
-    "label": (("label", "answer", "response", "grade"), "which column has the answers"),
+_ID: Final = r"[ _.-]?(?:id|no|nr|number|name|email)?"
+_ROLES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
+    "task": (
+        (
+            "task",
+            "item",
+            rf"(?:task|item|hit|instance|unit|example|question|image|picture|document|sample|object|sentence){_ID}",
+            r"input[:.].+",
+            "id",
+        ),
+        "which column says what was asked",
+    ),
+    "worker": (
+        (
+            "worker",
+            rf"(?:worker|annotator|performer|user|rater|labell?er|coder|judge|grader|reviewer|participant|person){_ID}",
+            rf"assignment[:.]worker{_ID}",
+            r"(?:completed|annotated|labell?ed)[ _.-]?by|name",
+        ),
+        "which column says who answered; if each person has a file, put these below each other, with such a column",
+    ),
+    "label": (
+        (
+            "label",
+            r"(?:label|answer|response|annotation|judge?ment|choice|grade|rating|verdict)s?",
+            r"(?:output:|answer[.:]).+",
+        ),
+        "which column has the answers",
+    ),
 }
+"""Patterns of names in small letters, the best first."""
+_TRUTH: Final = ("truth", r"gold(?:en)?|(?:gold|true|correct)[ _.-]?(?:label|answer)|ground[ _.-]?truth", r"golden:.+")
+_STATUS: Final = re.compile(r"(?:.*[ _.:-])?(?:status|state)|.*status", re.IGNORECASE)
+_FEW: Final = 5  # a label that fewer people gave may tell who they are
+_MOST_ASKED: Final = 30
+_SEVERAL: Final = re.compile(r"[#;,|]")
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a draft of a crowd. See `Beginning`."""
-    known = {name for names, _ in _COLUMNS.values() for name in names}
-    check_header(sheet, chosen, options=tuple(_COLUMNS), names=known, example=",".join(_COLUMNS))
-    columns = {
-        name: chosen_column(sheet, chosen, name, names=names, question=question)
-        for name, (names, question) in _COLUMNS.items()
-    }
+    known = {name for name in sheet.header if any(_rank(name, names) is not None for names, _ in _ROLES.values())}
+    check_header(sheet, chosen, options=tuple(_ROLES), names=known, example=",".join(_ROLES))
+    columns = dict[str, str]()
+    for role in _ROLES:
+        columns[role] = _column(sheet, chosen, role, taken=[*columns.values()])
+    _check_status(sheet)
+    rows = list(zip(*map(sheet.column, columns.values()), strict=True))
+    for place, (own, name) in reversed([*enumerate(columns.items())]):  # without an answer often nobody is named either
+        if empty := [row for row, entries in enumerate(rows) if not entries[place]]:
+            where = sheet.where(name, empty[0])
+            question = marked(f"whether to leave out lines without a {own!s}: {len(empty):,}, the first is {where}")
+            raise UnclearError(option="leave-out-empty", question=question, choices=[name])
     lines = [Line("answers", sheet.written, "a line for each answer")]
     if renamed := {name: own for name, own in columns.items() if own != name}:
         lines.append(Line("columns", renamed, "what the file calls them"))
-    if truth := chosen.get("truth", ()):
-        lines.append(Line("truth", truth[-1], "task,truth: only to compare with what is found"))
-    num = {name: sheet.count(len(set(sheet.column(own)))) for name, own in columns.items()}
-    said = [marked(f"{num['worker']} workers answer {num['task']} tasks with {num['label']} different labels.")]
+    words, found = _labels(sheet, chosen, rows)
+    lines += found
+    lines += _repeats(sheet, chosen, rows, words)
+    lines += _truth(sheet, chosen, columns)
+    tasks, workers, _ = (sheet.count(len(set(own))) for own in zip(*rows, strict=True))
     return Draft(
-        title=say_again(f"A crowd answers {num['task']} questions"),
+        title=say_again(f"A crowd answers {tasks} questions"),
         role="worker",
         price=marked("each answer"),
         parties=lines,
-        said=said,
+        said=[
+            marked(f"{workers} workers answer {tasks} tasks. Labels, for everybody to know: {named(words.names)}."),
+            marked("Who answered which task is public here; what they answered is not."),
+        ],
     )
+
+
+def _rank(name: str, names: Sequence[str]) -> int | None:
+    """Return by which pattern a column's name tells what it is; None where none does."""
+    return next((rank for rank, each in enumerate(names) if re.fullmatch(each, name.casefold())), None)
+
+
+def _told(sheet: Sheet, names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+    """Return the columns whose names tell best what they are."""
+    ranks = {name: rank for name in sheet.header if name not in taken and (rank := _rank(name, names)) is not None}
+    return [name for name, rank in ranks.items() if rank == min(ranks.values())]
+
+
+def _column(sheet: Sheet, chosen: Chosen, role: str, *, taken: Sequence[str]) -> str:
+    """Return the column of tasks, of workers or of answers."""
+    names, question = _ROLES[role]
+    if given := chosen.get(role, ()):
+        return check_column(sheet, given[-1], role)
+    others = [*taken, *(chosen[each][-1] for each in _ROLES if each in chosen)]
+    found = _told(sheet, names, others)
+    if role == "label" and len(found) != 1 and "labels" in chosen:  # the labels tell their column
+        labels = {own for name in _read_labels(chosen["labels"], ()).items() for own in (name[0], *name[1], "")}
+        found = [each for each in sheet.header if each not in others and {""} < {*sheet.column(each)} | {""} <= labels]
+    if len(found) == 1:
+        return found[0]
+    if role == "label":
+        _check_one_column(sheet)
+    choices = found or [name for name in sheet.header if name not in others]
+    raise UnclearError(option=role, question=question, choices=choices)
+
+
+def _check_one_column(sheet: Sheet) -> None:
+    """Raise ConfigurationError where each label has a column of its own, which has it or nothing."""
+    alike = dict[str, list[str]]()
+    for name in sheet.header:
+        question, point, label = name.rpartition(".")
+        if point and {*sheet.column(name)} <= {"", label}:
+            alike.setdefault(question, []).append(name)
+    for question, names in alike.items():
+        allowed = marked(
+            f"a column of answers: {', '.join(names)} have a label of {question!r} each. Put these into one column, "
+            "one below the other, and name it with --label"
+        )
+        refuse(len(names) > 1, f"{sheet.path.name} line {sheet.line}", ", ".join(names), allowed)
+
+
+def _check_status(sheet: Sheet) -> None:
+    """Ask which rows count, where a column says of each what became of it."""
+    for name in filter(_STATUS.fullmatch, sheet.header):
+        words = dict.fromkeys(filter(None, sheet.column(name)))
+        if len(words) > 1 and name not in sheet.options.only:
+            question = marked(f"which lines count: {name} says that some may not")
+            raise UnclearError(option="only", question=question, choices=[f"{name}={word}" for word in words])
+
+
+def _read_labels(values: Sequence[str], found: Sequence[str]) -> dict[str, list[str]]:
+    """Return the labels that options say, and how else each is written: `no,yes=Yes=YES`."""
+    labels = dict[str, list[str]]()
+    for value in values:
+        parts = [each.strip() for each in value.split(";" if ";" in value else ",")]
+        whole = value in found and not {*parts} <= {*found}
+        for part in [value] if whole else filter(None, parts):
+            name, *others = (each.strip() for each in part.split("="))
+            labels.setdefault(name, []).extend(others)
+    return labels
+
+
+def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tuple[LabelWords, list[Line]]:
+    """Return the labels, as options say them; else those that stand there, if many gave each and none may be two."""
+    people = dict[str, set[str]]()
+    for _, worker, label in rows:
+        people.setdefault(label, set()).add(worker)
+    found = in_order(people)
+    given = _read_labels(chosen.get("labels", ()), found)
+    if not given:
+        _check_labels(found, people)
+        given = {name: list[str]() for name in found}
+    labels = given if any(given.values()) else list(given)
+    lines = [Line("labels", labels, "which an answer can have, for everybody to know")]
+    words = LabelWords.of(labels, field="--labels")
+    odd = [row for row, (_, _, label) in enumerate(rows) if label not in words.index]
+    if odd:
+        others = chosen.get("other-labels", ())
+        label, where = rows[odd[0]][2], sheet.where("label", odd[0])
+        if not others:
+            question = marked(
+                f"what becomes of answers that are none of the labels: {len(odd):,}, the first is {label!r}, {where}"
+            )
+            raise UnclearError(option="other-labels", question=question, choices=["leave-out", "refuse"])
+        require(others[-1] in {"leave-out", "refuse"}, "--other-labels", others[-1], "leave-out or refuse")
+        if others[-1] == "refuse":
+            raise words.refused(label, where)
+        lines.append(Line("other_labels", "leave_out", "answers with none of them do not count"))
+    return words, lines
+
+
+def _check_labels(found: Sequence[str], people: Mapping[str, set[str]]) -> None:
+    """Ask which labels there are, where one that stands there was given by few, may be another one, or several."""
+    groups = alike_in(found)
+    few = [label for label in found if len(people[label]) < _FEW]
+    several = [label for label in found if _is_several(label, found)]
+    if 1 < len(groups) == len(found) and not few and not several:
+        return
+    if len(found) == 1:
+        why = marked(f"{found[0]!r} stands there alone")
+    elif several:
+        why = marked(f"{several[0]!r} may be several in one cell")
+    elif len(groups) < len(found):
+        first, second = max(groups, key=len)[:2]
+        why = marked(f"{first!r} and {second!r} may be one")
+    else:
+        why = marked(f"{few[0]!r} was given by {len(people[few[0]])}, and everybody is told all labels")
+    single = [label for label in found if label not in several]
+    ways = [["=".join(group) for group in alike_in(single)], single, [label for label in single if label not in few]]
+    sign = ";" if any("," in label for label in single) else ","
+    choices = list(dict.fromkeys(sign.join(way) for way in ways if 1 < len(way) <= _MOST_ASKED))
+    question = marked(f"which labels an answer can have, as no,yes or with another spelling no,yes=Yes: {why!s}")
+    raise UnclearError(option="labels", question=question, choices=choices or ["LABEL,LABEL"])
+
+
+def _is_several(label: str, found: Sequence[str]) -> bool:
+    """Return whether an answer is a list of others, or of what a program writes of several."""
+    parts = [part.strip() for part in _SEVERAL.split(label) if part.strip()]
+    return label[:1] in {"{", "["} or (len(parts) > 1 and not {*found}.isdisjoint(parts))
+
+
+def _repeats(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> list[Line]:
+    """Return which answer counts where a worker answers a task twice, and differently."""
+    if given := chosen.get("repeats", ()):
+        require(given[-1] in {"first", "last", "refuse"}, "--repeats", given[-1], "first, last or refuse")
+        return [Line("repeats", given[-1], "of a worker's answers to a task")] if given[-1] != "refuse" else []
+    known = dict[tuple[str, str], int]()
+    for row, (task, worker, label) in enumerate(rows):
+        if (code := words.index.get(label)) is not None and known.setdefault((task, worker), code) != code:
+            where = sheet.where("label", row)
+            question = marked(f"which answer of {worker!r} to {task!r} counts, who gave another one before: {where}")
+            raise UnclearError(option="repeats", question=question, choices=["first", "last", "refuse"])
+    return []
+
+
+def _truth(sheet: Sheet, chosen: Chosen, columns: Mapping[str, str]) -> list[Line]:
+    """Return where truths are: in the file that is named, or in a column of this one, where a task may have one."""
+    comment = "only to compare with what is found"
+    if given := chosen.get("truth", ()):
+        return [Line("truth", given[-1], f"task,truth: {comment}")]
+    found = _told(sheet, _TRUTH, [*columns.values()])
+    if len(found) > 1:
+        own = [name for name in found if name.partition(":")[2] == columns["label"].partition(":")[2]]
+        found = own if len(own) == 1 else []
+    if not found or not any(sheet.column(found[0])):
+        return []
+    truths = {"task": columns["task"], "truth": found[0]}
+    return [Line("truth", sheet.written, comment), Line("truth_columns", truths, "where it stands there")]
 
 
 BEGINNING: Final = Beginning(
@@ -46,6 +250,9 @@ BEGINNING: Final = Beginning(
         Option("task", "The column of tasks.", multiple=False),
         Option("worker", "The column of workers.", multiple=False),
         Option("label", "The column of answers.", multiple=False),
+        Option("labels", "Which an answer can have: no,yes; with other ways of writing: no,yes=Yes.", metavar="LABELS"),
+        Option("other-labels", "Answers with none of these: leave-out or refuse.", metavar="WORD", multiple=False),
+        Option("repeats", "Of a worker's answers to a task: first, last or refuse.", metavar="WORD", multiple=False),
         Option(
             "truth", "A file of task,truth, where some truths are known.", metavar="FILE", multiple=False, is_file=True
         ),

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ...protocol.truth_discovery import TruthDiscovery
-from ...protocol.truth_discovery.noise import informativeness, make_noise
-from ...protocol.truth_discovery.parameters import MechanismName
-from ..running.offers import Offer
+from ...protocol.truth_discovery.noise import Noise, informativeness, make_noise
+from ...protocol.truth_discovery.parameters import MechanismName, Parameters
+from ..running.offers import Offer, if_allowed
 from ..words import marked
 
 __all__ = ["offers_at_price"]
@@ -40,9 +39,8 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     for mechanism in _MECHANISMS:
         if mechanism == noise.name:
             continue
-        try:
-            other = make_noise(msgspec.structs.replace(parameters, mechanism=mechanism))
-        except ConfigurationError:  # two layers cannot have every price
+        other = if_allowed(_noise_by, mechanism, parameters)
+        if other is None:  # two layers cannot have every price
             continue
         offered.append(
             Offer(
@@ -55,3 +53,7 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
             )
         )
     return offered
+
+
+def _noise_by(mechanism: MechanismName, parameters: Parameters) -> Noise:
+    return make_noise(msgspec.structs.replace(parameters, mechanism=mechanism))

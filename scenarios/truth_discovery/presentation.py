@@ -177,10 +177,10 @@ def _meaning(outcome: Outcome) -> str:
     counted = _MASKED if outcome.planned else _COUNTED
     told = outcome.estimator if isinstance(outcome.noise_scale, msgspec.UnsetType) else counted
     what, credit = say(_CONFIDENCES.get(told, _POSTERIOR)), CREDITS[outcome.estimator]
-    if not credit.least:
+    if not credit.least or outcome.is_calibrated is False:
         return say(
-            "Confidence: {what}. It ranks the tasks, the surest being the first: on one published crowd it was worth "
-            "nothing, so that no probability is said.",
+            "Confidence: {what}. It ranks the tasks, the surest being the first: with this estimator, its settings and "
+            "this ε, published crowds do not tell what it is worth, so that no probability is said.",
             what=what,
         )
     if _is_share(outcome):
@@ -189,9 +189,7 @@ def _meaning(outcome: Outcome) -> str:
         "Confidence: {what}; of the accuracy beyond guessing, {least:.0f} to {most:.0f} % was kept on published "
         "crowds, from the worst to the best: it ranks the tasks, and of a new crowd nothing says where it is."
     )
-    told = say(kept, what=what, least=100 * credit.least, most=100 * credit.most)
-    fitted = say("These shares were found where all workers have one ε, and not where they have their own.")
-    return told if isinstance(outcome.levels, msgspec.UnsetType) else f"{told} {fitted}"
+    return say(kept, what=what, least=100 * credit.least, most=100 * credit.most)
 
 
 def _is_share(outcome: Outcome) -> bool:

@@ -46,7 +46,7 @@ def uniform_table(trials: int, num_partners: int, generator: np.random.Generator
 def accuracy(vote: DPWeVote, tallies: Sequence[Sequence[Tally]], weights: IntArray, opinions: IntArray) -> float:
     """Return the share of trials in which the released decision is the true one, ties passing (reading W4)."""
     true = 2 * (weights * opinions).sum(axis=1) >= weights.sum(axis=1)
-    released = [vote.outcome(of_trial).candidates[0].passed for of_trial in tallies]
+    released = [vote.outcome(of_trial).candidates[0].leans_yes for of_trial in tallies]
     return float(np.count_nonzero(np.array(released) == true)) / len(released)
 
 

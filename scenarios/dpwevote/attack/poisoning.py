@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.dpwevote import DPWeVote, Outcome, Parameters
+from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.errors import refuse
 from ....protocol.phases import Inputs
 from ...attacks.poisoning import Choices, Poisoning
@@ -93,10 +93,11 @@ class PoisonedVote(Poisoning):
         return parameters.weights[public[1] if parameters.public_weights else -1]
 
     def decided(self, outcome: Any) -> str:
-        return f"{self.aim!r} passes" if self._passed(outcome) else f"{self.aim!r} does not pass"
+        decision = outcome.candidates[self.number].decision
+        return f"{self.aim!r} {'is ' * decision.startswith('undecided')}{decision}"
 
     def has_reached(self, outcome: Any) -> bool:
-        return self._passed(outcome) == (self.sign > 0)
+        return outcome.candidates[self.number].decision == ("passes" if self.sign > 0 else "fails")
 
     def error_of_release(self, outcome: Any) -> float:
         if not self.protocol.trusts_server:
@@ -114,9 +115,6 @@ class PoisonedVote(Poisoning):
             given: float | None = getattr(before, name)
             changed[name] = None if given is None else given * epsilon / before.epsilon
         return self.with_parameters(**changed)
-
-    def _passed(self, outcome: Outcome) -> bool:
-        return outcome.candidates[self.number].passed
 
     def _touched(self) -> list[Sequence[int]]:
         """Return for each phase the columns that count for this candidate."""

@@ -126,5 +126,5 @@ def _opinions(options: MadeUpOpinions, candidates: Sequence[str], uniforms: Floa
 
 def _check_number(field: str, shares: Sequence[float], owners: Sequence[str]) -> None:
     """Raise ConfigurationError unless there is a share for each."""
-    allowed = f"{len(owners)} shares, one for each of {', '.join(owners[:12])}"
+    allowed = f"{len(owners)} shares, one for each of {', '.join(owners[:12])}, or [] for equal ones"
     refuse(len(shares) != len(owners), field, list(shares), allowed)

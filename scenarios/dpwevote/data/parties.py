@@ -14,18 +14,19 @@ import numpy as np
 
 from ....protocol.columns import CodedColumn
 from ....protocol.dpwevote import DPWeVote
-from ....protocol.dpwevote.protocol import OPINIONS
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.phases import Entries
 from ...reading.batches import TableFiles, is_in_batches
 from ...reading.cells import nearest_multiple, number_of
+from ...reading.columns import NameColumn
 from ...reading.conversion import convert
 from ...reading.frames import path_of
+from ...reading.headers import TableOptions
 from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
 from ...running.rosters import KEY_COLUMNS
 from ...words import marked
-from ..words import ONE_SESSION, OUR_ABSTENTIONS
+from ..words import CODES, ONE_SESSION, OUR_ABSTENTIONS, alike, word_of
 from .made_up import make_like, make_partners
 
 __all__ = ["SOURCES", "VoteFile", "load_partners"]
@@ -36,7 +37,7 @@ _LEFT_OUT: Final = "left out: partners are read in batches, row by row"
 _ONE_VOTE: Final[Mapping[str, Any]] = {"public_weights": True, "weights": [1.0]}
 
 
-class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class VoteFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file with a line for each partner, of whatever form; one without weights is one person, one vote.
 
     Raises:
@@ -52,6 +53,9 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Who abstains is absent, as everybody sees, or votes so; by default an abstention is refused.
     abstentions: Literal["absent", "no", "yes"] | None = None
     without: tuple[str, ...] = ()  # lines of these names are no partners, but totals or the like
+    # Of several lines of one name, which may differ in case and blanks, the first or the last counts; with "none" names
+    # that are nearly alike are different persons'.
+    repeats: Literal["first", "last", "none"] | None = None
     decimal: Literal[".", ","] | None = None  # before the decimals of weights; the other one stands between thousands
     manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
     round_weights: float | None = None  # to a multiple of this, of which each partner has one at least
@@ -62,28 +66,26 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         known = (DPWeVote.client_role, _WEIGHT)
         for name in self.columns:
             require(name in known, f"{_FIELD}.columns", name, one_of(known, name))
-        meanings = {**OPINIONS, "1": 1.0, "0": 0.0}
-        for key, opinion in (("yes", 1.0), ("no", 0.0), ("abstain", -1.0)):
+        refuse(self.numbered and self.repeats, f"{_FIELD}.repeats", self.repeats, "left out: partners are numbered")
+        meanings = {"yes": 1, "no": 0}
+        for key, opinion in (("yes", 1), ("no", 0), ("abstain", -1)):
             for word in getattr(self, key):
-                is_clear = word.strip() and meanings.setdefault(word.strip().casefold(), opinion) == opinion
+                is_clear = word.strip() and meanings.setdefault(word_of(word), opinion) == opinion
                 require(is_clear, f"{_FIELD}.{key}", word, "words that do not mean the other answer already")
 
     @property
     def words(self) -> Mapping[str, int]:
-        """The file's own words for opinions, in small letters."""
+        """The file's own words for opinions, as `word_of` has them."""
         counted = (
             {} if self.abstentions in {None, "absent"} else dict.fromkeys(self.silent, int(self.abstentions == "yes"))
         )
-        return {
-            **counted,
-            **{word.strip().casefold(): 1 for word in self.yes},
-            **{word.strip().casefold(): 0 for word in self.no},
-        }
+        own = dict.fromkeys(map(word_of, self.yes), 1) | dict.fromkeys(map(word_of, self.no), 0)
+        return {**counted, **own}
 
     @property
     def silent(self) -> frozenset[str]:
-        """Entries that say neither, in small letters."""
-        return frozenset({*OUR_ABSTENTIONS, *(word.strip().casefold() for word in self.abstain)})
+        """Entries that say neither, as `word_of` has them."""
+        return frozenset({*OUR_ABSTENTIONS, *map(word_of, self.abstain)})
 
 
 def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
@@ -95,15 +97,21 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         return make_partners(parties, parameters=parameters)
     options: VoteFile = VoteFile(file=parties) if isinstance(parties, str) else convert(dict(parties), VoteFile, _FIELD)
     path = path_of(options.file)
-    read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=options.numbered)
+    numbered = options.numbered or options.repeats in {"first", "last"}  # whose names are looked at below
+    read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=numbered, options=options)
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
-    read = _without_absent(_without_lines(read, options), options, candidates)
+    read = _one_line_each(_without_lines(read, options), options)
+    read = _without_absent(read, options, candidates)
     if _WEIGHT in read.table and (options.decimal or options.round_weights is not None):
         read = dataclasses.replace(read, table={**read.table, _WEIGHT: _weights(read, options)})
     others = _other_columns(parameters)
-    table = {name: _opinions(entries, options.words) for name, entries in read.table.items() if name not in others}
+    table = {name: entries for name, entries in read.table.items() if name not in others}
+    voted = [name for name in table if not candidates or name in candidates]
+    with read.naming_lines():
+        table |= {name: _opinions(name, table[name], options) for name in voted}
     if candidates and not isinstance(parties, str):
         table = {name: entries for name, entries in table.items() if name in candidates}
+    read = _counted_abstentions(read, options, voted)
     if _WEIGHT in read.table:
         own = {name: read.table[name] for name in others if name in read.table}
         return dataclasses.replace(read, table={**own, **table})
@@ -128,7 +136,8 @@ def _without_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
     """Return partners without the lines that are none, by their names or, where these are numbers, first entries."""
     if not options.without:
         return read
-    labels = next(iter(read.table.values()), ()) if options.numbered else read.names
+    own = DPWeVote.client_role if options.repeats and DPWeVote.client_role in read.table else ""
+    labels = read.table[own] if own else next(iter(read.table.values()), ()) if options.numbered else read.names
     is_out = [str(label).strip() in options.without for label in labels]
     there = {str(label).strip() for label in labels}
     for word in options.without:
@@ -145,9 +154,7 @@ def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collectio
     columns = [name for name in read.table if name != _WEIGHT and (not candidates or name in candidates)]
     if options.abstentions != "absent" or not columns:
         return read
-    silent = np.array(
-        [[str(entry).strip().casefold() in options.silent for entry in read.table[name]] for name in columns]
-    )
+    silent = np.array([[word_of(entry) in options.silent for entry in read.table[name]] for name in columns])
     is_absent = silent.all(axis=0)
     for place, row in np.argwhere(silent & ~is_absent):
         where = f"{columns[place]} ({read.source} line {read.lines[row]}, {read.names[row]})"
@@ -178,11 +185,99 @@ def _weights(read: PartiesTable, options: VoteFile) -> list[float]:
     return found
 
 
-def _opinions(entries: Entries, words: Mapping[str, int]) -> Entries:
-    """Return opinions with the file's own words as numbers, and what is none of them as it is."""
-    if words and isinstance(entries, CodedColumn):
-        return CodedColumn(list(map(str, _opinions(entries.names, words))), entries.codes)
-    return [words.get(str(entry).strip().casefold(), entry) for entry in entries] if words else entries
+def _one_line_each(read: PartiesTable, options: VoteFile) -> PartiesTable:
+    """Return partners of whom each has one line; ConfigurationError where two names may be one person's."""
+    if options.numbered or options.repeats == "none":
+        return read
+    role, which = DPWeVote.client_role, options.repeats
+    if which is None:
+        if not _are_unlike(read.names):
+            known = dict[str, int]()
+            row = next(row for row, name in enumerate(read.names) if known.setdefault(alike(name), row) != row)
+            first = known[alike(read.names[row])]
+            where = f"{role} ({read.source} line {read.lines[row]})"
+            allowed = (
+                f"unlike {read.names[first]!r} in line {read.lines[first]}, but for case and blanks: if both are one "
+                f"person, {_FIELD}.repeats says which line counts (first or last), if not, it is none"
+            )
+            raise ConfigurationError(field=where, value=read.names[row], allowed=allowed)
+        return read
+    allowed = f"a header with the column {role!r}, or {_FIELD}.columns, which says what it is called"
+    require(role in read.table, f"{read.source} line 1", list(read.table), allowed)
+    names = [str(name).strip() for name in read.table[role]]
+    kept = dict[str, int]()
+    for row, name in enumerate(names):
+        if which == "last" or alike(name) not in kept:
+            kept[alike(name)] = row
+    left = _of_rows(dataclasses.replace(read, names=names), sorted(kept.values()))
+    table = {name: entries for name, entries in left.table.items() if name != role}
+    number = len(names) - len(left.names)
+    said = marked(
+        f"Of partners with several lines the {which!s} one counts: {number:,} of {len(names):,} are left out."
+    )
+    return dataclasses.replace(left, table=table, note=f"{left.note} {said}".strip())
+
+
+def _are_unlike(names: Sequence[str]) -> bool:
+    """Return whether no two names are alike: for sure if so."""
+    if not isinstance(names, NameColumn):
+        return len({*map(alike, names)}) == len(names)
+    codes = names.words.view(np.uint8)
+    return NameColumn((codes | ((codes > 64) & (codes < 91)) << 5).view(np.uint64)).are_distinct  # noqa: PLR2004  A-Z
+
+
+def _counted_abstentions(read: PartiesTable, options: VoteFile, candidates: Sequence[str]) -> PartiesTable:
+    """Return partners, with a note of how many abstentions count as an answer."""
+    if options.abstentions not in {"no", "yes"}:
+        return read
+    silent = options.silent
+    number = sum(word_of(entry) in silent for name in candidates for entry in read.table[name])
+    said = marked(f"{number:,} abstentions count as {options.abstentions!s}.") if number else ""
+    return dataclasses.replace(read, note=f"{read.note} {said}".strip())
+
+
+def _opinions(name: str, entries: Entries, options: VoteFile) -> Entries:
+    """Return opinions with the file's own words as numbers, and what is none of them as it is.
+
+    Raises:
+        ConfigurationError: a sign, such as 0, stands where it may mean something else than the protocol takes it for.
+    """
+    words, silent = options.words, options.silent
+    has_own = bool(options.yes or options.no)
+    if isinstance(entries, np.ndarray) and not (has_own or options.abstain):
+        return entries
+    listed = entries.names if isinstance(entries, CodedColumn) else np.asarray(entries, dtype=object).tolist()
+    meant = dict[object, Any]()
+    for entry in dict.fromkeys(listed):
+        word = word_of(entry)
+        allowed = ""
+        if word in words:
+            meant[entry] = words[word]
+        elif word in silent and word in CODES:
+            allowed = f"yes or no: it is an abstention ({_FIELD}.abstain), and {_FIELD}.abstentions counts none"
+        elif has_own and word in CODES and word not in {"yes", "no"}:
+            allowed = f"explained, since the scenario has words of its own: in {_FIELD}.yes, no or abstain"
+        elif word == "-1":
+            allowed = (
+                f"explained, and so is a 0 beside it: in {_FIELD}.yes, no or abstain, which `psephos new vote` writes"
+            )
+        if allowed:
+            row = _first_row(entries, listed, entry)
+            if row is not None:
+                raise ConfigurationError(field=f"{name} in row {row + 1}", value=entry, allowed=allowed)
+    if not meant:
+        return entries
+    if isinstance(entries, CodedColumn):
+        return CodedColumn([str(meant.get(entry, entry)) for entry in listed], entries.codes)
+    return [meant.get(entry, entry) for entry in listed]
+
+
+def _first_row(entries: Entries, listed: Sequence[object], entry: object) -> int | None:
+    """Return where an entry stands first; None where it is a name that no row of a coded column has."""
+    if not isinstance(entries, CodedColumn):
+        return listed.index(entry)
+    rows = np.flatnonzero(entries.codes == listed.index(entry))
+    return int(rows[0]) if rows.size else None
 
 
 def _check_without_weights(read: PartiesTable, candidates: Collection[str], parameters: Mapping[str, Any]) -> None:
@@ -212,14 +307,14 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
     others = _other_columns(parameters)
     if not is_in_batches(options.file):
         return None
-    for name in ("without", "decimal", "round_weights"):
+    for name in ("without", "decimal", "round_weights", "repeats"):
         given: Any = getattr(options, name)
         refuse(given, f"{_FIELD}.{name}", given, _LEFT_OUT)
     refuse(options.abstentions == "absent", f"{_FIELD}.abstentions", "absent", f"no, yes or {_LEFT_OUT}")
 
     def prepared(table: Mapping[str, Entries]) -> dict[str, Entries]:
         votes = {
-            name: entries if name in others else _opinions(entries, options.words) for name, entries in table.items()
+            name: entries if name in others else _opinions(name, entries, options) for name, entries in table.items()
         }
         return votes if _WEIGHT in votes else {_WEIGHT: np.ones(len(next(iter(table.values()), ()))), **votes}
 
@@ -245,6 +340,7 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
         only=[*others, *candidates] if candidates and not isinstance(parties, str) else (),
         prepared=prepared,
         parameters_of=parameters_of,
+        options=options,
     )
 
 

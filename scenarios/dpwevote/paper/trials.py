@@ -108,7 +108,7 @@ class _Block:
             ]
             known_by = b"".join(tally.totals.tobytes() for tally in tallies)
             if known_by not in self._decisions:
-                self._decisions[known_by] = vote.outcome(tallies).candidates[0].passed
+                self._decisions[known_by] = vote.outcome(tallies).candidates[0].leans_yes
             passed[trial] = self._decisions[known_by]
         return passed
 

@@ -30,7 +30,7 @@ class FileBallots:
     alternatives: tuple[str, ...]  # their names, which are distinct
     ids: tuple[str, ...]  # how the file itself calls them (PrefLib: numbers from 1; Pabulib: project ids)
     # Shape (b, m): for each ballot the class of each alternative: those of class 0 are the best, those of one class are
-    # tied, and those that are not listed are of class m.
+    # tied, and those that are not listed are of class m, unless the file says what they count.
     classes: PlaceArray
     # Shape (b, m): at which place of the ballot each alternative stands, from 0; m for one that does not.
     listed: PlaceArray
@@ -41,6 +41,8 @@ class FileBallots:
     entries: Sequence[str] = ()  # what a column that was asked for says of each voter
     sources: tuple[str, ...] = ()  # the names of the files, where there are several
     source_of_voter: IntArray | None = None  # int64, shape (n,): which of them has each voter; None where there is one
+    is_strict: bool = False  # whether the file's form says that all ballots are strict orders of all alternatives
+    num_left_out: int = 0  # how many ballots of the file are none of these, since they break its own limits
 
     def __len__(self) -> int:
         return len(self.ballot_of_voter)

@@ -29,7 +29,7 @@ from .groups import (
     groups_of_entries,
     groups_of_files,
 )
-from .pabulib import read_pabulib
+from .pabulib import OutsideLimits, read_pabulib
 from .preflib import PREFLIB_TYPES, read_preflib, type_of
 from .profile import Profile
 from .ties import TieRule, break_ties
@@ -62,11 +62,7 @@ class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
     # Those that are kept, by name or by what the file calls them, in the order of the result; by default all. There may
     # be 2 to 50.
     alternatives: tuple[str, ...] = ()
-    ties: TieRule = "random"  # how tied alternatives, and those that are not ranked, are ordered (see `ties`)
-    ties_seed: int = 0  # of the random order, not of the noise
-
-    def __post_init__(self) -> None:
-        refuse(self.ties_seed < 0, f"{_FIELD}.ties_seed", self.ties_seed, "at least 0")
+    ties: TieRule = "mean"  # how tied alternatives, and those that are not ranked, are counted (see `ties`)
 
 
 class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
@@ -77,9 +73,9 @@ class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
     # The age with which each group but the first begins: [30, 60] for "under 30", "30 to 59" and "60 and over".
     age_cuts: tuple[int, ...] = ()
     without_group: WithoutGroup = "refuse"  # what becomes of voters whose group is not said
+    outside_limits: OutsideLimits = "refuse"  # what becomes of ballots that break their own Pabulib file's limits
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         cuts = self.age_cuts
         if cuts and (cuts[0] < 1 or any(high <= low for low, high in itertools.pairwise(cuts))):
             raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed="ages that ascend, from 1")
@@ -144,7 +140,7 @@ def load_rankings(options: RankingFile) -> Profile:
     """Return the voters of a file, or of several, as the options read them."""
     if options.group_files:
         parts = [
-            read_ballots(Path(file), field=f"{_FIELD}.group_files.{group}")
+            read_ballots(Path(file), outside_limits=options.outside_limits, field=f"{_FIELD}.group_files.{group}")
             for group, file in options.group_files.items()
         ]
         grouping = groups_of_files(list(options.group_files), [len(part) for part in parts])
@@ -152,15 +148,22 @@ def load_rankings(options: RankingFile) -> Profile:
         return profile_of(ballots, grouping, options)
     if options.group_columns:
         return _profile_of_columns(options)
-    ballots = read_ballots(Path(options.file), column=options.group_column, field=f"{_FIELD}.file")
+    ballots = _read(options, column=options.group_column)
     return profile_of(ballots, _grouping_of(ballots, options), options)
 
 
-def read_ballots(path: Path, *, column: str = "", field: str = "file") -> FileBallots:
+def _read(options: RankingFile, *, column: str = "") -> FileBallots:
+    path, limits = Path(options.file), options.outside_limits
+    return read_ballots(path, column=column, outside_limits=limits, field=f"{_FIELD}.file")
+
+
+def read_ballots(
+    path: Path, *, column: str = "", outside_limits: OutsideLimits = "refuse", field: str = "file"
+) -> FileBallots:
     """Return the ballots of a file, by the end of its name, and of a Pabulib file's VOTES the entries of a column."""
     of_type = type_of(path)
     if of_type == _PABULIB:
-        return read_pabulib(path, column=column, field=field)
+        return read_pabulib(path, column=column, outside_limits=outside_limits, field=field)
     allowed = f"a file that ends with .{_PABULIB} or {', '.join(f'.{name}' for name in PREFLIB_TYPES)}"
     require(of_type in PREFLIB_TYPES, field, str(path), allowed)
     refuse(column, f"{_FIELD}.group_column", column, f"left out for {path.name}: PrefLib's files hold no groups")
@@ -192,6 +195,8 @@ def merge(parts: Sequence[FileBallots], *, same_alternatives: Literal["names", "
         source=", ".join(part.source for part in parts),
         sources=tuple(part.source for part in parts),
         source_of_voter=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
+        is_strict=all(part.is_strict for part in parts),
+        num_left_out=sum(part.num_left_out for part in parts),
     )
 
 
@@ -207,7 +212,7 @@ def profile_of(
     """
     kept = _kept(ballots, options.alternatives)
     left_out = np.flatnonzero(grouping.members < 0)
-    positions, num_tied = break_ties(ballots, ties=options.ties, seed=options.ties_seed, kept=kept, skipped=left_out)
+    positions, num_tied = break_ties(ballots, ties=options.ties, kept=kept, skipped=left_out)
     width = len(str(len(ballots)))
     voters = names or [f"voter {number:0{width}d}" for number in range(1, len(ballots) + 1)]
     members, lines = grouping.members, ballots.lines
@@ -224,6 +229,7 @@ def profile_of(
         # A line of several files would say little.
         lines=lines.tolist() if ballots.source_of_voter is None else (),
         source=ballots.source,
+        may_tie=options.ties == "mean" and not ballots.is_strict,
         note=_note(ballots, num_kept=len(kept), num_tied=num_tied, num_out=left_out.size, options=options, more=note),
     )
 
@@ -244,7 +250,7 @@ def grouping_of_column(ballots: FileBallots, options: ColumnOptions, *, groups: 
 def _profile_of_columns(options: RankingFile) -> Profile:
     """Return the voters of a file with the crossings of several columns."""
     field, file = f"{_FIELD}.group_columns", Path(options.file)
-    ballots = read_ballots(file, field=f"{_FIELD}.file")
+    ballots = _read(options)
     groupings: dict[str, Grouping] = {}
     for column in options.group_columns:
         if options.groups_file:
@@ -257,7 +263,7 @@ def _profile_of_columns(options: RankingFile) -> Profile:
                 raise ConfigurationError(field=field, value=list(options.group_columns), allowed=allowed)
             cuts = options.age_cuts if column == "age" else ()
             own = msgspec.structs.replace(options, group_columns=(), group_column=column, age_cuts=cuts)
-            groupings[column] = grouping_of_column(read_ballots(file, column=column, field=f"{_FIELD}.file"), own)
+            groupings[column] = grouping_of_column(_read(options, column=column), own)
     refuse(len(groupings) < len(options.group_columns), field, list(options.group_columns), "columns, each once")
     grouping, features = crossed(groupings, field=field)
     return dataclasses.replace(profile_of(ballots, grouping, options), features=features)
@@ -324,13 +330,13 @@ def _note(
     ]
     if num_out:
         sentences.append(marked(f"left out: {num_out:,} without a group"))
+    if ballots.num_left_out:
+        sentences.append(marked(f"left out: {ballots.num_left_out:,} that break their own file's limits"))
     if num_kept < len(ballots.alternatives):
         sentences.append(marked(f"{num_kept} of {len(ballots.alternatives)} alternatives"))
     if num_tied:
-        how = f"at random (seed {options.ties_seed})" if options.ties == "random" else "as they are listed"
-        sentences.append(
-            f"ties, or alternatives not ranked, of {num_tied:,} voter{'s' * (num_tied != 1)} were ordered {how}"
-        )
+        how = "have the mean score of their places" if options.ties == "mean" else "were ordered as they are listed"
+        sentences.append(f"ties, or alternatives not ranked, of {num_tied:,} voter{'s' * (num_tied != 1)} {how}")
     if more:
         sentences.append(more)
     return "; ".join(sentences)

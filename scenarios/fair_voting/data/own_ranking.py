@@ -10,7 +10,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.fair_voting import FairVoting
-from ....protocol.fair_voting.entries import names_of
+from ....protocol.fair_voting.entries import names_of, text_of
 from ....protocol.fair_voting.parameters import SEPARATOR
 from ....protocol.phases import PhasedProtocol
 from ...deployment.own_entries import OwnEntries
@@ -24,8 +24,7 @@ def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Se
     alternatives = parameters.alternatives
     ranking: Any = entries["ranking"]
     if isinstance(ranking, np.ndarray):  # the position of each alternative
-        order: list[int] = np.argsort(cast("IntArray", ranking)).tolist()
-        ranking = [alternatives[place] for place in order]
+        ranking = text_of(cast("IntArray", ranking).tolist(), alternatives)
     told = f" {SEPARATOR} ".join(names_of(ranking))
     if not parameters.is_joint:
         return [("ranking",), (told,)]

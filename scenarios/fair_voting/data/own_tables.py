@@ -1,25 +1,34 @@
-"""Rankings in a table as people keep them: a text, a place for each alternative, or a column for each choice."""
+"""Rankings in a table as people keep them: in one cell, or places, scores or choices in a column each."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Final
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.fair_voting import FairVoting
-from ....protocol.fair_voting.parameters import SEPARATOR
+from ....protocol.fair_voting.entries import tiers_of
+from ....protocol.fair_voting.parameters import SEPARATOR, TIE
+from ...reading.cells import number_in
 from ...reading.frames import path_of
+from ...reading.headers import TableOptions
 from ...reading.sources import PartiesTable
 from ...running.parties import read_parties_file
+from ...words import marked
 
-__all__ = ["RankingTable", "load_table"]
+__all__ = ["RankingTable", "Tiers", "load_table", "parts_of"]
 
 _FIELD: Final = "voters"
 _COLUMNS: Final = ("voter", "group", "ranking")
+_KINDS: Final = ("places", "scores", "choices")
+
+Tiers: TypeAlias = list[Sequence[str]]
+"""What a voter ranks, the best first; what stands together is tied."""
 
 
-class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RankingTable(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file with a line for each voter, of whatever form; columns that nothing names are left out.
 
     Raises:
@@ -30,41 +39,147 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     columns: dict[str, str] = {}  # what the file calls these, where it calls them otherwise
     # In place of rankings, the columns of the alternatives, each with its place: 1 is the best.
     places: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()  # the same, each with its score: the higher, the better
     choices: tuple[str, ...] = ()  # in place of rankings, the columns of the first, the second and further choices
+    between: str = SEPARATOR  # the sign between the alternatives of a ranking; or between those tied in one choice
+    # The names of those columns' alternatives, in their order; or all that rankings and choices may name.
+    alternatives: tuple[str, ...] = ()
+    not_ranked: tuple[str, ...] = ()  # words in place of an alternative or of its place, which stand for none
+    # What becomes of ties, and of alternatives that a voter does not rank, which stand last together.
+    ties: Literal["refuse", "mean"] = "refuse"
+    twice: Literal["refuse", "first"] = "refuse"  # what becomes of an alternative that a voter ranks twice
+    repeats: Literal["error", "first", "last"] = "error"  # which row counts of a voter who has several
     manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
     numbered: bool = False  # it has no names: voters are called by their number in it
 
     def __post_init__(self) -> None:
         for name in self.columns:
             refuse(name not in _COLUMNS, f"{_FIELD}.columns", name, one_of(_COLUMNS, name))
-        refuse(self.places and self.choices, f"{_FIELD}.choices", "given", "left out beside places")
+        given = [kind for kind in _KINDS if getattr(self, kind)]
+        refuse(len(given) > 1, f"{_FIELD}.{given[-1:]}", "given", f"left out beside {given[:1]}")
+        refuse(self.numbered and self.repeats != "error", f"{_FIELD}.repeats", self.repeats, "left out beside numbered")
+        require(self.between.strip(" ") or "\n" in self.between, f"{_FIELD}.between", self.between, "a sign")
+        named = self.places or self.scores
+        if named and self.alternatives:
+            allowed = f"a name for each of the {len(named)} columns"
+            require(len(named) == len(self.alternatives), f"{_FIELD}.alternatives", list(self.alternatives), allowed)
+        is_partial = self.ties == "mean" and not named
+        allowed = "given with ties: what a voter does not name is known by these"
+        refuse(is_partial and not self.alternatives, f"{_FIELD}.alternatives", "nothing", allowed)
 
 
 def load_table(options: RankingTable) -> PartiesTable:
     """Return the voters of a file."""
-    path = path_of(options.file)
-    read = read_parties_file(path, FairVoting.client_role, options.columns, numbered=options.numbered)
-    named = options.places or options.choices
+    path, role = path_of(options.file), FairVoting.client_role
+    is_counted = options.numbered or options.repeats != "error"
+    read = read_parties_file(path, role, options.columns, numbered=is_counted, options=options)
+    if not options.numbered and is_counted:
+        read = _without_repeats(read, options.repeats)
+    named = options.places or options.scores or options.choices
     for name in named:
         if name not in read.table:
-            key = "places" if options.places else "choices"
+            key = next(kind for kind in _KINDS if getattr(options, kind))
             allowed = f"columns of {path.name}: {', '.join(read.table)}{did_you_mean(name, read.table)}"
             raise ConfigurationError(field=f"{_FIELD}.{key}", value=name, allowed=allowed)
     table = {name: entries for name, entries in read.table.items() if name in _COLUMNS}
-    if named:
-        columns = [[str(entry).strip() for entry in read.table[name]] for name in named]
-        rows = list(zip(*columns, strict=True))
-        orders = (
-            [_order_of_places(named, row, read, place) for place, row in enumerate(rows)] if options.places else rows
+    names = options.alternatives or options.places or options.scores
+    usual = ("refuse", "refuse", SEPARATOR, ())
+    if named or (options.ties, options.twice, options.between, options.not_ranked) != usual:
+        require(named or "ranking" in table, f"{_FIELD}.columns", "no ranking", "a column of rankings")
+        columns: Sequence[Any] = [read.table[name] for name in named or ("ranking",)]
+        rows = zip(*columns, strict=True)
+        table["ranking"] = [
+            _text([str(cell) for cell in row], names, options, read, own) for own, row in enumerate(rows)
+        ]
+    found: dict[str, Any] = {"alternatives": list(names)} if options.alternatives or options.ties == "mean" else {}
+    if options.ties == "mean":
+        found["ties"] = "mean"
+        number = sum(1 for entry in table["ranking"] if TIE in str(entry))
+        told = marked(f"ties, or alternatives not ranked, of {number:,} voters have the mean score of their places")
+        read = dataclasses.replace(read, note=" ".join(filter(None, [read.note, told if number else ""])))
+    return dataclasses.replace(read, table=table, parameters=found, fixed=frozenset(found) - {"ties"})
+
+
+def _without_repeats(read: PartiesTable, repeats: str) -> PartiesTable:
+    """Return the table with the first row, or the last one, of each voter."""
+    names = [str(name).strip() for name in read.table[FairVoting.client_role]]
+    places = range(len(names)) if repeats == "last" else range(len(names) - 1, -1, -1)
+    kept = sorted({name: place for place, name in zip(places, (names[each] for each in places), strict=True)}.values())
+    number = len(names) - len(kept)
+    told = (
+        marked(f"{number:,} rows of voters who stand there again are left out: the {repeats!s} counts")
+        if number
+        else ""
+    )
+    return dataclasses.replace(
+        read,
+        names=[names[place] for place in kept],
+        table={name: [own[place] for place in kept] for name, own in read.table.items() if name != "voter"},
+        lines=[read.lines[place] for place in kept],
+        note=" ".join(filter(None, [read.note, told])),
+    )
+
+
+def parts_of(cells: Sequence[str], names: Sequence[str], options: RankingTable, where: str = "") -> Tiers:
+    """Return what a voter's cells rank, the best first, whatever it is: words that stand for none are left out.
+
+    Args:
+        where: they stand, for errors.
+
+    Raises:
+        ConfigurationError: a place or a score is none.
+    """
+    is_named = _is_named(options.not_ranked)
+    if options.places or options.scores:
+        found: dict[float, list[str]] = {}
+        for name, cell in zip(names, map(str.strip, cells), strict=True):
+            number, is_score = number_in(cell), bool(options.scores)
+            if is_named(cell):
+                is_place = number >= 1 and number.is_integer()
+                allowed = f"a {'score' if is_score else 'place, 1 the best'}, empty, or a word of not_ranked"
+                require(math.isfinite(number) and (is_score or is_place), f"{name} {where}", cell, allowed)
+                found.setdefault(-number if is_score else number, []).append(name)
+        return [found[level] for level in sorted(found)]
+    known, between = {*names}, options.between
+    if options.choices:
+        split = [[cell.strip()] if cell.strip() in known else cell.split(between) for cell in cells]
+    elif between == SEPARATOR:
+        split = [list(tier) for tier in tiers_of(cells[0], known)]
+    else:
+        split = [[name] for name in cells[0].split(between)]
+    return [tier for own in split if (tier := [name.strip() for name in own if is_named(name.strip())])]
+
+
+def _is_named(words: Sequence[str]) -> Callable[[str], bool]:
+    silent = {"", *(word.casefold() for word in words)}
+    return lambda cell: cell.casefold() not in silent
+
+
+def _text(cells: Sequence[str], names: Sequence[str], options: RankingTable, read: PartiesTable, voter: int) -> str:
+    """Return a voter's ranking as text; ConfigurationError for what it may not say."""
+    where = f"({read.source} line {read.lines[voter]}, {read.names[voter]})"
+    if options.places and options.ties == "refuse":
+        allowed = f'each place from 1 to {len(names)} once: 1 is the best (or ties = "mean")'
+        is_strict = sorted(cell.strip() for cell in cells) == sorted(map(str, range(1, len(names) + 1)))
+        require(is_strict, f"places {where}", ", ".join(cells), allowed)
+    tiers = parts_of(cells, names, options, where)
+    seen: dict[str, None] = {}
+    kept: Tiers = []
+    for tier in tiers:
+        for name in tier:
+            allowed = f"one of {', '.join(names)}, or a word of not_ranked{did_you_mean(name, names)}"
+            require(name in names or not names, f"ranking {where}: unknown alternative", name, allowed)
+        new = [name for name in dict.fromkeys(tier) if name not in seen]
+        allowed = 'each alternative once, or twice = "first", its first place'
+        is_once = options.twice == "first" or len(new) == len(tier)
+        require(
+            is_once, f"ranking {where}: repeated alternative", next((n for n in tier if n in seen), tier[0]), allowed
         )
-        table["ranking"] = [f" {SEPARATOR} ".join(order) for order in orders]
-    return dataclasses.replace(read, table=table)
-
-
-def _order_of_places(names: Sequence[str], places: Sequence[str], read: PartiesTable, voter: int) -> list[str]:
-    """Return the alternatives of a voter, the best first, by places from 1 on, each once."""
-    if sorted(places) != sorted(str(place) for place in range(1, len(names) + 1)):
-        where = f"places ({read.source} line {read.lines[voter]}, {read.names[voter]})"
-        allowed = f"each place from 1 to {len(names)} once: 1 is the best"
-        raise ConfigurationError(field=where, value=", ".join(places), allowed=allowed)
-    return [name for _, name in sorted((int(place), name) for place, name in zip(places, names, strict=True))]
+        seen.update(dict.fromkeys(new))
+        kept += [new] if new else []
+    missing = [name for name in names if name not in seen]
+    is_strict = not missing and all(len(tier) == 1 for tier in kept)
+    value = f"without {', '.join(missing)}" if missing else "a tie"
+    allowed = 'a strict order of all alternatives, or ties = "mean"'
+    require(is_strict or options.ties == "mean", f"ranking {where}", value, allowed)
+    return f" {SEPARATOR} ".join(map(TIE.join, [*kept, missing] if missing else kept))

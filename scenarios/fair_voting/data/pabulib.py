@@ -11,7 +11,9 @@
 
 A ballot orders the projects that it lists: those of an ordinal vote by their place, those of a cumulative or a scoring
 vote by their points, and those of an approval vote are all tied. Projects that it does not list stand below all listed
-ones, whatever points these have. A vote may be empty.
+ones; where points are given they have the file's `default_score`, or 0. A vote may be empty.
+
+What META says of a ballot's length and points holds, or the ballot is refused, or left out if that is asked for.
 
 The identifiers of voters serve to find faults and groups, and go no further.
 
@@ -30,17 +32,22 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
+from ....protocol.fair_voting.rankings import positions_of_classes
 from ...reading.cells import number_in
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, read_lines
 
-__all__ = ["VOTE_TYPES", "read_pabulib"]
+__all__ = ["VOTE_TYPES", "OutsideLimits", "read_pabulib"]
+
+OutsideLimits: TypeAlias = Literal["refuse", "leave out"]
+"""What becomes of a ballot that breaks its own file's limits."""
 
 VOTE_TYPES: Final = ("ordinal", "approval", "choose-1", "cumulative", "scoring")
 _BY_POINTS: Final = ("cumulative", "scoring")
@@ -50,7 +57,14 @@ _VOTE: Final = "vote"
 _POINTS: Final = "points"
 
 
-def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: str = "file") -> FileBallots:
+def read_pabulib(
+    path: Path,
+    *,
+    column: str = "",
+    num_unnamed: int = 0,
+    outside_limits: OutsideLimits = "refuse",
+    field: str = "file",
+) -> FileBallots:
     """Return the ballots of a Pabulib file, which may be packed (`.gz`).
 
     UTF-8; entries may be quoted as in CSV, and blanks around them do not count; blank lines are skipped. What META says
@@ -60,6 +74,7 @@ def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: s
         column: of VOTES, whose entries are wanted; by default none.
         num_unnamed: how many more entries than columns each vote has, in a file whose header is known to lack names;
             whoever gives it has made sure that the columns that are read stand before them.
+        outside_limits: what becomes of a ballot that breaks the file's own limits.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
@@ -69,20 +84,24 @@ def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: s
         meta = _read_meta(path, rows)
         projects = _read_projects(path, rows)
         meta.check_number("num_projects", len(projects), "projects below")
-        votes = _Votes(path, list(projects), meta.vote_type())
+        votes = _Votes(path, list(projects), meta)
         entries = _read_votes(path, rows, votes, column=column, num_unnamed=num_unnamed)
     meta.check_number("num_votes", len(votes.lines), "votes below")
-    classes, listed = votes.tabulate()
+    classes, listed, is_within = votes.tabulate(may_break=outside_limits == "leave out")
+    ballot_of_voter = np.array(votes.ballots, dtype=np.int64)
+    kept: list[int] = np.flatnonzero(is_within[ballot_of_voter]).tolist()
+    require(kept, path.name, "no ballot within its limits", "a Pabulib file with votes")
     return FileBallots(
         alternatives=distinct_names(list(projects.values()), list(projects)),
         ids=tuple(projects),
         classes=classes,
         listed=listed,
-        ballot_of_voter=np.array(votes.ballots, dtype=np.int64),
-        lines=np.array(votes.lines, dtype=np.int64),
-        voters=votes.voters,
+        ballot_of_voter=ballot_of_voter[kept],
+        lines=np.array(votes.lines, dtype=np.int64)[kept],
+        voters=[votes.voters[place] for place in kept],
         source=path.name,
-        entries=entries,
+        entries=[entries[place] for place in kept] if column else (),
+        num_left_out=len(votes.voters) - len(kept),
     )
 
 
@@ -100,6 +119,15 @@ class _Meta:
             raise line_fault(self.path, line, value or "nothing", one_of(VOTE_TYPES, value), what="vote_type")
         return value
 
+    def number(self, key: str, otherwise: float) -> float:
+        """Return the number that META gives, if any."""
+        line, value = self.entries.get(key, (1, ""))
+        # What pabutools writes for a number that nobody gave.
+        number = otherwise if not value or value.startswith("Auto-filled") else number_in(value)
+        if math.isnan(number):
+            raise line_fault(self.path, line, value, "a number", what=key)
+        return number
+
     def check_number(self, key: str, found: int, what: str) -> None:
         """Raise ConfigurationError unless META gives this number."""
         line, value = self.entries.get(key, (1, ""))
@@ -110,11 +138,12 @@ class _Meta:
 class _Votes:
     """Votes as they are read: a ballot is worked out once, however many voters cast it, and all of them together."""
 
-    def __init__(self, path: Path, projects: Sequence[str], vote_type: str) -> None:
+    def __init__(self, path: Path, projects: Sequence[str], meta: _Meta) -> None:
         self.voters: list[str] = []
         self.lines: list[int] = []
         self.ballots: list[int] = []
-        self.vote_type = vote_type
+        self.vote_type = meta.vote_type()
+        self._meta = meta
         self._path = path
         self._projects = {name: number for number, name in enumerate(projects)}
         self._known: dict[tuple[str, str | None], int] = {}
@@ -130,8 +159,11 @@ class _Votes:
         self.lines.append(line)
         self.ballots.append(ballot)
 
-    def tabulate(self) -> tuple[PlaceArray, PlaceArray]:
-        """Return the classes and the listed places of all ballots."""
+    def tabulate(self, *, may_break: bool) -> tuple[PlaceArray, PlaceArray, NDArray[np.bool_]]:
+        """Return the classes and the listed places of all ballots, and which of them keep to the file's limits.
+
+        One that does not is refused unless it may break them.
+        """
         votes = [vote for vote, _ in self._known]
         ids, lengths = _split(votes)
         numbers = np.array([self._projects.get(name, -1) for name in ids], dtype=np.int64)
@@ -142,10 +174,9 @@ class _Votes:
         starts = np.cumsum(lengths) - lengths
         classes = np.arange(len(numbers)) - np.repeat(starts, lengths)
         points = [entry for _, entry in self._known if entry is not None]
-        if points:
-            values = self._values(points, lengths)
-            if self.vote_type in _BY_POINTS:
-                classes = _classes_by(values, lengths)
+        values = self._values(points, lengths) if points else np.zeros(0)
+        has_points = self.vote_type in _BY_POINTS
+        is_within = self._within_limits(lengths, values if has_points else None, may_break=may_break)
         if self.vote_type not in (*_BY_POINTS, "ordinal"):
             classes = np.zeros_like(numbers)
         class_table, listed, repeated = tabulate(numbers, classes, lengths, num_alternatives=len(self._projects))
@@ -154,7 +185,37 @@ class _Votes:
             again = next(name for place, name in enumerate(own) if name in own[:place])
             allowed = f"a list with each project once: {again!r} is repeated"
             raise self._fault(repeated, votes[repeated], allowed, _VOTE)
-        return class_table, listed
+        if has_points:
+            default = self._meta.number("default_score", 0.0) if self.vote_type == "scoring" else 0.0
+            scores = np.full(class_table.shape, default)
+            scores[np.repeat(np.arange(len(lengths)), lengths), numbers] = values
+            class_table = positions_of_classes(-scores).astype(np.int16)
+        return class_table, listed, is_within
+
+    def _within_limits(self, lengths: IntArray, values: FloatArray | None, *, may_break: bool) -> NDArray[np.bool_]:
+        """Return which ballots have as many projects and points as META allows; refuse one that may not break it."""
+        numbers = lengths.astype(np.float64)
+        found = {"min_length": numbers, "max_length": numbers}
+        if values is not None:
+            each = np.split(values, np.cumsum(lengths)[:-1])
+            sums = np.array([math.fsum(own.tolist()) for own in each])
+            found |= {"min_sum_points": sums, "max_sum_points": sums}
+            found["min_points"] = np.array([own.min(initial=math.inf) for own in each])
+            found["max_points"] = np.array([own.max(initial=-math.inf) for own in each])
+        is_within = np.ones(len(lengths), dtype=np.bool_)
+        for key, own in found.items():
+            is_least = key.startswith("min")
+            limit = self._meta.number(key, -math.inf if is_least else math.inf)
+            if key == "max_length" and self.vote_type == "choose-1":
+                limit = 1
+            is_fine = own >= limit if is_least else own <= limit
+            if not may_break and not is_fine.all():
+                ballot = int(np.argmin(is_fine))
+                end = "at least" if is_least else "at most"
+                allowed = f"{end} {limit:g}, {key} of the file; or voters.outside_limits = 'leave out'"
+                raise self._fault(ballot, f"{own[ballot]:g}", allowed, key[4:].replace("_", " "))
+            is_within &= is_fine
+        return is_within
 
     def _values(self, points: Sequence[str], lengths: IntArray) -> FloatArray:
         entries, num_entries = _split(points)
@@ -186,19 +247,6 @@ def _split(lists: Sequence[str]) -> tuple[list[str], IntArray]:
 def _ballot_at(lengths: IntArray, place: int) -> int:
     """Return the ballot to which an entry belongs."""
     return int(np.searchsorted(np.cumsum(lengths), place, side="right"))
-
-
-def _classes_by(values: FloatArray, lengths: IntArray) -> IntArray:
-    """Return the class of each entry in its ballot: those with the most points are of class 0."""
-    ballots = np.repeat(np.arange(len(lengths)), lengths)
-    order = np.lexsort((-values, ballots))
-    is_new_ballot = np.diff(ballots[order], prepend=-1) != 0
-    is_new_value = np.diff(values[order], prepend=math.inf) != 0
-    steps = np.cumsum(is_new_value & ~is_new_ballot)
-    starts = np.cumsum(lengths) - lengths
-    classes = np.empty(len(values), dtype=np.int64)
-    classes[order] = steps - np.repeat(steps[starts[lengths > 0]], lengths[lengths > 0])
-    return classes
 
 
 def _read_meta(path: Path, rows: Iterator[tuple[int, list[str]]]) -> _Meta:

@@ -10,11 +10,12 @@ Source: Boehmer, Faliszewski, Janeczko, Peters, Pierczyński, Schierreich, Skowr
 
 import importlib
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
-from ....protocol.fair_voting.rankings import Rankings, positions_of_orders
+from ....protocol.fair_voting.rankings import Rankings, are_strict, positions_of_orders
 from .profile import Profile
 
 __all__ = ["from_pabutools", "to_pabutools"]
@@ -32,7 +33,7 @@ def to_pabutools(profile: Profile, *, costs: Mapping[str, float], budget: float)
 
     Raises:
         ImportError: Pabutools is not installed.
-        ValueError: an alternative has no cost, or what has one is no alternative.
+        ValueError: an alternative has no cost, what has one is no alternative, or a voter has a tie.
     """
     if odd := sorted({*costs} ^ {*profile.alternatives}):
         wrong = "is no alternative" if odd[0] in costs else "has no cost"
@@ -41,8 +42,10 @@ def to_pabutools(profile: Profile, *, costs: Mapping[str, float], budget: float)
         theirs: Any = importlib.import_module("pabutools.election")  # by name: it is optional, and has no types
     except ImportError as error:
         raise ImportError("profiles of Pabutools need the package pabutools: pip install pabutools") from error
-    projects = [theirs.Project(name, costs[name]) for name in profile.alternatives]
-    instance = theirs.Instance(projects, budget_limit=budget)
+    if not are_strict(profile.rankings.positions).all():
+        raise ValueError("an OrdinalBallot has no ties: each voter must rank all alternatives in a strict order")
+    projects = [theirs.Project(name, Fraction(str(costs[name]))) for name in profile.alternatives]
+    instance = theirs.Instance(projects, budget_limit=Fraction(str(budget)))
     orders: list[list[int]] = positions_of_orders(profile.rankings.positions).tolist()  # an inverse goes both ways
     members: list[int] = profile.members.tolist()
     ballots = [
@@ -63,24 +66,28 @@ def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternat
 
     Raises:
         TypeError: it is another kind of profile.
-        ValueError: there is no ballot; one has no such group, or does not rank each project once; or `alternatives` are
-            not the projects' names.
+        ValueError: there is no ballot; one has no such group, or does not rank each project once; two voters have one
+            name; or `alternatives` are not the projects' names.
     """
     ballots: Any = profile
     if not hasattr(instance, "budget_limit") or not isinstance(profile, Sequence):
         kinds = f"{type(instance).__name__} and {type(profile).__name__}"
         raise TypeError(f"expected an Instance and an OrdinalProfile of pabutools.election, got {kinds}")
     names = sorted(str(project.name) for project in instance)
-    chosen = tuple(alternatives) or tuple(names)
+    chosen = tuple(map(str, alternatives)) or tuple(names)
     if sorted(chosen) != names:
         raise ValueError(f"alternatives must be the projects {', '.join(names)}, each once, got {list(chosen)}")
     number_of = {name: number for number, name in enumerate(chosen)}
     orders: list[list[int]] = []
     groups: dict[str, int] = {}
     members: list[int] = []
-    voters: list[str] = []
+    voters: dict[str, int] = {}
     for number, ballot in enumerate(ballots, start=1):
         voter = str(ballot.name or f"voter-{number}")
+        if voter in voters:
+            raise ValueError(
+                f"ballots {voters[voter]} and {number} are both of {voter}: each voter has a name of its own"
+            )
         ranked = [str(getattr(project, "name", "")) for project in _in_order(ballot, voter)]
         if sorted(ranked) != names:
             raise ValueError(f"the ballot of {voter} must rank each of {len(names)} projects once, got {ranked}")
@@ -89,7 +96,7 @@ def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternat
             raise ValueError(f"the ballot of {voter} must have its voter's group under {group!r} in its meta")
         orders.append([number_of[name] for name in ranked])
         members.append(groups.setdefault(str(own), len(groups)))
-        voters.append(voter)
+        voters[voter] = number
     if not orders:
         raise ValueError("there must be at least one ballot, got none")
     return Profile(
@@ -97,7 +104,7 @@ def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternat
         rankings=Rankings(positions_of_orders(np.array(orders, dtype=np.int64))),
         groups=tuple(groups),
         members=np.array(members, dtype=np.int64),
-        voters=voters,
+        voters=list(voters),
         source="pabutools",
     )
 

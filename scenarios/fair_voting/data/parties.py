@@ -19,6 +19,7 @@ from ....protocol.phases import Entries
 from ...reading.batches import TableFiles, is_in_batches
 from ...reading.conversion import convert
 from ...reading.frames import path_of
+from ...reading.headers import TableOptions
 from ...reading.manifests import remembered
 from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import read_parties_file
@@ -109,6 +110,7 @@ def as_electorate(profile: Profile, *, is_public_record: bool = False) -> Partie
         "group_sizes": sizes,
     }
     found: dict[str, Any] = {"features": msgspec.to_builtins(profile.features)} if profile.features else {}
+    found |= {"ties": "mean"} if profile.may_tie else {}
     return PartiesTable(
         names=profile.voters,
         table={"group": profile.members, "ranking": profile.rankings},
@@ -154,7 +156,8 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
     """
     options: dict[str, Any] = {_FILES[0]: parties} if isinstance(parties, str) else dict(parties)
     path = options.get(_FILES[0])
-    if not isinstance(path, str) or options.keys() - {_FILES[0], "columns", "manifest"} or not is_in_batches(path):
+    known = {_FILES[0], "columns", "manifest", *TableOptions.__struct_fields__}
+    if not isinstance(path, str) or options.keys() - known or not is_in_batches(path):
         return None
     table: RankingTable = convert(options, RankingTable, _FIELD)
     # Of a worker of a cluster the parameters have them already, and nobody asks it for more.
@@ -204,6 +207,7 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
         only=("group", "ranking", *(["epsilon"] if "epsilons" in parameters else [])),
         prepared=prepared,
         parameters_of=parameters_of,
+        options=table,
     )
 
 
@@ -215,7 +219,7 @@ SOURCES: Final = PartySources(
     made_up=frozenset({_GENERATOR}),
     published=frozenset(_FILES),
     table_of=_table_of,
-    parameters_of_table=frozenset({"alternatives", "groups", "group_sizes", "features"}),
+    parameters_of_table=frozenset({"alternatives", "groups", "group_sizes", "features", "ties"}),
     parameters_of_public_columns=frozenset({"groups", "group_sizes", "features"}),
     alternatives=(frozenset({"epsilon", "epsilons"}),),
     words={"rankings": ""},

@@ -1,8 +1,8 @@
 """Profiles to and from pref_voting, whose voting methods and axioms then are at hand.
 
 There alternatives are numbers 0, 1, …, a profile holds each ranking once with the number of its voters, and there are
-no groups: a profile of ours becomes one of theirs for all voters, or one for each group. Who stands in which row is
-lost on the way, and so are the voters' names.
+no groups: a profile of ours becomes one of theirs for all voters, or one for each group, a `ProfileWithTies` where
+somebody has a tie. Who stands in which row is lost on the way, and so are the voters' names.
 
 pref_voting is not among our dependencies: it is imported, by name, when a profile of theirs is made.
 
@@ -11,12 +11,14 @@ Source: Holliday and Pacuit (2025), pref_voting.
 
 import importlib
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.fair_voting.rankings import Rankings, are_rankings, positions_of_orders
+from ....protocol.fair_voting.rankings import Rankings, are_strict, positions_of_classes, positions_of_orders
+from .ballots import MAX_VOTERS
 from .profile import Profile
 
 __all__ = ["from_pref_voting", "groups_to_pref_voting", "to_pref_voting"]
@@ -25,7 +27,7 @@ _MOST_ALTERNATIVES: Final = 255  # a ranking is told from another one by its byt
 
 
 def to_pref_voting(profile: Profile) -> Any:
-    """Return all voters of a profile as a `pref_voting.profiles.Profile`, whose `cmap` has the alternatives' names.
+    """Return all voters of a profile as one of pref_voting's, whose `cmap` has the alternatives' names.
 
     Args:
         profile: the profile, of at most 255 alternatives.
@@ -49,34 +51,35 @@ def from_pref_voting(profiles: Mapping[str, Any], *, names: Sequence[str] = ()) 
     """Return pref_voting's profiles of groups as one profile.
 
     Groups follow each other in their order, each as one block, in which the voters of one ranking stand together;
-    voters are voter-1, voter-2, ….
+    voters are voter-1, voter-2, …. In a `ProfileWithTies` those that a voter does not rank stand last together.
 
     Args:
-        profiles: a `pref_voting.profiles.Profile` for each group, by the group's name; at least one.
-        names: of the alternatives 0, 1, …; by default those of the profiles' `cmap`, in which they then must agree.
+        profiles: a `Profile` or `ProfileWithTies` for each group, by the group's name; at least one.
+        names: of the candidates, in their order; by default those of the profiles' `cmap`, in which they then must
+            agree.
 
     Raises:
         TypeError: one is another kind of profile.
-        ValueError: there is none, one has no voter or a ranking that is none, they are not about the same alternatives,
-            or a name is there twice.
+        ValueError: there is none, one has no voter, a ranking that is none or a count that is none, they are not about
+            the same alternatives, a name is there twice, or more names than alternatives.
     """
-    if not profiles:
+    read = {group: _read(profile, group, has_names=bool(names)) for group, profile in dict(profiles).items()}
+    if not read:
         raise ValueError("there must be at least one profile, got none")
-    given = {group: _names_of(profile, group) for group, profile in profiles.items()}
-    first = next(iter(given))
-    alternatives = tuple(names) or given[first]
-    for group, theirs in given.items():
+    first = next(iter(read))
+    alternatives = tuple(map(str, names)) or read[first][0]
+    for group, (theirs, _) in read.items():
         if len(theirs) != len(alternatives) or (not names and theirs != alternatives):
             whose = "the names given are" if names else f"those of group {first!r} are"
             raise ValueError(f"alternatives of group {group!r} are {list(theirs)}, {whose} {list(alternatives)}")
     if len(set(alternatives)) != len(alternatives):
         raise ValueError(f"alternatives must have different names, got {list(alternatives)}")
-    blocks = [_positions_of(profile, group) for group, profile in profiles.items()]
+    blocks = [positions for _, positions in read.values()]
     sizes = [len(block) for block in blocks]
     return Profile(
         alternatives=alternatives,
         rankings=Rankings(np.concatenate(blocks)),
-        groups=tuple(profiles),
+        groups=tuple(read),
         members=np.repeat(np.arange(len(sizes), dtype=np.int64), sizes),
         voters=[f"voter-{number}" for number in range(1, sum(sizes) + 1)],
         source="pref_voting",
@@ -86,40 +89,52 @@ def from_pref_voting(profiles: Mapping[str, Any], *, names: Sequence[str] = ()) 
 def _to_theirs(positions: IntArray, alternatives: Sequence[str]) -> Any:
     if len(alternatives) > _MOST_ALTERNATIVES:
         raise ValueError(f"there may be at most {_MOST_ALTERNATIVES} alternatives, got {len(alternatives)}")
-    try:
-        theirs: Any = importlib.import_module("pref_voting.profiles")  # by name: it is optional, and has no types
-    except ImportError as error:
-        raise ImportError("profiles of pref_voting need the package pref_voting: pip install pref_voting") from error
     # As text of bytes, which sorts ten times faster than rows of a table; a byte of 0 would end it.
     texts = np.ascontiguousarray((positions + 1).astype(np.uint8)).view(f"S{len(alternatives)}").ravel()
     _, firsts, counts = np.unique(texts, return_index=True, return_counts=True)
-    orders: list[list[int]] = positions_of_orders(positions[firsts]).tolist()  # an inverse goes in both directions
-    numbers: list[int] = counts.tolist()
-    return theirs.Profile(orders, rcounts=numbers, cmap=dict(enumerate(alternatives)))
+    rows, numbers, names = positions[firsts], counts.tolist(), dict(enumerate(alternatives))
+    is_strict = are_strict(rows).all()
+    try:  # by name: it is optional, and has no types
+        theirs: Any = importlib.import_module("pref_voting.profiles" if is_strict else "pref_voting.profiles_with_ties")
+    except ImportError as error:
+        raise ImportError("profiles of pref_voting need the package pref_voting: pip install pref_voting") from error
+    if is_strict:  # an inverse goes in both directions
+        return theirs.Profile(positions_of_orders(rows).tolist(), rcounts=numbers, cmap=names)
+    return theirs.ProfileWithTies([dict(enumerate(row)) for row in rows.tolist()], rcounts=numbers, cmap=names)
 
 
-def _names_of(profile: Any, group: str) -> tuple[str, ...]:
-    """Return the alternatives' names; TypeError where it is no profile of theirs."""
-    if not all(hasattr(profile, name) for name in ("rankings_counts", "candidates", "cmap")):
-        raise _another_kind(profile, group)
-    return tuple(str(profile.cmap[candidate]) for candidate in profile.candidates)
+def _read(profile: Any, group: str, *, has_names: bool) -> tuple[tuple[str, ...], IntArray]:
+    """Return the alternatives' names, and each voter's row of positions; each attribute of theirs is asked for once."""
+    try:
+        candidates, cmap, (rankings, numbers) = list(profile.candidates), profile.cmap, profile.rankings_counts
+        rows, counts = list(rankings), [Fraction(str(number)) for number in numbers]
+        names = tuple(str(cmap[candidate]) for candidate in candidates)
+        ranks = [_ranks_of(row, candidates) for row in rows]
+    except (AttributeError, TypeError) as error:
+        kind = type(profile).__name__
+        raise TypeError(f"group {group!r} must be a pref_voting Profile or ProfileWithTies, got {kind}") from error
+    # A Profile without some candidates has new numbers, and the names of the old ones.
+    if not has_names and candidates == list(range(len(candidates))) and len(cmap) > len(candidates):
+        given = ", ".join(map(str, cmap.values()))
+        raise ValueError(
+            f"group {group!r} has {len(candidates)} alternatives, which of {given} is not known: give names"
+        )
+    for number in counts:
+        if number.denominator > 1 or number < 0:
+            raise ValueError(f"counts of group {group!r} must be whole numbers of voters, got {float(number):g}")
+    if not 0 < sum(counts) <= MAX_VOTERS:
+        raise ValueError(f"group {group!r} must have at least one voter, and {MAX_VOTERS:,} at most, got {sum(counts)}")
+    positions = positions_of_classes(np.array(ranks, dtype=np.int64).reshape(len(rows), -1))
+    return names, np.repeat(positions, [int(number) for number in counts], axis=0)
 
 
-def _positions_of(profile: Any, group: str) -> IntArray:
-    """Return each voter's row of positions; TypeError for rankings that are not strict, ValueError for what is none."""
-    orders, counts = (np.asarray(each) for each in profile.rankings_counts)
-    if int(np.sum(counts)) < 1:
-        raise ValueError(f"group {group!r} must have at least one voter, got none")
-    if orders.dtype.kind != "i":
-        raise _another_kind(profile, group)
-    orders = orders.astype(np.int64)
-    are_fine = are_rankings(orders)
-    if not np.all(are_fine):
-        row: list[int] = orders[np.argmin(are_fine)].tolist()
-        raise ValueError(f"a ranking of group {group!r} must have each alternative once, got {row}")
-    return np.repeat(positions_of_orders(orders), counts, axis=0)
-
-
-def _another_kind(profile: Any, group: str) -> TypeError:
-    expected = "a pref_voting.profiles.Profile (of one with ties, its `to_linear_profile()`)"
-    return TypeError(f"group {group!r} must be {expected}, got {type(profile).__name__}")
+def _ranks_of(row: Any, candidates: Sequence[Any]) -> list[int]:
+    """Return each candidate's rank, from 0 the best, of an order of all or of a `Ranking`, which may have ties."""
+    given: Any = getattr(row, "rmap", None)
+    if given is None:
+        order = list(row)
+        if sorted(order) != sorted(candidates):
+            raise ValueError(f"a ranking must have each alternative once, got [{', '.join(map(str, order))}]")
+        return [order.index(candidate) for candidate in candidates]
+    levels = sorted({given[candidate] for candidate in given})
+    return [levels.index(given[each]) if each in given else len(levels) for each in candidates]

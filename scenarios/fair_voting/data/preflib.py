@@ -5,7 +5,8 @@
     52: 1,{2,3}
 
 The letters say what the orders are: strict (s) or with ties (t), complete (c) or perhaps not (i). Voters are counted
-in the order of the lines.
+in the order of the lines. Alternatives are numbered from 1, or from 0 as preflibtools and pref_voting write them; an
+order whose ties are written in two ways may count as one unique order or, as there, as two.
 
 It is parsed here and not by preflibtools since version 2.0.33 of that takes wrong totals, an alternative that is
 repeated, omitted or unknown, a count below 0 and ties among strict orders without a word, and names no line for what
@@ -71,12 +72,14 @@ def read_preflib(path: Path, *, field: str = "file") -> FileBallots:
     with contextlib.closing(read_lines(path, field=field)) as text:
         lines = enumerate(text, start=1)
         header, first = _read_header(path, lines)
-        alternatives = header.alternatives(suffix)
+        first_number, alternatives = header.alternatives(suffix)
         votes = _read_votes(path, itertools.chain(first, lines), is_strict=suffix.startswith("s"))
-    classes, listed = _tabulate(path, votes, num_alternatives=len(alternatives), is_complete=suffix.endswith("c"))
+    last = first_number + len(alternatives) - 1
+    classes, listed = _tabulate(path, votes, first=first_number, last=last, is_complete=suffix.endswith("c"))
     header.check_number(_VOTERS, int(votes.counts.sum()), "voters in the lines below")
-    header.check_number(_ORDERS, len(set(_rows_as_bytes(classes))), "unique orders in the lines below")
-    ids = tuple(str(number) for number in range(1, len(alternatives) + 1))
+    as_written = len(set(_rows_as_bytes(np.hstack([classes, listed]))))
+    header.check_number(_ORDERS, len(set(_rows_as_bytes(classes))), "unique orders in the lines below", as_written)
+    ids = tuple(str(number) for number in range(first_number, last + 1))
     return FileBallots(
         alternatives=distinct_names(alternatives, ids),
         ids=ids,
@@ -86,6 +89,7 @@ def read_preflib(path: Path, *, field: str = "file") -> FileBallots:
         lines=np.repeat(votes.lines, votes.counts),
         voters=(),
         source=path.name,
+        is_strict=suffix == "soc",
     )
 
 
@@ -96,8 +100,8 @@ class _Header:
     path: Path
     entries: Mapping[str, tuple[int, str]]
 
-    def alternatives(self, suffix: str) -> list[str]:
-        """Return the alternatives' names, by their numbers; checks the data's type on the way."""
+    def alternatives(self, suffix: str) -> tuple[int, list[str]]:
+        """Return the first number, 0 or 1, and the names by their numbers; checks the data's type on the way."""
         line, of_type = self.entries.get(_TYPE, (0, suffix))
         if of_type.lower() != suffix:
             allowed = f"{suffix!r}, as the file's name ends"
@@ -105,19 +109,20 @@ class _Header:
         named = {key.removeprefix(_NAME): entry for key, entry in self.entries.items() if key.startswith(_NAME)}
         names: list[str] = []
         value = f"the numbers {', '.join(list(named)[:12])}"
-        for number in range(1, len(named) + 1):
-            require(str(number) in named, f"{self.path.name}, {_NAME.strip()}", value, "1, 2, … each")
+        first = 0 if "0" in named else 1
+        for number in range(first, first + len(named)):
+            require(str(number) in named, f"{self.path.name}, {_NAME.strip()}", value, f"{first}, {first + 1}, … each")
             names.append(named[str(number)][1])
         self.check_number(_ALTERNATIVES, len(names), "alternatives that have a name")
         allowed = f"at most {MAX_ALTERNATIVES_OF_A_FILE:,}"
         refuse(len(names) > MAX_ALTERNATIVES_OF_A_FILE, f"{self.path.name}, {_ALTERNATIVES}", len(names), allowed)
-        return names
+        return first, names
 
-    def check_number(self, key: str, found: int, what: str) -> None:
-        """Raise ConfigurationError unless the header gives this number."""
+    def check_number(self, key: str, found: int, what: str, or_else: int = -1) -> None:
+        """Raise ConfigurationError unless the header gives this number, or another one that would be right, too."""
         require(key in self.entries, f"{self.path.name}, header", f"no line '# {key}: …'", f"with {key}")
         line, number = self.entries[key]
-        if not re.fullmatch(_NUMBER, number) or int(number) != found:
+        if not re.fullmatch(_NUMBER, number) or int(number) not in (found, or_else):
             raise line_fault(self.path, line, number, f"the number of {what}, {found}", what=key)
 
 
@@ -125,7 +130,7 @@ class _Header:
 class _Votes:
     """The lines of votes, and their orders: each that is written alike is there once.
 
-    `numbers` and `classes` hold the alternatives of all orders one after another, numbered from 1 as in the file.
+    `numbers` and `classes` hold the alternatives of all orders one after another, numbered as in the file.
     """
 
     lines: IntArray
@@ -226,15 +231,16 @@ def _fault_of(path: Path, number: int, line: str, *, is_strict: bool) -> Configu
     return line_fault(path, number, order.strip(), f"numbers of alternatives, separated by commas{tied}")
 
 
-def _tabulate(path: Path, votes: _Votes, *, num_alternatives: int, is_complete: bool) -> tuple[PlaceArray, PlaceArray]:
-    is_unknown = (votes.numbers < 1) | (votes.numbers > num_alternatives)
+def _tabulate(path: Path, votes: _Votes, *, first: int, last: int, is_complete: bool) -> tuple[PlaceArray, PlaceArray]:
+    num_alternatives = last - first + 1
+    is_unknown = (votes.numbers < first) | (votes.numbers > last)
     if np.any(is_unknown):
         place = int(np.argmax(is_unknown))
         line = int(np.repeat(votes.first_lines, votes.lengths)[place])
-        allowed = f"a number of an alternative, 1 to {num_alternatives}"
+        allowed = f"a number of an alternative, {first} to {last}"
         raise line_fault(path, line, int(votes.numbers[place]), allowed, what="alternative")
     classes, listed, repeated = tabulate(
-        votes.numbers - 1, votes.classes, votes.lengths, num_alternatives=num_alternatives
+        votes.numbers - first, votes.classes, votes.lengths, num_alternatives=num_alternatives
     )
     if repeated >= 0:
         start = int(votes.lengths[:repeated].sum())
@@ -244,7 +250,7 @@ def _tabulate(path: Path, votes: _Votes, *, num_alternatives: int, is_complete: 
         raise line_fault(path, int(votes.first_lines[repeated]), order, allowed)
     if is_complete and np.any(votes.lengths < num_alternatives):
         row = int(np.argmax(votes.lengths < num_alternatives))
-        omitted: list[int] = (np.flatnonzero(classes[row] == num_alternatives) + 1).tolist()
+        omitted: list[int] = (np.flatnonzero(classes[row] == num_alternatives) + first).tolist()
         allowed = f"an order of all {num_alternatives} alternatives (incomplete ones belong in a file .soi or .toi)"
         value = f"an order without {', '.join(map(str, omitted[:12]))}"
         raise line_fault(path, int(votes.first_lines[row]), value, allowed)

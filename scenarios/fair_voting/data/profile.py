@@ -15,12 +15,13 @@ class Profile:
     """Voters, what they prefer, and which group each belongs to."""
 
     alternatives: tuple[str, ...]  # their names, in the order of the rankings' columns
-    rankings: Rankings  # strict and complete ones, a voter each
+    rankings: Rankings  # complete ones, in which some may be tied, a voter each
     groups: tuple[str, ...]  # the groups' names; each has a voter
     members: IntArray  # int64, shape (n,): the place of each voter's group among the groups
     voters: Sequence[str]  # their names
     lines: Sequence[int] = ()  # where each stands in its file; empty where there is none
     source: str = ""  # that file's name, for errors
+    may_tie: bool = False  # whether a voter may have a tie, by the form of the source
     is_generated: bool = False  # whether the rankings are made up
     note: str = ""  # what became of the lines of the file (ties broken, voters left out), as a line for people
     # Those of which the groups are the crossings; empty where they are groups of one kind.

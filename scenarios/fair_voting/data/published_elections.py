@@ -62,7 +62,6 @@ class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields
     situation: int | str = 1  # 1 (overall preference) to 6, or the name of its file, such as "00035-00000002"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         allowed = f"1 to {_NUM_SITUATIONS}, or the name of a file from {_breakfast_file(1)} on"
         require(1 <= self.number <= _NUM_SITUATIONS, f"{_FIELD}.situation", self.situation, allowed)
 
@@ -82,7 +81,6 @@ class Dots(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     tasks: tuple[int, ...] = _TASKS  # two or more of 1 (the pictures differ by 3 dots) to 4 (by 9)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         are_fine = len(set(self.tasks)) == len(self.tasks) > 1 and set(self.tasks) <= set(_TASKS)
         allowed = f"two or more of {', '.join(map(str, _TASKS))}, each once"
         require(are_fine, f"{_FIELD}.tasks", list(self.tasks), allowed)
@@ -113,7 +111,6 @@ class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     ballot: str = "S5R"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         require(self.ballot in _BALLOTS, f"{_FIELD}.ballot", self.ballot, one_of(_BALLOTS, self.ballot))
 
 
@@ -208,7 +205,8 @@ def _load_pabulib(options: BudgetVotes, folder: Path) -> Profile:
     there = sorted(path.name for path in folder.glob(f"*{_SUFFIX}"))
     allowed = f"a file in {folder.name}: {', '.join(there)}{did_you_mean(name, there)}"
     refuse(there and name not in there, f"{_FIELD}.election", options.election, allowed)
-    ballots = read_pabulib(folder / name, column=options.group_column, field=_DATA)
+    limits = options.outside_limits
+    ballots = read_pabulib(folder / name, column=options.group_column, outside_limits=limits, field=_DATA)
     return profile_of(ballots, grouping_of_column(ballots, options), options)
 
 

@@ -1,4 +1,7 @@
-"""Published elections: what they are, and where they are read from."""
+"""Published elections: what they are, and where they are read from.
+
+Their rankings are made strict, which no session does, so that one table has all mechanisms: some take no ties.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +12,8 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.errors import refuse
-from ....protocol.fair_voting import FairVoting, Rankings
+from ....protocol.fair_voting import FairVoting, Rankings, positions_of_orders
+from ....protocol.randomness import philox_rows, stream_key
 from ...datasets import load_data_set
 from ...experiments.reproductions import as_option
 from ...plugins import ARRAY
@@ -84,7 +88,7 @@ def load_real_sets(folder: str) -> tuple[list[LoadedSet], dict[str, str]]:
         found.append(
             LoadedSet(
                 real_set=real_set,
-                profiles=fixed_profile(rankings.positions, members, len(groups)),
+                profiles=fixed_profile(_by_lot(rankings.positions), members, len(groups)),
                 alternatives=tuple(loaded.parameters["alternatives"]),
                 groups=groups,
             )
@@ -110,10 +114,17 @@ def load_own_set(path: str) -> LoadedSet:
     allowed = "a file with two groups or more, between which the paper measures differences"
     refuse(len(parameters.groups) == 1, "--rankings", f"{name} with one", allowed)
     members, positions = protocol.members_of(resolved.inputs)
-    profiles = fixed_profile(positions, members, len(parameters.groups))
+    profiles = fixed_profile(_by_lot(positions), members, len(parameters.groups))
     kinds = f"{len(resolved.names):,} voters of {len(parameters.groups)} groups rank {len(parameters.alternatives)}"
     limit = float(np.median(profiles.disparities))
     own = RealSet(name=name, title=f"{name}: {kinds} alternatives", options={}, max_disparity=limit)
     return LoadedSet(
         real_set=own, profiles=profiles, alternatives=tuple(parameters.alternatives), groups=tuple(parameters.groups)
     )
+
+
+def _by_lot(positions: IntArray) -> IntArray:
+    """Return strict rankings: ties fall by lots, of a public seed."""
+    key = stream_key(seed=0, session="", round_number=0, protocol="fair-voting", phase="", purpose="ties of ballots")
+    uniforms = philox_rows(key, start=0, stop=len(positions), slots=positions.shape[1])
+    return positions_of_orders(np.argsort(positions + uniforms / 2, axis=1, kind="stable"))

@@ -12,12 +12,13 @@ from typing import Final
 
 import msgspec
 
-from ....protocol.estimators import Estimate
+from ....protocol.estimators import Estimate, Verdict
 from ....protocol.fair_voting import Feature, FeatureOutcome, Outcome
 from ....protocol.fair_voting.kinds import BY_QUALITY
 from ...presentation.numbers import decimals_of
 from ...presentation.presenter import Known
 from ...tables import Rows
+from ...verdicts import UNDECIDED
 from ..comparisons import PRICED
 
 __all__ = [
@@ -173,6 +174,8 @@ def rows_of(outcome: Outcome, known: Known) -> Rows:
     rows, won = Rows(), contests_won(outcome)
     for alternative in alternatives_of(outcome, known):
         row: dict[str, object] = {"alternative": alternative.name, "wins": int(alternative.is_winner)}
+        verdict = UNDECIDED if outcome.assurance.verdict == Verdict.TOO_CLOSE.value else outcome.assurance.verdict
+        row["verdict"] = verdict if alternative.is_winner else None
         row["probability_of_best"] = outcome.assurance.probability if alternative.is_winner else None
         if won:
             row["contests_won"] = won[alternative.name]

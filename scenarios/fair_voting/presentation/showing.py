@@ -112,14 +112,16 @@ def _assured(assurance: Assurance) -> str:
     if assurance.shortfall is not None:
         sure, most = f"{round_down(100 * (1 - assurance.level), 6):g} %", at_most(assurance.shortfall, 2)
         return say("With {sure} certainty no other one's quality is higher by {most} or more.", sure=sure, most=most)
+    undecided = say("Whether it is the best is undecided at a level of {level}.", level=level)
     if assurance.probability is not None:
         chance = written_chance(assurance.probability)
         prior = say(_PRIORS[assurance.prior]) if assurance.prior in _PRIORS else str(assurance.prior)
         told = "The probability that it is the best is {chance}, {prior}; near a tie it says nothing."
-        return say(told, chance=chance, prior=prior)
+        told = say(told, chance=chance, prior=prior)
+        return told if assurance.verdict is None else f"{undecided} {told}"
     if assurance.verdict is None:
         return say("Nothing tells how near the others come: any of them may be better.")
-    return say("Whether it is the best is undecided at a level of {level}.", level=level)
+    return undecided
 
 
 _PRIORS: Final = {

@@ -20,6 +20,7 @@ from ....protocol.moral_preferences.records import GREATEST_FEATURE
 from ....protocol.roles import check_party_name
 from ...reading.batches import RowBatch, TableFiles
 from ...reading.grouping import Names, RowPlaces, RowsOnDisk, hashed, numbers_in
+from ...reading.headers import USUAL, TableOptions
 from ...reading.manifests import remembered
 from .csv_numbers import ALLOWED
 from .files import CHOICE, RECORD, VOTER, reading_of, records_of
@@ -44,7 +45,9 @@ class SurveyStream:
     open: Callable[[Path], Generator[Survey]]  # makes the batches anew; its argument is a folder for temporary files
 
 
-def stream_choices(path: str, groups: PrivacyGroups | None, *, manifest: str = "") -> SurveyStream:
+def stream_choices(
+    path: str, groups: PrivacyGroups | None, *, manifest: str = "", options: TableOptions = USUAL
+) -> SurveyStream:
     """Return the voters of a file, a folder or a pattern with the columns voter, record, choice and the features.
 
     Voters are numbered by their first row, and each voter's records likewise, as `read_survey` has them.
@@ -52,7 +55,7 @@ def stream_choices(path: str, groups: PrivacyGroups | None, *, manifest: str = "
     Raises:
         ConfigurationError: a file cannot be read or is not what it should be; the field names file and row.
     """
-    files = TableFiles(path, field=_FIELD, columns={})
+    files = TableFiles(path, field=_FIELD, columns={}, options=options)
     for name in (VOTER, RECORD, CHOICE):
         allowed = f"a column of each file{did_you_mean(name, files.names)}"
         require(name in files.names, f"column {name!r} of {files.paths[0].name}", "missing", allowed)

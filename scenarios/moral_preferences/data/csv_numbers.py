@@ -9,7 +9,8 @@ import dataclasses
 import importlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -21,6 +22,7 @@ from ....protocol.moral_preferences.records import GREATEST_FEATURE
 from ...reading.cells import number_in
 from ...reading.columns import is_plain
 from ...reading.files import open_bytes, readable
+from ...reading.headers import USUAL, Table, TableOptions
 from ...reading.text_forms import PLAIN, TextForm, form_of, open_table
 
 __all__ = ["ALLOWED", "Choose", "NumberTable", "codes_of", "header_of", "line_fault", "read_numbers", "row_at"]
@@ -54,7 +56,9 @@ def line_fault(path: Path, line: int, value: object, allowed: str) -> Configurat
     return ConfigurationError(field=f"{path.name} line {line}", value=value, allowed=allowed)
 
 
-def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = True) -> NumberTable:
+def read_numbers(
+    path: Path, choose: Choose, *, field: str, is_strict: bool = True, options: TableOptions = USUAL
+) -> NumberTable:
     """Return columns of a CSV file with a header, which may be packed (`.gz`).
 
     It has any form (`reading.text_forms`); entries may be quoted; blank lines are skipped. Nothing reads as a missing
@@ -68,7 +72,7 @@ def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = Tr
     """
     wanted: list[tuple[Sequence[str], Sequence[str]]] = []
     with readable(path, field=field):
-        form = form_of(path)
+        form = form_of(path, options=options)
     header = header_of(path, lambda header: wanted.append(choose(header)), field=field, form=form)
     names, numbers = wanted[0]
     with readable(path, field=field):
@@ -90,8 +94,9 @@ def header_of(
     path: Path, check: Callable[[Sequence[str]], object], *, field: str, form: TextForm = PLAIN
 ) -> Sequence[str]:
     """Return a file's header, once `check` has seen it."""
-    with readable(path, field=field):
-        line, header = next(_rows(path, form), (1, list[str]()))
+    with readable(path, field=field), _opened(path, form) as table:
+        line = table.line
+        header = ["" if place in table.unnamed else name for place, name in enumerate(table.header, start=1)]
     require(header, path.name, "an empty file", "a CSV file with a header")
     repeated = [name for place, name in enumerate(header) if name in header[:place]]
     if repeated:
@@ -112,9 +117,9 @@ def codes_of(values: Any) -> tuple[IntArray, Sequence[str]]:
 
 def row_at(path: Path, row: int, form: TextForm = PLAIN) -> tuple[int, Mapping[str, str]]:
     """Return the line of a row, from 0 after the header, and its entries; it reads the file up to there."""
-    _, header = next(_rows(path, form))
-    line, entries = next(itertools.islice(_rows(path, form), row + 1, None))
-    return line, dict(zip(header, entries, strict=False))
+    with _opened(path, form) as table:
+        line, entries = next(itertools.islice(table, row, None))
+        return line, dict(zip(table.header, entries, strict=True))
 
 
 def _read_plain(path: Path, names: Sequence[str], numbers: Sequence[str]) -> NumberTable:
@@ -156,14 +161,13 @@ def _read_any(
     columns: dict[str, list[float]] = {name: [] for name in numbers}
     places = {name: place for place, name in enumerate(header)}
     lines: list[int] = []
-    for line, entries in itertools.islice(_rows(path, form), 1, None):
-        if len(entries) != len(header):
-            raise line_fault(path, line, f"{len(entries)} entries", f"{len(header)} entries, as in the header")
-        for name, text in texts.items():
-            text.append(entries[places[name]])
-        for name, column in columns.items():
-            column.append(number_in(entries[places[name]]))
-        lines.append(line)
+    with _opened(path, form) as table:
+        for line, entries in table:
+            for name, text in texts.items():
+                text.append(entries[places[name]])
+            for name, column in columns.items():
+                column.append(number_in(entries[places[name]]))
+            lines.append(line)
     return NumberTable(
         path,
         form,
@@ -173,7 +177,5 @@ def _read_any(
     )
 
 
-def _rows(path: Path, form: TextForm) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line of each row, and its entries; blank lines are no rows."""
-    with open_table(path, form, fault=("{name} line {first}", "{error}", "a line of CSV")) as rows:
-        yield from ((line, entries) for line, entries in rows if entries)
+def _opened(path: Path, form: TextForm) -> AbstractContextManager[Table]:
+    return open_table(path, form, fault=("{name} line {first}", "{error}", "a line of CSV"))

@@ -18,6 +18,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
+from ...reading.headers import USUAL, TableOptions
 from .csv_numbers import Choose, codes_of, read_numbers
 from .survey import Reading, Survey
 
@@ -29,13 +30,13 @@ CHOICE: Final = "choice"
 _LINES_OF_A_RECORD: Final = 2
 
 
-def read_survey(path: Path, *, field: str = "file", society: str = "") -> Survey:
+def read_survey(path: Path, *, field: str = "file", society: str = "", options: TableOptions = USUAL) -> Survey:
     """Return the survey of a CSV file with the columns voter, record, choice and the features.
 
     `society` is a column that is no feature, since it names voters' societies.
     """
     features: list[str] = []
-    table = read_numbers(path, _chooser((VOTER, RECORD, CHOICE), features, society), field=field)
+    table = read_numbers(path, _chooser((VOTER, RECORD, CHOICE), features, society), field=field, options=options)
     voter_of_row, voters = codes_of(table.names[VOTER])
     first_lines = table.lines[_first_appearances(voter_of_row)[1]]
     for name, line in zip(voters, first_lines.tolist(), strict=True):

@@ -12,8 +12,9 @@ from ....protocol.errors import one_of, refuse, require
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
 from ...reading.frames import path_of
+from ...reading.headers import USUAL, TableOptions
 from ...reading.sources import PartiesTable
-from ...reading.text_forms import form_of, header_of
+from ...reading.text_forms import header_of, note_of
 from .cultures import CultureVoters, make_cultures
 from .fairness import FairnessJudgements, make_fairness
 from .files import VOTER, read_survey
@@ -38,20 +39,23 @@ class OwnSocieties(msgspec.Struct, frozen=True, kw_only=True):
     society: str = ""  # the column of the voters' file that says it
     min_society: int = 1  # voters of societies with fewer are dropped and counted
 
-    def divided(self, survey: Survey, path: Path, *, voter: str) -> Survey:
+    def divided(self, survey: Survey, path: Path, *, voter: str, options: TableOptions = USUAL) -> Survey:
         """Return a survey of a file, with a column that names voters, whose voters have their societies."""
         if self.society:
-            return with_societies(survey, path, voter=voter, society=self.society, min_voters=self.min_society)
+            least = self.min_society
+            return with_societies(survey, path, voter=voter, society=self.society, min_voters=least, options=options)
         allowed = f"left out, unless {_FIELD}.society names a column"
         refuse(self.min_society != 1, f"{_FIELD}.min_society", self.min_society, allowed)
         return survey
 
 
-class ChoicesFile(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ChoicesFile(TableOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A survey in a CSV file with two lines for each record."""
 
     choices: str  # the file: voter, record, choice (1 or 0), features
     manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
+    society: str = ""  # as `OwnSocieties` has it
+    min_society: int = 1
 
 
 class ResponsesFile(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,10 +105,11 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
         file: ChoicesFile = convert(options, ChoicesFile, _FIELD)
         path = path_of(file.choices)
         if file.society:
-            check_column(path, voter=VOTER, society=file.society)
-        survey = read_survey(path, field=f"{_FIELD}.choices", society=file.society)
-        found = as_voters(file.divided(survey, path, voter=VOTER), own)
-        return dataclasses.replace(found, note=f"{found.note} {form_of(path).note(path.name)}".strip())
+            check_column(path, voter=VOTER, society=file.society, options=file)
+        survey = read_survey(path, field=f"{_FIELD}.choices", society=file.society, options=file)
+        societies = OwnSocieties(society=file.society, min_society=file.min_society)
+        found = as_voters(societies.divided(survey, path, voter=VOTER, options=file), own)
+        return dataclasses.replace(found, note=f"{found.note} {note_of(path, file)}".strip())
     if "responses" in options:
         of_machine: ResponsesFile = convert(options, ResponsesFile, _FIELD)
         path = path_of(of_machine.responses)

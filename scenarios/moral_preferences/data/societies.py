@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 
 from ....protocol.errors import ConfigurationError, did_you_mean, require
+from ...reading.headers import USUAL, TableOptions
+from ...reading.text_forms import form_of
 from .csv_numbers import codes_of, header_of, read_numbers
 from .survey import Survey
 
@@ -21,9 +23,9 @@ _LEAST_SOCIETIES: Final = 2
 _MOST_NAMED: Final = 30  # columns that an error lists
 
 
-def check_column(path: Path, *, voter: str, society: str) -> None:
+def check_column(path: Path, *, voter: str, society: str, options: TableOptions = USUAL) -> None:
     """Refuse a column of societies that a file of voters has not."""
-    header = header_of(path, lambda _: None, field=_FIELD)
+    header = header_of(path, lambda _: None, field=_FIELD, form=form_of(path, options=options))
     if society not in header or society == voter:
         others = [name for name in header if name != voter]
         names = ", ".join(others[:_MOST_NAMED]) + (" and more" if len(others) > _MOST_NAMED else "")
@@ -31,7 +33,9 @@ def check_column(path: Path, *, voter: str, society: str) -> None:
         raise ConfigurationError(field=_FIELD, value=society, allowed=allowed)
 
 
-def with_societies(survey: Survey, path: Path, *, voter: str, society: str, min_voters: int) -> Survey:
+def with_societies(
+    survey: Survey, path: Path, *, voter: str, society: str, min_voters: int, options: TableOptions = USUAL
+) -> Survey:
     """Return a survey whose voters have societies, by a column of its file; those of too small ones are dropped.
 
     Raises:
@@ -39,8 +43,8 @@ def with_societies(survey: Survey, path: Path, *, voter: str, society: str, min_
             than two societies have enough voters.
     """
     require(min_voters >= 1, "voters.min_society", min_voters, "at least 1")
-    check_column(path, voter=voter, society=society)
-    table = read_numbers(path, lambda _: ((voter, society), ()), field=_FIELD)
+    check_column(path, voter=voter, society=society, options=options)
+    table = read_numbers(path, lambda _: ((voter, society), ()), field=_FIELD, options=options)
     voter_of_row, _ = codes_of(table.names[voter])
     society_of_row, names = codes_of(table.names[society])
     _, first_rows, code_of_row = np.unique(voter_of_row, return_index=True, return_inverse=True)

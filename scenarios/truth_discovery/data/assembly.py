@@ -15,9 +15,11 @@ from ....protocol.arrays import IntArray
 from ....protocol.columns import CodedColumn
 from ....protocol.errors import ConfigurationError, quote, require
 from ....protocol.estimators.truth_inference import Answers
+from ...words import marked
 from .crowd import Crowd
+from .labels import LabelWords, alike_in, named
 
-__all__ = ["SEPARATOR", "AnswerSets", "Repeats", "Rows", "assemble", "in_order", "rows_that_count"]
+__all__ = ["SEPARATOR", "AnswerSets", "Repeats", "Rows", "assemble", "in_order", "note_on", "rows_that_count"]
 
 Repeats: TypeAlias = Literal["error", "first", "last"]
 """What becomes of several answers of one worker to one task: one of them counts, or labels that differ are an error."""
@@ -27,7 +29,6 @@ SEPARATOR: Final = "|"
 """Between the labels of an answer set that a cell spells out."""
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
-_MAX_SHOWN: Final = 12  # so many labels are spelled out in a sentence
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -45,6 +46,35 @@ class Rows:
         """What a label is called here."""
         return "truth" if self.workers is None else "label"
 
+    def labelled(self, words: LabelWords) -> "tuple[Rows, int]":
+        """Return the rows whose labels are among these, by the labels' names, and how many are left out.
+
+        ConfigurationError, of the first one, where a row has none of them that is not to be left out; no truth is.
+        """
+        codes = words.codes_of(self.labels)
+        kept = np.flatnonzero(codes >= 0)
+        if len(kept) < len(codes) and (words.others == "refuse" or self.workers is None):
+            row = int(np.argmin(codes))
+            raise words.refused(self.labels[row], f"{self.label_word} ({self.where(row)})")
+        if len(kept) == len(codes):
+            return dataclasses.replace(self, labels=CodedColumn(words.names, codes)), 0
+        allowed = f"one of {named(words.names)} at least once"
+        require(len(kept), f"label ({self.where(0)})", self.labels[0], allowed)
+        rows = Rows(
+            tasks=_some(self.tasks, kept),
+            labels=CodedColumn(words.names, codes[kept]),
+            where=lambda row: self.where(int(kept[row])),
+            workers=None if self.workers is None else _some(self.workers, kept),
+            answer_sets=None if self.answer_sets is None else _some(self.answer_sets, kept),
+        )
+        return rows, len(codes) - len(kept)
+
+
+def _some(column: CodedColumn, rows: IntArray) -> CodedColumn:
+    """Return some rows of a column, with the names that these have."""
+    codes, own = np.unique(column.codes[rows], return_inverse=True)
+    return CodedColumn([column.names[code] for code in codes.tolist()], own)
+
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Return names in numeric order if all of them are integers, else sorted as text."""
@@ -55,7 +85,12 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def assemble(
-    answers: Rows, *, truths: Rows | None = None, repeats: Repeats = "error", answer_sets: AnswerSets | None = None
+    answers: Rows,
+    *,
+    truths: Rows | None = None,
+    repeats: Repeats = "error",
+    answer_sets: AnswerSets | None = None,
+    is_published: bool = False,
 ) -> Crowd:
     """Return the crowd that rows of names describe.
 
@@ -69,11 +104,12 @@ def assemble(
         answer_sets: the labels of all tasks, or by name those of the sets that the rows name. Where the rows name
             answer sets and this is None, the name is the labels, with `|` between them. Where neither speaks, all
             tasks have one answer set: every label that was answered.
+        is_published: everybody may know the answers, and their labels are those that stand there, as they are written.
 
     Raises:
-        ConfigurationError: a label is outside its task's answer set; an answer set has less than two labels, or one
-            twice, or is not known; a task has two answer sets, or two truths; a worker answers a task twice with
-            different labels and `repeats` is "error".
+        ConfigurationError: a label is outside its task's answer set; labels that nobody said are alike; an answer set
+            has less than two labels, or one twice, or is not known; a task has two answer sets, or two truths; a worker
+            answers a task twice with different labels and `repeats` is "error".
     """
     if answers.workers is None:
         raise ValueError("answers need workers")
@@ -83,7 +119,7 @@ def assemble(
     worker_names = in_order(answers.workers.names)
     task_index = _index(task_names)
     tasks = [part.tasks.recoded(task_index) for part in parts]
-    sets, set_of_task = _answer_sets(parts, tasks, task_names, answer_sets)
+    sets, set_of_task = _answer_sets(parts, tasks, task_names, answer_sets, are_alike_refused=not is_published)
     labels = [
         _label_codes(
             part, set_of_task[codes], sets, is_given=answer_sets is not None or answers.answer_sets is not None
@@ -111,6 +147,7 @@ def assemble(
         answer_sets=sets,
         answer_set_of_task=set_of_task,
         truth=truth,
+        are_labels_said=is_published or answer_sets is not None or answers.answer_sets is not None,
     )
 
 
@@ -119,7 +156,12 @@ def _index(names: Iterable[str]) -> dict[str, int]:
 
 
 def _answer_sets(
-    parts: Sequence[Rows], tasks: Sequence[IntArray], task_names: Sequence[str], given: AnswerSets | None
+    parts: Sequence[Rows],
+    tasks: Sequence[IntArray],
+    task_names: Sequence[str],
+    given: AnswerSets | None,
+    *,
+    are_alike_refused: bool,
 ) -> tuple[list[tuple[str, ...]], IntArray]:
     """Return the distinct answer sets, and which one each task has."""
     answers, *_ = parts
@@ -138,6 +180,14 @@ def _answer_sets(
         if len(labels) < 2:  # noqa: PLR2004  one label is no question
             allowed = "not the only one, unless answer_sets says which others there are"
             raise ConfigurationError(field=f"label ({answers.where(0)})", value=labels[0], allowed=allowed)
+        for first, *others in alike_in(labels) if are_alike_refused else ():
+            for other in others:
+                row = int(np.argmax(answers.labels.codes == answers.labels.names.index(other)))
+                allowed = marked(
+                    f"one label with {quote(first)}, or another one: labels says which there are, and in a table how "
+                    "else each is written"
+                )
+                raise ConfigurationError(field=f"label ({answers.where(row)})", value=other, allowed=allowed)
         return [tuple(labels)], set_of_task
     if given is not None and not isinstance(given, Mapping):
         allowed = "labels by the names of the answer sets, since the answers have a column answer_set"
@@ -183,7 +233,7 @@ def _named_set(parts: Sequence[Rows], name: str, given: Mapping[str, Sequence[st
     allowed = (
         f"two or more different labels, with {SEPARATOR} between them"
         if given is None
-        else f"the name of one of the answer sets {_spelled(list(given))}"
+        else f"the name of one of the answer sets {named(list(given))}"
     )
     raise ConfigurationError(field=f"answer_set ({part.where(row)})", value=name, allowed=allowed)
 
@@ -206,16 +256,31 @@ def _label_codes(rows: Rows, sets_of_rows: IntArray, sets: Sequence[Sequence[str
         codes = np.array([indexes[which].get(rows.labels.names[label], -1) for which, label in split], dtype=np.int64)
         codes = codes[place]
     for row in np.flatnonzero(codes < 0)[:1].tolist():
-        labels = _spelled(sets[int(sets_of_rows[row])])
+        labels = named(sets[int(sets_of_rows[row])])
         allowed = f"one of {labels}" if is_given else f"a label that somebody answered: {labels}"
         field = f"{rows.label_word} ({rows.where(row)})"
         raise ConfigurationError(field=field, value=rows.labels[int(row)], allowed=allowed)
     return codes
 
 
-def _spelled(labels: Sequence[str]) -> str:
-    more = f" and {len(labels) - _MAX_SHOWN} more" if len(labels) > _MAX_SHOWN else ""
-    return ", ".join(map(quote, labels[:_MAX_SHOWN])) + more
+def note_on(crowd: Crowd, truths: Rows | None, num_left_out: int) -> str:
+    """Return what became of rows, as sentences for people: the labels, and what has none, or belongs to no answer.
+
+    ConfigurationError where no truth is of a task that somebody answered: they are not of this crowd.
+    """
+    said = [marked(f"Labels: {named(crowd.answer_sets[0])}.")] if len(crowd.answer_sets) == 1 else []
+    if num_left_out:
+        said.append(marked(f"Answers with none of these labels, left out: {num_left_out:,}."))
+    if truths is not None:
+        answered = {crowd.tasks[code]: code for code in np.unique(crowd.answers.tasks).tolist()}
+        idle = np.flatnonzero(truths.tasks.recoded(answered) < 0)
+        if len(idle):
+            task, where = truths.tasks[int(idle[0])], truths.where(int(idle[0]))
+            require(len(idle) < len(truths.tasks), f"task ({where})", task, marked("a task that somebody answered"))
+            said.append(
+                marked(f"Truths of tasks that nobody answered: {len(idle):,}, the first of {task!r} ({where}).")
+            )
+    return " ".join(said)
 
 
 def rows_that_count(

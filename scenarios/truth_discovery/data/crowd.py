@@ -19,3 +19,5 @@ class Crowd:
     answer_sets: Sequence[Sequence[str]]  # the distinct answer sets, each the names of its labels by code
     answer_set_of_task: IntArray  # int64, shape (tasks,): which one each task has
     truth: IntArray  # int64, shape (tasks,): the true label's code, or -1 where it is not known
+    are_labels_said: bool = True  # whether somebody said the answer sets, or published them; else answers tell them
+    note: str = ""  # what became of answers and truths as they were read, as sentences for people

@@ -13,6 +13,7 @@ import pandas as pd
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.columns import CodedColumn
 from ....protocol.estimators.truth_inference import Answers
+from ...reading.cells import text_of
 from ...reading.frames import columns_of, is_frame
 from .assembly import SEPARATOR, Repeats, Rows, assemble
 from .crowd import Crowd
@@ -23,6 +24,7 @@ COLUMNS = ("task", "worker", "label")
 
 _ANSWER_SET = "answer_set"  # a fourth column, where tasks have different answer sets: its labels, with `|` between them
 _MAX_NAMED = 5
+_TRUTHS = {bool, np.bool_}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -196,7 +198,7 @@ def _coded(data: pd.DataFrame, column: str) -> CodedColumn:
         ValueError: a value is missing, or two different ones are one as text.
     """
     codes, index = _factorize(data, column)
-    names = [str(name) for name in index]
+    names = [text_of(name) for name in index]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"column {column} has two names that are {twice!r} as text")
@@ -211,6 +213,12 @@ def _factorize(data: pd.DataFrame, column: str) -> "tuple[IntArray, pd.Index[Any
     """
     entries = data[column]
     dtype: Any = entries.dtype
+    if (
+        pd.api.types.is_object_dtype(dtype)
+        and {bool, np.bool_} & (kinds := {*map(type, entries)})
+        and kinds - {bool, np.bool_, str}
+    ):
+        raise ValueError(f"column {column} has true or false beside numbers, which pandas takes for 1 and 0: write one")
     # Python's own strings are looked up faster as the objects that they are.
     is_python = getattr(dtype, "storage", "") == "python"
     codes, names = pd.factorize(entries.to_numpy(dtype=object) if is_python else entries)

@@ -16,33 +16,56 @@ from ....protocol.truth_discovery import NO_TASK
 from ...datasets import DataSet
 from ...reading.conversion import convert
 from ...reading.frames import path_of
+from ...reading.headers import USUAL, TableOptions
 from ...reading.sources import PartiesTable
-from ...reading.text_forms import form_of
+from ...reading.text_forms import note_of
+from ...words import marked
 from .assembly import Repeats
 from .crowd import Crowd
-from .files import ANSWER_COLUMNS, read_crowd
+from .files import ANSWER_COLUMNS, TRUTH_COLUMNS, read_crowd
+from .labels import Labels, LabelWords, Others
 from .published import CROWDS, PublishedCrowd
 from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading
 
-__all__ = ["DATA_SETS", "FIELD", "CrowdFile", "as_parties", "load_workers", "table_of"]
+__all__ = ["DATA_SETS", "FIELD", "CrowdFile", "as_parties", "load_workers", "table_of", "unsaid_labels"]
 
 FIELD: Final = "workers"
 """What parties stand under in a scenario."""
 _PEER_GRADING = "peer_grading"
 
 
-class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CrowdFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A crowd in files; ConfigurationError where a column is renamed that it has not."""
 
     answers: str  # a CSV file with a line for each answer: task, worker, label
     truth: str = ""  # a CSV file of what is true: task, truth; only to compare with what is found
     repeats: Repeats = "error"  # which answer counts where a worker answers a task twice with different labels
     columns: dict[str, str] = {}  # what the file of answers calls task, worker or label, where it calls them otherwise
+    truth_columns: dict[str, str] = {}  # the same of task or truth in the file of truths, which may be that of answers
+    labels: Labels = []  # which an answer can have, for everybody to know; in a table, how else each is written
+    other_labels: Others = "refuse"  # what becomes of an answer that has none of them
     manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
 
     def __post_init__(self) -> None:
         for name in self.columns:
             require(name in ANSWER_COLUMNS, f"{FIELD}.columns", name, one_of(ANSWER_COLUMNS, name))
+        for name in self.truth_columns:
+            require(name in TRUTH_COLUMNS, f"{FIELD}.truth_columns", name, one_of(TRUTH_COLUMNS, name))
+
+    @property
+    def truth_options(self) -> TableOptions:
+        """What is said of the file of truths: where it is that of answers, all that is said of this one."""
+        if self.truth != self.answers:
+            return USUAL
+        column = self.truth_columns.get("truth", "truth")  # which most rows leave empty
+        return msgspec.structs.replace(self.alone(), leave_out_empty=(*self.leave_out_empty, column))
+
+    def words_beside(self, parameters: Mapping[str, Any]) -> LabelWords | None:
+        """Return the labels that are said here, or by a scenario's `answer_sets`, if these are those of all tasks."""
+        given: list[list[str]] = convert(parameters.get("answer_sets", []), list[list[str]], "answer_sets")
+        if self.labels:
+            return LabelWords.of(self.labels, self.other_labels, field=f"{FIELD}.labels")
+        return LabelWords.of(given[0], self.other_labels, field="answer_sets") if len(given) == 1 else None
 
 
 _OPTIONS = frozenset((*CrowdFile.__struct_fields__, *SyntheticCrowd.__struct_fields__, *PeerGrading.__struct_fields__))
@@ -76,22 +99,25 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         graders = as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, FIELD)), is_generated=True)
         return _with_levels(graders, parameters)
     if "answers" not in options:
-        for beside in sorted({"columns", "truth", "repeats"} & options.keys()):
+        for beside in sorted({"columns", "truth", "repeats", "labels", "other_labels"} & options.keys()):
             raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {beside}")
         synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, FIELD)
         return _with_levels(as_parties(make_crowd(synthetic), is_generated=True), parameters)
     file: CrowdFile = convert(options, CrowdFile, FIELD)
-    given: list[list[str]] = convert(parameters.get("answer_sets", []), list[list[str]], "answer_sets")
     crowd = read_crowd(
         path_of(file.answers),
         truth=path_of(file.truth) if file.truth else None,
         repeats=file.repeats,
-        answer_sets=given[0] if len(given) == 1 else None,
+        labels=file.words_beside(parameters),
         columns=file.columns,
+        options=file,
+        truth_columns=file.truth_columns,
+        truth_options=file.truth_options,
     )
+    has_own_truth = file.truth not in {"", file.answers}
     found = as_parties(crowd, source=path_of(file.answers).name)
-    forms = [(path.name, form_of(path)) for path in map(path_of, filter(None, (file.answers, file.truth)))]
-    return dataclasses.replace(found, note=" ".join(filter(None, (form.note(name) for name, form in forms))))
+    notes = [note_of(path_of(file.answers), file), note_of(path_of(file.truth)) if has_own_truth else "", crowd.note]
+    return dataclasses.replace(found, note=" ".join(filter(None, notes)))
 
 
 def _with_levels(made_up: PartiesTable, parameters: Mapping[str, Any]) -> PartiesTable:
@@ -131,7 +157,18 @@ def as_parties(
         is_public_record=is_public_record,
         fixed=frozenset(parameters),
         gold=gold,
+        unsaid=None if crowd.are_labels_said else unsaid_labels(),
     )
+
+
+def unsaid_labels() -> ConfigurationError:
+    """Return the error where real people answered, and nobody said which labels there are."""
+    allowed = marked(
+        "given: which labels an answer can have is public, and is not read off what people answered. Name all of them, "
+        "also those that nobody gave, as in labels = ['no', 'yes'], or begin with `psephos new crowd`; if nobody real "
+        "stands behind the answers, say made_up = true, if everybody may know them, public_record = true"
+    )
+    return ConfigurationError(field=f"{FIELD}.labels", value="left out", allowed=allowed)
 
 
 def table_of(

@@ -78,7 +78,7 @@ def _load_uniform(options: Repeated, folder: Path) -> Crowd:
         answer_rows = rows_of(answers)
     with readable_in_data_folder(truths):
         truth_rows = rows_of(truths, are_truths=True)
-    return assemble(answer_rows, truths=truth_rows, repeats=options.repeats)
+    return assemble(answer_rows, truths=truth_rows, repeats=options.repeats, is_published=True)
 
 
 def _load_duchenne(options: Repeated, folder: Path) -> Crowd:

@@ -31,7 +31,7 @@ def _unpack(crowd: Any) -> Mapping[str, object] | None:
     settings: dict[str, object] = {f"{FIELD}.answers": Frame.of("answers", answers)}
     if len(truth):
         settings[f"{FIELD}.truth"] = Frame.of("truth", truth.rename("truth").reset_index())
-    if len(crowd.answer_sets) == 1:
+    if len(crowd.answer_sets) == 1 and crowd.are_labels_said:
         settings["parameters.answer_sets"] = [list(crowd.answer_sets[0])]
     return settings
 

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import functools
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,16 +19,17 @@ import numpy as np
 from ....protocol.arrays import IntArray
 from ....protocol.columns import CodedColumn
 from ....protocol.errors import did_you_mean, refuse, require
-from ...reading.batches import TableFiles, is_in_batches
+from ...reading.batches import RowBatch, TableFiles, is_in_batches
 from ...reading.conversion import convert
 from ...reading.files import readable
 from ...reading.frames import path_of
-from ...reading.grouping import Names, RowPlaces, RowsOnDisk
+from ...reading.grouping import Names, RowPlaces, RowsOnDisk, coded
 from ...reading.manifests import remembered
 from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
-from .assembly import Repeats, Rows, assemble, in_order, rows_that_count
+from .assembly import Repeats, Rows, assemble, in_order, note_on, rows_that_count
 from .files import rows_of
-from .parties import FIELD, CrowdFile, as_parties, table_of
+from .labels import LabelWords
+from .parties import FIELD, CrowdFile, as_parties, table_of, unsaid_labels
 
 __all__ = ["stream_workers"]
 
@@ -51,10 +52,12 @@ def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, An
 
 
 def _opened(file: CrowdFile, parameters: Mapping[str, Any]) -> PartyStream:
-    answers = _Answers(file)
-    given: list[list[str]] = convert(parameters.get("answer_sets", []), list[list[str]], "answer_sets")
-    find = functools.partial(answers.looked_at, file, given[0] if len(given) == 1 else None)
-    asked = {"columns": file.columns, "repeats": file.repeats, "answer_sets": given}
+    answers = _Answers(file, file.words_beside(parameters))
+    find = functools.partial(answers.looked_at, file)
+    said_labels = {
+        name: getattr(file, name) for name in ("columns", "repeats", "labels", "other_labels", "truth_columns")
+    }
+    asked = {**said_labels, "answer_sets": parameters.get("answer_sets", [])}
     beside = [path_of(file.truth)] if file.truth else []
     found = remembered(file.manifest, answers.files, find, asked=asked, beside=beside)
     said = found["parameters"]
@@ -62,17 +65,19 @@ def _opened(file: CrowdFile, parameters: Mapping[str, Any]) -> PartyStream:
         parameters=said,
         fixed=frozenset(said),
         num_parties=found["workers"],
-        open=functools.partial(answers.batches, parameters=said),
+        open=functools.partial(answers.batches, parameters=said, note=found["note"]),
         gold=found["gold"],
+        unsaid=unsaid_labels() if answers.words is None else None,
     )
 
 
 class _Answers:
     """Answers in files of any number."""
 
-    def __init__(self, file: CrowdFile) -> None:
+    def __init__(self, file: CrowdFile, words: LabelWords | None) -> None:
         self._repeats: Repeats = file.repeats
-        self.files = files = TableFiles(file.answers, field=FIELD, columns=file.columns)
+        self.words = words
+        self.files = files = TableFiles(file.answers, field=FIELD, columns=file.columns, options=file)
         task = "item" if "item" in files.names and "task" not in files.names else "task"  # as some published files say
         self._columns = (_WORKER, task, _LABEL)
         for name in self._columns:
@@ -81,20 +86,25 @@ class _Answers:
         allowed = "left out where answers come in batches: one answer set for all tasks"
         refuse(_SET in files.names, f"column {_SET!r} of {files.paths[0].name}", "given", allowed)
 
-    def looked_at(self, file: CrowdFile, answer_set: Sequence[str] | None) -> dict[str, Any]:
+    def looked_at(self, file: CrowdFile) -> dict[str, Any]:
         """Return the parameters that follow from a crowd, the number of its workers, and what is true of its tasks."""
         with tempfile.TemporaryDirectory() as folder, self._read(Path(folder)) as found:
             most = max(int(np.bincount(rows[:, 0]).max()) for rows in found.in_order())
             truths = None
             if file.truth:
                 with readable(path_of(file.truth), field=f"{FIELD}.truth"):
-                    truths = rows_of(path_of(file.truth), are_truths=True)
-            crowd = assemble(found.each_once(), truths=truths, repeats="first", answer_sets=answer_set)
-            told = as_parties(crowd)
+                    truths = rows_of(
+                        path_of(file.truth), are_truths=True, columns=file.truth_columns, options=file.truth_options
+                    )
+            if self.words is not None and truths is not None:
+                truths = truths.labelled(self.words)[0]
+            labels = None if self.words is None else self.words.names
+            crowd = assemble(found.each_once(), truths=truths, repeats="first", answer_sets=labels)
+            told, note = as_parties(crowd), note_on(crowd, truths, found.num_left_out)
             parameters = {**told.parameters, "max_answers": most}
-            return {"parameters": parameters, "workers": len(found.workers), "gold": dict(told.gold)}
+            return {"parameters": parameters, "workers": len(found.workers), "gold": dict(told.gold), "note": note}
 
-    def batches(self, folder: Path, *, parameters: Mapping[str, Any]) -> Generator[Batch]:
+    def batches(self, folder: Path, *, parameters: Mapping[str, Any], note: str) -> Generator[Batch]:
         """Yield the workers by their places."""
         width: int = parameters["max_answers"]
         task_of = {name: code for code, name in enumerate(parameters["tasks"])}
@@ -118,7 +128,7 @@ class _Answers:
                     order = np.lexsort((tasks[own[:, 2]], workers))
                     own_tasks, own_labels = tasks[own[order, 2]], labels[own[order, 3]]
                     table = table_of(workers[order], own_tasks, own_labels, counts, width=width)
-                    yield Batch(table, number, "")
+                    yield Batch(table, number, note)
 
     @contextlib.contextmanager
     def _read(self, folder: Path) -> Generator["_Found"]:
@@ -126,17 +136,47 @@ class _Answers:
         with RowsOnDisk(folder, width=4) as rows, contextlib.closing(self.files.batches(self._columns)) as batches:
             workers, tasks, labels = map(Names, self._columns)
             found = _Found(workers, tasks, labels, RowPlaces(), rows, self._repeats)
-            for batch in batches:
+            for each in batches:
+                batch = self._labelled(each)
+                found.num_left_out += each.num_rows - batch.num_rows
+                if not batch.num_rows:
+                    continue
                 start = found.places.add(batch)
                 codes = [names.codes_in(batch, start) for names in (found.workers, found.tasks, found.labels)]
                 numbers = np.arange(start, start + batch.num_rows)
                 rows.add(np.stack([codes[0], numbers, *codes[1:]], axis=1))
+            allowed = f"one that answers have: {', '.join(self.words.names if self.words is not None else ())}"
+            require(len(labels), f"{FIELD}.labels", "none", allowed)
             yield found
 
+    def _labelled(self, batch: RowBatch) -> RowBatch:
+        """Return the rows of a batch whose labels are among those that were said, and those without one.
 
-@dataclasses.dataclass(frozen=True, eq=False)
+        ConfigurationError where a row has another label, and is not to be left out.
+        """
+        if self.words is None:
+            return batch
+        column, names = coded(batch.table[_LABEL]), [*self.words.names, ""]
+        empty = [name.strip() for name in column.names].index("") if "" in map(str.strip, column.names) else -1
+        codes = np.where(column.codes == empty, len(names) - 1, self.words.codes_of(column))
+        kept = np.flatnonzero(codes >= 0)
+        if len(kept) < len(codes) and self.words.others == "refuse":
+            row = int(np.argmin(codes))
+            raise self.words.refused(column[row].strip(), f"{_LABEL} ({batch.where(row + 1)})")
+        columns = {name: coded(entries) for name, entries in batch.table.items()}
+        table = {name: CodedColumn(each.names, each.codes[kept]) for name, each in columns.items()}
+        return dataclasses.replace(
+            batch,
+            table={**table, _LABEL: CodedColumn(names, codes[kept])},
+            num_rows=len(kept),
+            first=0,
+            line_of=lambda row: batch.line_of(batch.first + int(kept[row])),
+        )
+
+
+@dataclasses.dataclass(eq=False)
 class _Found:
-    """Answers on disk: rows of worker, number of the row, task and label, as codes."""
+    """Answers on disk: rows of worker, number of the row, task and label, as codes; and how many are left out."""
 
     workers: Names
     tasks: Names
@@ -144,6 +184,7 @@ class _Found:
     places: RowPlaces
     rows: RowsOnDisk
     repeats: Repeats
+    num_left_out: int = 0
 
     def each_once(self) -> Rows:
         """Return rows in which each task and each label stands, in as few as can be; nobody answered two."""

@@ -141,7 +141,7 @@ def test_verdicts_are_wrong_as_rarely_as_the_level_says_by_the_exact_law(
     def told(steps: int) -> Verdict:
         rest = [0] * bool(phase_of(vote).sums.total_share)
         candidate = released(vote, [steps, *rest], number).candidates[0]
-        assert candidate.passed is (steps >= least_passing)
+        assert candidate.leans_yes is (steps >= least_passing)
         return candidate.verdict.verdict
 
     for verdict, sign, truth in ((Verdict.PASSES, 1, least_passing - 1), (Verdict.FAILS, -1, least_passing)):

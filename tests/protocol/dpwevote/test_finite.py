@@ -228,7 +228,7 @@ def test_the_printed_margin_less_its_bias_is_the_unbiased_one_and_has_its_verdic
         tallies = tallies_of(vote, [(1, group, opinion) for _, group, opinion in reports])
         printed, joint = first(vote.outcome(tallies)), first(unbiased.outcome(tallies))
         assert printed.margin.value - printed.bias == pytest.approx(joint.margin.value, abs=1e-9)
-        assert printed.passed == (printed.margin.value >= 0)
+        assert printed.leans_yes == (printed.margin.value >= 0)
         assert printed.verdict == joint.verdict
 
 

@@ -65,11 +65,11 @@ def test_of_one_level_alone_a_vote_is_that_of_its_epsilon(variant: str, given: d
         run_population(one, one.encode({"weight": WEIGHTS, "a": OPINIONS, "b": OPINIONS[::-1]}), noise=noise).outcome,
     ]
     for ours, theirs in zip(*(outcome.candidates for outcome in outcomes), strict=True):
-        assert (ours.margin, ours.support, ours.verdict, ours.passed) == (
+        assert (ours.margin, ours.support, ours.verdict, ours.leans_yes) == (
             theirs.margin,
             theirs.support,
             theirs.verdict,
-            theirs.passed,
+            theirs.leans_yes,
         )
     assert vote.reach(make_inputs(vote, [1] * 5).public) == one.reach(np.empty((5, 0), dtype=np.int64))
 

@@ -275,4 +275,4 @@ def test_kemeny_of_many_and_several_groups_are_refused() -> None:
 def test_a_voter_who_is_no_ranking_is_refused() -> None:
     vote = vote_of(2)
     with pytest.raises(ValueError, match="ranking"):
-        vote.check_inputs(Inputs(np.zeros((2, 3), dtype=np.int64), np.zeros((2, 1), dtype=np.int64)))
+        vote.check_inputs(Inputs(np.ones((2, 3), dtype=np.int64), np.zeros((2, 1), dtype=np.int64)))

@@ -7,25 +7,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol.fair_voting import Rankings, positions_of_orders
-from psephos.protocol.fair_voting.rankings import are_rankings
+from psephos.protocol.fair_voting.rankings import are_rankings, are_strict, check_ranking, positions_of_classes
 from strategies import CHECKED
 
 EXTREME = [-(2**63), -65, -64, -63, -1, 0, 1, 2, 3, 4, 62, 63, 64, 65, 66, 2**62, 2**63 - 1]
 
 
-def is_ranking(row: list[int]) -> bool:
+def is_strict(row: list[int]) -> bool:
     return sorted(row) == list(range(len(row)))
+
+
+def is_ranking(row: list[int]) -> bool:
+    return all(position == sum(other < position for other in row) for position in row)
 
 
 @CHECKED
 @given(st.integers(1, 5), st.data())
-def test_a_row_is_a_ranking_if_it_has_each_position_once(size: int, data: st.DataObject) -> None:
+def test_positions_are_the_numbers_of_those_ahead_and_each_is_there_once_without_a_tie(
+    size: int, data: st.DataObject
+) -> None:
     """Whatever the numbers: those that a set of 64 bits would take for others too."""
     entries = st.sampled_from(EXTREME) | st.integers(0, size - 1)
     rows = data.draw(st.lists(st.lists(entries, min_size=size, max_size=size), max_size=20))
     rows += [list(range(size)), list(reversed(range(size)))]
     positions = np.array(rows, dtype=np.int64).reshape(-1, size)
     assert are_rankings(positions).tolist() == [is_ranking(row) for row in rows]
+    assert are_strict(positions).tolist() == [is_strict(row) for row in rows]
+    for row, is_fine in zip(rows, are_rankings(positions).tolist(), strict=True):
+        if is_fine:
+            check_ranking(row)
+        else:
+            with pytest.raises(ValueError, match="no ranking"):
+                check_ranking(row)
+
+
+@CHECKED
+@given(st.lists(st.lists(st.integers(-2, 2), min_size=4, max_size=4), max_size=5))
+def test_numbers_that_order_alternatives_become_a_ranking(rows: list[list[int]]) -> None:
+    positions = positions_of_classes(np.array(rows, dtype=np.int64).reshape(-1, 4))
+    assert are_rankings(positions).all()
+    for row, own in zip(rows, positions.tolist(), strict=True):
+        assert own == [sum(other < number for other in row) for number in row]
 
 
 @pytest.mark.parametrize("size", [1, 2, 50, 61, 62, 63, 64, 65, 200])
@@ -41,12 +63,12 @@ def test_rankings_are_known_at_every_number_of_alternatives(size: int) -> None:
     if size > 1:
         repeated = good.copy()
         repeated[1, 0] = repeated[1, 1]
-        assert are_rankings(repeated).tolist() == [True, False, True, True, True]
+        assert are_strict(repeated).tolist() == [True, False, True, True, True]
 
 
 def test_many_rows_are_checked_in_batches() -> None:
     positions = np.tile(np.array([[1, 0, 2]]), (40_000, 1))
-    positions[33_333] = 0
+    positions[33_333] = 1
     assert np.flatnonzero(~are_rankings(positions)).tolist() == [33_333]
 
 
@@ -68,8 +90,8 @@ def test_rankings_are_a_sequence_of_rows_and_of_slices() -> None:
 
 
 def test_a_row_that_is_no_ranking_is_named() -> None:
-    positions = np.array([[0, 1, 2], [0, 1, 2], [0, 1, 1], [9, 9, 9]], dtype=np.int64)
-    with pytest.raises(ValueError, match=r"^row 3 is no ranking: it does not have each position of 0 to 2 once$"):
+    positions = np.array([[0, 1, 2], [0, 1, 1], [0, 0, 1], [9, 9, 9]], dtype=np.int64)
+    with pytest.raises(ValueError, match=r"^row 3 is no ranking: a position is not the number of alternatives ahead$"):
         Rankings(positions)
 
 

@@ -123,7 +123,7 @@ def test_a_verdict_by_hand() -> None:
     assert (made.verdict, made.level) == ("first", 0.05)
     large = outcome((0.5, -0.5), paradigm="VLCP")
     p_value = 0.5 * math.exp(-math.sqrt(2) * 0.5 / 0.3)
-    for level, verdict in ((p_value + 1e-5, "second"), (p_value - 1e-5, "too close to tell")):
+    for level, verdict in ((p_value + 1e-5, "second"), (p_value - 1e-5, "undecided")):
         made = decide(large, {}, {"young": 1.0}, level=level)
         assert (made.choice, made.verdict, made.level) == ("second", verdict, level)
 
@@ -246,9 +246,7 @@ def test_features_that_are_not_named_are_0() -> None:
     ("first", "second"), [({}, {}), ({"young": 3.0}, {"young": 3.0}), ({"young": 1.0, "many": 2.0}, {})]
 )
 def test_a_tie_is_nobodys(first: dict[str, float], second: dict[str, float]) -> None:
-    expected = Decision(
-        choice=None, margin=0.0, probability=0.5, certainty=None, verdict="too close to tell", level=0.05
-    )
+    expected = Decision(choice=None, margin=0.0, probability=0.5, certainty=None, verdict="undecided", level=0.05)
     assert decide(outcome(), first, second) == expected
 
 

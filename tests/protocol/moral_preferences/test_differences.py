@@ -76,7 +76,7 @@ def test_every_pair_and_feature_is_compared_and_the_clearest_comes_first() -> No
         assert each.low is not None
         assert each.high is not None
         assert each.low < each.difference < each.high
-        assert each.verdict == (DIFFERS if each.low > 0 else "too close to tell")
+        assert each.verdict == (DIFFERS if each.low > 0 else "undecided")
 
 
 def test_a_limit_is_where_noise_reaches_with_the_share_of_the_level_that_is_its_own() -> None:
@@ -105,7 +105,7 @@ def test_what_was_two_standard_errors_is_no_verdict_on_many() -> None:
     outcome = of_preferences((0.32, 0.3), (0.0, 0.0), (0.1, 0.0), error=0.1)
     found = compare_societies(outcome)
     assert sum(each.difference > 2 * each.standard_error for each in found) > 0
-    assert {each.verdict for each in found} == {"too close to tell"}
+    assert {each.verdict for each in found} == {"undecided"}
     assert DIFFERS in {each.verdict for each in compare_societies(outcome, level=0.45)}
 
 
@@ -135,14 +135,14 @@ def test_limits_of_directions_hold_whatever_noise_does_within_its_reach() -> Non
 
 def test_of_a_direction_that_is_all_noise_nothing_is_told() -> None:
     (first, *_) = compare_societies(of_preferences((1.0, 0.0), (-1.0, 0.0), error=0.5, mechanism="direction"))
-    assert (first.difference, first.low, first.high, first.verdict) == (2.0, -2.0, 2.0, "too close to tell")
+    assert (first.difference, first.low, first.high, first.verdict) == (2.0, -2.0, 2.0, "undecided")
 
 
 def test_more_than_the_level_can_be_shared_among_is_told_as_no_limit() -> None:
     """A tail below a millionth is not told, so that so many differences have no limits, and no verdict says more."""
     outcome = of_preferences((1.0,) * 100, (0.0,) * 100, error=0.01)
     first = compare_societies(outcome, level=1e-4)[0]
-    assert (first.low, first.high, first.verdict, first.level) == (None, None, "too close to tell", 1e-4)
+    assert (first.low, first.high, first.verdict, first.level) == (None, None, "undecided", 1e-4)
 
 
 @pytest.mark.parametrize(

@@ -94,14 +94,14 @@ def test_a_winner_pays_for_each_comparison_and_ranks_for_each_pair() -> None:
 
 def test_a_winner_of_whom_next_to_nothing_is_known_has_the_p_value_one() -> None:
     made = rank(outcome(errors=(1e9,) * 3), ALTERNATIVES)
-    assert (made.winner, made.p_value, made.verdict) == ("swerve", 1.0, "too close to tell")
+    assert (made.winner, made.p_value, made.verdict) == ("swerve", 1.0, "undecided")
 
 
 def test_equal_alternatives_share_a_rank_and_none_of_the_best_wins() -> None:
     made = rank(outcome(), {"a": {"young": 1.0}, "b": {}, "c": {"young": 1.0}, "d": {"young": 2.0, "law": 2.0}})
     assert [(each.name, each.rank) for each in made.alternatives] == [("a", 1), ("c", 1), ("d", 1), ("b", 4)]
     assert (made.winner, made.certainty_at_least, made.p_value) == (None, None, None)
-    assert made.verdict == "too close to tell"
+    assert made.verdict == "undecided"
 
 
 def test_without_errors_there_is_an_order_alone() -> None:

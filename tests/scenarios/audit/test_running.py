@@ -232,7 +232,7 @@ def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
         (("all", "--samples", 5), "samples must be at least"),
         (("all", "--cluster", "local"), "--cluster must be left out, but for --source simulated"),
         (("faults", "--cluster", "local"), "--cluster must be left out of an audit of faults"),
-        (("faults", "--samples", 5, "--lang", "en"), "samples must be at least"),
+        (("faults", "--samples", 5), "samples must be at least"),
         (("faults", "--out", "folder"), "--out must be left out of an audit of faults, got 'folder'"),
         (("faults", "--quick"), "--quick must be left out of an audit of faults, got 'True'"),
         (("all", "--quick", "--thorough"), "--quick and --thorough must be given one at a time, got 'both'"),

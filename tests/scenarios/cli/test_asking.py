@@ -85,35 +85,6 @@ def test_all_that_is_left_out_is_asked_for_and_what_is_wrong_is_asked_again(vote
     assert read_json(folder / "as-ann" / "outcome.json") == json.loads(msgspec.json.encode(released))
 
 
-@pytest.mark.full("a terminal more")
-def test_who_reads_german_is_asked_and_told_in_german_and_may_answer_so(vote: Path) -> None:
-    folder = vote.parent
-    with vote_without_ann(vote) as session:
-        words = ("join", "--address", session.address, "--out", "as-ann", "--lang", "de")
-        with Terminal(*words, folder=folder) as terminal:
-            terminal.answer("Ihre Einladung (eine Datei): ", "drawn/invitations")
-            terminal.answer("Ihr Name auf der Liste: ", "ann")
-            terminal.answer("Der Ordner Ihrer Schlüssel, wie `psephos enroll` ihn anlegte: ", "keys/ann")
-            terminal.answer("Gewicht (eines von 1, 2, 3): ", "1")
-            terminal.answer("merger (ja oder nein): ", "ja")
-            assert terminal.ending() == 0, terminal.seen
-        released = session.result().outcome
-    assert read_json(folder / "as-ann" / "outcome.json") == json.loads(msgspec.json.encode(released))
-    said = re.sub(r"\x1b\[[0-9;]*m|\r", "", terminal.seen)
-    for told in (
-        "Ihre Angaben als ann in der Sitzung vote",
-        "als ann · Protokoll dpwevote · echter Einsatz · kostet insgesamt epsilon = ",
-        "Vertrauen: ",
-        "Ergebnis: ",
-        "Ihr Privatheitsverlust: ",
-        "Öffentliche Mitschrift ",
-        "Alles liegt in as-ann",
-    ):
-        assert told in said
-    left = re.compile(r"\b(the|your|you|of|and|is|are|in all|told|privacy|verdict)\b", re.IGNORECASE)
-    assert [line for line in said.splitlines() if left.search(line) and "--key must be given" not in line] == []
-
-
 def test_what_is_typed_stays_in_the_terminal(vote: Path) -> None:
     folder = vote.parent
     with vote_without_ann(vote) as session:

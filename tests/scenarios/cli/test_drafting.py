@@ -103,6 +103,7 @@ def test_what_a_file_tells_is_used_and_the_rest_is_said_by_options(psephos: Psep
     assert tables["parameters"] == {
         "candidates": ["Anbau", "Neues Dach"],
         "weights": [1, 2, 3],
+        "passes": "more_than",
         "variant": "auto",
         "epsilon": 2,
     }
@@ -140,15 +141,23 @@ def test_weights_are_private_unless_they_are_said_to_be_public(
         (
             "crowd",
             "Student;Question;Grade\nann;q1;A\nbob;q1;B\nann;q2;B\n",
-            ("--worker", "Student", "--label", "Grade", "--task", "Question"),
-            {"answers": "own.csv", "columns": {"task": "Question", "worker": "Student", "label": "Grade"}},
+            ("--worker", "Student", "--label", "Grade", "--task", "Question", "--labels", "A,B"),
+            {
+                "answers": "own.csv",
+                "columns": {"task": "Question", "worker": "Student", "label": "Grade"},
+                "labels": ["A", "B"],
+            },
             ["ann", "bob"],
         ),
         (
             "ranking",
             "Who\tTeam\tOrder\nann\ta\tx > y\nbob\tb\ty > x\n",
             ("--voter", "Who"),
-            {"file": "own.csv", "columns": {"voter": "Who", "group": "Team", "ranking": "Order"}},
+            {
+                "file": "own.csv",
+                "columns": {"voter": "Who", "group": "Team", "ranking": "Order"},
+                "alternatives": ["x", "y"],
+            },
             ["ann", "bob"],
         ),
         (
@@ -162,7 +171,7 @@ def test_weights_are_private_unless_they_are_said_to_be_public(
             "ranking",
             "voter,group,first,second\nann,a,y,x\nbob,b,x,y\n",
             ("--choice", "first", "--choice", "second"),
-            {"file": "own.csv", "choices": ["first", "second"]},
+            {"file": "own.csv", "choices": ["first", "second"], "alternatives": ["x", "y"]},
             ["ann", "bob"],
         ),
         (
@@ -208,7 +217,7 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         ("--weight", "shar"),
         ["--weight must be a column of", "did you mean 'share'?"],
     ),
-    "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner must be given", "or 'none'", "one of age, roof, none"]),
+    "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner must be given", "or 'none'", "one of none, age, roof"]),
     "words that nobody has explained": (
         "name,roof\nann,hiya\nbob,hapana\n",
         (),
@@ -219,12 +228,12 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "three words": (
         "name,roof,floor\nann,yes,yes\nbob,no,no\ncid,maybe,maybe\n",
         (),
-        ["roof (own.csv line 4) must be yes or no; other words", "also 'maybe' in floor (own.csv line 4)"],
+        ["--abstain must be given ('roof' has 'yes' (1×), 'no' (1×) and 'maybe' (1×): does 'maybe' mean abstain)"],
     ),
     "three words in the one column": (
         "name,roof\nann,yes\nbob,no\ncid,Maybe\n",
         (),
-        ["roof (own.csv line 4) must be yes or no", "got 'Maybe'"],
+        ["--abstain must be given ('roof' has", "does 'Maybe' mean abstain): one of Maybe, none"],
     ),
     "no header, so that the first partner would be lost": (
         "ann,yes\nbob,no\ncid,yes\n",
@@ -243,7 +252,7 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     ),
     "three words that are voted on": (
         "name,roof\nann,yes\nbob,no\ncid,maybe\n",
-        ("--candidate", "roof"),
+        ("--candidate", "roof", "--abstain", "none", "--yes", "none", "--no", "none"),
         ["roof (own.csv line 4) must be yes or no; other words", "--yes WORD, --no WORD", "--leave-out", "maybe"],
     ),
     "an abstention": (
@@ -251,7 +260,11 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         ("--candidate", "roof"),
         ["--abstentions must be given (roof (own.csv line 3) says 'nothing'", "as everybody will see"],
     ),
-    "a name twice": ("name,roof\nann,yes\nann,no\n", (), ["partner (own.csv line 3) must be named once"]),
+    "a name twice": (
+        "name,roof\nann,yes\nann,no\n",
+        (),
+        ["--repeats must be given ('name' names 1", "'ann' stands in lines 2 and 3"],
+    ),
     "a word with two meanings": (
         VOTE,
         ("--weight", "none", "--yes", "no"),
@@ -296,7 +309,7 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
     ("kind", "content", "options", "words"),
     [
         ("crowd", "task,who,label\n", (), "a CSV file with a header and rows"),
-        ("crowd", "task,who,label\nq,ann,a\n", (), "--worker must be given (which column says who answered)"),
+        ("crowd", "task,who,label\nq,ann,a\n", (), "--worker must be given (which column says who answered"),
         ("survey", "voter,records,choice,x\nann,1,1,2\n", (), "did you mean 'records'?"),
         ("crowd", "q1,ann,a\nq1,bob,b\n", (), "own.csv line 1 must be the columns' names, such as task,worker,label"),
         ("crowd", "1,1,0\n1,2,1\n", (), "if the file has no header, put one above this line"),
@@ -308,12 +321,12 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
             "line 1 must be a header with voter, record, choice and the features",
         ),
         ("ranking", "ann,a,x > y\nbob,b,y > x\ncyd,a,y > x\n", (), "line 1 must be the columns' names, such as voter,"),
-        ("ranking", "voter,group,x,y\nann,a,1,2\nbob,b,2,1\n", (), "--ranking must be given"),
+        ("ranking", "voter,group,x,y\nann,a,good,bad\nbob,b,bad,good\n", (), "--ranking must be given"),
         ("ranking", "voter,group,ranking\nann,a,x > y\n", (), "--group must be a column with two groups"),
         (
             "ranking",
             "voter,group,x,y\nann,a,1,2\nbob,b,1,1\n",
-            ("--place", "x", "--place", "y"),
+            ("--place", "x", "--place", "y", "--ties", "refuse"),
             "places (own.csv line 3, bob) must be each place from 1 to 2 once",
         ),
         (

@@ -49,6 +49,7 @@ from psephos.scenarios.deployment import (
 from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.verdicts import as_written
 from psephos.transports.addresses import format_address
 from psephos.transports.framing import encode_frames
 
@@ -424,7 +425,7 @@ def test_a_folder_holds_outcome_ledger_and_events(session: Serving, tmp_path: Pa
     how = {"party": "ann", "server": session.address, "transcript": session.result().transcript}
     assert how.items() <= run.items()
     assert run.keys() - how.keys() == {"schema", "about", "at", "seconds", "psephos", "numpy"}
-    assert read_json(folder.path / "outcome.json") == json.loads(msgspec.json.encode(heard.outcome))
+    assert read_json(folder.path / "outcome.json") == json.loads(msgspec.json.encode(as_written(heard.outcome)))
     assert not (folder.path / "own_outcome.json").exists()  # this protocol has nothing for one alone
     lines = read_lines(folder.path / "ledger.jsonl")
     assert [(line["phase"], line["proven"]) for line in lines] == [("weights", 0.5), ("opinions", 0.5)]

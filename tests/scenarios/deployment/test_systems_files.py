@@ -23,7 +23,7 @@ RANKING_FAULTS: Final[Sequence[Fault]] = (
     ("an alternative twice", "ranking\na > b > b\n", "ranking: repeated alternative must be each of a, b, c", "'b'"),
     ("an alternative left out", "ranking\na > b\n", "ranking: missing alternative must be each of", "got 'c'"),
     ("an alternative invented", "ranking\na > b > d\n", "ranking: unknown alternative must be each of", "got 'd'"),
-    ("another sign", "ranking\na < b < c\n", "with '>' between them, got 'a < b < c'"),
+    ("another sign", "ranking\na < b < c\n", "with '>' between them, or '=' for a tie, got 'a < b < c'"),
     ("no ranking", 'ranking\n""\n', "ranking: unknown alternative", "got ''"),
     ("no column of rankings", "voter,group\nann,north\n", "ranking must be a column of the table"),
     ("another column", "order\na > b > c\n", "column 'order' must be one of group, ranking, got 'unknown'"),
@@ -253,7 +253,7 @@ SETS = "task,worker,label,answer_set\n10,ann,yes,yes|no\n9,ann,red,red|green|blu
             ["records"],
             id="each its own epsilon",
         ),
-        pytest.param("crowd", ["workers=crowd.csv"], ["label"], id="answers"),
+        pytest.param("crowd", ["workers=crowd.csv", "answer_sets=[['no', 'yes']]"], ["label"], id="answers"),
         pytest.param("crowd", ["workers=sets.csv"], ["label"], id="several answer sets"),
     ],
 )

@@ -12,7 +12,6 @@ from psephos.protocol.dpwevote.parameters import VariantName
 from psephos.protocol.estimators import Verdict
 from psephos.scenarios import simulate
 from psephos.scenarios.presentation import rows_of, verdict_of
-from psephos.scenarios.verdicts import decision_of
 from strategies import told
 
 PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
@@ -40,7 +39,7 @@ def test_an_outcome_shows_decision_estimates_and_errors() -> None:
     page = shown(released)
     for candidate in released.candidates:
         (line,) = [line for line in page.text.splitlines() if line.startswith(candidate.name)]
-        assert decision_of(candidate.verdict.verdict, passed=candidate.passed) in line
+        assert candidate.decision in line
         for estimate in (told(candidate.support), told(candidate.quota), candidate.margin):
             assert any(is_shown(estimate, numbers) for numbers in ESTIMATE.findall(line)), line
     assert "True margin" not in page.text
@@ -162,7 +161,7 @@ def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
     for words in ("A vote", "rail", "fish & <chips>", "estimate, whiskers: 2 standard errors", "quota"):
         assert words in text
     for candidate in released.candidates:
-        assert f">{decision_of(candidate.verdict.verdict, passed=candidate.passed)}<" in text
+        assert f">{candidate.decision}<" in text
     assert "P(wrong)" not in text
     assert "truth" not in text
 
@@ -190,8 +189,8 @@ def test_of_many_candidates_those_with_the_greatest_margins_are_drawn_and_winner
     places = [text.index(f">{candidate.name}<") for candidate in ordered[:40]]
     assert places == sorted(places)
     assert f">{ordered[40].name}<" not in text
-    assert ordered[0].passed
-    assert not ordered[39].passed
+    assert ordered[0].leans_yes
+    assert not ordered[39].leans_yes
 
 
 def test_one_quota_is_one_line_with_its_number_beside_it(tmp_path: Path) -> None:
@@ -208,7 +207,7 @@ def decided(**verdicts: tuple[Verdict, bool]) -> Outcome:
     candidates = tuple(
         msgspec.structs.replace(
             own,
-            passed=passed,
+            leans_yes=passed,
             verdict=msgspec.structs.replace(own.verdict, verdict=verdict, level=0.05),
         )
         for own, (verdict, passed) in zip(released.candidates, verdicts.values(), strict=True)

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from psephos.scenarios.experiments.measurements import Measurement, mean_of, sha
 from psephos.scenarios.verdicts import Judgement
 from scipy.stats import t
 
-from tests.catalogues import ROOT
+ROOT = Path(__file__).resolve().parents[3]
 
 HOLDS, IN_PART, REFUTED, OPEN = Judgement.HOLDS, Judgement.IN_PART, Judgement.REFUTED, Judgement.OPEN
 

@@ -13,12 +13,14 @@ import pytest
 from bad_input import Psephos
 from matplotlib.figure import Figure
 from msgspec.structs import replace
+from page_parts import Parts
 from psephos.protocol import SimulatedNoise
 from psephos.protocol.dpwevote import Outcome as VoteOutcome
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.fair_voting import Outcome as ElectionOutcome
 from psephos.protocol.moral_preferences import Outcome as PreferenceOutcome
+from psephos.protocol.privacy import total_of
 from psephos.scenarios import load, load_scenario, resolve
 from psephos.scenarios.experiments import trials
 from psephos.scenarios.experiments.grids import load_cells
@@ -34,6 +36,7 @@ from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferen
 from psephos.scenarios.running.journaling import ConflictingCopyError, Journal
 from psephos.scenarios.running.session import run_arrays
 from psephos.scenarios.truth_discovery.measures import error_rate_of
+from psephos.scenarios.verdicts import round_up
 from thoroughness import IS_FULL, draws
 
 PICTURES = () if IS_FULL else ("--no-pictures",)
@@ -190,7 +193,7 @@ def test_a_vote_is_measured_by_table_2_and_equations_10_to_13() -> None:
     for name in ("margin", "support", "quota", "weights", "yes votes"):
         assert found[f"MSE {name}"] == pytest.approx(0, abs=1e-4)
     a, b = outcome.candidates
-    b = replace(b, passed=True, margin=Estimate(b.margin.value + 3, b.margin.standard_error))
+    b = replace(b, leans_yes=True, margin=Estimate(b.margin.value + 3, b.margin.standard_error))
     found = measures.of(replace(outcome, candidates=(a, b)), record.tallies)
     assert found["accuracy"] == 1 / 2
     assert (found["true passes"], found["false passes"]) == (1 / 2, 1 / 2)
@@ -484,6 +487,43 @@ def test_of_a_grid_it_is_said_which_cells_have_least_and_most_and_whether_that_m
     )
     assert "but 2 trials" in verdict_of_trials([cell("1", 0, 0), cell("2", 1, 1)])
     assert verdict_of_trials([cell("1", 1, 1), cell("2", 1, 1)]).endswith("over 2 trials, in each of 2 cells.")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "axis", "why"),
+    [
+        ("crowd", "mechanism=one_layer,two_layer", "their losses differ: ε proven is 80.3 to 110"),
+        ("crowd", "epsilon=1,2", "their losses differ: ε proven is 55 to 110"),
+        ("consortium", "variant=joint,central", "their losses hold against different people"),
+        ("moral-synthetic", "paradigm=VLDP,VLCP", "their losses hold against different people"),
+        ("moral-synthetic", "paradigm=VLDP,RLDP", ""),
+        ("consortium", "variant=joint,laplace", ""),
+    ],
+)
+def test_a_best_is_named_among_cells_of_equal_proven_losses_alone(
+    psephos: Psephos, scenario: str, axis: str, why: str
+) -> None:
+    """In the terminal, as JSON, in CSV and on the page each cell has what is proven of its own session."""
+    ended = psephos("trials", scenario, "--grid", axis, "--trials", "3", "--seed", "7", "--out", "out", *PICTURES)
+    assert ended.status == 0, ended.err
+    said = " ".join(ended.out.split())
+    told = json.loads(Path("out/summary.json").read_text())
+    assert not (why and "least with" in said)
+    assert "best" not in said or why
+    assert why in said
+    assert why in told["verdict"]
+    rows = table("out/summary.csv") + table("out/trials.csv")
+    key, _, values = axis.partition("=")
+    for value, each in zip(values.split(","), told["cells"], strict=True):
+        losses = resolve(load_scenario(scenario, [f"{key}={value}"])).protocol.losses
+        proven = total_of(losses).proven
+        assert each["epsilon_proven"] == proven
+        assert {float(row["epsilon_proven"]) for row in rows if row[key] == value} == {proven}
+        assert f"{key} = {value}, ε proven = {round_up(proven, 4):g}" in Parts(Path("out/report.html").read_text()).text
+        parts = [loss.part for loss in losses if loss.part is not None]
+        for part in parts:
+            assert each[f"epsilon_proven_of_{part.unit.replace(' ', '_')}"] == part.proven
+    assert " ε proven " in said
 
 
 def test_where_nothing_was_measured_there_is_no_verdict() -> None:

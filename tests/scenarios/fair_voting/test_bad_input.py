@@ -6,7 +6,7 @@ from bad_input import Psephos, Write, check_refused
 
 ELECTION_FINE = "voter,group,ranking\nann,north,a > b > c\nbob,south,b>a>c\ncid,south,c>b>a\n"
 HEADER = "voter,group,ranking\n"
-EACH_ONCE = "must be each of a, b, c once, the best first, with '>' between them"
+EACH_ONCE = "must be each of a, b, c once, the best first, with '>' between them, or '=' for a tie"
 ELECTION: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "an alternative twice": (
         ELECTION_FINE.replace("b>a>c", "b>a>b"),

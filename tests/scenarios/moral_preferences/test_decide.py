@@ -45,7 +45,7 @@ def test_a_decision_is_said_in_words(psephos: Psephos, outcome: Outcome) -> None
     ended = psephos("decide", "run", *ONE)
     assert (ended.status, ended.err) == (0, "")
     chosen = decide(outcome, {"Man": 1.0}, {"Dog": 2.0}).choice
-    assert decide(outcome, {"Man": 1.0}, {"Dog": 2.0}).verdict == "too close to tell"
+    assert decide(outcome, {"Man": 1.0}, {"Dog": 2.0}).verdict == "undecided"
     said = " ".join(ended.out.split())
     parts = [
         f"Undecided at 5 %. By the release the society prefers the {chosen}, but the noise alone may have",

@@ -81,14 +81,17 @@ def test_a_notebook_shows_each_estimate_with_its_error_and_the_truth_where_it_ma
     assert "<th>True support</th>" in shown
     assert "True support" not in html_of(left.outcome)
     assert "± is one standard error" in shown
-    assert "<td>yes</td>" in shown  # of what passed
+    assert "<td>passes</td>" in shown
 
 
 @pytest.mark.parametrize(
     ("name", "numbers"),
     [
         ("canteen", []),  # an election that tells no scores
-        ("two-societies", ["Probability of best", "Welfare", "Disparity", "Utility (north)", "Utility (south)"]),
+        (
+            "two-societies",
+            ["Verdict", "Probability of best", "Welfare", "Disparity", "Utility (north)", "Utility (south)"],
+        ),
     ],
 )
 def test_a_notebook_shows_no_column_that_is_empty_and_no_error_by_itself(name: str, numbers: list[str]) -> None:

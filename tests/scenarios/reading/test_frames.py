@@ -36,6 +36,11 @@ ANSWERS: Table = {
     "worker": ["ann", "bob", "ann", "bob"],
     "label": ["yes", "no", "no", "no"],
 }
+MANY_ANSWERS: Table = {
+    "task": ["q1", "q2"] * 5,
+    "worker": [f"w{place // 2}" for place in range(10)],
+    "label": ["yes", "no"] * 5,
+}
 VOTES: Table = {"partner": ["ann", "bob", "eve"], "weight": [1, 2, 2], "pool": ["yes", "no", "yes"]}
 RANKINGS: Table = {
     "voter": ["ann", "bob", "eve"],
@@ -49,12 +54,14 @@ RECORDS: Table = {
     "lives": [5, 1.5, 2, 0],
 }
 CROWD = ("truth-discovery", 2.0)
+LABELS = {"workers.labels": ["no", "yes"]}
 SYSTEMS = {"answers": "crowd", "votes": "consortium", "rankings": "breakfast", "records": "moral-synthetic"}
 
 
 def run_of(word: str, table: Any, **more: object) -> Any:
     """Run a shipped scenario whose parties are a frame's, or a file's."""
-    return run(load(SYSTEMS[word], {word: table}, **more), seed=7, transport="array")
+    public = {"public_record": True} if word == "answers" else {}  # else nobody reads labels off answers
+    return run(load(SYSTEMS[word], {word: table, **public}, **more), seed=7, transport="array")
 
 
 def cells(names: str) -> st.SearchStrategy[str]:
@@ -148,13 +155,13 @@ def test_frames_of_other_libraries_are_read_as_those_of_pandas(word: str, table:
 @pytest.mark.parametrize(
     ("table", "protocol", "epsilon"),
     [
-        (ANSWERS, "truth-discovery", 2.0),
+        (MANY_ANSWERS, "truth-discovery", 2.0),
         (VOTES, "dpwevote", 2.0),
         ({"name": ["ann", "bob", "eve"], "roof": ["ja", "nein", "ja"], "pool": [1, 0, 0]}, "dpwevote", 2.0),
         (RANKINGS, "fair-voting", 2.0),
         (RECORDS, "moral-preferences", 1.0),
         # It may be a vote as well, but a crowd's columns are all there.
-        ({"task": ["q", "q", "q"], "worker": ["ann", "bob", "eve"], "label": ["yes", "no", "no"]}, *CROWD),
+        ({**MANY_ANSWERS, "task": ["q"] * 10, "worker": [f"w{place}" for place in range(10)]}, *CROWD),
     ],
 )
 def test_a_frame_alone_is_run_as_what_its_columns_tell(
@@ -218,7 +225,7 @@ def test_a_frames_price_and_trust_are_arguments_and_of_a_frame_alone() -> None:
         ),
         ({"name": ["ann", "bob"], "task": ["q", "q"], "worker": ["x", "y"], "label": ["yes", "no"]}, r"crowd \(which"),
         ({"name": ["ann", "bob"], "roof": ["yes", "yse"]}, r"roof \(row 1 of frame parties\).*mean 'yes'.*load\(NAME"),
-        ({**ANSWERS, "label": ["yes", None, "no", "no"]}, r"label \(row 1 of frame parties\) must be given"),
+        ({**ANSWERS, "label": ["yes", None, "no", "no"]}, r"label \(row 1 of frame parties\)"),
         ({**RANKINGS, "task": ["q"] * 3, "worker": ["a"] * 3, "label": [1, 0, 1]}, "crowd and ranking both fit"),
     ],
 )
@@ -253,7 +260,7 @@ def test_columns_of_any_type_of_polars_are_those_of_pandas() -> None:
 def test_what_a_run_left_is_a_frame_of_other_libraries(library: str) -> None:
     module: Any = pytest.importorskip(library, reason=f"{library} is not installed; `make exchange` does")
     pytest.importorskip("pyarrow", reason="pandas hands columns over by pyarrow; `make exchange` has it")
-    left = psephos.run(pd.DataFrame(dict(ANSWERS)), seed=7)
+    left = psephos.run(pd.DataFrame(dict(MANY_ANSWERS)), seed=7)
     take = module.from_dataframe if library == "polars" else module.table
     for own in (left, left.ledger):
         expected = own.to_frame()
@@ -365,26 +372,28 @@ def test_a_word_that_is_a_scenarios_own_key_stays_that_unless_it_names_a_file() 
 
 def test_truths_stand_beside_what_is_found() -> None:
     truth = pd.DataFrame({"task": ["q1", "q2"], "truth": ["yes", "no"]})
-    left: Any = run(load("crowd", answers=pd.DataFrame(ANSWERS), truth=truth), seed=7)
+    left: Any = run(load("crowd", LABELS, answers=pd.DataFrame(ANSWERS), truth=truth), seed=7)
     assert left.to_frame()["gold"].tolist() == ["yes", "no"]
     assert {"task", "truth", "confidence", "least_confidence", "most_confidence"} <= {*left.outcome.to_frame()}
     assert "<th>Gold</th>" in left._repr_html_()
-    with pytest.raises(ConfigurationError, match=r"truth \(row 0 of frame truth\) must be a label"):
-        run(load("crowd", answers=pd.DataFrame(ANSWERS), truth=truth.assign(truth="perhaps")))
+    with pytest.raises(ConfigurationError, match=r"truth \(row 0 of frame truth\) must be one of 'no', 'yes'"):
+        run(load("crowd", LABELS, answers=pd.DataFrame(ANSWERS), truth=truth.assign(truth="perhaps")))
 
 
 def test_a_missing_truth_makes_no_other_label_of_a_whole_number() -> None:
     numbered = pd.DataFrame({**ANSWERS, "label": [1, 0, 0, 0]})
     truth = pd.DataFrame({"task": ["q1", "q2"], "truth": [1, np.nan]}).dropna()  # a column of floats
-    assert run(load("crowd", answers=numbered, truth=truth), seed=7).gold == {"q1": "1"}
+    labels = {"workers.labels": ["0", "1"]}
+    assert run(load("crowd", labels, answers=numbered, truth=truth), seed=7).gold == {"q1": "1"}
 
 
 @pytest.mark.parametrize("sets", [None, ["no|yes", "no|yes", "no|perhaps", "no|perhaps"]])
 def test_a_crowd_is_given_as_its_frame_is(sets: Sequence[str] | None) -> None:
     frame = pd.DataFrame({**ANSWERS, **({} if sets is None else {"answer_set": sets})})
     crowd = crowd_from_frame(frame, pd.Series({"q1": "yes"}))
-    left = run(load("crowd", answers=crowd), seed=7)
-    assert left.outcome == run(load("crowd", answers=frame), seed=7).outcome
+    said = LABELS if sets is None else {}
+    left = run(load("crowd", {} if sets else {"answer_sets": [["no", "yes"]]}, answers=crowd), seed=7)
+    assert left.outcome == run(load("crowd", said, answers=frame), seed=7).outcome
     assert left.gold == {"q1": "yes"}
 
 
@@ -416,10 +425,10 @@ def test_partners_may_have_a_column_of_names(tmp_path: Path) -> None:
 
 
 def test_nothing_of_a_frame_is_written_or_shown(tmp_path: Path) -> None:
-    scenario = load("crowd", answers=pd.DataFrame(ANSWERS))
+    scenario = load("crowd", LABELS, answers=pd.DataFrame(ANSWERS))
     assert "q1" not in f"{scenario!r} {scenario.parties}"
-    assert scenario == load("crowd", answers=pd.DataFrame(ANSWERS))
-    assert scenario != load("crowd", answers=pd.DataFrame({**ANSWERS, "label": ["no", "no", "no", "yes"]}))
+    assert scenario == load("crowd", LABELS, answers=pd.DataFrame(ANSWERS))
+    assert scenario != load("crowd", LABELS, answers=pd.DataFrame({**ANSWERS, "label": ["no", "no", "no", "yes"]}))
     run(scenario, seed=7, out=tmp_path / "out")
     written = json.loads((tmp_path / "out" / "scenario.json").read_text(encoding="utf-8"))
     assert "parties" not in written
@@ -442,7 +451,7 @@ def test_a_cell_is_written_as_a_workbooks_is() -> None:
     path = path_of(Frame.of("mine", frame))
     assert (form_of(path), header_of(path)) == (PLAIN, list("abcdef"))
     with open_table(path, PLAIN) as rows:
-        assert [row for _, row in rows][1:] == [
+        assert [row for _, row in rows] == [
             ["1", "true", "3", "2026-01-05T00:00:00", "x,y", "2026-01-05"],
             ["0.5", "false", "0.25", "", 'a"b', "18:00:00"],
             ["", "", "true", "2026-01-05T18:00:00", "two\nlines", "plain"],

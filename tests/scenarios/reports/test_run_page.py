@@ -321,9 +321,6 @@ def test_no_line_of_a_page_ends_between_a_number_and_its_sign(psephos: Psephos) 
         "at most 73.2\N{NO-BREAK SPACE}% sure of one person&#39;s vote (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1)."
         in page
     )
-    assert psephos("report", "out", "--lang", "fr").status == 0
-    page = Path("out/report.html").read_text(encoding="utf-8")
-    assert "simulation\N{NO-BREAK SPACE}:" in page
 
 
 def test_a_word_for_the_model_of_trust_is_no_text_about_it(psephos: Psephos) -> None:

@@ -107,8 +107,8 @@ def test_trials_leave_a_page_with_every_measure(psephos: Psephos) -> None:
     for each in (
         "Trials of consortium",
         "12 trials of each cell",
-        "epsilon = 1: Accuracy ",
-        "epsilon = 4: Accuracy ",
+        "epsilon = 1, ε proven = 1: Accuracy ",
+        "epsilon = 4, ε proven = 4: Accuracy ",
         "MSE margin",
     ):
         assert each in said

@@ -76,7 +76,7 @@ def test_names_and_candidates_may_hold_commas_and_any_script(read: Read) -> None
     ("content", "field", "value", "allowed"),
     [
         ("partner,weight,,m\nann,1,1,1\n", "mine.csv line 1", "", "non-empty"),
-        ("partner,weight,m\nann,1,1\n\nbob,2,1,1\n", "mine.csv line 4", ["bob", "2", "1", "1"], "3 entries"),
+        ("partner,weight,m\nann,1,1\n\nbob,2,1,1\n", "mine.csv line 4", "4 entries", "3 entries"),
         ("partner,weight,m\nann,1,1\n  \n,,,\nbob,2,\n", "m (mine.csv line 5, bob)", "", "yes or no"),
         (f"partner,weight,m\n{'x' * 129},1,1\nbob,2,0\n", "partner (mine.csv line 2)", "x" * 129, "1 to 128"),
         ("partner,weight,m\n\nann,1,1\n\nbob,4,0\n", "weight (mine.csv line 5, bob)", "4", "one of 1, 2, 3"),
@@ -190,7 +190,7 @@ def test_names_of_tasks_and_labels_may_be_of_any_script(write: Write) -> None:
     resolved = crowd_of(write, workers, QUESTIONS)
     assert resolved.protocol.parameters.tasks == ("ist 1 + 1, 3?",)
     write("mine.csv", 'task,worker,label\n"東京, ja?",Λόγος,да\nq,Λόγος,нет\n')
-    resolved = crowd_of(write, "'mine.csv'")
+    resolved = crowd_of(write, "{ answers = 'mine.csv', labels = ['да', 'нет'] }")
     assert (resolved.protocol.parameters.tasks, list(resolved.names)) == (("q", "東京, ja?"), ["Λόγος"])
 
 

@@ -18,6 +18,7 @@ from psephos.scenarios.running.reader import read_run
 from psephos.scenarios.running.resolution import Local, resolve
 from psephos.scenarios.running.run import run_in_folder
 from psephos.scenarios.running.statements import trust_in, trust_of
+from psephos.scenarios.verdicts import as_written
 
 
 def made() -> Local:
@@ -52,7 +53,7 @@ def test_what_a_run_wrote_is_read_typed(whole: Path) -> None:
     assert (left.kind, left.schema, left.is_deployment) == ("run", SCHEMA, False)
     assert isinstance(left.outcome, Outcome)
     written = json.loads((whole / "result.json").read_bytes())
-    assert json.loads(msgspec.json.encode(left.outcome)) == written["outcome"]
+    assert json.loads(msgspec.json.encode(as_written(left.outcome))) == written["outcome"]
     assert written["schema"] == json.loads((whole / "run.json").read_bytes())["schema"] == SCHEMA
     assert left.about is not None
     assert " ".join(trust_of(left.about)) == trust_in(resolved.protocol)
@@ -91,8 +92,8 @@ def test_a_folder_of_a_run_that_was_killed_is_read_without_an_outcome(folder: Pa
         ("scenario.json", b'{"network": [1]}', ("scenario.json.network", "a table or left out")),
         ("ledger.jsonl", b'{"person": "a"}\n', ("ledger.jsonl line 1",)),
         ("adversaries.json", b'[{"role": 1}]', ("adversaries.json is whole",)),
-        ("run.json", b'{"schema": 99}', ("schema in run.json must be at most 1", "a later one wrote this folder")),
-        ("result.json", b'{"schema": 2}', ("schema in result.json must be at most 1",)),
+        ("run.json", b'{"schema": 99}', ("schema in run.json must be at most 2", "a later one wrote this folder")),
+        ("result.json", b'{"schema": 3}', ("schema in result.json must be at most 2",)),
     ],
 )
 def test_a_damaged_folder_and_one_of_a_later_version_are_refused_by_file(
@@ -158,13 +159,13 @@ def test_a_ledger_is_read_beside_a_damaged_run_json_and_not_from_a_later_version
         assert read_ledger(folder) == whole
     (folder / "run.json").unlink()
     assert read_ledger(folder) == whole
-    (folder / "run.json").write_bytes(b'{"schema": 2}')
+    (folder / "run.json").write_bytes(b'{"schema": 3}')
     with pytest.raises(ConfigurationError, match="a later one wrote this folder"):
         read_ledger(folder)
 
 
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
 def test_decisions_are_not_read_from_a_later_version(tmp_path: Path) -> None:
-    (tmp_path / "result.json").write_text('{"schema": 2, "protocol": "moral-preferences", "outcome": {}}')
-    with pytest.raises(ConfigurationError, match=r"schema in result\.json must be at most 1"):
+    (tmp_path / "result.json").write_text('{"schema": 3, "protocol": "moral-preferences", "outcome": {}}')
+    with pytest.raises(ConfigurationError, match=r"schema in result\.json must be at most 2"):
         read_outcome(tmp_path)

@@ -197,7 +197,7 @@ def test_wrong_input_of_a_crowd_gets_one_sentence_status_2_and_no_folder(
     content, settings, words = CROWD[case]
     write("own.csv", content)
     write("truth.csv", "task,truth\nq1,yes\nq2,maybe\n")
-    write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\n')
+    write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\nmade_up = true\n')
     check_refused(psephos, "own.toml", settings, words)
 
 
@@ -209,7 +209,7 @@ def found(
     A flip has a probability of e^-30 for each of less than 20 answers: 2e-12 in all.
     """
     write("own.csv", content)
-    write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
+    write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\nmade_up = true\n')
     options = [word for setting in (*settings, f"estimator={estimator}") for word in ("--set", setting)]
     ended = psephos("run", "own.toml", "--set", "epsilon=30", *options, "--no-pictures", "--json")
     assert (ended.status, ended.err) == (0, "")
@@ -235,7 +235,7 @@ def test_of_several_answers_to_a_task_the_one_that_is_asked_for_counts(
     psephos: Psephos, write: Write, repeats: str, truth: str
 ) -> None:
     content = "task,worker,label\nq1,ann,yes\nq2,ann,yes\nq1,ann,no\n"
-    settings = ("workers.answers=own.csv", f"workers.repeats={repeats}")
+    settings = ("workers.answers=own.csv", f"workers.repeats={repeats}", "workers.labels=['no', 'yes']")
     assert found(psephos, write, content, *settings) == {"q1": truth, "q2": "yes"}
 
 
@@ -244,7 +244,7 @@ def test_of_several_answers_to_a_task_the_one_that_is_asked_for_counts(
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_truth_of_a_task_that_nobody_answered_is_missing(psephos: Psephos, write: Write, estimator: str) -> None:
     write("truth.csv", "task,truth\nq1,yes\nq3,no\n")
-    settings = ("workers.answers=own.csv", "workers.truth=truth.csv")
+    settings = ("workers.answers=own.csv", "workers.truth=truth.csv", "workers.labels=['no', 'yes']")
     truths = found(psephos, write, f"{CROWD_FINE}q2,bob,no\n", *settings, estimator=estimator)
     assert truths == {"q1": "yes", "q2": "no", "q3": None}
     rows = "[{worker='ann', tasks='q1; q2', answers='; no'}, {worker='bob', tasks='q2; q1', answers='no; '}]"
@@ -308,7 +308,7 @@ def test_workers_who_are_all_equal_weigh_alike(psephos: Psephos, write: Write, e
 )
 def test_a_flip_probability_at_its_limit_is_allowed(psephos: Psephos, write: Write, settings: list[str]) -> None:
     write("own.csv", CROWD_FINE)
-    write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\n')
+    write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\nmade_up = true\n')
     options = [word for setting in settings for word in ("--set", setting)]
     ended = psephos("run", "own.toml", *options, "--no-pictures", "--json")
     assert (ended.status, ended.err) == (0, "")
@@ -331,7 +331,7 @@ def test_a_large_file_is_read_and_its_last_line_is_named(
     content = f"task,worker,label\n{''.join(rows)}"
     assert len(content) > 2 * at_once
     write("own.csv", content)
-    write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
+    write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\nmade_up = true\n')
     options = ("--set", "estimator=majority", "--set", "epsilon=30", "--transport", "array", "--no-pictures", "--json")
     ended = psephos("run", "own.toml", *options)
     assert (ended.status, ended.err) == (0, "")

@@ -165,8 +165,9 @@ def test_a_server_takes_from_a_file_who_answers_what(write: Write, tmp_path: Pat
     if is_drawn == "a roster":
         rows = ["ann,q1; q2; q3", "bob,q1", "cid,q2; q3", "dee,q1; q2; q3"]
         roster = write("roster.csv", "worker,tasks\n" + "".join(f"{row}\n" for row in rows))
-    record = run_session(resolve(load_scenario("crowd", [source])), seed=SEED)
-    with serving("crowd", source, roster=roster) as session:
+    labels = "answer_sets=[['no', 'yes']]"  # no server reads them off what people answered
+    record = run_session(resolve(load_scenario("crowd", [source, labels])), seed=SEED)
+    with serving("crowd", source, labels, roster=roster) as session:
         assert session.side.protocol.parameters.answer_sets == (("no", "yes"),)
         heard = all_join(session, tmp_path)
         assert session.result().outcome == record.outcome

@@ -21,6 +21,7 @@ PATHS = ("memory", "tcp", "array")
 SMALL = ("workers.tasks=20", "workers.workers=9", "workers.answers_per_task=4")
 OF_TABLE = {"tasks", "answer_sets", "answer_set_of_task", "max_answers"}
 ANSWERS = "task,worker,label\nq1,ann,yes\nq2,ann,no\nq1,bob,yes\nq3,bob,no\nq2,cid,no\nq1,cid,no\nq3,dee,yes\n"
+LABELS = "answer_sets=[['no','yes']]"  # which everybody may know, and nobody reads off what real people answered
 # Without noise: two of three say yes to q1, both say no to q2, and q3 is open.
 CLEAN = {"q1": ("yes", 3), "q2": ("no", 2), "q3": ("no", 2)}
 
@@ -77,7 +78,8 @@ def test_a_crowd_is_alike_on_every_path(
 @pytest.mark.parametrize("key", ["workers=a.csv", "workers.answers=a.csv", "parties.answers=a.csv"])
 def test_a_file_of_answers_takes_the_place_of_the_made_up_crowd(psephos: Psephos, write: Write, key: str) -> None:
     write("a.csv", ANSWERS)
-    ended = psephos("run", "crowd", "--set", key, "--set", "epsilon=30", "--no-pictures", "--json")
+    words = ("--set", key, "--set", LABELS, "--set", "epsilon=30")
+    ended = psephos("run", "crowd", *words, "--no-pictures", "--json")
     assert (ended.status, ended.err) == (0, "")
     assert found(ended.out) == CLEAN
     result = json.loads(ended.out)
@@ -88,8 +90,8 @@ def test_a_file_of_answers_takes_the_place_of_the_made_up_crowd(psephos: Psephos
 def test_known_truths_do_not_change_what_is_found(psephos: Psephos, write: Write) -> None:
     write("a.csv", ANSWERS)
     write("t.csv", "task,truth\nq1,no\n")
-    plain = psephos("run", "crowd", "--seed", "7", "--set", "workers=a.csv", "--no-pictures", "--json")
-    words = ("--set", "workers.answers=a.csv", "--set", "workers.truth=t.csv")
+    plain = psephos("run", "crowd", "--seed", "7", "--set", "workers=a.csv", "--set", LABELS, "--no-pictures", "--json")
+    words = ("--set", "workers.answers=a.csv", "--set", "workers.truth=t.csv", "--set", LABELS)
     known = psephos("run", "crowd", "--seed", "7", *words, "--no-pictures", "--json")
     assert (known.status, known.err, known.out) == (0, "", plain.out)
 
@@ -134,6 +136,8 @@ def test_another_source_takes_the_title_with_it_and_what_is_said_of_tasks(write:
     assert len(resolve(load_scenario(str(path))).protocol.parameters.tasks) == 2
     scenario = load_scenario(str(path), [f"workers={write('a.csv', ANSWERS)}"])
     assert (scenario.title, scenario.parameters) == ("", {"epsilon": 3.0})
+    assert refusal(str(path), f"workers={write('a.csv', ANSWERS)}").field == "workers.labels"
+    scenario = load_scenario(str(path), [f"workers={write('a.csv', ANSWERS)}", LABELS])
     assert resolve(scenario).protocol.parameters.tasks == ("q1", "q2", "q3")
 
 
@@ -158,6 +162,7 @@ def test_other_answers_to_the_truths_of_a_file_are_set_one_by_one(write: Write) 
     write("a.csv", ANSWERS)
     write("t.csv", "task,truth\nq1,yes\n")
     text = 'protocol = "truth-discovery"\n[workers]\nanswers = "a.csv"\ntruth = "t.csv"\nrepeats = "first"\n'
+    text += 'labels = ["no", "yes"]\n'
     path = str(write("table.toml", text))
     other = write("b.csv", f"{ANSWERS}q1,ann,no\n")
     resolved = resolve(load_scenario(path, [f"workers.answers={other}"]))
@@ -185,10 +190,11 @@ def test_what_is_set_of_tasks_and_labels_is_refused_or_keeps_every_answer_as_it_
     psephos: Psephos, write: Write, setting: str
 ) -> None:
     write("a.csv", ANSWERS)
-    words = ("--set", "workers=a.csv", "--set", "epsilon=30", "--set", setting, "--set", "estimator=majority")
-    ended = psephos("run", "crowd", *words, "--no-pictures", "--json", "--out", "out")
+    labels = "workers.labels=['no', 'yes']" if setting[:11] != "answer_sets" else "workers.repeats=first"
+    words = ("--set", "workers.answers=a.csv", "--set", "epsilon=30", "--set", setting, "--set", labels)
+    ended = psephos("run", "crowd", *words, "--set", "estimator=majority", "--no-pictures", "--json", "--out", "out")
     if ended.status == 2:
-        assert setting.partition("=")[0] in ended.err
+        assert setting.partition("=")[0] in ended.err or "workers.labels" in ended.err
         return
     assert ended.status == 0
     outcome = found(ended.out)
@@ -227,9 +233,8 @@ def test_an_answer_set_that_is_given_is_the_one_that_answers_are_held_to(write: 
 @pytest.mark.parametrize(
     "source",
     [
-        "workers=mine/a.csv",
-        "workers.answers=mine/a.csv",
-        "workers={answers='mine/a.csv', truth='mine/t.csv', repeats='first'}",
+        "workers={answers='mine/a.csv', labels=['no', 'yes']}",
+        "workers={answers='mine/a.csv', truth='mine/t.csv', repeats='first', labels=['no', 'yes']}",
         "workers.stand_in=peer_grading",
         "workers={tasks=5, workers=3, answers_per_task=2}",
     ],
@@ -248,9 +253,13 @@ def test_a_runs_scenario_runs_again_from_its_own_folder(
     assert kept["parameters"].keys().isdisjoint(OF_TABLE)  # the workers say them again
     if "mine" in source:
         assert kept["parties"] in (
-            "../../mine/a.csv",
-            {"answers": "../../mine/a.csv"},
-            {"answers": "../../mine/a.csv", "truth": "../../mine/t.csv", "repeats": "first"},
+            {"answers": "../../mine/a.csv", "labels": ["no", "yes"]},
+            {
+                "answers": "../../mine/a.csv",
+                "truth": "../../mine/t.csv",
+                "repeats": "first",
+                "labels": ["no", "yes"],
+            },
         )
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -260,7 +269,8 @@ def test_a_runs_scenario_runs_again_from_its_own_folder(
 
 def test_a_rerun_of_a_file_that_has_grown_has_its_new_tasks(psephos: Psephos, write: Write) -> None:
     write("a.csv", ANSWERS)
-    assert psephos("run", "crowd", "--set", "workers=a.csv", "--no-pictures", "--out", "first").status == 0
+    words = ("--set", "workers=a.csv", "--set", "answer_sets=[['no', 'maybe', 'yes']]")
+    assert psephos("run", "crowd", *words, "--no-pictures", "--out", "first").status == 0
     write("a.csv", f"{ANSWERS}q4,eve,maybe\n")
     again = psephos("run", "first/scenario.json", "--no-pictures", "--out", "again", "--json")
     assert again.status == 0
@@ -269,7 +279,8 @@ def test_a_rerun_of_a_file_that_has_grown_has_its_new_tasks(psephos: Psephos, wr
 
 def test_a_rerun_of_a_file_that_names_answer_sets_by_now_has_them(psephos: Psephos, write: Write) -> None:
     write("a.csv", ANSWERS)
-    assert psephos("run", "crowd", "--set", "workers=a.csv", "--no-pictures", "--out", "first").status == 0
+    words = ("--set", "workers=a.csv", "--set", "made_up=true", "--no-pictures")
+    assert psephos("run", "crowd", *words, "--out", "first").status == 0
     write(
         "a.csv",
         "task,worker,label,answer_set\nq1,ann,yes,yes|no\nq2,ann,red,red|green|blue\nq2,bob,red,red|green|blue\n",
@@ -307,10 +318,10 @@ def test_a_data_sets_run_runs_again_and_leaves_the_tasks_to_the_data_set(psephos
 def test_a_budget_is_held_against_who_pays_most(write: Write, tmp_path: Path) -> None:
     """Dee answers once, the others twice: at 2 an answer, the session costs 4."""
     source = f"workers={write('a.csv', ANSWERS)}"
-    error = refusal("crowd", source, "budget=3.99")
+    error = refusal("crowd", source, LABELS, "budget=3.99")
     assert (error.field, error.value) == ("budget", 3.99)
     assert "4" in error.allowed
-    made("crowd", tmp_path / "out", source, "budget=4")
+    made("crowd", tmp_path / "out", source, LABELS, "budget=4")
     events = [json.loads(line) for line in (tmp_path / "out" / "events.jsonl").read_bytes().splitlines()]
     left = {event["party"]: event["remaining"] for event in events if event["event"] == "privacy_loss"}
     assert left == {"ann": 0, "bob": 0, "cid": 0, "dee": 2}
@@ -319,12 +330,12 @@ def test_a_budget_is_held_against_who_pays_most(write: Write, tmp_path: Path) ->
 def test_a_budget_knows_the_joint_law_of_two_layers(write: Write) -> None:
     """All answers share one draw, so that a worker's loss is J and not a sum."""
     source = f"workers={write('a.csv', ANSWERS)}"
-    resolved = resolve(load_scenario("crowd", [source, "mechanism=two_layer", "epsilon=1"]))
+    resolved = resolve(load_scenario("crowd", [source, LABELS, "mechanism=two_layer", "epsilon=1"]))
     (loss,) = resolved.protocol.losses
     assert loss.claimed == pytest.approx(2)
     assert loss.proven != pytest.approx(2)
     for share, is_allowed in ((1 - 1e-9, False), (1, True)):
-        settings = [source, "mechanism=two_layer", "epsilon=1", f"budget={loss.proven * share!r}"]
+        settings = [source, LABELS, "mechanism=two_layer", "epsilon=1", f"budget={loss.proven * share!r}"]
         if is_allowed:
             resolve(load_scenario("crowd", settings))
         else:
@@ -381,6 +392,7 @@ def test_without_record_no_file_tells_who_answered_what_or_what_anybody_was_told
     answers = write("a.csv", "task,worker,label\n" + "".join(f"{','.join(row)}\n" for row in rows))
     known = write("t.csv", "task,truth\nquestion-1,okapi\n")
     settings = (f"workers.answers={answers}", f"workers.truth={known}", f"noise={noise}", "name=zoo")
+    settings = (*settings, f"workers.labels={list(labels)}")
     seed = () if noise == "secure" else ("seed=918273645",)
     resolved, finished = made("crowd", tmp_path / "out", *settings, *seed)
     assert finished.truth is None
@@ -440,7 +452,7 @@ def test_with_record_a_worker_sees_its_own_report_and_weight_and_the_aggregator_
         (("workers.stand_in=peer_grading",), ["truth"]),
         (("workers.data=duchenne",), ["truth"]),
         (("workers.data=duchenne", "noise=secure"), []),
-        (("workers=FILE",), []),
+        (("workers=FILE", LABELS), []),
         (("workers=FILE", "public_record=true"), ["truth"]),
         (("workers=FILE", "made_up=true"), ["truth"]),
         (("workers=FILE", "made_up=true", "noise=secure"), []),

@@ -67,7 +67,7 @@ def test_trials_are_votes_run_singly(variant: str, num_partners: int, workload: 
     vote = make_vote(variant, epsilon=1.5)
     found = at_once(vote, workload, num_partners, 60)
     votes = [(inputs, result.outcome) for inputs, result in singly(vote, workload, num_partners, 60)]
-    passed = [outcome.candidates[0].passed for _, outcome in votes]
+    passed = [outcome.candidates[0].leans_yes for _, outcome in votes]
     truths = [vote.truth(inputs) for inputs, _ in votes]
     should_pass = [truth["candidate"] >= truth["quota"] for truth in truths]
     assert found["passed"].tolist() == passed

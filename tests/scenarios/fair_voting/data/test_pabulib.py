@@ -53,9 +53,9 @@ def test_voters_and_projects_are_those_of_the_file(write: Write) -> None:
     [
         ("ordinal", [[1, 4, 0, 2], [4, 0, 4, 4], [4, 4, 1, 0]]),
         ("approval", [[0, 4, 0, 0], [4, 0, 4, 4], [4, 4, 0, 0]]),
-        ("choose-1", [[0, 4, 0, 0], [4, 0, 4, 4], [4, 4, 0, 0]]),
-        ("cumulative", [[0, 4, 1, 1], [4, 0, 4, 4], [4, 4, 1, 0]]),  # by points, even where they are below 0
-        ("scoring", [[0, 4, 1, 1], [4, 0, 4, 4], [4, 4, 1, 0]]),
+        # By points; those not listed have 0, which is more than −1.
+        ("cumulative", [[0, 3, 1, 1], [1, 0, 1, 1], [0, 0, 3, 0]]),
+        ("scoring", [[0, 3, 1, 1], [1, 0, 1, 1], [0, 0, 3, 0]]),
     ],
 )
 def test_ballot_orders_by_place_or_by_points_or_not_at_all(
@@ -68,14 +68,62 @@ def test_ballot_orders_by_place_or_by_points_or_not_at_all(
 
 def test_points_are_compared_as_numbers(write: Write) -> None:
     ballots = read_pabulib(write("park.pb", park().replace("2,5,2", "10,9.5,1e1")))
-    assert ballots.classes[0].tolist() == [1, 4, 0, 0]
+    assert ballots.classes[0].tolist() == [2, 3, 0, 0]
 
 
 def test_vote_may_be_empty_and_voters_may_vote_alike(write: Write) -> None:
     text = park().replace("P/2;1", ";").replace('"7,P/1,x";2,5,2', "x,7;0,-1")
     ballots = read_pabulib(write("park.pb", text))
-    assert ballots.classes[ballots.ballot_of_voter].tolist() == [[4, 4, 1, 0], [4, 4, 4, 4], [4, 4, 1, 0]]
+    assert ballots.classes[ballots.ballot_of_voter].tolist() == [[0, 0, 3, 0], [0, 0, 0, 0], [0, 0, 3, 0]]
     assert len(ballots.classes) == 2
+
+
+def test_a_project_that_is_not_listed_has_the_default_score_of_the_file(write: Write) -> None:
+    """Sixty voters who give the only listed project −1 do not make it the best."""
+    text = park("scoring").replace('"7,P/1,x";2,5,2', "7;-1").replace("x,7;0,-1", "7;-1").replace("P/2;1", "7;-1")
+    ballots = read_pabulib(write("park.pb", text))
+    assert ballots.classes.tolist() == [[0, 0, 3, 0]]
+    low = text.replace("vote_type", "default_score;-2\nvote_type")
+    assert read_pabulib(write("park.pb", low)).classes.tolist() == [[1, 1, 0, 1]]
+    equal = text.replace("vote_type", "default_score;-1.0\nvote_type")
+    assert read_pabulib(write("park.pb", equal)).classes.tolist() == [[0, 0, 0, 0]]
+    assert refusal(write("park.pb", text.replace("vote_type", "default_score;x\nvote_type"))).value == "x"
+
+
+LIMITS = {
+    "choose-1": ("choose-1", "", "length (park.pb line 15, voter 'ann')", "3", "at most 1"),
+    "too long": ("approval", "max_length;2", "length (park.pb line 16, voter 'ann')", "3", "at most 2"),
+    "too short": ("ordinal", "min_length;2", "length (park.pb line 17, voter 'bob')", "1", "at least 2"),
+    "points of one": ("scoring", "max_points;4.5", "points (park.pb line 16, voter 'ann')", "5", "at most 4.5"),
+    "few points of one": ("scoring", "min_points;0", "points (park.pb line 18, voter 'cy')", "-1", "at least 0"),
+    "points together": (
+        "cumulative",
+        "max_sum_points;8",
+        "sum points (park.pb line 16, voter 'ann')",
+        "9",
+        "at most 8",
+    ),
+    "few points": ("cumulative", "min_sum_points;1", "sum points (park.pb line 18, voter 'cy')", "-1", "at least 1"),
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_ballot_that_breaks_its_own_files_limits_is_refused_by_line_or_left_out(write: Write, limit: str) -> None:
+    vote_type, line, field, value, allowed = LIMITS[limit]
+    path = write("park.pb", park(vote_type).replace("vote_type", f"{line}\nvote_type") if line else park(vote_type))
+    error = refusal(path)
+    assert (error.field, error.value) == (field, value)
+    assert error.allowed.startswith(allowed)
+    assert "voters.outside_limits = 'leave out'" in error.allowed
+    kept = read_pabulib(path, outside_limits="leave out", column="sex")
+    bad = {"'ann'": "ann", "'bob'": "bob", "'cy'": "cy"}[field.split()[-1].rstrip(")")]
+    assert bad not in kept.voters
+    assert len(kept) == len(kept.voters) == len(kept.entries) == 3 - kept.num_left_out
+
+
+def test_a_limit_that_pabutools_filled_in_is_none(write: Write) -> None:
+    text = park().replace("vote_type", "max_sum_points;Auto-filled max_sum_points\nvote_type")
+    assert len(read_pabulib(write("park.pb", text))) == 3
 
 
 def test_approval_needs_no_points(write: Write) -> None:

@@ -1,9 +1,12 @@
 """Profiles to and from Pabutools: what is kept, and what is refused. All of it needs the package itself."""
 
+import dataclasses
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
+from psephos.protocol.fair_voting.rankings import Rankings
 from psephos.scenarios.fair_voting.data.pabutools import from_pabutools, to_pabutools
 from psephos.scenarios.fair_voting.data.profile import Profile
 
@@ -69,6 +72,27 @@ def test_what_is_no_ranking_or_has_no_group_is_named(theirs: Any) -> None:
     ):
         with pytest.raises(error, match=said):
             from_pabutools(instance, ballots)
+
+
+def test_two_voters_of_one_name_are_refused_and_costs_are_exact(theirs: Any, profile: Profile) -> None:
+    projects = [theirs.Project(name, 1) for name in "ab"]
+    instance = theirs.Instance(projects, budget_limit=2)
+    ballots = [theirs.OrdinalBallot(projects, name="ann", meta={"group": "x"}) for _ in range(2)]
+    with pytest.raises(ValueError, match=r"ballots 1 and 2 are both of ann"):
+        from_pabutools(instance, ballots)
+    unnamed = [theirs.OrdinalBallot(projects, name=name, meta={"group": "x"}) for name in ("voter-2", "")]
+    with pytest.raises(ValueError, match=r"ballots 1 and 2 are both of voter-2"):
+        from_pabutools(instance, unnamed)
+    bought, _ = to_pabutools(profile, costs={"a": 0.1, "b": 0.2, "c": 1}, budget=0.3)
+    cost = sum(project.cost for project in bought if project.name in "ab")
+    assert cost == bought.budget_limit  # 0.1 + 0.2 is 0.3, as it is not in floats
+
+
+def test_a_tie_has_no_place_in_theirs(theirs: Any, profile: Profile) -> None:
+    del theirs
+    rankings = Rankings(np.zeros_like(profile.rankings.positions))
+    with pytest.raises(ValueError, match="strict order"):
+        to_pabutools(dataclasses.replace(profile, rankings=rankings), costs=COSTS, budget=25)
 
 
 def test_every_alternative_has_a_cost_and_nothing_else_has_one(profile: Profile) -> None:

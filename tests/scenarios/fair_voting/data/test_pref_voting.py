@@ -98,11 +98,50 @@ def test_many_voters_come_back_with_their_rankings() -> None:
         assert rows_of(back, group) == rows_of(profile, group)
 
 
-def test_one_with_ties_is_refused_and_its_linear_profile_is_not(theirs: Any) -> None:
-    tied = theirs.Profile([[0, 1, 2], [2, 1, 0]], rcounts=[2, 1], cmap=ABC).to_profile_with_ties()
-    with pytest.raises(TypeError, match=r"group 'x' must be .* `to_linear_profile"):
-        from_pref_voting({"x": tied})
-    assert rows_of(from_pref_voting({"x": tied.to_linear_profile()}), "x") == [[0, 1, 2], [0, 1, 2], [2, 1, 0]]
+@pytest.mark.usefixtures("theirs")
+def test_ties_and_partial_rankings_come_and_go() -> None:
+    theirs_with_ties: Any = pytest.importorskip("pref_voting.profiles_with_ties")
+    made = theirs_with_ties.ProfileWithTies([{0: 3, 1: 3, 2: 5}, {1: 1}], rcounts=[2, 1], cmap=ABC)
+    read = from_pref_voting({"x": made})
+    assert read.rankings.positions.tolist() == [[0, 0, 2], [0, 0, 2], [1, 0, 1]]
+    back = to_pref_voting(read)
+    assert isinstance(back, theirs_with_ties.ProfileWithTies)
+    assert rows_of(from_pref_voting({"x": back}), "x") == [[0, 0, 2], [0, 0, 2], [1, 0, 1]]
+    without_a = made.remove_candidates([0])  # which keeps the candidates' numbers, and so their names
+    assert from_pref_voting({"x": without_a}).alternatives == ("b", "c")
+
+
+def test_candidates_that_were_removed_leave_names_that_belong_to_nobody(theirs: Any) -> None:
+    """There 0 becomes what was 1, and `cmap` calls it what 0 was called."""
+    whole = theirs.Profile([[0, 1, 2], [2, 1, 0]], rcounts=[2, 1], cmap=ABC)
+    without_a, old_numbers = whole.remove_candidates([0])
+    with pytest.raises(ValueError, match=r"group 'x' has 2 alternatives, which of a, b, c is not known: give names"):
+        from_pref_voting({"x": without_a})
+    names = [ABC[old_numbers[candidate]] for candidate in without_a.candidates]
+    named = from_pref_voting({"x": without_a}, names=(name for name in names))  # pyright: ignore[reportArgumentType]
+    assert (named.alternatives, rows_of(named, "x")) == (("b", "c"), [[0, 1], [0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("counts", [[1.5, 1], [-1, 2], [2, float("nan")]])
+def test_counts_that_count_nobody_are_refused(counts: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"whole numbers of voters|Invalid literal"):
+        from_pref_voting({"x": StandIn([[0, 1], [1, 0]], counts, {0: "a", 1: "b"})})
+
+
+def test_whole_counts_may_be_floats_and_each_attribute_is_asked_for_once() -> None:
+    class Once:
+        """What may be read one time alone, as of a generator."""
+
+        def __init__(self) -> None:
+            self.read: list[str] = []
+
+        def __getattr__(self, name: str) -> Any:
+            assert name not in self.read, name
+            self.read.append(name)
+            given = {"candidates": iter([0, 1]), "cmap": {0: "a", 1: "b"}}
+            return given.get(name, (iter([[1, 0]]), iter([2.0])))
+
+    assert from_pref_voting({"x": Once()}).rankings.positions.tolist() == [[1, 0], [1, 0]]
 
 
 def test_rankings_are_repeated_by_their_counts() -> None:
@@ -139,7 +178,7 @@ def test_what_is_no_profile_of_voters_is_refused(profiles: dict[str, Any], said:
         from_pref_voting(profiles)
 
 
-@pytest.mark.parametrize("profile", [3, StandIn([["ab"]], [1], {0: "a"})])
+@pytest.mark.parametrize("profile", [3, StandIn([3], [1], {0: "a"})])
 def test_another_kind_of_profile_is_refused(profile: Any) -> None:
     with pytest.raises(TypeError, match="group 'x' must be a pref_voting"):
         from_pref_voting({"x": profile})

@@ -196,3 +196,19 @@ def test_shares_of_right_answers_on_the_dots_are_those_published(real_sets: Path
         orders = orders_of(ballots)
         shares.append(round(orders.count([[1], [2], [3], [4]]) / len(orders), 3))
     assert shares == [0.093, 0.115, 0.161, 0.213]
+
+
+def test_files_that_the_libraries_write_themselves_are_read(write: Write) -> None:
+    """As preflibtools 2.0.33 and pref_voting 1.18.2 do: numbers from 0, a tie in two orders counted as two."""
+    header = "# DATA TYPE: toc\n# NUMBER ALTERNATIVES: 3\n# NUMBER VOTERS: 6\n# NUMBER UNIQUE ORDERS: {}\n"
+    names = "# ALTERNATIVE NAME 0: oak\n# ALTERNATIVE NAME 1: ash\n# ALTERNATIVE NAME 2: elm\n"
+    votes = "3: {2, 1}, 0\n2: {1, 2}, 0\n1: 1, 0, 2\n"
+    for number in (2, 3):
+        ballots = read_preflib(write("trees.toc", header.format(number) + names + votes))
+        assert (ballots.alternatives, ballots.ids) == (("oak", "ash", "elm"), ("0", "1", "2"))
+        assert ballots.classes[ballots.ballot_of_voter].tolist() == [[1, 0, 0]] * 5 + [[1, 0, 2]]
+    for wrong in ("1", "4"):
+        with pytest.raises(ConfigurationError, match="unique orders in the lines below, 2"):
+            read_preflib(write("trees.toc", header.format(wrong) + names + votes))
+    with pytest.raises(ConfigurationError, match="a number of an alternative, 0 to 2"):
+        read_preflib(write("trees.toc", header.format(2) + names + votes.replace("0\n2", "3\n2")))

@@ -191,7 +191,8 @@ def test_some_projects_may_be_kept(real_sets: Path) -> None:
         ("pabulib", {}, "data", "a readable file"),
         ("pabulib", {"election": "x"}, "data", "a readable file"),
         (ZURICH, {}, "data", "a readable file"),
-        (BREAKFAST, {"ties_seed": -1}, "voters.ties_seed", "at least 0"),
+        (BREAKFAST, {"ties_seed": 1}, "voters", "without the unknown key 'ties_seed'"),
+        (BREAKFAST, {"ties": "random"}, "voters.ties", "mean, refuse, listed"),
     ],
 )
 def test_what_cannot_be_chosen_is_named(

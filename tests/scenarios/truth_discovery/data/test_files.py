@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from psephos.protocol import ConfigurationError
 from psephos.protocol.columns import CodedColumn
 from psephos.scenarios.reading import columns
-from psephos.scenarios.reading.text_forms import PLAIN
+from psephos.scenarios.reading.text_forms import PLAIN, open_table
 from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.assembly import Rows, assemble, in_order
 from psephos.scenarios.truth_discovery.data.files import read_crowd
@@ -118,7 +118,9 @@ def test_the_fast_way_the_careful_way_and_the_csv_module_agree(
         patch.setattr(columns, "_BLOCK_BYTES", block)
         found = columns.read_names(path, {name: (name,) for name in ("task", "worker", "label")})
     fast = READ_PLAIN(path, [0, 1, 2], width=3)
-    for read in (list(found.columns.values()), READ_ANY(path, PLAIN, [0, 1, 2]), fast or []):
+    with open_table(path, PLAIN) as opened:
+        careful = READ_ANY(opened, path, [0, 1, 2])
+    for read in (list(found.columns.values()), careful, fast or []):
         assert list(zip(*read, strict=True)) == (expected if read else [])
     if '"' not in text.getvalue():
         assert fast is not None
@@ -157,9 +159,9 @@ FAULTS: Mapping[str, tuple[str | bytes, str, str]] = {
         "a.csv line 1",
         "a header with one column 'task' or 'item'",
     ),
-    "short": (HEAD + "t,w,a\n\nt,w\n", "a.csv line 4", "3 entries, as in the header"),
-    "long": (HEAD + "t,w,a\nt,v,b,c\n", "a.csv line 3", "3 entries, as in the header"),
-    "short and long": (HEAD + "t,w\nt,v,b,c\n", "a.csv line 2", "3 entries, as in the header"),
+    "short": (HEAD + "t,w,a\n\nt,w\n", "a.csv line 4", "3 entries: task, worker, label"),
+    "long": (HEAD + "t,w,a\nt,v,b,c\n", "a.csv line 3", "3 entries: task, worker, label"),
+    "short and long": (HEAD + "t,w\nt,v,b,c\n", "a.csv line 2", "3 entries: task, worker, label"),
     "empty entry": (HEAD + "t,w,a\n\nt,  ,a\n", "worker (a.csv line 4)", "given"),
     "empty column": (HEAD + "t,w,\nt,v,\n", "label (a.csv line 2)", "given"),
     "after a quoted line end": (HEAD + '"t\n1",w,a\nt,,a\n', "worker (a.csv line 3)", "given"),
@@ -296,7 +298,7 @@ def test_a_task_with_a_truth_but_no_answer_stays(tmp_path: Path) -> None:
     crowd = read(tmp_path, ANSWERS, "item,truth,source\nx,b,1\nt,a,2\nt,a,3\n")
     assert (crowd.tasks, crowd.truth.tolist()) == (["t", "u", "x"], [0, -1, 1])
     assert (crowd.answers.num_tasks, len(crowd.answers)) == (3, 2)
-    sets = read(tmp_path, SETS + "t,w,a,a|b\n", "task,truth,answer_set\nx,q,p|q\n")
+    sets = read(tmp_path, SETS + "t,w,a,a|b\n", "task,truth,answer_set\nx,q,p|q\nt,a,a|b\n")
     assert [sets.answer_sets[place] for place in sets.answer_set_of_task] == [("a", "b"), ("p", "q")]
 
 

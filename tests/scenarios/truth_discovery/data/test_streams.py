@@ -62,6 +62,7 @@ def resolved(parameters: dict[str, Any], answers: str, **more: Any) -> Local:
         "name": "c",
         "seed": 3,
         "transport": "array",
+        "made_up": True,
         "parameters": parameters,
         "workers": {"answers": answers, **more},
     }

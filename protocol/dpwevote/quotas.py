@@ -1,0 +1,45 @@
+"""A quota as a share of all weight: what is written is what is meant, 2/3 as well as 0.55."""
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from ..errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from .parameters import Parameters
+
+__all__ = ["share_in", "share_of"]
+
+_SIMPLE: Final = 1_000  # the greatest denominator of a share that is taken for meant
+_WRITTEN: Final = re.compile(r"(\d+) ?/ ?(\d+)|(\d*\.?\d+) ?(%?)", re.ASCII)
+
+
+def share_of(parameters: "Parameters") -> Fraction:
+    """Return the quota as a share of all weight: the simple fraction that is written so, as 2/3, or what is written."""
+    simple = Fraction(parameters.fraction).limit_denominator(_SIMPLE)
+    return simple if float(simple) == parameters.fraction else Fraction(str(parameters.fraction))
+
+
+def share_in(text: str, *, field: str) -> Fraction:
+    """Return a share as people write it: 2/3, 75% or 0.85.
+
+    Raises:
+        ConfigurationError: it is none, or no number of a computer stands for it alone.
+
+    Example:
+        >>> share_in("2/3", field="quota_fraction"), share_in("75 %", field="quota_fraction")
+        (Fraction(2, 3), Fraction(3, 4))
+    """
+    allowed = "a share above 0 and up to 1, such as 2/3, 75% or 0.85"
+    found = _WRITTEN.fullmatch(text.strip())
+    share = Fraction(0)
+    if found is not None and found[3]:
+        share = Fraction(found[3]) / (100 if found[4] else 1)
+    elif found is not None and int(found[2]):
+        share = Fraction(int(found[1]), int(found[2]))
+        allowed += f"; of a fraction both numbers are at most {_SIMPLE:,}"
+        share = share if share.denominator <= _SIMPLE else Fraction(0)
+    if not 0 < share <= 1:
+        raise ConfigurationError(field=field, value=text, allowed=allowed)
+    return share

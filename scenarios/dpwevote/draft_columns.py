@@ -1,0 +1,269 @@
+"""Columns of a file of somebody's own: of names, of weights, and those that are voted on.
+
+The rule that holds here: a column that looks like a motion is voted on, or refused with line and entry, or asked about;
+it is left out where that was said.
+"""
+
+import math
+import re
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from ...protocol.errors import require
+from ..running.drafts import NONE, Chosen, Sheet, UnclearError, check_column
+from .draft_weights import any_number, are_numbers
+from .draft_words import Words, counted, unknown_in
+from .words import alike, code_kinds, word_of
+
+__all__ = [
+    "WEIGHTS",
+    "WHICH",
+    "candidates_of",
+    "names_persons",
+    "partner_of",
+    "plain_name",
+    "weight_of",
+    "with_one_line_each",
+]
+
+_TWO: Final = 2
+_FEW: Final = 4
+_MOST_SHOWN: Final = 3
+
+# Columns by their names, in small letters and with single blanks. Those that name one person for sure come first.
+_PERSONS: Final = (
+    *("partner", "email", "e mail", "mail", "email address", "e mail address", "recipientemail", "recipient email"),
+    *("username", "user name", "user", "user id", "login", "account", "voter id", "member id", "participant"),
+    *("participant id", "worker id"),
+)
+_NAMES: Final = (
+    *("name", "names", "full name", "nom", "nombre", "nome", "naam", "namn", "mitglied", "member", "person", "voter"),
+    *("voter name", "company", "state", "column 1"),  # the last is a first column without a name
+)
+_IDS: Final = re.compile(r"(?:(.*) )?(id|nr|no|number|code)\.?")
+_ROWS: Final = re.compile(
+    r"|.*\b(response|respondent|record|submission|ballot|row|line|entry|answer|form|session|collector|poll|group)"
+)
+"""Before "id": what is counted by it, lines and not persons."""
+_KEPT_BY_PROGRAMS: Final = re.compile(
+    r"(n|num|number of|count of) \w+|.*\b(seed|lastpage|last page|progress|duration|seconds|minutes|time|timestamp|"
+    r"date|datetime|datestamp|submitdate|started|submitted|language|startlanguage|userlanguage|ip|ipaddr|ipaddress|refurl|"
+    r"latitude|longitude|locationlatitude|locationlongitude|channel|distributionchannel|collector|custom data|token|"
+    r"status|response type|precinct|format|created at|updated at|browser|device|count|hash|index|page)( \d+)?( \(.*\))?"
+)
+"""What a program notes beside answers: no weights, and of two words no motion."""
+_STATUS: Final = re.compile(
+    r"(is|has|was|are) .*|.*\b(finished|complete|completed|delegate|duplicate|duplicate rank|verified|valid|active|"
+    r"approved|deleted|hidden|consent|test|preview|draft|anonymous|registered|present|eligible|spoiled|rejected|flagged)"
+)
+"""What is true or false of a line, rather than an answer."""
+WEIGHTS: Final = ("weight", "weights", "gewicht", "stimmen", "stimmrecht", "poids", "peso", "shares", "votes")
+_DATE: Final = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}|\d{1,2}:\d{2}|\w{3} \w{3} \d\d \d{4}")
+_LONG_AGO: Final = 1e9  # seconds since 1970 are times
+WHICH: Final = {
+    "first": ("of several lines of one name this one counts"),
+    "last": ("of several lines of one name this one counts"),
+    "none": ("names that are nearly alike are different persons'"),
+}
+
+
+def plain_name(name: str) -> str:
+    """Return a column's name in small letters, with single blanks between words."""
+    return " ".join(re.split(r"[\s_.-]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())).strip()
+
+
+def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[str]]:
+    """Return the column of names, empty where partners are numbered, and sentences of it.
+
+    It is as chosen, or one that is called so and has nearly as many names as lines, or the one whose entries all
+    differ. A column that counts lines names nobody, so that partners are numbered.
+    """
+    if given := chosen.get("partner", ()):
+        return ("" if given[-1] == NONE else check_column(sheet, given[-1], "partner")), []
+    differing = [name for name in sheet.header if len(set(sheet.column(name)) - {""}) == len(sheet.rows)]
+    for known in (_PERSONS, _NAMES):
+        named = [name for name in sheet.header if plain_name(name) in known]
+        found = [name for name in named if name in differing] or [
+            name for name in named if _is_near(sheet, name, is_weak=known is _NAMES)
+        ]
+        if found:
+            return min(found, key=lambda name: known.index(plain_name(name))), []
+    ids = {name: found for name in differing if (found := _IDS.fullmatch(plain_name(name)))}
+    rows = [name for name, found in ids.items() if _ROWS.fullmatch(found[1] or "")]
+    unlike = [name for name in differing if len(set(map(alike, sheet.column(name)))) == len(sheet.rows)]
+    texts = [name for name in unlike if all(_is_text(entry, words) for entry in sheet.column(name))]
+    texts = [name for name in texts if not _KEPT_BY_PROGRAMS.fullmatch(plain_name(name)) and name not in ids]
+    found = [name for name in ids if name not in rows] or ([] if rows else texts)
+    if len(found) == 1 and len(sheet.rows) > _TWO:
+        return found[0], []
+    if rows and not found:
+        return "", [f"Each line counts as one person's: {rows[0]!r} numbers lines, and no column names persons."]
+    question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"
+    choices = [name for name in sheet.header if not _are_times(sheet, name)]
+    raise UnclearError(option="partner", question=question, choices=[NONE, *choices])
+
+
+def _is_near(sheet: Sheet, name: str, *, is_weak: bool) -> bool:
+    """Return whether a column has a name in every line, some more than once; most differ, if it may be no person's."""
+    entries = sheet.column(name)
+    number = len(set(map(alike, entries)))
+    return all(entries) and number > 1 and (_TWO * number >= len(entries) or not is_weak)
+
+
+def _are_times(sheet: Sheet, name: str) -> bool:
+    entries = [entry for entry in sheet.column(name) if entry]
+    return bool(entries) and all(_DATE.match(entry) or any_number(entry) > _LONG_AGO for entry in entries)
+
+
+def _is_text(entry: str, words: Words) -> bool:
+    is_answer = word_of(entry) in words.opinions or word_of(entry) in words.silent
+    return math.isnan(any_number(entry)) and not is_answer and not _DATE.match(entry)
+
+
+def with_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Sheet, str]:
+    """Return a line of each partner, and which that is of several; empty where each has one.
+
+    Raises:
+        UnclearError: it is not said which of several lines counts, or whether names that are nearly alike are one's.
+    """
+    if not partner:
+        return sheet, ""
+    rows = dict[str, list[int]]()
+    names = sheet.column(partner)
+    for row, name in enumerate(names):
+        rows.setdefault(alike(name), []).append(row)
+    several = [each for each in rows.values() if len(each) > 1]
+    if not several:
+        return sheet, ""
+    same = [each for each in several if len({names[row] for row in each}) < len(each)]
+    choices = ["last", "first", *([] if same else [NONE])]
+    given = chosen.get("repeats", ("",))[-1]
+    if given not in choices:
+        shown = (same or several)[0]
+        lines = " and ".join(str(sheet.lines[row]) for row in shown[:_MOST_SHOWN])
+        more = f", and {len(several) - 1:,} more names so" if len(several) > 1 else ""
+        fits = (
+            f"{partner!r} names {len(rows):,} persons in {len(names):,} lines: {names[shown[0]]!r} stands in lines "
+            f"{lines}{more}"
+        )
+        one = "which of one person's lines counts"
+        one = one if same else f"which counts, if that is one person, or {NONE!r}: these are different persons"
+        question = f"{fits}; {one}? A file with a line for each vote needs --only too, for one motion"
+        raise UnclearError(option="repeats", question=question.removesuffix("?"), choices=choices)
+    if given == NONE:
+        return sheet, NONE
+    kept = {each[0 if given == "first" else -1] for each in rows.values()}
+    return sheet.without(set(range(len(names))) - kept), given
+
+
+def weight_of(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: Words) -> str:
+    """Return the column of weights; empty where there is none, and UnclearError where one may be."""
+    if given := chosen.get("weight", ()):
+        return "" if given[-1] == NONE else check_column(sheet, given[-1], "weight")
+    others = [name for name in sheet.header if name not in {*taken, *chosen.get("candidate", ())}]
+    named = [name for name in others if name.casefold() in WEIGHTS and not _has_answers(sheet, name, words)]
+    numbers = [name for name in others if are_numbers([*map(word_of, sheet.column(name))])]
+    numbers = [name for name in numbers if all(sheet.column(name))]
+    numbers = [name for name in numbers if not _is_noted(sheet, name)]
+    numbers = [name for name in numbers if name not in _places(sheet, numbers)]
+    if len(named) == 1:
+        return named[0]
+    if numbers := named or numbers:
+        question = f"which column holds weights, or {NONE!r} where everybody has one vote"
+        raise UnclearError(option="weight", question=question, choices=[*numbers, NONE])
+    return ""
+
+
+def _is_noted(sheet: Sheet, name: str) -> bool:
+    """Return whether a column holds what a program notes beside answers: an id, a time, how far somebody came."""
+    plain = plain_name(name)
+    return bool(_IDS.fullmatch(plain) or _KEPT_BY_PROGRAMS.fullmatch(plain)) or _are_times(sheet, name)
+
+
+def _places(sheet: Sheet, numbers: Sequence[str]) -> set[str]:
+    """Return columns that rank alternatives, one for each: every line has the places from 1 on in them, each once."""
+    ranked = [name for name in numbers if all(entry.isdigit() for entry in sheet.column(name))]
+    rows = list(zip(*(map(int, sheet.column(name)) for name in ranked), strict=True))
+    every = list(range(1, len(ranked) + 1))
+    return set(ranked) if len(ranked) > 1 and all(sorted(row) == every for row in rows) else set()
+
+
+def _has_answers(sheet: Sheet, name: str, words: Words) -> bool:
+    return any(word_of(entry) in words.opinions and not entry.isdigit() for entry in sheet.column(name))
+
+
+def _looks_voted(sheet: Sheet, name: str, words: Words) -> bool:
+    """Return whether a column looks like a motion: half of it are answers, or it has few words, with one among them."""
+    entries = [word_of(entry) for entry in sheet.column(name) if entry]
+    if _is_noted(sheet, name) and all(any_number(entry) >= 0 for entry in entries):
+        return False
+    if set(entries) <= words.given.keys() | set(words.silent):  # who is silent in words has a motion before them
+        return any(entry in words.said or entry.isalpha() for entry in entries)
+    if are_numbers(entries):
+        return False
+    answers = [entry for entry in entries if entry in words.opinions or entry == "-1"]
+    distinct = set(entries) - set(words.silent)
+    return bool(answers) and (_TWO * len(answers) >= len(entries) or len(distinct) <= _FEW)
+
+
+def _is_unsure(sheet: Sheet, name: str, words: Words, *, are_others: bool) -> bool:
+    """Return whether a column of true and false, of 1 and 0, or of one sign beside empty entries, may be no motion.
+
+    So it is where its name says that it is true of a line, or beside other columns of answers, unless somebody has
+    explained its signs.
+    """
+    entries = {word_of(entry) for entry in sheet.column(name)}
+    given = entries - {""}
+    is_truth = given <= {"true", "false"} or given <= {"1", "0"}
+    if is_truth and _STATUS.fullmatch(plain_name(name)):
+        return True
+    is_tick = len(given) == 1 and "" in entries and any(code_kinds(given).values())
+    is_explained = not given.isdisjoint(words.given) or (words.is_signed and given <= {"1", "0"})
+    return are_others and (is_truth or is_tick) and not is_explained
+
+
+def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Words) -> list[str]:
+    """Return the columns that are voted on; UnclearError where one may be, by two words that nobody has explained."""
+    if given := chosen.get("candidate", ()):
+        return [check_column(sheet, name, "candidate") for name in given]
+    rest = [name for name in rest if any(sheet.column(name))]
+    found = [name for name in rest if _looks_voted(sheet, name, words)]
+    clear = [name for name in found if not _is_unsure(sheet, name, words, are_others=True)]
+    unsure = [name for name in found if _is_unsure(sheet, name, words, are_others=bool(clear))]
+    others = [name for name in rest if name not in found and not _is_noted(sheet, name) and not names_persons(name)]
+    of_few = {
+        name: few for name in others if _are_few(few := unknown_in(sheet, name, words), sheet.column(name), words)
+    }
+    pairs = {name: few for name, few in of_few.items() if sum(map(bool, sheet.column(name))) > len(few)}
+    unsure += pairs if found else ()
+    if unsure and NONE not in chosen.get("leave-out", ()):
+        name = unsure[0]
+        shown = counted(sheet, name, list(dict.fromkeys(sheet.column(name))))
+        question = (
+            f"{name!r} has {shown}: is it left out, or {NONE!r}: it is voted on (or say with --candidate what is)"
+        )
+        raise UnclearError(option="leave-out", question=question, choices=[name, NONE])
+    if not found and not pairs:
+        pairs = of_few
+    if not found and len(set(map(frozenset, pairs.values()))) > 1:
+        question = "which column has the answers, yes or no; then --yes and --no say which word is which"
+        raise UnclearError(option="candidate", question=question, choices=list(pairs))
+    found = [name for name in rest if name in found or name in pairs]
+    if found:
+        return found
+    require(rest, sheet.path.name, list(sheet.header), "a column with the answers, yes or no")
+    if len(rest) == 1:  # whose entries are refused, with their places
+        return list(rest)
+    likely = sorted(rest, key=lambda name: _is_noted(sheet, name))
+    raise UnclearError(option="candidate", question="which column has the answers, yes or no", choices=likely)
+
+
+def names_persons(name: str) -> bool:
+    """Return whether a column is called as those of persons are."""
+    return plain_name(name) in {*_PERSONS, *_NAMES}
+
+
+def _are_few(unknown: Sequence[str], entries: Sequence[str], words: Words) -> bool:
+    """Return whether a column may be answers in words that nobody knows: two or three, or one beside abstentions."""
+    is_silent = any(entry and word_of(entry) in words.silent for entry in entries)
+    return (1 if is_silent else _TWO) <= len(unknown) < _FEW and not are_numbers(unknown)

@@ -1,0 +1,28 @@
+"""A vote's outcome in files: one verdict for each candidate, and beside it the side on which the estimate is."""
+
+from typing import Any, Final
+
+from ...protocol.dpwevote import Outcome
+from ...protocol.estimators import Verdict
+from ..verdicts import UNDECIDED, FileForm
+
+__all__ = ["FILE_FORM"]
+
+
+def _write(outcome: dict[str, Any]) -> None:
+    for candidate in outcome["candidates"]:
+        leaning = candidate["leaning"] = "yes" if candidate.pop("passed") else "no"
+        if candidate["verdict"]["verdict"] == Verdict.TOO_CLOSE.value:
+            candidate["verdict"]["verdict"] = f"{UNDECIDED}, leaning {leaning}"
+
+
+def _read(outcome: dict[str, Any]) -> None:
+    for candidate in outcome["candidates"]:
+        if "leaning" in candidate:
+            candidate["passed"] = candidate.pop("leaning") == "yes"
+        if candidate["verdict"]["verdict"].startswith(UNDECIDED):
+            candidate["verdict"]["verdict"] = Verdict.TOO_CLOSE.value
+
+
+FILE_FORM: Final = FileForm(Outcome, _write, _read)
+"""Of an outcome: messages say `passed`, whatever the verdict, and "too close to tell"."""

@@ -1,0 +1,74 @@
+"""Tables at random: what `new` and a session count is what a second reader counts, or something was asked."""
+
+import random
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from any_table import NAMES, read, table
+from psephos.protocol import ConfigurationError
+from psephos.scenarios import Local, resolve
+from psephos.scenarios.dpwevote.draft import BEGINNING
+from psephos.scenarios.running.config import scenario_of
+from psephos.scenarios.running.drafts import Sheet, UnclearError, scenario_text
+from thoroughness import draws
+
+MOST_ASKED = 12
+
+
+def counted(path: Path, chosen: dict[str, tuple[str, ...]]) -> dict[str, float] | None:
+    """Return what a session of a file counts, once its questions are answered; None where it was refused."""
+    try:
+        draft = BEGINNING.draft(Sheet.of(path, written=str(path)), chosen)
+        text = scenario_text(
+            draft, name="t.toml", protocol="dpwevote", epsilon=1, made_by="x", is_made_up=False, trust="local"
+        )
+        resolved = resolve(scenario_of({"name": "t", **tomllib.loads(text)}, folder=path.parent))
+    except UnclearError:
+        raise
+    except ConfigurationError:
+        return None
+    assert isinstance(resolved, Local)
+    truth = resolved.protocol.truth(resolved.inputs)
+    assert truth is not None
+    found: dict[str, Any] = {name: value for name, value in truth.items() if name != "quota"}
+    return {"partners": float(len(resolved.names)), **found}
+
+
+def is_sane(option: str, choice: str, text: str) -> bool:
+    """Return whether somebody who knows the file may answer so: no time is a person, and no remark is voted on."""
+    if option == "partner":
+        return choice == "none" or choice.casefold() in (*NAMES, "id")
+    if option == "without":
+        return choice != "none"
+    has_remarks = "comment" in text.casefold().partition("\n")[0]
+    return option != "leave-out" or choice != "none" or not has_remarks
+
+
+def answered(path: Path, rng: random.Random) -> tuple[dict[str, tuple[str, ...]], dict[str, float] | None]:
+    """Return what was typed, and what is counted in the end."""
+    chosen: dict[str, tuple[str, ...]] = {"public-weights": ("yes",)}
+    for _ in range(MOST_ASKED):
+        try:
+            return chosen, counted(path, chosen)
+        except UnclearError as unclear:
+            sane = [choice for choice in unclear.choices if is_sane(unclear.option, choice, path.read_text())]
+            chosen[unclear.option] = (*chosen.get(unclear.option, ()), rng.choice(sane))
+    return chosen, None
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_session_counts_what_a_second_reader_counts_or_something_is_asked(tmp_path: Path, part: int) -> None:
+    wrong = list[object]()
+    number = 0
+    for seed in range(part, draws(120, full=4000), 4):
+        rng = random.Random(seed)
+        path = tmp_path / "t.csv"
+        path.write_text(text := table(rng), encoding="utf-8")
+        chosen, found = answered(path, rng)
+        number += found is not None
+        if found is not None and (expected := read(text, chosen)) != found:
+            wrong.append((seed, text, chosen, found, expected))
+    assert not wrong, wrong[0]
+    assert number > draws(120, full=4000) / 4 / 4  # of those that can be counted at all
