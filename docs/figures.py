@@ -173,7 +173,7 @@ def _needed(number: int) -> float:
     while high - low > _NEAR:
         lie = 1 / (1 + math.exp((low + high) / 2))
         no_of_yes, no_of_no = (
-            scipy.stats.binom.pmf(range(size + 1), size, chance)
+            np.asarray(scipy.stats.binom.pmf(range(size + 1), size, chance))
             for size, chance in ((yes, lie), (number - yes, 1 - lie))
         )
         wrong = float(np.convolve(no_of_yes, no_of_no)[math.ceil(number / 2) :].sum())
