@@ -38,7 +38,6 @@ from ..phases import CentralPhase, Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightsOutcome
-from .quotas import share_of
 from .variant import Holdings, Sums, Variant, unit_of
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class CentralSums:
     def __init__(self, parameters: "Parameters", *, most_scale: int = _MOST_SCALE) -> None:
         self._num_candidates = len(parameters.candidates)
         self._public = parameters.public_weights
-        share = share_of(parameters)
+        share = parameters.exact_fraction
         weights = [Fraction(str(weight)) for weight in parameters.weights]
         # Public weights are held against a quota that is known: supports are private, and on the coarser grid.
         beside, share = (Fraction(0), Fraction(0)) if self._public else (min(share, 1 - share), share)
@@ -242,7 +241,7 @@ class CentralVariant(Variant):
     def __init__(self, parameters: "Parameters", *, most_scale: int = _MOST_SCALE) -> None:
         super().__init__(parameters)
         self.central_sums = CentralSums(parameters, most_scale=most_scale)
-        self._share = share_of(parameters)
+        self._share = parameters.exact_fraction
         self._fixed_quota = Fraction(str(parameters.quota or 0))
 
     @property
@@ -262,6 +261,10 @@ class CentralVariant(Variant):
     @property
     def _tells_total(self) -> bool:
         return self._parameters.public_weights or bool(self.central_sums.total_share)
+
+    @property
+    def adds_up_margins(self) -> bool:
+        return not self._parameters.public_weights and self._parameters.quota is None
 
     @property
     def weight_deviation(self) -> float:
@@ -330,21 +333,23 @@ class CentralVariant(Variant):
             quota = Estimate(float(self._quota(total)), self._parameters.fraction * error)
             told = float(steps * step - held + self._quota(total))
             support = Estimate(told, math.hypot(margin.standard_error, quota.standard_error))
-        return Sums(support, quota, margin, margin.value, self._verdict_on(steps, held, count))
+        return Sums(support, quota, margin, margin.value, self._verdict_on(steps, held, tally))
 
     def error_in_steps(self, num_partners: int) -> float:
         """Return the standard error of a sum of so many partners' votes, in steps."""
         del num_partners
         return math.sqrt(self.central_sums.mechanism.noise_variance)
 
-    def reach_in_steps(self, num_partners: int) -> int:
-        """Return the least noise of such a sum, in steps, that is reached as often as the level at most."""
+    def reach_in_steps(self, num_partners: int, level: float) -> int:
+        """Return the least noise of such a sum, in steps, that is reached with probability `level` at most."""
         del num_partners
-        return self.central_sums.mechanism.reach_of(self._parameters.level)
+        return self.central_sums.mechanism.reach_of(level)
 
     def reach(self, numbers: Sequence[int]) -> float:
-        steps = self.reach_in_steps(sum(numbers))
-        return steps * float(self.central_sums.step) + self.bias_bound(sum(numbers))
+        count = sum(numbers)
+        level, spent = self._levels
+        reach = self.reach_in_steps(count, level) * float(self.central_sums.step) + self.bias_bound(count)
+        return reach + 2 * self.share_rounded * self._total_within(count, spent) if spent else reach
 
     def _held_against(self, tally: Tally) -> Fraction:
         """Return what a sum is held against: a share of private weights is taken off already."""
@@ -352,11 +357,38 @@ class CentralVariant(Variant):
             return self._share * self._public_total(tally)
         return self._fixed_quota
 
-    def _verdict_on(self, steps: int, held: Fraction, num_partners: int) -> DecisionVerdict:
-        """Return the verdict on a noisy sum, by the noise's exact law: wrong with probability `level` at most."""
-        level, step = self._parameters.level, self.central_sums.step
+    @functools.cached_property
+    def _levels(self) -> tuple[float, float]:
+        """What of the level is for the noise of a margin, and what for that of the total weight, if that bounds it.
+
+        A margin's own bound is least where both are in proportion to what a step of noise moves it.
+        """
+        level = self._parameters.level
+        if not (self._parameters.rounding and self.adds_up_margins and self.central_sums.total_share):
+            return level, 0.0
+        part = self.share_rounded / float(self.central_sums.total_share)
+        spent = level * part / (1 + part)
+        return level - spent, spent
+
+    def _total_within(self, num_partners: int, level: float) -> float:
+        """Return what a noisy total weight is below the total by, with probability `level` at most."""
+        sums = self.central_sums
+        steps = self.reach_in_steps(num_partners, level) + num_partners * len(self._parameters.candidates) / 2
+        return steps * float(sums.step / sums.total_share)
+
+    def _verdict_on(self, steps: int, held: Fraction, tally: Tally) -> DecisionVerdict:
+        """Return the verdict on a noisy sum, by the noise's exact law: wrong with probability `level` at most.
+
+        Of rounded weights margins have to be farther from 0 by a share of all weight, which is bounded by its own sum.
+        """
+        level, step, num_partners = self._parameters.level, self.central_sums.step, tally.num_reports
         off = num_partners * self.central_sums.deviation
-        reach = self.reach_in_steps(num_partners)
+        of_margin, spent = self._levels
+        if spent:
+            total, _ = self._total(tally)
+            most = min(float(total) + self._total_within(num_partners, spent), self.total_range([tally])[1])
+            off += Fraction(self.share_rounded) * Fraction(max(most, 0.0))
+        reach = self.reach_in_steps(num_partners, of_margin)
         # The greatest sum whose candidate may have to fail, and the least whose may have to pass.
         failing, passing = (held + off) / step, (held - off) / step
         if self._parameters.passes == "at_least":

@@ -32,7 +32,6 @@ from ..phases import Phase
 from ..privacy import local_loss
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
-from .quotas import share_of
 from .variant import Offer, PublishedWeights, TwoReports
 from .worst_case import MOST_SCHEMERS, greatest_budget, greatest_chance
 
@@ -105,7 +104,7 @@ class JointVariant(TwoReports):
     def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
         self._means = tuple(Fraction(mean) for mean in parameters.group_means)
-        self._fraction = share_of(parameters)
+        self._fraction = parameters.exact_fraction
         self._fixed_quota = Fraction(parameters.quota or 0)
         self._opinion = parameters.make_opinion_mechanism()
         self._opinions = debiased_values(self._opinion, _OPINIONS)
@@ -166,7 +165,11 @@ class JointVariant(TwoReports):
     def reach(self, numbers: Sequence[int]) -> float | None:
         if self.is_biased:
             return None
-        if self._parameters.public_weights and (reach := self._reach_on_lattice(numbers)) is not None:
+        if (
+            self._parameters.public_weights
+            and not self._parameters.rounding
+            and (reach := self._reach_on_lattice(numbers)) is not None
+        ):
             return reach
         reports = np.array(numbers, dtype=np.int64)[:, None]
         return self.reach_of(self._parts(reports, None), num_partners=sum(numbers))
@@ -242,7 +245,7 @@ class JointVariant(TwoReports):
         """Return the weights of so many partners by weight, and the quota, in units of the lattice."""
         unit, weights = self.lattice
         units = tuple(itertools.chain.from_iterable([weight] * n for weight, n in zip(weights, numbers, strict=True)))
-        return units, self._fraction * sum(units) + Fraction(str(self._parameters.quota or 0)) / unit
+        return units, self._parameters.exact_fraction * sum(units) + Fraction(str(self._parameters.quota or 0)) / unit
 
     @functools.cached_property
     def _told_yes(self) -> int:

@@ -34,7 +34,6 @@ from ..arguments import exact_arguments, make_fields_exact
 from ..errors import require
 from ..estimators.frequencies import debiased_values
 from .parameters import Parameters
-from .quotas import share_of
 from .variant import unit_of
 
 __all__ = ["MemberPower", "WeightedGame", "released_power"]
@@ -308,7 +307,7 @@ def _in_units(parameters: Parameters, weights: Sequence[float]) -> tuple[tuple[i
     units = tuple(int(weight / unit) for weight in exact)
     if parameters.quota is not None:
         return units, Fraction(str(parameters.quota)) / unit
-    return units, share_of(parameters) * sum(units)
+    return units, parameters.exact_fraction * sum(units)
 
 
 def _least_whole(quota: Fraction, *, tie_passes: bool) -> int:

@@ -26,7 +26,6 @@ from ..phases import Phase
 from ..privacy import local_loss
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightsOutcome
-from .quotas import share_of
 from .variant import PublishedWeights, TwoReports
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ class LaplaceVariant(TwoReports):
     def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
         self._grids = LaplaceGrids(parameters)
-        self._fraction = share_of(parameters)
+        self._fraction = parameters.exact_fraction
         self._fixed_quota = Fraction(parameters.quota or 0)
         self._least = Fraction(parameters.weights[0])
         self._opinion_step = Fraction(self._grids.opinion_step)

@@ -125,7 +125,8 @@ class MaskedVariant(CentralVariant):
 
     def check_roster(self, num_partners: int) -> None:
         self.phase.check_parties(num_partners)
-        self.reach_in_steps(num_partners)
+        for level in filter(None, self._levels):
+            self.reach_in_steps(num_partners, level)
 
     def encode(self, holdings: Holdings) -> Inputs:
         """Return rows that hold weight and opinions, and beside them what is added up: that alone is reported."""
@@ -148,8 +149,7 @@ class MaskedVariant(CentralVariant):
     def error_in_steps(self, num_partners: int) -> float:
         return math.sqrt(num_partners * self.share.noise_variance)
 
-    def reach_in_steps(self, num_partners: int) -> int:
-        level = self._parameters.level
+    def reach_in_steps(self, num_partners: int, level: float) -> int:
         return share_reach(scale=self.share.scale, planned=self.share.planned, num_shares=num_partners, level=level)
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:

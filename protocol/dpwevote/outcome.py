@@ -120,6 +120,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         epsilon_total: what the session cost a partner. Where partners have an ε of their own, all three are those of
             the greatest level.
         levels: where they have, the levels at which somebody reported, ascending; else unset, and in no file.
+        weights_within: where weights are rounded, the greatest share of one by which it moved; else unset. Verdicts are
+            about the weights before that, and all estimates about those after it.
     """
 
     candidates: tuple[CandidateOutcome, ...]
@@ -133,6 +135,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     epsilon_opinion: float
     epsilon_total: float
     levels: tuple[LevelCount, ...] | msgspec.UnsetType = msgspec.UNSET
+    weights_within: float | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def winners(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import msgspec
@@ -18,6 +19,7 @@ from .central import CentralVariant
 from .finite import JointVariant, PrintedVariant
 from .laplace import LaplaceVariant
 from .masked import MaskedVariant
+from .quotas import SIMPLE
 from .signed import OptimalVariant, SignedResponseVariant, SignedVariant, TwoPointVariant
 from .variant import Variant
 
@@ -55,6 +57,7 @@ MAX_NAME_LENGTH = 128
 RESERVED_NAMES = frozenset({"partner", "quota", "total weight", "weight"})
 # Their quotients and squares then fit into a float with room to spare.
 LEAST_WEIGHT, GREATEST_WEIGHT = 1e-9, 1e15
+LEAST_ROUNDING, MOST_ROUNDING = 1e-6, 0.5
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,6 +68,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         weights: the public finite set of weights that a partner may have; positive, increasing.
         groups: a partition of `weights` into the groups that are reported, each a run of neighbors; by default every
             weight is a group of its own. A group stands for its members by their mean (reading W7).
+        weights_within: instead of weights of the set partners may have any: each is taken for the one of the set from
+            which it differs by the smallest share of that one, and by this share ρ at most. Verdicts are about the
+            partners' own weights. On the wire only where it is given.
         public_weights: weights are known to everybody, nothing is spent on them, and only opinions are reported.
         variant: which reports and which estimate (see the package). A session of "auto" is one of the variant that has
             the least worst-case variance at the same price in all, and trusts nobody; in "central" the server is; in
@@ -104,13 +110,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     candidates: tuple[str, ...]
     weights: tuple[float, ...] = (1.0, 2.0, 3.0)
     groups: tuple[tuple[float, ...], ...] = ()
+    # Left out where there are none, so that the bytes of other votes stay as they were.
+    weights_within: float | msgspec.UnsetType = msgspec.UNSET
     public_weights: bool = False
     variant: VariantName = "joint"
     prior: Literal["uniform"] | tuple[float, ...] | None = None
     epsilon: float = DEFAULT_EPSILON
     epsilon_weight: float | None = None
     epsilon_opinion: float | None = None
-    # Left out where there are none, so that the bytes of other votes stay as they were.
     epsilons: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET
     chosen_by: Literal["roster", "partner"] | msgspec.UnsetType = msgspec.UNSET
     weight_matrix: Matrix | msgspec.UnsetType = msgspec.UNSET
@@ -178,6 +185,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         means = self.group_means
         groups = zip(self.weights, self.group_of_weight, strict=True)
         return max(abs(weight - means[group]) for weight, group in groups)
+
+    @property
+    def rounding(self) -> float:
+        """The greatest share of the weight that stands for a partner's by which its own differs; 0 where none does."""
+        return 0.0 if isinstance(self.weights_within, msgspec.UnsetType) else self.weights_within
 
     @property
     def kind(self) -> type[Variant]:
@@ -265,6 +277,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             return 0.0
         return 0.5 if self.quota_fraction is None else self.quota_fraction
 
+    @property
+    def exact_fraction(self) -> Fraction:
+        """The quota as a share of all weight: the simple fraction that is written so, as 2/3, or what is written."""
+        simple = Fraction(self.fraction).limit_denominator(SIMPLE)
+        return simple if float(simple) == self.fraction else Fraction(str(self.fraction))
+
     def _check_candidates(self) -> None:
         are_distinct = len(set(self.candidates)) == len(self.candidates) and 0 < len(self.candidates) <= MAX_CANDIDATES
         require(are_distinct, "candidates", list(self.candidates)[:10], f"1 to {MAX_CANDIDATES} distinct names")
@@ -280,6 +298,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         are_weights = are_some and LEAST_WEIGHT <= self.weights[0] <= self.weights[-1] <= GREATEST_WEIGHT
         allowed = f"1 to {MAX_WEIGHTS} numbers from {LEAST_WEIGHT:g} to {GREATEST_WEIGHT:g} in increasing order"
         require(are_weights, "weights", list(self.weights)[:10], allowed)
+        is_share = isinstance(self.weights_within, msgspec.UnsetType) or (
+            LEAST_ROUNDING <= self.weights_within <= MOST_ROUNDING
+        )
+        allowed = f"a share of a weight, from {LEAST_ROUNDING:g} to {MOST_ROUNDING:g}"
+        require(is_share, "weights_within", self.weights_within, allowed)
         if self.groups:
             members = tuple(weight for group in self.groups for weight in group)
             allowed = "a partition of weights into non-empty groups of neighbors, in order"

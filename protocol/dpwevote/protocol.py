@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
@@ -21,6 +22,7 @@ from .choice import decide
 from .outcome import Outcome
 from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
 from .quotas import share_in
+from .rounding import nearest_places
 from .variant import Holdings, Variant
 
 __all__ = ["OPINIONS", "OPINION_WORDS", "DPWeVote"]
@@ -95,16 +97,15 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     def columns(self) -> tuple[Column, ...]:
         parameters = self.parameters
-        shown = ", ".join(f"{weight:g}" for weight in parameters.weights[:12])
-        more = ", ..." if len(parameters.weights) > 12 else ""  # noqa: PLR2004  as many as are shown
-        weight = Column("weight", private=not parameters.public_weights, description=f"one of {shown}{more}")
+        allowed = _allowed(parameters.weights, parameters.rounding)
+        weight = Column("weight", private=not parameters.public_weights, description=allowed)
         opinions = (Column(name, private=True, description="yes or no") for name in parameters.candidates)
         return (weight, *self._own_levels.columns, *opinions)
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         parameters = self.parameters
         self.check_columns(table)
-        places = _places(table["weight"], parameters.weights, field="weight")
+        places = _places(table["weight"], parameters.weights, field="weight", within=parameters.rounding)
         opinions = [_places(table[name], (0.0, 1.0), field=name, words=OPINIONS) for name in parameters.candidates]
         is_table = all(len(column) == len(places) for column in opinions)
         require(is_table, "table", "columns of different length", "columns of one length")
@@ -139,6 +140,12 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         is_servers = inputs.public[0].tolist() == list(public)  # also if the weight was not given
         require(is_servers, "weight", entries.get("weight"), f"{weight:g}, as the server has it")
         return tuple(inputs.private[0].tolist())
+
+    def write_counted(self, row: Sequence[int], public: Sequence[int]) -> dict[str, str]:
+        if not self.parameters.rounding:
+            return {}
+        (weight,) = self.weights_of(Inputs(np.array([row], dtype=np.int64), np.array([public], dtype=np.int64)))
+        return {"weight": f"{weight:.10g}"}
 
     def check_public(self, public: Sequence[int]) -> None:
         rows, allowed = self._public_rows
@@ -175,6 +182,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         if self.parameters.public_weights:
             of_each: list[tuple[int, int]] = list(zip(rows[:, 1].tolist(), numbers.tolist(), strict=True))
             total = float(sum(Fraction(weights[place]) * number for place, number in of_each))
+            total *= 1 + self.parameters.rounding
             shown = "the weight of all partners"
         else:
             total, shown = num_partners * weights[-1], "the greatest weight of so many partners"
@@ -190,14 +198,32 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     def truth(self, inputs: Inputs) -> dict[str, float]:
         """Return the noise-free support of each candidate, the total weight and the quota."""
-        parameters = self.parameters
-        holdings = self._variant.decode(inputs)
-        weights = np.array(parameters.weights)[holdings.places]
-        yes = holdings.opinions > 0
-        total = math.fsum(weights.tolist())
-        supports = {name: math.fsum(weights[yes[:, n]].tolist()) for n, name in enumerate(parameters.candidates)}
-        quota = parameters.fraction * total if parameters.quota is None else parameters.quota
-        return {**supports, "total weight": total, "quota": quota}
+        supports, total, quota = self._counted(inputs)
+        return {
+            **{name: float(own) for name, own in supports.items()},
+            "total weight": float(total),
+            "quota": float(quota),
+        }
+
+    def should_pass(self, inputs: Inputs) -> dict[str, bool]:
+        """Return which candidates pass without noise: exactly, by the weights as they are written."""
+        supports, _, quota = self._counted(inputs)
+        is_at_least = self.parameters.passes == "at_least"
+        return {name: own > quota or (is_at_least and own == quota) for name, own in supports.items()}
+
+    def _counted(self, inputs: Inputs) -> tuple[dict[str, Fraction], Fraction, Fraction]:
+        """Return each candidate's support, the total weight and the quota."""
+        parameters, holdings = self.parameters, self._variant.decode(inputs)
+        unit, units = self._variant.lattice
+
+        def weight_of(places: IntArray) -> Fraction:
+            numbers: list[int] = np.bincount(places, minlength=len(units)).tolist()
+            return unit * sum(map(operator.mul, units, numbers))
+
+        total = weight_of(holdings.places)
+        votes = zip(parameters.candidates, holdings.opinions.T, strict=True)
+        supports = {name: weight_of(holdings.places[opinions > 0]) for name, opinions in votes}
+        return supports, total, Fraction(str(parameters.quota or 0)) + parameters.exact_fraction * total
 
     def reach(self, public: IntArray) -> float | None:
         """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.
@@ -206,12 +232,20 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             public: int64, shape (n, public columns), a row for each partner.
 
         Returns:
-            In units of weight, proven; None in a variant of which no such bound is known.
+            In units of weight, proven; None in a variant of which no such bound is known. Where private weights are
+            rounded, and a share of all of them decides, it is of a total that has the mean of the set.
         """
         parameters, numbers = self.parameters, [len(public)]
         if number := len(parameters.weights if parameters.public_weights else self._own_levels.epsilons):
             numbers = np.bincount(public[:, -1], minlength=number).tolist()
-        return self._variant.reach(numbers)
+        reach, rounded = self._variant.reach(numbers), self._variant.share_rounded
+        if reach is None or (parameters.quota is None and parameters.reports_signed_weights):
+            return reach
+        total = 1.0
+        if parameters.quota is None:
+            weights = np.array(parameters.weights)
+            total = float(weights @ numbers if parameters.public_weights else len(public) * weights.mean())
+        return reach + rounded * total
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each partner's reports add to each candidate's margin.
@@ -248,25 +282,43 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return self.parameters.kind(self.parameters)
 
 
+def _allowed(choices: Sequence[float], within: float) -> str:
+    """Return in words which numbers are allowed."""
+    shown = ", ".join(f"{choice:g}" for choice in choices[:12])
+    more = ", ..." if len(choices) > 12 else ""  # noqa: PLR2004  as many as are shown
+    near = f"within {100 * within:.4g} % of " if within else ""
+    return f"{near}one of {shown}{more}"
+
+
 def _places(
-    entries: Entries, allowed: Sequence[float], *, field: str, words: Mapping[str, float] = _NO_WORDS
+    entries: Entries,
+    allowed: Sequence[float],
+    *,
+    field: str,
+    words: Mapping[str, float] = _NO_WORDS,
+    within: float = 0.0,
 ) -> IntArray:
-    """Return the place in `allowed` of each entry: a number, its text, or a word; ConfigurationError for any other."""
+    """Return the place in `allowed` of each entry: a number, its text, or a word; ConfigurationError for any other.
+
+    With `within` it is that of the choice from which the number differs by the smallest share of the choice.
+    """
     numbers = _numbers(entries, words)
     refuse(numbers.ndim != 1, field, f"shape {numbers.shape}", "one entry for each party")
     choices = np.array(allowed)
-    if len(choices) <= 2:  # noqa: PLR2004  yes and no, or one weight: a tenth of a search
+    places: IntArray
+    if within:
+        places = nearest_places(numbers, choices)
+        wrong = np.flatnonzero(~(np.abs(numbers - choices[places]) <= within * choices[places]))
+    elif len(choices) <= 2:  # noqa: PLR2004  yes and no, or one weight: a tenth of a search
         is_last = numbers == choices[-1]
         wrong = np.flatnonzero(~(is_last | (numbers == choices[0])))
-        places: IntArray = is_last * np.int64(len(choices) - 1)
+        places = is_last * np.int64(len(choices) - 1)
     else:
         places = np.minimum(np.searchsorted(choices, numbers), len(choices) - 1)
         wrong = np.flatnonzero(choices[places] != numbers)
     if wrong.size:
         first = int(wrong[0])
-        shown = ", ".join(f"{choice:g}" for choice in allowed[:12])
-        more = ", ..." if len(allowed) > 12 else ""  # noqa: PLR2004  as many as are shown
-        described = OPINION_WORDS if words else f"one of {shown}{more}"
+        described = OPINION_WORDS if words else _allowed(allowed, within)
         if words and field == "epsilon":
             described += ", as of a candidate: nobody has an ε of its own here"
         value = entries[first].item() if isinstance(entries[first], np.generic) else entries[first]

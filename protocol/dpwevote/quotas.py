@@ -2,23 +2,14 @@
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from .parameters import Parameters
+__all__ = ["SIMPLE", "share_in"]
 
-__all__ = ["share_in", "share_of"]
-
-_SIMPLE: Final = 1_000  # the greatest denominator of a share that is taken for meant
+SIMPLE: Final = 1_000  # the greatest denominator of a share that is taken for meant
 _WRITTEN: Final = re.compile(r"(\d+) ?/ ?(\d+)|(\d*\.?\d+) ?(%?)", re.ASCII)
-
-
-def share_of(parameters: "Parameters") -> Fraction:
-    """Return the quota as a share of all weight: the simple fraction that is written so, as 2/3, or what is written."""
-    simple = Fraction(parameters.fraction).limit_denominator(_SIMPLE)
-    return simple if float(simple) == parameters.fraction else Fraction(str(parameters.fraction))
 
 
 def share_in(text: str, *, field: str) -> Fraction:
@@ -38,8 +29,8 @@ def share_in(text: str, *, field: str) -> Fraction:
         share = Fraction(found[3]) / (100 if found[4] else 1)
     elif found is not None and int(found[2]):
         share = Fraction(int(found[1]), int(found[2]))
-        allowed += f"; of a fraction both numbers are at most {_SIMPLE:,}"
-        share = share if share.denominator <= _SIMPLE else Fraction(0)
+        allowed += f"; of a fraction both numbers are at most {SIMPLE:,}"
+        share = share if share.denominator <= SIMPLE else Fraction(0)
     if not 0 < share <= 1:
         raise ConfigurationError(field=field, value=text, allowed=allowed)
     return share

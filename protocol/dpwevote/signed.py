@@ -35,7 +35,6 @@ from ..phases import Inputs, LeveledPhase, Phase
 from ..privacy import local_loss
 from ..tally import Tally
 from .outcome import DecisionVerdict, LevelCount
-from .quotas import share_of
 from .variant import Holdings, Offer, Sums, Variant
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ of another share are twice as many, and never symmetric.
 def signed_weights(parameters: "Parameters") -> tuple[Fraction, ...]:
     """Return the public set of signed weights, increasing: those of a "no", then those of a "yes"."""
     means = [Fraction(mean) for mean in parameters.group_means]
-    share = share_of(parameters)
+    share = parameters.exact_fraction
     return tuple(sorted({mean * (opinion - share) for mean in means for opinion in (0, 1)}))
 
 
@@ -129,7 +128,7 @@ class SignedVariant(Variant):
     def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
         self._values = signed_weights(parameters)
-        share = share_of(parameters)
+        share = parameters.exact_fraction
         means = [Fraction(mean) for mean in parameters.group_means]
         place_of = {value: place for place, value in enumerate(self._values)}
         places = [[place_of[mean * (opinion - share)] for opinion in (0, 1)] for mean in means]
@@ -207,7 +206,7 @@ class SignedVariant(Variant):
         sides = ((few, number * high - quota), (many, quota - number * low))
         spread = number * float(high - low)
         reach = (float(most) - (1 - least_probability(number, own, level)) * spread for own, most in sides)
-        return max(*reach, 0.0) + self.bias_bound(number)
+        return max(*reach, 0.0) + self.bias_bound(number) + self.rounding_bound(number)
 
     def _verdict_on(self, margin: float, counts: Sequence[Sequence[int]], number: int) -> DecisionVerdict:
         """Return the verdict on a margin: of reports of two kinds by their number, and of others by their sum.
@@ -222,7 +221,8 @@ class SignedVariant(Variant):
                 margin, [self._estimators[level].reports(sum(counts[level])) for level in heard], num_partners=number
             )
         low, high = self.reports[heard[0]].estimates
-        level, bias = self._parameters.level, Fraction(self.bias_bound(number))
+        level = self._parameters.level
+        bias = Fraction(self.bias_bound(number)) + Fraction(self.rounding_bound(number))
         tied = Fraction(self._parameters.quota or 0)
         shares = [((tied + off) / number - low) / (high - low) for off in (-bias, bias)]
         below, above = (float(min(max(share, Fraction(0)), Fraction(1))) for share in shares)

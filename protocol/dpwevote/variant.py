@@ -22,6 +22,7 @@ from ..phases import Inputs, Phase
 from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
 from .outcome import CandidateOutcome, DecisionVerdict, LevelCount, Outcome, PossibleRanges, WeightsOutcome
+from .rounding import quotas_within, verdict_within, votes_within
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -214,6 +215,11 @@ class Variant(abc.ABC):
         """Return what each partner's reports add to each candidate's margin. See `DPWeVote.contributions`."""
 
     @property
+    def adds_up_margins(self) -> bool:
+        """Whether what is reported holds the quota's share of the weight, and tells nothing of another quota."""
+        return self.reports_signed_weights and self._parameters.quota is None
+
+    @property
     def weight_deviation(self) -> float:
         """The most by which what stands for a partner's weight differs from it."""
         return self._parameters.group_deviation
@@ -225,6 +231,26 @@ class Variant(abc.ABC):
         """
         fraction = self._parameters.fraction
         return num_partners * self.weight_deviation * max(fraction, 1 - fraction)
+
+    def rounding_bound(self, num_partners: int) -> float:
+        """Return how far a margin has to be from 0 since weights are rounded; 0 where two quotas see to that."""
+        parameters = self._parameters
+        if not (parameters.rounding and self.adds_up_margins):
+            return 0.0
+        return num_partners * parameters.weights[-1] * self.share_rounded
+
+    @property
+    def share_rounded(self) -> float:
+        """How far the quotas that decide about weights before rounding are from the quota, at most, in its own unit."""
+        quota = self._parameters.quota or self._parameters.fraction
+        others = quotas_within(self._parameters) if self._parameters.rounding else ()
+        return max((abs(other - quota) for other in others), default=0.0)
+
+    @functools.cached_property
+    def _within(self) -> "tuple[Variant, ...]":
+        """The same vote with either of these quotas; none where weights are not rounded, or sums tell of one alone."""
+        parameters = self._parameters
+        return () if self.adds_up_margins else tuple(parameters.kind(each) for each in votes_within(parameters))
 
     def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
         """Return the least and the greatest weight that all partners can have together."""
@@ -244,7 +270,8 @@ class Variant(abc.ABC):
             [part._replace(contributions=np.multiply(part.contributions, sign)) for part in parts] for sign in (1, -1)
         ]
         level = self._parameters.level
-        return max(decisive_reach(side, level) for side in sides) + self.bias_bound(num_partners)
+        reach = max(decisive_reach(side, level) for side in sides)
+        return reach + self.bias_bound(num_partners) + self.rounding_bound(num_partners)
 
     def judge(self, margin: float, parts: Sequence[Alike], *, num_partners: int) -> DecisionVerdict:
         """Return the verdict on an unbiased margin that is a sum of these reports."""
@@ -254,7 +281,7 @@ class Variant(abc.ABC):
 
     def judge_reach(self, margin: float, reach: float, *, num_partners: int) -> DecisionVerdict:
         """Return the verdict on an unbiased margin that noise brings no farther than so, but for the level."""
-        needed = reach + self.bias_bound(num_partners)
+        needed = reach + self.bias_bound(num_partners) + self.rounding_bound(num_partners)
         verdict = Verdict.PASSES if margin >= needed else Verdict.FAILS if margin <= -needed else Verdict.TOO_CLOSE
         return DecisionVerdict(verdict, self._parameters.level)
 
@@ -282,6 +309,7 @@ class Variant(abc.ABC):
             epsilon_opinion=parameters.loss_of_opinion,
             epsilon_total=parameters.epsilon_total,
             levels=self.levels_told(tallies),
+            weights_within=parameters.weights_within,
         )
 
     def levels_told(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:
@@ -291,12 +319,13 @@ class Variant(abc.ABC):
 
     def _candidate(self, number: int, tallies: Sequence[Tally]) -> CandidateOutcome:
         sums = self.sums(number, tallies)
+        others = [other.sums(number, tallies).verdict for other in self._within]
         margin = sums.margin.value
         passed = margin >= 0 if self._parameters.passes == "at_least" else margin > 0
         return CandidateOutcome(
             name=self._parameters.candidates[number],
             leans_yes=passed,
-            verdict=sums.verdict,
+            verdict=verdict_within(*others) if others else sums.verdict,
             support=sums.support,
             quota=sums.quota,
             margin=sums.margin,

@@ -98,10 +98,19 @@ def names_of(entry: Any) -> tuple[str, ...]:
 
 
 def tiers_of(entry: Any, names: Container[str]) -> list[tuple[str, ...]]:
-    """Return a ranking's names, those that are tied together, the best first; "a = b" is a tie unless it is a name."""
-    return [
-        (each,) if each in names else tuple(part.strip() for part in f" {each} ".split(TIE)) for each in names_of(entry)
-    ]
+    """Return a ranking's names, those that are tied together, the best first; a name may hold the sign of a tie."""
+    return [_tied(each, names) for each in names_of(entry)]
+
+
+def _tied(text: str, names: Container[str]) -> tuple[str, ...]:
+    parts = [part.strip() for part in f" {text} ".split(TIE)]
+    found: list[str] = []
+    while parts:
+        sizes = range(len(parts), 0, -1)
+        size = next((size for size in sizes if TIE.join(parts[:size]) in names), 1)
+        found.append(TIE.join(parts[:size]))
+        del parts[:size]
+    return tuple(found)
 
 
 def text_of(positions: Sequence[int], names: Sequence[str]) -> str:

@@ -148,13 +148,14 @@ def show_agreement(console: "Console", agreement: "Agreement", *, num_parties: i
     relations = {loss.relation for loss in agreement.losses}
     replaced = " for replace-one neighbors" if NeighboringRelation.ADD_OR_REMOVE_ONE in relations else ""
     shown = {column: shorten(entries[0], _WIDEST_PUBLIC, placeholder="…") for column, entries in public.items()}
-    party = terms.party
+    party, counted = terms.party, agreement.protocol.write_counted(agreement.row, terms.public)
     if num_parties > 1:
-        party, shown = f"{num_parties:,} {agreement.protocol.client_role}s", {}
+        party, shown, counted = f"{num_parties:,} {agreement.protocol.client_role}s", {}, {}
     facts = [
         say("as {party}", party=party),
         # Public entries as the server has them; a worker's tasks may be hundreds.
         *(f"{say(column)} {entry}" for column, entry in shown.items()),
+        *(say("{column} counts as {entry}", column=say(column), entry=entry) for column, entry in counted.items()),
         say("protocol {name}", name=terms.protocol),
         say(terms.kind),
         say_again(f"costs epsilon = {at_most(agreement.cost)} in all{replaced!s}"),

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.dpwevote import DPWeVote, Outcome, Parameters
-from ...protocol.dpwevote.quotas import share_of
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Verdict
 from ...protocol.mechanisms import MAX_EPSILON, RowMechanism
@@ -162,7 +161,7 @@ def truth_of(case: Case, parameters: Parameters) -> _Truth | None:
     if case["yes"] == "every other one":
         held = held[::2] + held[1::2]
     exact = [Fraction(str(weight)) for weight in held]
-    quota = share_of(parameters) * sum(exact) + Fraction(str(parameters.quota or 0))
+    quota = parameters.exact_fraction * sum(exact) + Fraction(str(parameters.quota or 0))
 
     def passes(support: Fraction) -> bool:
         return support >= quota if parameters.passes == "at_least" else support > quota

@@ -77,13 +77,12 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     said = [*_said_of(sheet, partner, candidates, meant), *about_names]
     if abstentions:
         said.append(f"Abstentions: {BECOME[abstentions]}.")
-    is_yes = {name: [words.opinions.get(word_of(entry)) == 1 for entry in sheet.column(name)] for name in candidates}
     parameters = [Line("candidates", candidates, "the columns that are voted on, each by itself")]
     majority, needed = _majority(sheet, chosen, weight, num_absent_of(sheet, candidates, words, abstentions))
     parameters += majority
     said.append(needed)
     if weight:
-        drafted = draft_weights(sheet, chosen, weight, is_yes=is_yes)
+        drafted = draft_weights(sheet, chosen, weight)
         parameters += drafted.parameters
         lines += drafted.parties
         said.append(drafted.said)
@@ -190,7 +189,12 @@ BEGINNING: Final = Beginning(
         Option("partner", f"The column of names, or {NONE!r}: partners are numbered.", multiple=False),
         Option("weight", f"The column of weights, or {NONE!r}: one person, one vote.", multiple=False),
         Option("public-weights", "Everybody knows the weights anyway: nothing is spent on them.", is_flag=True),
-        Option("round-weights", "Private weights become multiples of this.", metavar="STEP", multiple=False),
+        Option(
+            "round-weights",
+            "Each weight is rounded by this share of it at most, such as 5%.",
+            metavar="SHARE",
+            multiple=False,
+        ),
         Option("decimal", "The sign before the decimals of weights.", metavar="SIGN", multiple=False),
         Option("candidate", "A column that is voted on (default: each that holds yes and no)."),
         Option("leave-out", f"A column that is not voted on, or {NONE!r}: all that look so are."),

@@ -1,18 +1,24 @@
 """Weights in a file of somebody's own: how they are written, and what a scenario, which everybody reads, says of them.
 
-A list of many private weights would tell everybody who has which. So they are rounded to multiples of a step that is
-asked for, beside what that costs, or said to be public.
+A list of many private weights would tell everybody who has which. So each is rounded, by at most a share of it that is
+asked for, to a public list of numbers that lie apart by about twice that share; or they are said to be public.
 """
 
 import dataclasses
+import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
+from ...protocol.dpwevote.parameters import MAX_GROUPS, MAX_WEIGHTS, MOST_ROUNDING
+from ...protocol.dpwevote.rounding import nearest_places
 from ...protocol.errors import ConfigurationError, require
-from ..reading.cells import nearest_multiple, number_of
+from ..reading.cells import number_of
 from ..running.drafts import Chosen, Line, Sheet, UnclearError
+from ..verdicts import at_most
 from ..words import marked
 
 __all__ = ["Weights", "any_number", "are_numbers", "draft_weights"]
@@ -22,7 +28,10 @@ _MOST_WEIGHTS: Final = 10
 _FEWEST_HOLDERS: Final = 2
 """A list of more private weights than these, or of more than a partner in so many has, would tell who has which."""
 _ALWAYS_FEW: Final = 3
-_STEPS: Final = (16, 8, 4)  # multiples up to the greatest weight
+_SHARES: Final = ("5%", "10%", "20%")
+_LEAST_SHARE: Final = 0.01
+_DIGITS: Final = 2  # after the first one, of the numbers that weights are rounded to
+_FINEST: Final = 10_000  # by which share weights are rounded is itself rounded up, to so many parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,11 +55,8 @@ def are_numbers(entries: Sequence[str]) -> bool:
     return bool(given) and not set(given) <= {"0", "1"} and all(any_number(entry) > 0 for entry in given)
 
 
-def draft_weights(sheet: Sheet, chosen: Chosen, column: str, *, is_yes: Mapping[str, Sequence[bool]]) -> Weights:
+def draft_weights(sheet: Sheet, chosen: Chosen, column: str) -> Weights:
     """Return what a scenario says of the weights in a column.
-
-    Args:
-        is_yes: who votes yes, in each motion.
 
     Raises:
         UnclearError: they can be read in two ways, or are private and a list of them would publish them.
@@ -68,17 +74,18 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str, *, is_yes: Mapping[
     about = (
         [Line("decimal", decimal, "before the decimals of weights")] if any("," in entry for entry in entries) else []
     )
-    weights = sorted(set(own))
+    weights, rounding, rounded = sorted(set(own)), list[Line](), ""
     is_public = bool(chosen.get("public-weights")) or len(weights) == 1  # then there is nothing to learn
-    told = marked(f"Weights are those of the column {column!r}, and {'public' if is_public else 'private'!s}.")
-    if not is_public and (step := _step(chosen, own, is_yes)):
-        greatest = nearest_multiple(weights[-1], step)
-        weights = [nearest_multiple(number * step, step) for number in range(1, round(greatest / step) + 1)]
-        about.append(Line("round_weights", _plain(step), "each weight becomes a multiple of it"))
-        rounded = f"They are rounded to multiples of {step:g}; everybody may know that none is above {greatest:g}."
-        told = f"{told} {marked(rounded)}"
+    if share := _share(chosen, own, is_public=is_public):
+        weights, within = _grid(weights[0], weights[-1], share)
+        rounding.append(Line("weights_within", within, "each is taken for the nearest of these: verdicts allow for it"))
+        rounded = f" {_rounded(own, weights, within)}"
+        is_public = is_public or len(weights) == 1
+    told = (
+        marked(f"Weights are those of the column {column!r}, and {'public' if is_public else 'private'!s}.") + rounded
+    )
     comment = "public: nothing is spent on them" if is_public else "everybody may know that these are possible"
-    parameters = [Line("weights", [_plain(weight) for weight in weights], comment)]
+    parameters = [Line("weights", [_plain(weight) for weight in weights], comment), *rounding]
     if is_public:
         parameters.append(Line("public_weights", value=True, comment="everybody knows who has which weight"))
     return Weights(parameters, about, told)
@@ -102,39 +109,67 @@ def _decimal(entries: Sequence[str], chosen: Chosen, sheet: Sheet, column: str) 
     return fits[0] if fits else "."
 
 
-def _step(chosen: Chosen, own: Sequence[float], is_yes: Mapping[str, Sequence[bool]]) -> float:
-    """Return of what private weights become multiples, 0 where all are published; UnclearError if that tells much."""
-    if given := chosen.get("round-weights", ()):
-        step = number_of(given[-1])
-        require(0 < step < math.inf, "--round-weights", given[-1], "a number > 0")
-        return step
+def _share(chosen: Chosen, own: Sequence[float], *, is_public: bool) -> float:
+    """Return by which share weights may be rounded, 0 where all are published; UnclearError if that tells much."""
     number = len(set(own))
-    if number <= _ALWAYS_FEW or (number <= _MOST_WEIGHTS and _FEWEST_HOLDERS * number <= len(own)):
+    if given := chosen.get("round-weights", ()):
+        share = any_number(given[-1].removesuffix("%").strip()) / (100 if given[-1].endswith("%") else 1)
+        allowed = marked(f"a share of each weight from {_LEAST_SHARE:.0%} to {MOST_ROUNDING:.0%}, such as 5%")
+        require(_LEAST_SHARE <= share <= MOST_ROUNDING, "--round-weights", given[-1], allowed)
+        most = MAX_WEIGHTS if is_public else MAX_GROUPS
+        possible = len(_grid(min(own), max(own), share)[0])
+        allowed = marked(f"a greater share: {possible:,} weights are possible with this one, and {most:,} at most are")
+        require(possible <= most, "--round-weights", given[-1], allowed)
+        return share
+    is_few = number <= _ALWAYS_FEW or (number <= _MOST_WEIGHTS and _FEWEST_HOLDERS * number <= len(own))
+    if is_few or (is_public and number <= MAX_WEIGHTS):
         return 0.0
-    steps = dict.fromkeys(_nice(max(own) / bands) for bands in _STEPS)
-    costs = "; ".join(_cost(own, step, is_yes) for step in steps)
+    grids = {share: _grid(min(own), max(own), float(share.removesuffix("%")) / 100)[0] for share in _SHARES}
+    grids = {share: grid for share, grid in grids.items() if len(grid) <= MAX_GROUPS}
+    shares = "; ".join(marked(f"{share!s}: {len(grid)} possible weights") for share, grid in grids.items())
+    what = "are private, and the scenario, which everybody reads, would list them"
     question = (
-        f"{number} different weights are private, and the scenario, which everybody reads, would list them. To which "
-        f"multiples are they rounded ({costs!s}); or --public-weights, where everybody knows them"
+        f"{number:,} different weights {'are more than a scenario lists' if is_public else what!s}. By which share of "
+        f"itself may each be rounded ({shares!s}), which verdicts allow for"
     )
-    raise UnclearError(option="round-weights", question=question, choices=[f"{step:g}" for step in steps])
+    if not is_public:
+        question += "; or --public-weights, where everybody knows them"
+    raise UnclearError(option="round-weights", question=question, choices=list(grids))
 
 
-def _nice(number: float) -> float:
-    """Return a round number, 1, 2 or 5 times a power of ten, that is no less."""
-    power = 10.0 ** math.floor(math.log10(number))
-    return next(round(times * power, 12) for times in (1, 2, 5, 10) if times * power >= number * (1 - 1e-12))
+def _grid(least: float, greatest: float, share: float) -> tuple[list[float], float]:
+    """Return the numbers of a few digits to which weights are rounded, and by which share of one at most.
+
+    They are alike in each power of ten and for all files; listed are those from the least weight's to the greatest's.
+    """
+    number = math.ceil(1 / math.log10((1 + share) / (1 - share)))
+    while (within := max(map(_apart, itertools.pairwise(decade := _decade(number))))) > share:
+        number += 1
+    powers = range(math.floor(math.log10(least)) - 1, math.floor(math.log10(greatest)) + 2)
+    grid = [float(f"{each:.{_DIGITS}f}e{power}") for power in powers for each in decade[:-1]]
+    first, last = nearest_places(np.array([least, greatest]), np.array(grid)).tolist()
+    return grid[first : last + 1], math.ceil(within * _FINEST) / _FINEST
 
 
-def _cost(own: Sequence[float], step: float, is_yes: Mapping[str, Sequence[bool]]) -> str:
-    """Return a step, by how much rounding to it moves a motion's share of yes, and how many weights are left."""
-    rounded = [nearest_multiple(weight, step) for weight in own]
-    moved = [(_share(own, votes), _share(rounded, votes)) for votes in is_yes.values()]
-    most = max(abs(after - before) for before, after in moved)
-    flips = any((before >= 0.5) != (after >= 0.5) for before, after in moved)  # noqa: PLR2004  half
-    changes = marked(", and changes") if flips else ""
-    return marked(f"to {step:g}: up to {max(rounded) / step:g} weights, a result moves by {most:.1%}{changes!s}")
+def _decade(number: int) -> list[float]:
+    """Return so many numbers from 1 on in a factor of ten, and 10."""
+    return [round(10 ** (place / number), _DIGITS) for place in range(number + 1)]
 
 
-def _share(weights: Sequence[float], is_yes: Sequence[bool]) -> float:
-    return math.fsum(weight for weight, yes in zip(weights, is_yes, strict=True) if yes) / math.fsum(weights)
+def _apart(pair: tuple[float, float]) -> float:
+    """Return by which share of it a number between two is rounded at most."""
+    below, above = pair
+    return (above - below) / (above + below)
+
+
+def _rounded(own: Sequence[float], grid: Sequence[float], within: float) -> str:
+    """Return a sentence on what rounding does to a file's weights."""
+    numbers = np.array(grid)
+    moved = math.fsum(numbers[nearest_places(np.array(own), numbers)].tolist()) / math.fsum(own) - 1
+    least, greatest = (f"{weight:,.10g}" for weight in (grid[0], grid[-1]))
+    rounded = (
+        f"Each is rounded by at most {at_most(100 * within, 4)} % to one of {len(grid):,} possible weights, all together by "
+        f"{100 * moved:+.2g} %; verdicts allow for that. Everybody may know that none is below {least!s} or "
+        f"above {greatest!s}."
+    )
+    return marked(rounded)

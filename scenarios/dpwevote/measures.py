@@ -12,7 +12,6 @@ import numpy as np
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray
 from ...protocol.dpwevote import DPWeVote, Outcome
-from ...protocol.dpwevote.quotas import share_of
 from ...protocol.estimators import debiased_values
 from ...protocol.mechanisms import GeneralizedRandomizedResponse
 from ...protocol.phases import Inputs, PhasedProtocol
@@ -88,10 +87,7 @@ class VoteMeasures(Measures):
         truth = protocol.truth(inputs)
         self._total, self._quota = truth["total weight"], truth["quota"]
         self._supports = {name: truth[name] for name in parameters.candidates}
-        quota = share_of(parameters) * Fraction(self._total) + Fraction(parameters.quota or 0)
-        margins = {name: Fraction(support) - quota for name, support in self._supports.items()}
-        is_at_least = parameters.passes == "at_least"
-        self._should_pass = {name: margin > 0 or (is_at_least and not margin) for name, margin in margins.items()}
+        self._should_pass = protocol.should_pass(inputs)
         self._clean: list[FloatArray] = []
         if all(isinstance(phase.mechanism, GeneralizedRandomizedResponse) for phase in protocol.phases):
             own = [inputs.private[:, phase.columns] for phase in protocol.phases]

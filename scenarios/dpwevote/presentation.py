@@ -58,12 +58,25 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         bound = six_digits(round_up(outcome.weight_bias_bound, 6))
         note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
         show_note(console, note, style="yellow")
+    if rounded := _rounded(outcome):
+        show_note(console, rounded, style="yellow")
     note = say("± is one standard error of the randomization.")
     if not known.is_brief:
         wrong = say_again(f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is.")
         reports = say_again(f"From the reports of {some(outcome.num_partners, 'partner')}.")
         note = f"{reports} {note} {wrong} {_levels_of(outcome)}".rstrip()
     show_note(console, note)
+
+
+def _rounded(outcome: Outcome) -> str:
+    """Return by how much weights are rounded, and what allows for that; empty where they are not."""
+    if isinstance(outcome.weights_within, msgspec.UnsetType):
+        return ""
+    return say(
+        "Weights are rounded, each by at most {share:.4g} %: verdicts are about those before, other numbers about "
+        "those after it.",
+        share=round_up(100 * outcome.weights_within, 4),
+    )
 
 
 def _levels_of(outcome: Outcome) -> str:
@@ -230,7 +243,7 @@ def _sheet(outcome: Outcome, known: Known) -> Table:
         columns[say("True support")] = lambda each: counted(Estimate(truth[each.name], 0.0))
         if any(each.quota is None or each.quota.standard_error for each in outcome.candidates):
             columns[say("True quota")] = lambda _: counted(Estimate(truth["quota"], 0.0))
-    note = _levels_of(outcome)
+    note = " ".join(filter(None, [_rounded(outcome), _levels_of(outcome)]))
     if total is not None:
         shares = say("Percentages are of all votes: {total}.", total=estimate_text(total).plain)
         note = f"{shares} {note}".rstrip()

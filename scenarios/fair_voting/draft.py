@@ -195,7 +195,7 @@ def _by_form(
     found: list[_Found] = []
     for name in rest:
         entries = [entry for entry in sheet.column(name) if entry]
-        if entries and all(SEPARATOR in entry for entry in entries):
+        if sum(SEPARATOR in entry for entry in entries) > len(entries) / _LEAST:  # some rank one alone
             found.append(_Found("ranking", [name]))
         elif signs := [sign for sign in _SIGNS if len(set(_sets(entries, sign))) == 1]:
             found.append(_Found("ranking", [name], between=signs[0]))
@@ -326,9 +326,10 @@ def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequen
         if len(set(ranked)) < len(names) or any(len(tier) > 1 for tier in own)
     ]
     if tied:
+        whose, first = f"{len(tied):,} voter{'s' * (len(tied) != 1)}", sheet.lines[tied[0]]
         question = marked(
-            f"{len(tied):,} voters, the first in line {sheet.lines[tied[0]]}, have ties, or leave alternatives out,"
-            " which stand last together: they share the mean score of their places, or the file is refused"
+            f"ties, or alternatives left out, of {whose}, the first in line {first}: what is left out stands last,"
+            " and what is tied shares the mean score of its places; or the file is refused"
         )
         if nothing := sum(1 for ranked in flat if not ranked):
             question = marked(f"{question!s}; {nothing:,} rank nothing, which --leave-out-empty leaves out")

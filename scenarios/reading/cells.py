@@ -16,7 +16,7 @@ import numpy as np
 from ...protocol.errors import ConfigurationError, refuse
 from .files import readable
 
-__all__ = ["inert_cell", "nearest_multiple", "number_in", "number_of", "plain_cell", "rows_in", "text_of"]
+__all__ = ["inert_cell", "number_in", "number_of", "plain_cell", "rows_in", "text_of"]
 
 _BEGINNING: Final = r"[=+\-@\t\r\n＝＋－＠]."
 _FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
@@ -81,11 +81,6 @@ def number_of(entry: str, decimal: str = ".") -> float:
         if not 1 <= len(first) <= _GROUP or any(len(group) != _GROUP or not group.isdigit() for group in groups):
             return math.nan
     return number_in(f"{whole.replace(other, '')}{'.' if point else ''}{rest}")
-
-
-def nearest_multiple(number: float, step: float) -> float:
-    """Return the nearest multiple of a step, once at least, without a float's last bits."""
-    return round(max(1, math.floor(number / step + 1 / 2)) * step, _DIGITS)
 
 
 def rows_in(path: Path) -> list[dict[str, object]]:

@@ -17,7 +17,7 @@ from ....protocol.dpwevote import DPWeVote
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.phases import Entries
 from ...reading.batches import TableFiles, is_in_batches
-from ...reading.cells import nearest_multiple, number_of
+from ...reading.cells import number_of
 from ...reading.columns import NameColumn
 from ...reading.conversion import convert
 from ...reading.frames import path_of
@@ -58,11 +58,8 @@ class VoteFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_u
     repeats: Literal["first", "last", "none"] | None = None
     decimal: Literal[".", ","] | None = None  # before the decimals of weights; the other one stands between thousands
     manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
-    round_weights: float | None = None  # to a multiple of this, of which each partner has one at least
 
     def __post_init__(self) -> None:
-        step = self.round_weights
-        refuse(step is not None and not 0 < step < math.inf, f"{_FIELD}.round_weights", step, "positive and finite")
         known = (DPWeVote.client_role, _WEIGHT)
         for name in self.columns:
             require(name in known, f"{_FIELD}.columns", name, one_of(known, name))
@@ -102,7 +99,7 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
     read = _one_line_each(_without_lines(read, options), options)
     read = _without_absent(read, options, candidates)
-    if _WEIGHT in read.table and (options.decimal or options.round_weights is not None):
+    if _WEIGHT in read.table and options.decimal:
         read = dataclasses.replace(read, table={**read.table, _WEIGHT: _weights(read, options)})
     others = _other_columns(parameters)
     table = {name: entries for name, entries in read.table.items() if name not in others}
@@ -174,14 +171,14 @@ def _of_rows(read: PartiesTable, rows: Sequence[int]) -> PartiesTable:
 
 
 def _weights(read: PartiesTable, options: VoteFile) -> list[float]:
-    """Return weights with their own decimals, rounded where that is said; ConfigurationError for what is none."""
+    """Return weights with their own decimals; ConfigurationError for what is none."""
     found, decimal = list[float](), options.decimal or "."
     for row, entry in enumerate(read.table[_WEIGHT]):
         weight = number_of(str(entry), decimal)
         if not 0 < weight < math.inf:
             where = f"{_WEIGHT} ({read.source} line {read.lines[row]}, {read.names[row]})"
             raise ConfigurationError(field=where, value=entry, allowed=f"a number > 0 ({decimal!r} before decimals)")
-        found.append(weight if options.round_weights is None else nearest_multiple(weight, options.round_weights))
+        found.append(weight)
     return found
 
 
@@ -307,7 +304,7 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
     others = _other_columns(parameters)
     if not is_in_batches(options.file):
         return None
-    for name in ("without", "decimal", "round_weights", "repeats"):
+    for name in ("without", "decimal", "repeats"):
         given: Any = getattr(options, name)
         refuse(given, f"{_FIELD}.{name}", given, _LEFT_OUT)
     refuse(options.abstentions == "absent", f"{_FIELD}.abstentions", "absent", f"no, yes or {_LEFT_OUT}")

@@ -30,7 +30,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import refuse
 from ....protocol.fair_voting import DisclosedRankings, FairVoting, JointRankings, RandomizedRankings, Rankings
 from ....protocol.fair_voting.choices import Choice
-from ....protocol.fair_voting.rankings import cells_of_members
+from ....protocol.fair_voting.rankings import are_strict, cells_of_members
 from ....protocol.fair_voting.reports import RankingReport
 from ....protocol.mechanisms import code_of_rankings, rankings_of_codes
 from ....protocol.mechanisms.logarithms import log_of, log_sums
@@ -118,6 +118,8 @@ class FairVotingAttack(Attack):
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         groups, rows = self.protocol.members_of(inputs)
+        allowed = "strict rankings: an attack guesses among these"
+        refuse(not are_strict(rows).all(), "voters", "rankings with ties", allowed)
         return self._places(secret, rows, groups)
 
     def _places(self, secret: str, rows: IntArray, groups: IntArray | None = None) -> IntArray:

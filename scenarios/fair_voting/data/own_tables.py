@@ -95,7 +95,8 @@ def load_table(options: RankingTable) -> PartiesTable:
     if options.ties == "mean":
         found["ties"] = "mean"
         number = sum(1 for entry in table["ranking"] if TIE in str(entry))
-        told = marked(f"ties, or alternatives not ranked, of {number:,} voters have the mean score of their places")
+        whose = f"{number:,} voter{'s' * (number != 1)}"
+        told = marked(f"ties, or alternatives not ranked, of {whose} have the mean score of their places")
         read = dataclasses.replace(read, note=" ".join(filter(None, [read.note, told if number else ""])))
     return dataclasses.replace(read, table=table, parameters=found, fixed=frozenset(found) - {"ties"})
 

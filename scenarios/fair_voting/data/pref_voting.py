@@ -95,12 +95,13 @@ def _to_theirs(positions: IntArray, alternatives: Sequence[str]) -> Any:
     rows, numbers, names = positions[firsts], counts.tolist(), dict(enumerate(alternatives))
     is_strict = are_strict(rows).all()
     try:  # by name: it is optional, and has no types
-        theirs: Any = importlib.import_module("pref_voting.profiles" if is_strict else "pref_voting.profiles_with_ties")
+        profiles: Any = importlib.import_module("pref_voting.profiles")
+        tied: Any = importlib.import_module("pref_voting.profiles_with_ties")
     except ImportError as error:
         raise ImportError("profiles of pref_voting need the package pref_voting: pip install pref_voting") from error
     if is_strict:  # an inverse goes in both directions
-        return theirs.Profile(positions_of_orders(rows).tolist(), rcounts=numbers, cmap=names)
-    return theirs.ProfileWithTies([dict(enumerate(row)) for row in rows.tolist()], rcounts=numbers, cmap=names)
+        return profiles.Profile(positions_of_orders(rows).tolist(), rcounts=numbers, cmap=names)
+    return tied.ProfileWithTies([dict(enumerate(row)) for row in rows.tolist()], rcounts=numbers, cmap=names)
 
 
 def _read(profile: Any, group: str, *, has_names: bool) -> tuple[tuple[str, ...], IntArray]:

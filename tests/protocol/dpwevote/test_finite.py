@@ -421,3 +421,15 @@ def as_column(numbers: list[int]) -> IntArray:
 
 def no_columns(num_rows: int) -> IntArray:
     return np.empty((num_rows, 0), dtype=np.int64)
+
+
+@pytest.mark.parametrize("passes", ["at_least", "more_than"])
+def test_a_verdict_on_two_thirds_of_thirty_is_that_on_a_quota_of_twenty(passes: Any) -> None:
+    """A float's 2/3 of 30 is less than 20, which then would have to pass as well where more is needed."""
+    given: dict[str, Any] = {"weights": (1.0,), "public_weights": True, "epsilon": 3.0, "passes": passes}
+    quotas: list[dict[str, Any]] = [{"quota_fraction": 2 / 3}, {"quota": 20.0}]
+    votes = [make_vote(**given, epsilon_weight=None, epsilon_opinion=None, **quota) for quota in quotas]
+    for yes in range(31):
+        tally = Tally(30, np.array([[[30 - yes, yes]]]))
+        ours, theirs = (vote.outcome([tally]).candidates[0].verdict for vote in votes)
+        assert ours == theirs

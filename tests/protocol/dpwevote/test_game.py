@@ -93,6 +93,11 @@ def test_a_dictator_has_all_and_a_quota_of_all_gives_each_a_veto() -> None:
     assert [own.shapley_shubik for own in WeightedGame((5, 3, 1), 9).powers] == [Fraction(1, 3)] * 3
 
 
+@pytest.mark.parametrize(("passes", "quota"), [("at_least", 20), ("more_than", 21)])
+def test_two_thirds_of_thirty_are_twenty(passes: str, quota: int) -> None:
+    assert WeightedGame.of_vote(*in_vote((1.0,) * 30, quota_fraction=2 / 3, passes=passes)).quota == quota
+
+
 @pytest.mark.parametrize(
     ("given", "quota"),
     [

@@ -337,3 +337,25 @@ def test_a_private_weight_is_encoded_whatever_the_row() -> None:
     )
     with pytest.raises(ConfigurationError, match="weight"):
         vote().encode_own(OWN_ENTRIES, ())
+
+
+@pytest.mark.parametrize(
+    ("weights", "yes", "quota"),
+    [
+        ((0.1, 0.2, 0.3), (1, 1, 0), {}),
+        ((0.1, 0.2, 0.3, 0.3), (1, 1, 1, 0), {"quota_fraction": 2 / 3}),
+        ((0.1, 0.2, 0.3), (1, 1, 0), {"quota": 0.3}),
+        ((0.7, 0.1, 0.2, 1.1), (1, 1, 1, 0), {"quota": 1.0}),
+    ],
+)
+def test_a_tie_of_weights_as_they_are_written_is_one(
+    weights: tuple[float, ...], yes: tuple[int, ...], quota: dict[str, Any]
+) -> None:
+    """In floats 0.1 + 0.2 is more than 0.3, and 0.7 + 0.1 + 0.2 less than 1."""
+    for passes in ("at_least", "more_than"):
+        fields: dict[str, Any] = {"weights": sorted(set(weights)), "passes": passes, **quota}
+        vote = DPWeVote(Parameters(candidates=("a",), **fields))
+        inputs = vote.encode({"weight": weights, "a": yes})
+        truth = vote.truth(inputs)
+        assert truth["a"] == truth["quota"]
+        assert vote.should_pass(inputs) == {"a": passes == "at_least"}

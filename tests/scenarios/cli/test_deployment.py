@@ -61,6 +61,17 @@ def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> N
     assert str(SEED) not in out.split("merger")[0]
 
 
+def test_join_says_what_counts_in_place_of_a_weight_that_is_rounded(psephos: Psephos, vote: str) -> None:
+    entries = {"ann": {"weight": "1.1", "merger": "1"}, "bob": {"weight": "2.8", "merger": "0"}}
+    write_vote(Path(), entries={**entries, "cid": {"weight": "2", "merger": "1"}})
+    with Path(vote).open("a", encoding="utf-8") as scenario:
+        scenario.write("weights_within = 0.2\n")
+    text = " ".join(joined(psephos).split())
+    assert "as ann · weight counts as 1 · protocol dpwevote" in text
+    assert "Weights are rounded, each by at most 20 %: verdicts are about those before" in text
+    assert "1.1" not in Path("mine/outcome.json").read_text(encoding="utf-8")
+
+
 def test_join_prints_the_outcome_as_json_and_nothing_else(psephos: Psephos) -> None:
     assert json.loads(joined(psephos, "--json")) == json.loads(Path("mine/outcome.json").read_bytes())
 

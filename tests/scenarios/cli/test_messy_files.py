@@ -94,14 +94,17 @@ MESSY = {
     ),
     "many private weights": Messy(
         "WEIGHT,Who,plan\n" + "".join(f"{w},p{n},{'agree' if n % 3 else 'disagree'}\n" for n, w in enumerate(WEIGHTS)),
-        {"plan": sum(max(1, int(w / 10 + 0.5)) * 10 for n, w in enumerate(WEIGHTS) if n % 3)},
+        {"plan": 358.35},  # of 359.91: each weight is that of the list which is nearest
         (
             "--round-weights must be given (28 different weights are private",
-            "to 5: up to 8 weights, a result moves by 0.",
+            "By which share of itself may each be rounded (5%: 35 possible weights; 10%: 18 possible weights; 20%: 10 ",
             "or --public-weights",
         ),
-        "--round-weights 10",
-        ("They are rounded to multiples of 10; everybody may know that none is above 40.",),
+        "--round-weights 5%",
+        (
+            "Each is rounded by at most 5 % to one of 35 possible weights, all together by -0.18 %;",
+            "Everybody may know that none is below 1.47 or above 38.3.",
+        ),
     ),
     "numbers that can be read in two ways, and four gaps in one": Messy(
         'age,shares held,roof\n17,"1,000",ag\n21,"2,000",dis\n21,"2,000",dis\n',
@@ -152,9 +155,8 @@ def test_a_messy_table_is_voted_on_as_it_says_or_refused(psephos: Psephos, write
             "bylaws (own.csv line 3, Bob) must be yes or no: all partners of one session vote on",
         ),
         ('abstain = ["yes"]', "partners.abstain must be words that do not mean the other answer already"),
-        ("round_weights = 0.0", "partners.round_weights must be positive and finite"),
         ('decimal = ","', "weight (own.csv line 4, Cid) must be a number > 0 (',' before decimals), got '1.5.2'"),
-        ("round_weights = 1.0", "weight (own.csv line 4, Cid) must be a number > 0 ('.' before decimals), got '1.5.2'"),
+        ('decimal = "."', "weight (own.csv line 4, Cid) must be a number > 0 ('.' before decimals), got '1.5.2'"),
     ],
 )
 def test_a_scenarios_own_words_are_held_against_its_file(psephos: Psephos, write: Write, keys: str, words: str) -> None:

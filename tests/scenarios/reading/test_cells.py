@@ -5,7 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.scenarios.reading.cells import inert_cell, nearest_multiple, number_of, plain_cell
+from psephos.scenarios.reading.cells import inert_cell, number_of, plain_cell
 from strategies import CHECKED
 
 
@@ -53,12 +53,3 @@ def test_numbers_have_either_sign_before_their_decimals(entry: str, decimal: str
 @pytest.mark.parametrize("entry", ["1,5", "1,23,456", "1234,567", ",567", "1,0000", "", "ann", "1_000", "1,2e3"])
 def test_what_has_no_groups_of_three_is_no_number(entry: str) -> None:
     assert math.isnan(number_of(entry))
-
-
-@CHECKED
-@given(st.floats(1e-3, 1e6), st.sampled_from([0.01, 0.1, 0.3, 1.0, 5.0, 2000.0]))
-def test_the_nearest_multiple_is_near_and_one_at_least(number: float, step: float) -> None:
-    found = nearest_multiple(number, step)
-    assert found == nearest_multiple(found, step)
-    assert found >= step or math.isclose(found, step)
-    assert abs(found - number) <= step / 2 * (1 + 1e-6) or found == nearest_multiple(0.0, step)

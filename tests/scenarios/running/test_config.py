@@ -94,6 +94,7 @@ PARAMETER_KEYS: dict[str, tuple[str, object]] = {
     "prior": ("uniform", "uniform"),
     "candidates": ('["a", "b", "c"]', ("a", "b", "c")),
     "weights": ("[0.5, 4]", (0.5, 4.0)),
+    "weights_within": ("0.25", 0.25),
     "groups": ("[[1, 2], [3]]", ((1.0, 2.0), (3.0,))),
     "public_weights": ("true", True),
     "variant": ("printed", "printed"),

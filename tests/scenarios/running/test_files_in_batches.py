@@ -24,6 +24,8 @@ PARAMETERS = {
     "public": {"variant": "joint", "public_weights": True},
     "optimal": {"variant": "optimal", "weights": [1, 2, 3]},
     "central": {"variant": "central", "weights": [1, 2, 3]},
+    "rounded": {"variant": "joint", "weights": [1.05, 2.1, 2.9], "weights_within": 0.05},
+    "rounded and public": {"variant": "central", "weights": [1.05, 2.1], "weights_within": 0.5, "public_weights": True},
     "central and public": {"variant": "central", "public_weights": True, "weights": [1, 2, 3]},
 }
 
@@ -229,7 +231,6 @@ def test_what_names_no_tables_is_refused(path: str, allowed: str) -> None:
     [
         ({"without": ["Total"]}, "partners.without"),
         ({"decimal": ","}, "partners.decimal"),
-        ({"round_weights": 2.0}, "partners.round_weights"),
         ({"abstentions": "absent"}, "partners.abstentions"),
         ({"columns": {"weight": "shares"}}, "partners.columns.weight"),
     ],

@@ -1,0 +1,62 @@
+"""Rounded weights: which number of the set stands for a weight, and what decides about the weights before that.
+
+Let a weight w be taken for w̃ of the set, with abs(w − w̃) ≤ ρ·w̃, and let A be the rounded weight of who says "yes" and
+B that of the others. With the quota a share τ of all weight the true margin is at least (1 − τ)(1 − ρ)A − τ(1 + ρ)B,
+which is negative only where A < τ₊(A + B), τ₊ = τ(1 + ρ)/(τ(1 + ρ) + (1 − τ)(1 − ρ)). It is at most what −ρ makes of
+that, which is not negative only where A ≥ τ₋(A + B). So what truly fails also fails rounded with τ₊, and what truly
+passes also passes rounded with τ₋. A fixed quota q becomes q/(1 − ρ) and q/(1 + ρ). No nearer quotas hold for all
+weights.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..estimators import Verdict
+from .outcome import DecisionVerdict
+
+if TYPE_CHECKING:
+    from .parameters import Parameters
+
+__all__ = ["nearest_places", "quotas_within", "verdict_within", "votes_within"]
+
+_OUTWARDS: Final = 1 + 2.0**-40
+"""More than all rounding errors of a quota."""
+
+
+def nearest_places(numbers: FloatArray, choices: FloatArray) -> IntArray:
+    """Return the place of the choice from which each number differs by the smallest share of it; choices increase."""
+    return np.searchsorted(2 * choices[1:] * choices[:-1] / (choices[1:] + choices[:-1]), numbers)
+
+
+def quotas_within(parameters: "Parameters") -> tuple[float, float]:
+    """Return the two quotas, or shares of all weight where the quota is one: the greater one, then the less.
+
+    Both are rounded outwards.
+    """
+    rho, share = parameters.rounding, parameters.fraction
+    more, less = (1 + rho) * _OUTWARDS, (1 - rho) / _OUTWARDS
+    if parameters.quota is not None:
+        return parameters.quota / less, parameters.quota / more
+    above, below = share * more, share * less
+    return above / (above + (1 - share) * less), below / (below + (1 - share) * more)
+
+
+def votes_within(parameters: "Parameters") -> "tuple[Parameters, ...]":
+    """Return the same vote with either quota, of weights that are not rounded; nothing where these are not."""
+    if not parameters.rounding:
+        return ()
+    field = "quota_fraction" if parameters.quota is None else "quota"
+    changed: dict[str, Any] = {"weights_within": msgspec.UNSET}
+    return tuple(
+        msgspec.structs.replace(parameters, **changed, **{field: quota}) for quota in quotas_within(parameters)
+    )
+
+
+def verdict_within(above: DecisionVerdict, below: DecisionVerdict) -> DecisionVerdict:
+    """Return the verdict on what passes with the greater quota, or fails with the less one."""
+    if above.verdict is Verdict.PASSES:
+        return above
+    return below if below.verdict is Verdict.FAILS else DecisionVerdict(Verdict.TOO_CLOSE, above.level)
