@@ -169,7 +169,7 @@ def _rounded(own: Sequence[float], grid: Sequence[float], within: float) -> str:
     least, greatest = (f"{weight:,.10g}" for weight in (grid[0], grid[-1]))
     rounded = (
         f"Each is rounded by at most {at_most(100 * within, 4)} % to one of {len(grid):,} possible weights, all "
-        f"together by {100 * moved:+.2g} %; verdicts allow for that. Everybody may know that none is below {least!s} or "
-        f"above {greatest!s}."
+        f"together by {100 * moved:+.2g} %; verdicts allow for that. Everybody may know that none is below {least!s} "
+        f"or above {greatest!s}."
     )
     return marked(rounded)
