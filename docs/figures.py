@@ -3,7 +3,8 @@
     python docs/figures.py    # writes them alone
 
 `evidence.md` has one number of each page of measurements and of each reproduced paper, from the files that these keep.
-`how-many-people.md` has the least shares of yes that votes of one person, one vote can tell.
+`how-many-people.md` has the least shares of yes that votes of one person, one vote can tell, and the prices that are
+said to tell 10 %, beside those that the exact law needs.
 """
 
 import csv
@@ -13,9 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+import scipy
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.dpwevote.parameters import VariantName
+from psephos.protocol.estimators import DEFAULT_LEVEL
 from psephos.scenarios.audit.faults import planted_faults
+from psephos.scenarios.dpwevote.forecasts import forecasts_of
 
 __all__ = ["TABLES", "with_tables", "write_tables"]
 
@@ -27,6 +32,8 @@ _CLAIMS: Final = re.compile(r"^Of (\d+) claims? (.+)\.$", re.MULTILINE)
 _PEOPLE: Final = (30, 100, 300, 1_000, 10_000)
 _EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
 _MANY: Final = 1_000
+_LADDER: Final = (10, 20, 30, 40, 100, 150, 300, 1_000)
+_NEAR: Final = 1e-4
 _PAPERS: Final = {
     "dpwevote": "weighted votes",
     "truth-discovery": "truths from a crowd",
@@ -148,9 +155,35 @@ def _share(vote: DPWeVote, number: int) -> str:
     return f"{math.ceil(yes * 10**digits * 100 / number) / 10**digits:.{digits}f} %"
 
 
+def _prices() -> str:
+    """Return the table of ε that tells 55 : 45, as it is said before a vote, and as the law of its reports needs it."""
+    rows: list[list[str]] = []
+    for number in _LADDER:
+        parameters = Parameters(candidates=("motion",), weights=(1,), public_weights=True, epsilon=0.05)
+        vote = DPWeVote(parameters)
+        own, *_ = forecasts_of(vote, vote.encode({"weight": [1] * number, "motion": [1] * number}))
+        assert own.price is not None  # noqa: S101  of so many people one is known
+        rows.append([f"{number:,}", f"{own.price:g}", f"{_needed(number):.3g}"])
+    return _markdown(("people", "ε that is said", "ε that is needed"), rows)
+
+
+def _needed(number: int) -> float:
+    """Return the least ε at which as many yes as 10 % of all votes above half are decided wrongly in 5 %."""
+    yes, low, high = math.ceil(0.6 * number), 0.01, 16.0
+    while high - low > _NEAR:
+        lie = 1 / (1 + math.exp((low + high) / 2))
+        no_of_yes, no_of_no = (
+            np.asarray(scipy.stats.binom.pmf(range(size + 1), size, chance))
+            for size, chance in ((yes, lie), (number - yes, 1 - lie))
+        )
+        wrong = float(np.convolve(no_of_yes, no_of_no)[math.ceil(number / 2) :].sum())
+        low, high = (low, (low + high) / 2) if wrong <= DEFAULT_LEVEL else ((low + high) / 2, high)
+    return high
+
+
 TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "evidence.md": {"measured": _measured, "papers": _papers},
-    "how-many-people.md": {"local": lambda: _people("joint"), "central": lambda: _people("central")},
+    "how-many-people.md": {"local": lambda: _people("joint"), "central": lambda: _people("central"), "prices": _prices},
 }
 """Of each page, its tables by the names of their marks."""
 

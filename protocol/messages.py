@@ -54,7 +54,7 @@ __all__ = [
     "encode_payload",
 ]
 
-PROTOCOL_VERSION: Final = 9
+PROTOCOL_VERSION: Final = 10
 """Of the messages below; a session whose sides differ is refused at the first message."""
 MAX_MESSAGE_BYTES: Final = 1 << 20
 """A report of 100,000 numbers fits; a peer cannot make us buffer more."""

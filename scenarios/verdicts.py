@@ -22,9 +22,11 @@ __all__ = [
     "Judgement",
     "Verdict",
     "as_written",
+    "at_most",
     "cell_of_decision",
     "from_written",
-    "raised",
+    "round_down",
+    "round_up",
 ]
 
 _ROUNDING: Final = 1e-12  # of what is computed in floats, which is not more for that
@@ -130,9 +132,25 @@ def cell_of_decision(decision: object) -> Cell:
     return Cell(say(words), tone=_DECISIONS.get(words, ""))
 
 
-def raised(bound: float, digits: int = 3, *, decimals: int | None = None) -> float:
-    """Return the least number with so many digits, or decimals, that is not less: a bound that stays one."""
+def round_up(bound: float, digits: int = 3, *, decimals: int | None = None) -> float:
+    """Return the least number with so many digits, or decimals, that is not less: an upper bound stays one as written.
+
+    What people read of a number that something is at most, such as a proven ε, goes through it; of a lower bound
+    through `round_down`.
+    """
     if not bound or not math.isfinite(bound):
         return bound
     places = digits - 1 - math.floor(math.log10(abs(bound))) if decimals is None else decimals
-    return float(Decimal(repr(bound * (1 - _ROUNDING))).quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING))
+    return float(
+        Decimal(repr(bound - abs(bound) * _ROUNDING)).quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
+    )
+
+
+def at_most(bound: float, digits: int = 6) -> str:
+    """Return an upper bound with so many digits at most, as people read it: see `round_up`."""
+    return f"{round_up(bound, digits):g}"
+
+
+def round_down(bound: float, digits: int = 3, *, decimals: int | None = None) -> float:
+    """Return the greatest number with so many digits, or decimals, that is not more."""
+    return -round_up(-bound, digits, decimals=decimals)

@@ -23,7 +23,7 @@ ITEMS: Final = (
     "no candidates",
     "a quota ≤ 0 or above the total",
     "an unknown scenario, key or transport",
-    "an error prior that is unknown, or impossible for a quota; a level outside (0, 1/2)",
+    "a level outside (0, 1/2)",
     "an unreachable or a taken address",
     "a folder that others may write to",
     "a page for monitors at no address of this machine",

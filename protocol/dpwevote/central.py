@@ -24,7 +24,7 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -37,9 +37,8 @@ from ..mechanisms import VectorLaplace
 from ..phases import CentralPhase, Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
 from ..tally import Tally
-from .error_prior import unit_of
 from .outcome import DecisionVerdict, WeightsOutcome
-from .variant import Holdings, Sums, Variant
+from .variant import Holdings, Sums, Variant, unit_of
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -334,12 +333,7 @@ class CentralVariant(Variant):
             quota = Estimate(float(self._quota(total)), self._parameters.fraction * error)
             told = float(steps * step - held + self._quota(total))
             support = Estimate(told, math.hypot(margin.standard_error, quota.standard_error))
-        if self._parameters.public_weights:
-            electorate = self.public_electorate(self._numbers_by_weight(tally))
-        else:
-            electorate = self.private_electorate(count, num_voting=count)
-        verdict = self._verdict_on(steps, held, tally)
-        return Sums(support, quota, margin, margin, verdict, electorate, **self.noise_law(count))
+        return Sums(support, quota, margin, margin.value, self._verdict_on(steps, held, tally))
 
     def error_in_steps(self, num_partners: int) -> float:
         """Return the standard error of a sum of so many partners' votes, in steps."""
@@ -350,11 +344,6 @@ class CentralVariant(Variant):
         """Return the least noise of such a sum, in steps, that is reached with probability `level` at most."""
         del num_partners
         return self.central_sums.mechanism.reach_of(level)
-
-    def noise_law(self, num_partners: int) -> dict[str, Any]:
-        """Return what `Sums` says of the law of that noise."""
-        del num_partners
-        return {"laplace_scale": self.central_sums.mechanism.scale * float(self.central_sums.step)}
 
     def reach(self, numbers: Sequence[int]) -> float:
         count = sum(numbers)

@@ -26,14 +26,14 @@ from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, Verdict, estimate_counts, project_to_simplex
 from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
 from ..estimators.linear import is_nearly_singular
-from ..estimators.sum_tests import Alike, are_nearly_normal, worst_variance_of
+from ..estimators.sum_tests import Alike
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse
 from ..phases import Phase
 from ..privacy import local_loss
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
 from .variant import Offer, PublishedWeights, TwoReports
-from .worst_case import MOST_SCHEMERS, greatest_chance
+from .worst_case import MOST_SCHEMERS, greatest_budget, greatest_chance
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -165,6 +165,12 @@ class JointVariant(TwoReports):
     def reach(self, numbers: Sequence[int]) -> float | None:
         if self.is_biased:
             return None
+        if (
+            self._parameters.public_weights
+            and not self._parameters.rounding
+            and (reach := self._reach_on_lattice(numbers)) is not None
+        ):
+            return reach
         reports = np.array(numbers, dtype=np.int64)[:, None]
         return self.reach_of(self._parts(reports, None), num_partners=sum(numbers))
 
@@ -175,9 +181,6 @@ class JointVariant(TwoReports):
                 return verdict
         judged = opinions if weights is None else weights
         return self.judge(margin, self._parts(totals, weights), num_partners=judged.num_reports)
-
-    def is_nearly_normal(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> bool:
-        return are_nearly_normal(self._parts(totals, weights))
 
     def _parts(self, totals: IntArray, weights: Tally | None) -> list[Alike]:
         """Return the reports of one candidate's unbiased margin."""
@@ -202,43 +205,70 @@ class JointVariant(TwoReports):
         parameters = self._parameters
         if sum(numbers) > MOST_SCHEMERS:
             return None
-        unit, weights = self.lattice
-        units = tuple(itertools.chain.from_iterable([weight] * n for weight, n in zip(weights, numbers, strict=True)))
+        units, quota = self._in_units(numbers)
         total = sum(units)
-        quota = parameters.exact_fraction * total + Fraction(str(parameters.quota or 0)) / unit
         failing = math.ceil(quota) - 1 if parameters.passes == "at_least" else math.floor(quota)
-        # Of a matrix, "yes" may be what is reported less often by those who mean it.
-        channel = self._opinion.channel_matrix()
-        told = 1 if self._opinions[1] > self._opinions[0] else 0
-        yes = sum(weight * row[told] for weight, row in zip(weights, table, strict=True))
+        told = self._told_yes
+        yes = sum(weight * row[told] for weight, row in zip(self.lattice[1], table, strict=True))
         if margin > 0:
-            decided, budget, needed, meant, report = Verdict.PASSES, failing, yes, 1, told
+            decided, budget, needed, meant = Verdict.PASSES, failing, yes, 1
         else:
-            decided, budget, needed, meant, report = Verdict.FAILS, total - failing - 1, total - yes, 0, 1 - told
-        keep, lie = channel[meant][report], channel[1 - meant][report]
-        chance = greatest_chance(units, budget, needed, keep=keep, lie=lie) if budget >= 0 else 0.0
+            decided, budget, needed, meant = Verdict.FAILS, total - failing - 1, total - yes, 0
+        chance = greatest_chance(units, budget, needed, **self._law_of(meant)) if budget >= 0 else 0.0
         if chance is None:
             return None
         return DecisionVerdict(decided if chance <= parameters.level else Verdict.TOO_CLOSE, parameters.level)
 
+    def _reach_on_lattice(self, numbers: Sequence[int]) -> float | None:
+        """Return from which margin on decisions are right but for the level, by the bound of verdicts; None likewise.
+
+        Reports that tie are taken for the wrong decision on either side.
+        """
+        if not 0 < sum(numbers) <= MOST_SCHEMERS:
+            return None
+        units, quota = self._in_units(numbers)
+        total, told = sum(units), self._told_yes
+        no, yes = self._opinions[1 - told], self._opinions[told]
+        tie = (quota - total * no) / (yes - no)
+        reach = Fraction(0)
+        # Those who mean "no" may report enough "yes" that it passes, and those who mean "yes" enough "no".
+        for meant, needed, within in ((1, math.ceil(tie), quota), (0, total - math.floor(tie), total - quota)):
+            most = math.floor(within)
+            budget = greatest_budget(units, most, needed, self._parameters.level, **self._law_of(meant))
+            if budget is None:
+                return None
+            if budget < most:
+                reach = max(reach, within - budget)
+        return float(reach * self.lattice[0])
+
+    def _in_units(self, numbers: Sequence[int]) -> tuple[tuple[int, ...], Fraction]:
+        """Return the weights of so many partners by weight, and the quota, in units of the lattice."""
+        unit, weights = self.lattice
+        units = tuple(itertools.chain.from_iterable([weight] * n for weight, n in zip(weights, numbers, strict=True)))
+        return units, self._parameters.exact_fraction * sum(units) + Fraction(str(self._parameters.quota or 0)) / unit
+
+    @functools.cached_property
+    def _told_yes(self) -> int:
+        """Which report counts for a "yes": of a matrix, what is reported less often by those who mean it may."""
+        return 1 if self._opinions[1] > self._opinions[0] else 0
+
+    def _law_of(self, meant: int) -> dict[str, float]:
+        """Return how often an opinion's report comes from those who mean it, and from those who do not."""
+        report = self._told_yes if meant else 1 - self._told_yes
+        channel = self._opinion.channel_matrix()
+        return {"keep": channel[meant][report], "lie": channel[1 - meant][report]}
+
     def support_and_margins(
         self, totals: IntArray, weights: Tally | None, opinions: Tally
-    ) -> tuple[Estimate, Estimate, Estimate]:
+    ) -> tuple[Estimate, Estimate, float]:
         # Whoever reported a weight and then no opinion counts in the quota alone.
         absent: list[int] = [] if weights is None else (weights.totals - totals.sum(axis=1)).tolist()
         total, variance = _add_up(self._support, totals)
         support = Estimate(float(total), math.sqrt(variance))
-        margin = unbiased = self._margin_of(self._margin, totals, absent)
-        if self._parameters.has_matrices:
-            # A skewed law's error is often estimated far too small by few reports that happen to be alike.
-            parts = self._parts(totals, weights)
-            unbiased = Estimate(unbiased.value, math.sqrt(worst_variance_of(parts)))
-        else:
-            worst = math.sqrt(self._worst_variance(totals, sum(absent)))
-            unbiased = Estimate(unbiased.value, min(unbiased.standard_error, worst))
-        if self.is_biased:
-            margin = self._margin_of(self._printed_margin, totals, absent)
-        return support, margin, unbiased
+        margin = self._margin_of(self._margin, totals, absent)
+        if not self.is_biased:
+            return support, margin, margin.value
+        return support, self._margin_of(self._printed_margin, totals, absent), margin.value
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
         rows = self._rows(self._deciding, fraction=self._fraction)
@@ -251,13 +281,6 @@ class JointVariant(TwoReports):
             total -= self._fraction * self._total_weight.total(absent)
             variance += square(self._parameters.fraction) * self._total_weight.total_variance(absent)
         return Estimate(float(total - self._fixed_quota), math.sqrt(variance))
-
-    def _worst_variance(self, totals: IntArray, num_absent: int) -> float:
-        """Return the greatest variance that the unbiased margin of so many reports has, over what partners hold."""
-        if isinstance(self._margin, _SumsByWeight):
-            return self._margin.worst_variance(totals)
-        worst = int(totals.sum()) * self._margin.worst_variance
-        return worst + num_absent * self._share_of_quota.worst_variance if num_absent else worst
 
     @functools.cached_property
     def _debiased(self) -> tuple[Fraction, ...]:
@@ -407,10 +430,10 @@ class _SumsByWeight:
         terms = self._numbers[:, None, :]
         off = terms - (self._channel * terms).sum(axis=2, keepdims=True)
         variances = (self._channel * (off * off)).sum(axis=2)
-        self._least, self._most = variances.min(axis=1), variances.max(axis=1)
+        self._least = variances.min(axis=1)
         self._of_reports: FloatArray = (inverse.T * variances[:, None, :]).sum(axis=2)
         if is_nearly_singular(inverse):
-            self._least = self._most
+            self._least = variances.max(axis=1)
             self._of_reports = np.zeros_like(self._of_reports)
 
     def add_up(self, totals: IntArray) -> tuple[Fraction, float]:
@@ -420,10 +443,6 @@ class _SumsByWeight:
         numbers = totals.sum(axis=1)
         plug_in = (totals * self._of_reports).sum(axis=1)
         return value, math.fsum(np.maximum(plug_in, numbers * self._least).tolist())
-
-    def worst_variance(self, totals: IntArray) -> float:
-        """Return the greatest variance that so many reports have by weight, over the opinions."""
-        return math.fsum((totals.sum(axis=1) * self._most).tolist())
 
     def reports(self, totals: IntArray) -> Alike:
         """Return the reports as parts of a sum, one for each weight that has any."""

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from ..arguments import exact_arguments, make_fields_exact
 from ..errors import require
 from ..estimators.frequencies import debiased_values
-from .error_prior import unit_of
 from .parameters import Parameters
+from .variant import unit_of
 
 __all__ = ["MemberPower", "WeightedGame", "released_power"]
 

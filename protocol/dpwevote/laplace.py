@@ -20,7 +20,7 @@ from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..elementary import power_of_two_above, power_of_two_below, square
 from ..estimators import Estimate
 from ..estimators.noise_tails import NoisePart, reach_of_noise
-from ..estimators.sum_tests import is_nearly_normal, reach_of_products
+from ..estimators.sum_tests import reach_of_products
 from ..mechanisms import CLAMP_IN_SCALES, DiscreteLaplace
 from ..phases import Phase
 from ..privacy import local_loss
@@ -195,32 +195,33 @@ class LaplaceVariant(TwoReports):
 
     def support_and_margins(
         self, totals: IntArray, weights: Tally | None, opinions: Tally
-    ) -> tuple[Estimate, Estimate, Estimate]:
-        """Return support and margin, twice, since it is unbiased."""
+    ) -> tuple[Estimate, Estimate, float]:
         if weights is None:
             support, margin = self._by_weight(totals, self.public_total(opinions))
-            return support, margin, margin
-        return self._by_products(totals, weights, opinions.num_reports)
+        else:
+            support, margin = self._by_products(totals, weights, opinions.num_reports)
+        return support, margin, margin.value
+
+    def reach(self, numbers: Sequence[int]) -> float:
+        return self._noise_reach(numbers) + self.bias_bound(sum(numbers))
 
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
-        number, level = opinions.num_reports, self._parameters.level
-        if weights is None:
-            step = self._grids.opinion_step
-            noise = NoisePart(self._grids.opinion.scale * step, 1, step)
-            numbers = self.voters_by_weight(opinions)
-            pairs = zip(self._parameters.weights, numbers, strict=True)
-            noises = [NoisePart(own * noise.scale, number, own * step) for own, number in pairs if number]
-            return self.judge_reach(margin, reach_of_noise(noises, level) if noises else math.inf, num_partners=number)
-        reach = reach_of_products(self._moments, weights.num_reports, level) if number else math.inf
-        return self.judge_reach(margin, self._unit * reach, num_partners=weights.num_reports)
+        numbers = self.voters_by_weight(opinions) if weights is None else [weights.num_reports]
+        reach = self._noise_reach(numbers) if opinions.num_reports else math.inf
+        return self.judge_reach(margin, reach, num_partners=sum(numbers))
 
-    def is_nearly_normal(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> bool:
-        if weights is not None:
-            second, third, fourth = (opinions.num_reports * moment for moment in self._moments[2:5])
-            return is_nearly_normal(second, third, fourth - 3 * square(self._moments[2]) * opinions.num_reports)
-        numbers = np.array(self.voters_by_weight(opinions), dtype=np.float64)
-        sizes = np.array(self._parameters.weights) / self._unit
-        return is_nearly_normal(float(2 * numbers @ sizes**2), 0.0, float(12 * numbers @ sizes**4))
+    def _noise_reach(self, numbers: Sequence[int]) -> float:
+        """Return how far noise brings a margin, but for the level, `numbers` being as in `reach`."""
+        level = self._parameters.level
+        if not sum(numbers):
+            return math.inf
+        if not self._parameters.public_weights:
+            return self._unit * reach_of_products(self._moments, sum(numbers), level)
+        step, scale = self._grids.opinion_step, self._grids.opinion.scale
+        pairs = zip(self._parameters.weights, numbers, strict=True)
+        return reach_of_noise(
+            [NoisePart(own * (scale * step), number, own * step) for own, number in pairs if number], level
+        )
 
     def voters_by_weight(self, opinions: Tally) -> list[int]:
         numbers: list[int] = opinions.totals[0, :, 0].tolist()
@@ -262,8 +263,8 @@ class LaplaceVariant(TwoReports):
             held = self._parameters.weights[0] + weights.astype(np.float64) * self._grids.weight_step
         return held * (yes - self._parameters.fraction)
 
-    def _by_products(self, sums: IntArray, weights: Tally, num_reports: int) -> tuple[Estimate, Estimate, Estimate]:
-        """Return support and margin where weights are private, and the margin with an error that is possible."""
+    def _by_products(self, sums: IntArray, weights: Tally, num_reports: int) -> tuple[Estimate, Estimate]:
+        """Return support and margin where weights are private."""
         steps: list[int] = sums.tolist()
         yes = self._opinion_step * steps[_OPINION]
         support = self._least * yes + self._weight_step * self._opinion_step * steps[_PRODUCT]
@@ -277,15 +278,7 @@ class LaplaceVariant(TwoReports):
         of_absent = square(self._parameters.fraction) * num_absent * self._weight_noise
         fractions = (0.0, self._parameters.fraction)
         own, held = (self._variance(num_reports, float(yes), float(squares), fraction=own) for own in fractions)
-        error = math.sqrt(held + of_absent)
-        greatest, most = square(self._parameters.weights[-1]), max(fractions[1], 1 - fractions[1])
-        worst = self._variance_of(num_reports, num_reports * greatest, num_reports * square(most))
-        possible = min(error, math.sqrt(worst + of_absent))
-        return (
-            Estimate(float(support), math.sqrt(own)),
-            Estimate(float(margin), error),
-            Estimate(float(margin), possible),
-        )
+        return Estimate(float(support), math.sqrt(own)), Estimate(float(margin), math.sqrt(held + of_absent))
 
     def _by_weight(self, sums: IntArray, total_weight: Fraction) -> tuple[Estimate, Estimate]:
         """Return support and margin where weights are public."""
@@ -301,17 +294,15 @@ class LaplaceVariant(TwoReports):
         return self._least * weights.num_reports + self._weight_step * int(weights.totals[0])
 
     def _variance(self, num_reports: int, yes: float, squared: float, *, fraction: float) -> float:
-        """Return Var[Σ w̃(φ̃ − τ)], which on average is not too small.
+        """Return Var[Σ w̃(φ̃ − τ)] = b·Σw² + a·Σ(φ − τ)² + n·a·b, noise variances a (weight) and b (opinion).
 
-        Σw² and Σ(φ − τ)² are estimated without bias from noisy sums, and raised where these are below what is possible.
+        On average it is not too small: Σw² and Σ(φ − τ)² are estimated without bias from noisy sums, and raised where
+        these are below what is possible.
         """
         least = square(self._parameters.weights[0])
         squares = max(squared - num_reports * self._weight_noise, num_reports * least)
         spread = yes * (1 - 2 * fraction) + num_reports * square(fraction)
-        return self._variance_of(num_reports, squares, max(spread, num_reports * square(min(fraction, 1 - fraction))))
-
-    def _variance_of(self, num_reports: int, squares: float, spread: float) -> float:
-        """Return b·Σw² + a·Σ(φ − τ)² + n·a·b, noise variances a (weight) and b (opinion)."""
+        spread = max(spread, num_reports * square(min(fraction, 1 - fraction)))
         weight_noise, opinion_noise = self._weight_noise, self._opinion_noise
         return opinion_noise * squares + weight_noise * spread + num_reports * weight_noise * opinion_noise
 

@@ -11,14 +11,14 @@ Source: `central`; Goryczka and Xiong (2017) for the shares (`mechanisms.polya`)
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import msgspec
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..guard import Values
-from ..mechanisms.polya import share_masses, share_reach
+from ..mechanisms.polya import share_reach
 from ..phases import Inputs, MaskedSums, Phase, sizes_of
 from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
@@ -151,10 +151,6 @@ class MaskedVariant(CentralVariant):
 
     def reach_in_steps(self, num_partners: int, level: float) -> int:
         return share_reach(scale=self.share.scale, planned=self.share.planned, num_shares=num_partners, level=level)
-
-    def noise_law(self, num_partners: int) -> dict[str, Any]:
-        masses = share_masses(scale=self.share.scale, planned=self.share.planned, num_shares=num_partners)
-        return {"laplace_scale": float(self.central_sums.step), "masses": masses}
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each partner's row with its share of noise adds to each candidate's margin."""

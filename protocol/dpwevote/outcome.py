@@ -4,7 +4,6 @@ import msgspec
 
 from ..estimators import Estimate, Verdict
 from ..shown import Shown
-from .error_prior import ErrorPrior
 
 __all__ = [
     "CandidateOutcome",
@@ -78,10 +77,6 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
         quota: what the support is held against; None with it.
         margin: support minus quota, with its own standard error (the two are not independent).
         bias: how far the variant's margin is from the unbiased one, estimated; 0 for unbiased variants.
-        error_probability: the probability that the decision is wrong, under the prior that the outcome names, at the
-            unbiased margin estimated from the same reports (see `error_prior`); above 1/2 where the printed rule
-            contradicts it. None where it is below a tenth, or above nine, and the noise is not nearly normal: where few
-            reports decide, or few of them lie.
     """
 
     name: str
@@ -91,7 +86,6 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
     quota: Estimate | None
     margin: Estimate
     bias: float
-    error_probability: float | None
 
     @property
     def decision(self) -> str:
@@ -119,7 +113,6 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         weight_counts: how many partners hold each weight; empty where the reports do not tell.
         weight_bias_bound: where weights differ from what stands for them (inside a group, or on the Laplace baseline's
             grid), the most by which that can move the expectation of a margin.
-        error_prior: under which the probabilities of errors are meant.
         joint_level: the greatest probability that any of the verdicts is wrong: the sum of their levels, or 1.
         possible: which numbers can be true.
         epsilon_weight: what one weight report cost a partner; 0 where there was none.
@@ -127,7 +120,6 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         epsilon_total: what the session cost a partner. Where partners have an ε of their own, all three are those of
             the greatest level.
         levels: where they have, the levels at which somebody reported, ascending; else unset, and in no file.
-            Probabilities of errors then take a partner's level to say nothing of its vote, and are multiples of 2⁻²⁰.
         weights_within: where weights are rounded, the greatest share of one by which it moved; else unset. Verdicts are
             about the weights before that, and all estimates about those after it.
     """
@@ -137,7 +129,6 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     total_weight: Estimate | None
     weight_counts: tuple[WeightCount, ...]
     weight_bias_bound: float
-    error_prior: ErrorPrior
     joint_level: float
     possible: PossibleRanges
     epsilon_weight: float

@@ -16,7 +16,6 @@ from ..mechanisms.own_matrix import Matrix, channel_of
 from ..own_levels import OwnLevels
 from ..phases import check_sizes
 from .central import CentralVariant
-from .error_prior import ErrorPrior
 from .finite import JointVariant, PrintedVariant
 from .laplace import LaplaceVariant
 from .masked import MaskedVariant
@@ -96,8 +95,6 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         passes: whether a candidate whose support equals the quota passes (reading W4).
         weight_collection: once per session, or again for each candidate as the paper has it (reading W5).
         level: of the verdict on each candidate: the greatest probability that it is wrong, whatever the truth is.
-        error_prior: under which the probability of an error is meant (see `error_prior`): by default "mixed" for the
-            majority, of which alone it can be, and "uniform" for other quotas.
         threshold: of "masked", T: so many partners take part to the end, or nothing is released. Both are on the wire
             only where they are given.
         colluders: of "masked", c: so many partners at most are in league with the server.
@@ -134,7 +131,6 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     game: str | msgspec.UnsetType = msgspec.UNSET
     project_counts: bool = False
     level: float = DEFAULT_LEVEL
-    error_prior: ErrorPrior | None = None
 
     def __post_init__(self) -> None:
         self._check_candidates()
@@ -148,8 +144,6 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         is_masked = self.variant == MaskedVariant.name
         check_sizes(self.threshold, self.colluders, kind=f"variant {self.variant!r}", is_masked=is_masked)
         check_level(self.level)
-        allowed = "'uniform', since the quota is not half of all weight and fair coins say nothing about other quotas"
-        refuse(self.error_prior == "mixed" and not self.is_majority, "error_prior", self.error_prior, allowed)
 
     def as_variant(self, variant: VariantName, **others: Any) -> Self:
         """Return the same vote by another variant, without what only some variants have, but for what is given."""
@@ -288,16 +282,6 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """The quota as a share of all weight: the simple fraction that is written so, as 2/3, or what is written."""
         simple = Fraction(self.fraction).limit_denominator(SIMPLE)
         return simple if float(simple) == self.fraction else Fraction(str(self.fraction))
-
-    @property
-    def is_majority(self) -> bool:
-        """Whether the quota is half of all weight."""
-        return self.quota is None and self.fraction == 0.5  # noqa: PLR2004  a half
-
-    @property
-    def named_error_prior(self) -> ErrorPrior:
-        """Under which the probability of an error is meant."""
-        return self.error_prior or ("mixed" if self.is_majority else "uniform")
 
     def _check_candidates(self) -> None:
         are_distinct = len(set(self.candidates)) == len(self.candidates) and 0 < len(self.candidates) <= MAX_CANDIDATES

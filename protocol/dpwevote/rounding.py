@@ -49,7 +49,7 @@ def votes_within(parameters: "Parameters") -> "tuple[Parameters, ...]":
     if not parameters.rounding:
         return ()
     field = "quota_fraction" if parameters.quota is None else "quota"
-    changed: dict[str, Any] = {"weights_within": msgspec.UNSET, "error_prior": None}
+    changed: dict[str, Any] = {"weights_within": msgspec.UNSET}
     return tuple(
         msgspec.structs.replace(parameters, **changed, **{field: quota}) for quota in quotas_within(parameters)
     )

@@ -7,7 +7,6 @@ its signed weight by an unbiased local randomizer, and nothing is spent on telli
 """
 
 import abc
-import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import require
 from ..estimators import Estimate, LinearEstimator, Verdict, binomial_bounds
 from ..estimators.frequencies import inverse_matrix
-from ..estimators.sum_tests import are_nearly_normal
+from ..estimators.sum_tests import least_probability
 from ..mechanisms import (
     MOST_SYMMETRIC_VALUES,
     MOST_VALUES,
@@ -35,7 +34,6 @@ from ..mechanisms import (
 from ..phases import Inputs, LeveledPhase, Phase
 from ..privacy import local_loss
 from ..tally import Tally
-from .level_posterior import Posterior
 from .outcome import DecisionVerdict, LevelCount
 from .variant import Holdings, Offer, Sums, Variant
 
@@ -177,30 +175,12 @@ class SignedVariant(Variant):
         error = math.sqrt(math.fsum(estimator.total_variance(own) for estimator, own in levels))
         quota = parameters.quota
         margin = Estimate(float(total - Fraction(quota or 0)), error)
-        worst = math.sqrt(math.fsum(sum(own) * estimator.worst_variance for estimator, own in levels))
-        sums = Sums(
+        return Sums(
             support=None if quota is None else Estimate(float(total), error),
             quota=None if quota is None else Estimate(quota, 0.0),
             margin=margin,
-            unbiased=Estimate(margin.value, min(error, worst)),
+            unbiased=margin.value,
             verdict=self._verdict_on(margin.value, counts, number_of_all),
-            electorate=self.private_electorate(number_of_all, num_voting=number_of_all),
-            is_law_near=are_nearly_normal([estimator.reports(sum(own)) for estimator, own in levels]),
-        )
-        return dataclasses.replace(sums, posterior=self._posterior(counts)) if parameters.own_levels.epsilons else sums
-
-    def _posterior(self, counts: Sequence[Sequence[int]]) -> Posterior:
-        """Return what one candidate's reports say, by level, if all weights of the set are alike frequent."""
-        groups = self._parameters.group_of_weight
-        shares = [groups.count(group) / len(groups) for group in range(len(self._place_of_vote))]
-        values = np.array([float(value) for value in self._values])
-        return Posterior(
-            [np.array(own, dtype=np.int64) for own in counts],
-            [np.array(report.mechanism.channel_matrix()) for report in self.reports],
-            values=values[self._place_of_vote],
-            places=self._place_of_vote,
-            shares=np.array(shares),
-            fixed_quota=self._parameters.quota or 0.0,
         )
 
     def levels_told(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:
@@ -211,8 +191,22 @@ class SignedVariant(Variant):
         return tuple(LevelCount(level, number) for level, number in zip(levels, numbers, strict=True) if number)
 
     def reach(self, numbers: Sequence[int]) -> float | None:
-        parts = [estimator.reports(own) for estimator, own in zip(self._estimators, numbers, strict=True)]
-        return self.reach_of(parts, num_partners=sum(numbers))
+        heard, number = [level for level, own in enumerate(numbers) if own], sum(numbers)
+        if len(heard) != 1 or len(self.reports[heard[0]].estimates) > 2:  # noqa: PLR2004  two points
+            return self.reach_of(
+                [self._estimators[level].reports(numbers[level]) for level in heard], num_partners=number
+            )
+        # By the bound of verdicts. Reports that tie are taken for the wrong decision on either side.
+        low, high = self.reports[heard[0]].estimates
+        quota, level = Fraction(self._parameters.quota or 0), self._parameters.level
+        tie = (quota - number * low) / (high - low)
+        few, many = float(tie), float(number - tie)
+        if few == many:  # else whole numbers would let the margin rise with ε now and then
+            few = many = math.floor(few)
+        sides = ((few, number * high - quota), (many, quota - number * low))
+        spread = number * float(high - low)
+        reach = (float(most) - (1 - least_probability(number, own, level)) * spread for own, most in sides)
+        return max(*reach, 0.0) + self.bias_bound(number) + self.rounding_bound(number)
 
     def _verdict_on(self, margin: float, counts: Sequence[Sequence[int]], number: int) -> DecisionVerdict:
         """Return the verdict on a margin: of reports of two kinds by their number, and of others by their sum.

@@ -5,16 +5,15 @@ import dataclasses
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
-from ..elementary import square
 from ..estimators import Estimate, Verdict
 from ..estimators.sum_tests import Alike, decisive_reach
 from ..kept_reports import Scope
@@ -22,18 +21,20 @@ from ..mechanisms import RowMechanism
 from ..phases import Inputs, Phase
 from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
-from .error_prior import Electorate, error_probability, threshold_of, unit_of
-from .level_posterior import Posterior
 from .outcome import CandidateOutcome, DecisionVerdict, LevelCount, Outcome, PossibleRanges, WeightsOutcome
 from .rounding import quotas_within, verdict_within, votes_within
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["Holdings", "Offer", "PublishedWeights", "Sums", "TwoReports", "Variant"]
+__all__ = ["Holdings", "Offer", "PublishedWeights", "Sums", "TwoReports", "Variant", "unit_of"]
 
-_LEAST_OF_ANY_LAW: Final = 0.1
-"""Of an error or of none, from which on a normal law does for any noise; `test_few_reports.py` holds it."""
+
+def unit_of(numbers: Iterable[Fraction]) -> Fraction:
+    """Return the greatest number of which all of these are multiples; not all are 0."""
+    exact = list(numbers)
+    denominator = math.lcm(*(number.denominator for number in exact))
+    return Fraction(math.gcd(*(int(number * denominator) for number in exact)), denominator)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -57,24 +58,14 @@ class Sums:
         support: the weight of the yes votes; None where the reports tell the margin alone.
         quota: what the support is held against; None with it.
         margin: support minus quota, by the variant's own rule, which decides.
-        unbiased: the same, by an unbiased rule, and with an error that is no more than it can be.
-        laplace_scale: of the margin's noise, where that is one draw of Laplace's law; 0 where it is a sum of many; one
-            step where it has `masses`.
-        masses: of the margin's noise, of 0, 1, … steps, where that is a law of its own.
-        posterior: what reports by several levels of ε say of the margin; None where all have one ε.
-        is_law_near: whether this law of the margin's noise is near to its own: a normal one is not, of few reports.
+        unbiased: the same, by an unbiased rule.
     """
 
     support: Estimate | None
     quota: Estimate | None
     margin: Estimate
-    unbiased: Estimate
+    unbiased: float
     verdict: DecisionVerdict
-    electorate: Electorate
-    laplace_scale: float = 0.0
-    masses: FloatArray | None = None
-    posterior: Posterior | None = None
-    is_law_near: bool = True
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -301,43 +292,6 @@ class Variant(abc.ABC):
         unit = unit_of(exact)
         return unit, [int(weight / unit) for weight in exact]
 
-    def private_electorate(self, num_partners: int, *, num_voting: int) -> Electorate:
-        """Return the possible margins where all weights of the set are taken to be alike frequent.
-
-        Args:
-            num_partners: who count in the quota.
-            num_voting: those of them who report opinions.
-        """
-        parameters = self._parameters
-        step, units = self.lattice
-        number, first = len(units), step * units[0]
-        share, fixed = parameters.exact_fraction, Fraction(str(parameters.quota or 0))
-        mean = step * sum(units) / number
-        spread = math.gcd(*(own - units[0] for own in units))
-        unit = unit_of([step, share * step * spread])
-        least = -share * num_partners * mean - fixed
-        mean_square = math.fsum(map(square, parameters.weights)) / number
-        lowest = -share * num_partners * first - fixed
-        return Electorate(
-            least=float(least),
-            greatest=float(least + num_voting * mean),
-            squares=num_voting * mean_square,
-            threshold=float(threshold_of(lowest, unit, tie_passes=parameters.passes == "at_least")),
-        )
-
-    def public_electorate(self, numbers: Sequence[int]) -> Electorate:
-        """Return the possible margins where weights are public, from how many partners have each of the set."""
-        parameters = self._parameters
-        unit, units = self.lattice
-        total = unit * sum(map(operator.mul, units, numbers))
-        least = -parameters.exact_fraction * total - Fraction(str(parameters.quota or 0))
-        return Electorate(
-            least=float(least),
-            greatest=float(least + total),
-            squares=math.fsum(n * square(weight) for n, weight in zip(numbers, parameters.weights, strict=True)),
-            threshold=float(threshold_of(least, unit, tie_passes=parameters.passes == "at_least")),
-        )
-
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the release, from the tallies of all phases."""
         parameters = self._parameters
@@ -349,7 +303,6 @@ class Variant(abc.ABC):
             total_weight=None if weights is None else weights.total_weight,
             weight_counts=() if weights is None else weights.weight_counts,
             weight_bias_bound=self.bias_bound(num_partners),
-            error_prior=parameters.named_error_prior,
             joint_level=min(1.0, len(parameters.candidates) * parameters.level),
             possible=self._possible(tallies),
             epsilon_weight=parameters.loss_of_weight,
@@ -369,18 +322,6 @@ class Variant(abc.ABC):
         others = [other.sums(number, tallies).verdict for other in self._within]
         margin = sums.margin.value
         passed = margin >= 0 if self._parameters.passes == "at_least" else margin > 0
-        prior = self._parameters.named_error_prior
-        if sums.posterior is not None:
-            wrong = sums.posterior.error_probability(sums.electorate, prior=prior, passed=passed)
-        else:
-            wrong = error_probability(
-                sums.unbiased,
-                sums.electorate,
-                prior=prior,
-                passed=passed,
-                laplace_scale=sums.laplace_scale,
-                masses=sums.masses,
-            )
         return CandidateOutcome(
             name=self._parameters.candidates[number],
             leans_yes=passed,
@@ -388,8 +329,7 @@ class Variant(abc.ABC):
             support=sums.support,
             quota=sums.quota,
             margin=sums.margin,
-            bias=margin - sums.unbiased.value,
-            error_probability=wrong if sums.is_law_near or min(wrong, 1 - wrong) >= _LEAST_OF_ANY_LAW else None,
+            bias=margin - sums.unbiased,
         )
 
     def _possible(self, tallies: Sequence[Tally]) -> PossibleRanges:
@@ -463,7 +403,7 @@ class TwoReports(Variant):
     @abc.abstractmethod
     def support_and_margins(
         self, totals: IntArray, weights: Tally | None, opinions: Tally
-    ) -> tuple[Estimate, Estimate, Estimate]:
+    ) -> tuple[Estimate, Estimate, float]:
         """Return support, margin and unbiased margin of one candidate.
 
         Args:
@@ -475,10 +415,6 @@ class TwoReports(Variant):
     @abc.abstractmethod
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
         """Return the verdict on an unbiased margin, the other arguments being as in `support_and_margins`."""
-
-    @abc.abstractmethod
-    def is_nearly_normal(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> bool:
-        """Return whether the noise of the unbiased margin is, the arguments being as in `support_and_margins`."""
 
     def public_total(self, opinions: Tally) -> Fraction:
         """Return the weight of all who reported opinions, known where weights are public."""
@@ -551,13 +487,7 @@ class TwoReports(Variant):
             quota = self.quota(self.total_weight_of([weights]))
         totals = opinions.totals[place]
         support, margin, unbiased = self.support_and_margins(totals, weights, opinions)
-        verdict = self.verdict_on(unbiased.value, totals, weights, opinions)
-        if weights is None:
-            electorate = self.public_electorate(self.voters_by_weight(opinions))
-        else:
-            electorate = self.private_electorate(weights.num_reports, num_voting=opinions.num_reports)
-        is_law_near = self.is_nearly_normal(totals, weights, opinions)
-        return Sums(support, quota, margin, unbiased, verdict, electorate, is_law_near=is_law_near)
+        return Sums(support, quota, margin, unbiased, self.verdict_on(unbiased, totals, weights, opinions))
 
     def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
         if not self._parameters.public_weights:

@@ -10,11 +10,14 @@ of a standard deviation against the worst truth that is found by search.
 """
 
 import functools
+import itertools
 from typing import Final
 
 import numpy as np
 
-__all__ = ["MOST_SCHEMERS", "greatest_chance"]
+from ..arrays import FloatArray
+
+__all__ = ["MOST_SCHEMERS", "greatest_budget", "greatest_chance"]
 
 MOST_SCHEMERS: Final = 1_000
 """More partners than this take too long, whatever they weigh."""
@@ -36,16 +39,36 @@ def greatest_chance(weights: tuple[int, ...], budget: int, needed: int, *, keep:
     Returns:
         The bound; None where it would take too long to find.
     """
-    if needed <= 0:
-        return 1.0
-    if needed > sum(weights):
-        return 0.0
-    cells, reach = 0, 0
-    for weight in weights:
-        reach += weight
-        cells += (min(reach, budget) + 1) * (min(reach, needed) + 1)
-    if cells > _MOST_CELLS:
+    if 0 < needed <= sum(weights) and _cells(weights, budget, needed) > _MOST_CELLS:
         return None
+    return float(_chances(weights, budget, needed, keep, lie)[-1])
+
+
+def greatest_budget(
+    weights: tuple[int, ...], most: int, needed: int, level: float, *, keep: float, lie: float
+) -> int | None:
+    """Return the greatest budget, `most` at most, of which the bound is a level at most; −1 where none is.
+
+    The other arguments are as in `greatest_chance`; None where that may be None for any number that is needed.
+    """
+    if _cells(weights, most, sum(weights)) > _MOST_CELLS:
+        return None
+    chances = _chances(weights, most, needed, keep, lie)
+    within = int(np.searchsorted(chances, level, side="right"))
+    return most if within == len(chances) else within - 1
+
+
+def _cells(weights: tuple[int, ...], budget: int, needed: int) -> int:
+    """Return how many cells all tables have together."""
+    return sum((min(reach, budget) + 1) * (min(reach, needed) + 1) for reach in itertools.accumulate(weights))
+
+
+def _chances(weights: tuple[int, ...], budget: int, needed: int, keep: float, lie: float) -> FloatArray:
+    """Return the bound for each budget from 0 on; beyond the last one it grows no more."""
+    if needed <= 0:
+        return np.ones(1)
+    if needed > sum(weights):
+        return np.zeros(1)
     # chances[b, r]: with a budget of b left, and r needed. The light ones choose last; beyond what those who have not
     # chosen weigh, a budget is as good as that weight, and what is needed is out of reach.
     chances = np.ones((1, 1))
@@ -63,4 +86,4 @@ def greatest_chance(weights: tuple[int, ...], budget: int, needed: int, *, keep:
             left = len(wider) - weight
             said = wider[:left] * (1 - keep) + reported[:left] * keep
             chances[weight:] = np.maximum(chances[weight:], said)
-    return float(chances[-1, -1])
+    return chances[:, -1]

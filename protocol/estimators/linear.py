@@ -86,11 +86,6 @@ class LinearEstimator:
         """Return the estimate with its standard error."""
         return Estimate(float(self.total(counts)), math.sqrt(self.total_variance(counts)))
 
-    @property
-    def worst_variance(self) -> float:
-        """The greatest variance of what one report adds, over the values."""
-        return max(self._variances)
-
     def reports(self, number: int) -> Alike:
         """Return so many reports as a part of a sum."""
         return Alike(self._numbers, self._channel, number)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+import scipy as sp
 
 from ..arguments import exact_arguments
 from ..arrays import FloatArray, IntArray
@@ -33,9 +34,9 @@ __all__ = [
     "binomial_bounds",
     "decisive_reach",
     "is_nearly_normal",
+    "least_probability",
     "reach_of_products",
     "tails_of_sums",
-    "worst_variance_of",
 ]
 
 # Terms below this part of the greatest one do not change a sum of floats.
@@ -129,11 +130,6 @@ def _decisive_reach(parts: tuple[tuple[bytes, bytes, tuple[int, ...]], ...], lev
     raised = found * (1 + _RAISED)
     grid = _GRID * power_of_two_below(raised)
     return math.ceil(raised / grid) * grid
-
-
-def worst_variance_of(parts: Sequence[Alike]) -> float:
-    """Return the greatest variance that a sum of reports has, over the values."""
-    return float(_Sums(parts).variances[0])
 
 
 def is_nearly_normal(variance: float, third: float, excess: float) -> bool:
@@ -347,6 +343,27 @@ def _binomial_bounds(number: int, probability: float, level: float) -> tuple[int
     too_many = max(mode + _within(above, most), math.ceil(mean + 1))
     too_few = min(mode - _within(below, most), math.floor(mean - 1))
     return max(too_few, -1), min(too_many, number + 1)
+
+
+def least_probability(number: int, successes: float, level: float) -> float:
+    """Return a mean probability of successes from which on so many are too few, or fewer: `binomial_bounds` says so.
+
+    It is the least one, but for 2^−30; ∞ where there is none. Between whole numbers of successes it rises smoothly, and
+    is more than it has to be.
+
+    Args:
+        number: of independent trials, at least one.
+        level: below ½.
+    """
+    if successes < 0:
+        return 0.0
+    if successes >= number:
+        return math.inf
+    least = max(float(sp.special.betaincinv(successes + 1, number - successes, 1 - level)), (successes + 1) / number)
+    least = math.ceil(least * 2**30) / 2**30
+    while least < 1 and binomial_bounds(number, least, level)[0] < math.floor(successes):
+        least += 2.0**-30
+    return min(least, 1.0)
 
 
 def _within(terms: Sequence[float], most: float) -> int:

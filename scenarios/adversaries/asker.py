@@ -23,7 +23,7 @@ from ...protocol.roles import Side
 from ...protocol.views import Happening, View
 from ..attacks import Evaluation, find_attack, success_bound
 from ..system import part_of
-from ..verdicts import raised
+from ..verdicts import at_most, round_up
 from .over_votes import beliefs_over, lesson_over
 from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, Voted, check_between
 from .trials import try_coalition
@@ -155,14 +155,14 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         self, tried: Sequence["_Tried"], allowed: int, scene: Scene, secret: str, *, are_alike: bool
     ) -> Iterator[str]:
         first, last = tried[0], tried[-1]
-        bound = raised(last.bound, decimals=3)
+        bound = round_up(last.bound, decimals=3)
         kept = [f"phase {phase.name!r} ({phase.kept})" for phase in scene.protocol.phases if phase.kept is not None]
         but = f", but for the reports of {' and '.join(kept)!s}, which are repeated as they are," if kept else ""
         yield (
             f"Over {self.votes:,} sessions with fresh noise{but!s} it names the {secret!s} rightly in "
             f"{last.found.success:.3f}, after one in {first.found.success:.3f}, by guessing in "
-            f"{first.found.baseline:.3f}. One session's proven loss of it is {first.epsilon:g}, that of all "
-            f"{last.epsilon:g}: whoever sees them is right in {bound:.3f} at most."
+            f"{first.found.baseline:.3f}. One session's proven loss of it is {at_most(first.epsilon)}, that of all "
+            f"{at_most(last.epsilon)}: whoever sees them is right in {bound:.3f} at most."
         )
         if allowed >= self.votes:
             yield "No budget refuses any of these sessions; each is on the ledger."

@@ -25,7 +25,7 @@ from ..attacks import (
     seen_by_arrays,
     success_bound,
 )
-from ..verdicts import raised
+from ..verdicts import at_most, round_up
 from .over_votes import beliefs_over, lesson_over
 from .role import (
     Figure,
@@ -178,7 +178,7 @@ def _said_of_bound(greatest: float, epsilon: float, *, is_exact: bool) -> str:
     if math.isinf(epsilon):
         return "No privacy loss is proven against this coalition, so nothing bounds what it learns."
     if greatest <= epsilon + _ROUNDING:
-        return f"Its evidence {moved!s} at most; the proven bound is e^{epsilon:g}."
+        return f"Its evidence {moved!s} at most; the proven bound is e^{at_most(epsilon)}."
     if is_exact:
         return f"This ledger is refuted: exact evidence {moved!s}, and e^{epsilon:g} is said to be proven."
     return f"It approximates, and believes that its evidence {moved!s} at most: too bold, for e^{epsilon:g} is proven."
@@ -203,7 +203,7 @@ def _sentences(
     if math.isinf(epsilon) or not is_average:
         return told
     prior = posteriors.prior if posteriors.prior.ndim == 1 else posteriors.prior.mean(axis=0)
-    right, bits = (raised(bound_of(epsilon, prior), decimals=3) for bound_of in (success_bound, information_bound))
+    right, bits = (round_up(bound_of(epsilon, prior), decimals=3) for bound_of in (success_bound, information_bound))
     return [*told, f"Whatever it computes, it is right in {right:.3f} at most, and learns {bits:.3f} bits at most."]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...protocol.errors import ConfigurationError, refuse, require
 from ..attacks import Attack, Coalition, Evaluation, find_attack, success_bound
+from ..verdicts import at_most
 from .role import Figure, Happened, Lesson, Role, Row, Scene, Series, check_at_least
 from .trials import try_coalition
 
@@ -174,7 +175,7 @@ def _panel(found: Mapping[tuple[bool, int], Evaluation], row: str, *, epsilon: f
         most = (success_bound(bound, [baseline]) - baseline) / (1 - baseline)
         ends = min(size for _, size in found), max(size for _, size in found)
         series.append(Series(name="bound", x=tuple(map(float, ends)), y=(most, most), style="bound"))
-    proven = "" if math.isclose(bound, epsilon) else f" (for this secret {bound:.4g})"
+    proven = "" if math.isclose(bound, epsilon) else f" (for this secret {at_most(bound, 4)})"
     return Figure(
         title=f"ε = {epsilon:g}{proven!s}",
         x_label="others in the coalition",

@@ -22,6 +22,7 @@ from ...protocol.integers import bytes_of
 from ...protocol.phases import Phase
 from ...transports.tap import Traffic
 from ..attacks import Attack, Candidates, Evaluation, evaluate_channel
+from ..verdicts import round_up
 from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, bars_figure
 
 __all__ = ["NetworkObserverRole"]
@@ -155,6 +156,7 @@ def _sentences(scene: Scene, upstream: Mapping[int, int], most: float, *, secret
             f"They carried {sizes[0]:,} to {sizes[-1]:,} bytes to the server; names have {min(names)} to {max(names)} "
             "bytes, and reports all the same number: sizes tell who has a long name, and no value."
         )
+    most = round_up(most, decimals=3)
     told.append(f"If numbers took as few bytes as they need, the sizes of a phase would tell up to {most:.3f} bits.")
     told.append("Times are not covered: who answers slowly, or not at all, is seen.")
     return told

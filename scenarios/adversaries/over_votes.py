@@ -15,6 +15,7 @@ import numpy as np
 from ...protocol.arrays import FloatArray
 from ...protocol.privacy import NeighboringRelation, total_of
 from ..attacks import Attack, Coalition, Seen, infer, success_bound
+from ..verdicts import round_up
 from .role import Figure, Lesson, Row, Scene, Series, Voted
 
 __all__ = ["Belief", "beliefs_over", "lesson_over"]
@@ -120,15 +121,15 @@ def lesson_over(
     prior = np.full(number, 1 / number)
     repeated = sum(len(names) for voted in votes for names in voted.repeated.values())
     again = f" {repeated:,} reports were repeated from earlier votes, and told nothing new." if repeated else ""
-    bound = success_bound(last.epsilon, prior)
+    bound, lost = round_up(success_bound(last.epsilon, prior), decimals=4), round_up(last.epsilon, 6)
     if len(last.names) == 1:
         said = said or _said_of_one(last, votes, secret=secret)
-        said += f" What its ledger lost of it, {last.epsilon:g}, allows {bound:.4f}."
+        said += f" What its ledger lost of it, {lost:g}, allows {bound:.4f}."
     else:
         said = (
             f"After {len(votes):,} votes it names the {secret!s} of {last.success:.0%} of {len(last.names):,} rightly, "
             f"by guessing of {1 / number:.0%}; how many of so few is chance as well. Its surest belief about one of "
-            f"them is {last.surest:.4f}; what the ledgers lost of it, {last.epsilon:g}, allows {bound:.4f}."
+            f"them is {last.surest:.4f}; what the ledgers lost of it, {lost:g}, allows {bound:.4f}."
         )
     return Lesson(
         role=role,

@@ -17,7 +17,7 @@ from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.estimators import Estimate
 from ..attacks.extreme_reports import NOT_COMPUTED, ExtremeReports
 from ..attacks.poisoning import STRATEGIES, StrategyName, has_poisoning
-from ..verdicts import raised
+from ..verdicts import round_up
 from .masked_push import MaskedPush
 from .pushing import Pushed, PushingRole, others_by_lot, poisoners
 from .role import Figure, Happened, Lesson, Row, Scene, Series, bars_figure
@@ -121,7 +121,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         poisoning, places = pushed.poisoning, pushed.places
         own = rows[STRATEGIES.index(self.strategy)]
         most = pushed.bound(places)
-        bound = raised(most, 4)
+        bound = round_up(most, 4)
         yield (
             f"They push {f'{poisoning.pushed!s} up' if self.direction == 'up' else f'{poisoning.pushed!s} down'!s}. "
             f"Without them it is {before:.4g} {poisoning.unit!s} "

@@ -12,6 +12,7 @@ from ...agents.adversaries import SERVER, Deviation, Dropper
 from ...protocol.errors import QuorumError
 from ..attacks.isolation import Isolation, evaluate_isolation
 from ..attacks.posteriors import success_bound
+from ..verdicts import at_most, round_up
 from .role import Happened, InferringRole, Lesson, Row, Scene, check_at_least, success_figure
 
 __all__ = ["SelectiveAbortRole"]
@@ -115,5 +116,5 @@ def _what_was_learnt(found: Isolation, *, secret: str, most: float) -> Iterator[
     yield f"Guessing without evidence is right in {found.before.baseline:.3f}."
     yield (
         f"That is what a server has that reads the target's reports ({found.server.success:.3f}), in any crowd: "
-        f"the ledger charges for that, and its ε = {found.epsilon:g} allows {most:.3f}."
+        f"the ledger charges for that, and its ε = {at_most(found.epsilon)} allows {round_up(most, decimals=3):.3f}."
     )

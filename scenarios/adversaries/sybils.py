@@ -25,6 +25,7 @@ from ...transports.abc import Channel, Transport
 from ...transports.keys import make_identity
 from ...transports.memory import MemoryTransport
 from ...transports.tls import TLSTransport
+from ..verdicts import at_most
 from .pushing import Pushed, PushingRole
 from .role import Figure, Happened, Lesson, Row, Scene, Series, check_between
 
@@ -134,8 +135,8 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
             f"The {len(places):,} names that the person holds by right are {own / whole:.1%} of all that "
             f"{poisoning.pushed!s} can be moved by with values. Reporting one wish under all of them moves it by "
             f"{shift:.4g} ± {spread:.2g} {poisoning.unit!s} on average, {abs(shift) / error:.2f} standard errors, "
-            f"and by {own:.4g} at most (proven, in expectation). With chosen reports it could be "
-            f"{pushed.bound(places):.4g}."
+            f"and by {at_most(own, 4)} at most (proven, in expectation). With chosen reports it could be "
+            f"{at_most(pushed.bound(places), 4)}."
         )
         yield (
             "No protocol sees that: each name reports once, and its noise is its own. Whoever makes up the roster "

@@ -141,6 +141,7 @@ def show_agreement(console: "Console", agreement: "Agreement", *, num_parties: i
     from ...protocol.privacy import NeighboringRelation
     from ..running.report import show_heading
     from ..running.statements import trust_in
+    from ..verdicts import at_most
 
     terms = agreement.terms
     public = agreement.protocol.write_public(np.array([terms.public], dtype=np.int64))
@@ -157,7 +158,7 @@ def show_agreement(console: "Console", agreement: "Agreement", *, num_parties: i
         *(say("{column} counts as {entry}", column=say(column), entry=entry) for column, entry in counted.items()),
         say("protocol {name}", name=terms.protocol),
         say(terms.kind),
-        say_again(f"costs epsilon = {agreement.cost:g} in all{replaced!s}"),
+        say_again(f"costs epsilon = {at_most(agreement.cost)} in all{replaced!s}"),
         *(
             say_again(f"{phase!s}: kept from session {quote(each.session)} of {each.report.scope}, nothing paid")
             for phase, each in agreement.recalled.items()

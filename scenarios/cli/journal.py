@@ -190,6 +190,7 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
     from ...protocol.privacy import NeighboringRelation, total_of
     from ..presentation.terminal import show_table
     from ..tables import Table
+    from ..verdicts import at_most
 
     alike: dict[tuple[str, ...], list[str]] = {}
     room = collections.defaultdict[str, float](float)
@@ -219,7 +220,7 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
     for line in kept_before:
         console.print(Text(line), soft_wrap=True)
     whose = " of each party at most" if is_hosts and len(room) > 1 else ""
-    reserved = f"  reserved by sessions under way: ε = {max(room.values(), default=0.0):g}{whose}"
+    reserved = f"  reserved by sessions under way: ε = {at_most(max(room.values(), default=0.0))}{whose}"
     console.print(Text(reserved, style="bold"))
 
 

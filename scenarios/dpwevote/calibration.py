@@ -8,7 +8,7 @@ import bisect
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
@@ -59,12 +59,6 @@ _FEW_WEIGHTS: Final[Axes] = {"light": (1, 2, 3), "heavy": (0, 1)}
 """The optimal mechanism is designed for a set of weights: seconds for few, minutes for many."""
 _OF_LEVELS: Final = ("two_point, levels", "signed_rr, levels")
 """One partner in twenty has a tenth of the price as its own ε, a fifth the price, the others three times as much."""
-_PRIORS: Final[Axes] = {
-    "variant": ("joint", "laplace", "two_point", "signed_rr", "optimal", "public", "central", "masked"),
-    "prior": ("mixed", "uniform"),
-    "epsilon": (0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0),
-    "partners": (9, 16, 31, 64, 100, 300, 1_000),
-}
 
 
 def vote_of(case: Case) -> DPWeVote | None:
@@ -87,8 +81,7 @@ def vote_of(case: Case) -> DPWeVote | None:
         given |= {"epsilon": 1.0, "epsilons": tuple(sorted({case["epsilon"] / 10, case["epsilon"], greatest}))}
     names = tuple(f"c{place}" for place in range(case.get("candidates", 1)))
     try:
-        level, prior = case.get("level", 0.05), case.get("prior")
-        vote = DPWeVote(Parameters(candidates=names, variant=variant, level=level, error_prior=prior, **given))
+        vote = DPWeVote(Parameters(candidates=names, variant=variant, level=case.get("level", 0.05), **given))
         # The optimal mechanism refuses many weights, a masked vote a single partner.
         for phase in vote.phases:
             if isinstance(phase, MaskedPhase):
@@ -278,27 +271,6 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     return Held(np.array(stated), np.array([error**2 for error in errors]))
 
 
-def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
-    vote = vote_of(case)
-    if vote is None or not (pairs := list(_claims(vote, case, sessions, generator))):
-        return None
-    return Held(*map(np.array, zip(*pairs, strict=True)))
-
-
-def _claims(vote: DPWeVote, case: Case, sessions: int, generator: np.random.Generator) -> Iterator[tuple[float, float]]:
-    """Yield the probability that a session states, and whether its decision is wrong, for electorates of a prior."""
-    number = case["partners"]
-    for _ in range(sessions):
-        is_coins = case["prior"] == "mixed" and generator.random() < 1 / 2
-        yes = 0.5 if is_coins else float(generator.random())
-        weights: FloatArray = np.asarray(generator.integers(1, 4, number), dtype=np.float64)
-        opinions: IntArray = np.asarray(generator.random(number) < yes, dtype=np.int64)
-        passes = bool((weights * (2 * opinions - 1)).sum() >= 0)
-        candidate = Sessions(vote, _Truth(weights, opinions, passes), 1, generator).outcome(0).candidates[0]
-        if candidate.error_probability is not None:
-            yield candidate.error_probability, float(candidate.leans_yes != passes)
-
-
 def _statements() -> list[Statement]:
     verdicts = [
         Statement(
@@ -326,16 +298,6 @@ def _statements() -> list[Statement]:
             times=5,
         ),
         Statement(
-            name="probability of an error",
-            about=(
-                "a decision is wrong with the stated probability, under the prior that it names: `mixed`, half fair "
-                "coins, half any share of yes alike; `uniform`, any share alike."
-            ),
-            axes=_PRIORS,
-            hold=_hold_probabilities,
-            kind="on average",
-        ),
-        Statement(
             name="standard error of a margin",
             about="the mean squared error of a margin is no more than the mean of its squared standard error.",
             axes={axis: values for axis, values in _SESSIONS.items() if axis not in {"level", "candidates"}}
@@ -350,21 +312,13 @@ def _statements() -> list[Statement]:
             hold=_hold_verdicts,
             times=5,
         ),
-        Statement(
-            name="probability of an error, levels",
-            about="the same, where levels say nothing of votes.",
-            axes={**_PRIORS, "variant": _OF_LEVELS},
-            hold=_hold_probabilities,
-            kind="on average",
-        ),
     ]
 
 
 CALIBRATION: Final = Calibration(
     title="DPWeVote",
     about=(
-        "A verdict needs no prior. The probability of an error does, and near a tie it says nothing: there half of all "
-        "decisions are wrong, whatever is stated. `joint, split` spends a fifth on the weight; `public` is with "
+        "A verdict needs no prior. `joint, split` spends a fifth on the weight; `public` is with "
         "public weights; `matrices` have a yes told half as often as by randomized response, and weights the likelier "
         "the nearer they are to the true one; with `levels` few partners have a small ε of their own, most a large "
         "one; in `central` a trusted server adds noise once, in "

@@ -18,6 +18,7 @@ from ...protocol.dpwevote.rounding import nearest_places
 from ...protocol.errors import ConfigurationError, require
 from ..reading.cells import number_of
 from ..running.drafts import Chosen, Line, Sheet, UnclearError
+from ..verdicts import at_most
 from ..words import marked
 
 __all__ = ["Weights", "any_number", "are_numbers", "draft_weights"]
@@ -167,8 +168,8 @@ def _rounded(own: Sequence[float], grid: Sequence[float], within: float) -> str:
     moved = math.fsum(numbers[nearest_places(np.array(own), numbers)].tolist()) / math.fsum(own) - 1
     least, greatest = (f"{weight:,.10g}" for weight in (grid[0], grid[-1]))
     rounded = (
-        f"Each is rounded by at most {100 * within:.4g} % to one of {len(grid):,} possible weights, all together by "
-        f"{100 * moved:+.2g} %; verdicts allow for that. Everybody may know that none is below {least!s} or "
-        f"above {greatest!s}."
+        f"Each is rounded by at most {at_most(100 * within, 4)} % to one of {len(grid):,} possible weights, all "
+        f"together by {100 * moved:+.2g} %; verdicts allow for that. Everybody may know that none is below {least!s} "
+        f"or above {greatest!s}."
     )
     return marked(rounded)

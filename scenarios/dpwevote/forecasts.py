@@ -13,7 +13,7 @@ from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..running.forecasts import AIM, Forecast
 from ..running.offers import if_allowed
-from ..verdicts import raised
+from ..verdicts import round_up
 from ..words import marked, say
 
 __all__ = ["forecasts_of"]
@@ -52,7 +52,6 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
         epsilon=parameters.epsilon_total,
         share=reach / whole,
         most=max(quota, 1 - quota),
-        level=parameters.level,
         price=price,
         by=by,
         whole=of,
@@ -72,9 +71,10 @@ def _price(
     best: tuple[float | None, str] = None, ""
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        reach, by = min(_reaches(parameters, inputs, math.exp(middle), variants), default=(math.inf, ""))
+        price = min(round_up(number * math.exp(middle)), number * MAX_EPSILON)  # as it is said
+        reach, by = min(_reaches(parameters, inputs, price / number, variants), default=(math.inf, ""))
         if reach <= aim:
-            best, high = (raised(number * math.exp(middle)), by), middle
+            best, high = (price, by), middle
         else:
             low = middle
     return best

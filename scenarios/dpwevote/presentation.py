@@ -14,10 +14,10 @@ from ..presentation import drawing
 from ..presentation.numbers import in_a_row, some
 from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter
-from ..presentation.terminal import estimate_text, percent, show_note, show_table, styled
+from ..presentation.terminal import estimate_text, show_note, show_table, styled
 from ..tables import Cell, Entry, Rows, Table, listed, six_digits
-from ..verdicts import cell_of_decision
-from ..words import marked, say, say_again, say_number
+from ..verdicts import at_most, cell_of_decision, round_up
+from ..words import say, say_again, say_number
 
 __all__ = ["PRESENTERS"]
 
@@ -27,7 +27,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     with_support = all(candidate.support is not None for candidate in outcome.candidates)
     columns = [say("Candidate"), say("Verdict"), *[say("Support"), say("Quota")] * with_support, say("Margin")]
     truth = None if known.is_brief else known.truth
-    columns += [*[P_WRONG] * (not known.is_brief), *(() if truth is None else (say("True margin"),))]
+    columns += [] if truth is None else [say("True margin")]
     rows: list[Sequence[Entry]] = []
     for candidate in outcome.candidates:
         cells = [
@@ -35,13 +35,12 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
             _decision(candidate),
             *(estimate_text(shown) for shown in (candidate.support, candidate.quota) if shown is not None),
             estimate_text(candidate.margin, signed=True),
-            *[percent(candidate.error_probability)] * (not known.is_brief),
         ]
         if truth is not None:
             cells += [six_digits(truth[candidate.name] - truth["quota"], signed=True)]
         rows.append(cells)
     # The margin is what the verdict rests on, and it says most of what support and quota say.
-    drop = (say("True margin"), say("Quota"), say("Support"), P_WRONG)
+    drop = (say("True margin"), say("Quota"), say("Support"))
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=drop, whole=known.table)
     if outcome.weight_counts and not known.is_brief:
         console.print()
@@ -56,7 +55,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         note = f"{own.name}: the printed margin is off by {own.bias:+,.1f}, as far as the reports tell"
         show_note(console, note, style="yellow")
     if outcome.weight_bias_bound:
-        bound = six_digits(outcome.weight_bias_bound)
+        bound = six_digits(round_up(outcome.weight_bias_bound, 6))
         note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
         show_note(console, note, style="yellow")
     if rounded := _rounded(outcome):
@@ -65,7 +64,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     if not known.is_brief:
         wrong = say_again(f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is.")
         reports = say_again(f"From the reports of {some(outcome.num_partners, 'partner')}.")
-        note = f"{reports} {note} {wrong} {_meaning_of_wrong(outcome)}"
+        note = f"{reports} {note} {wrong} {_levels_of(outcome)}".rstrip()
     show_note(console, note)
 
 
@@ -76,41 +75,24 @@ def _rounded(outcome: Outcome) -> str:
     return say(
         "Weights are rounded, each by at most {share:.4g} %: verdicts are about those before, other numbers about "
         "those after it.",
-        share=100 * outcome.weights_within,
+        share=round_up(100 * outcome.weights_within, 4),
     )
 
 
-P_WRONG: Final = marked("P(wrong)")
-
-
-def _meaning_of_wrong(outcome: Outcome) -> str:
-    told = say(
-        "P(wrong): the probability that the estimate is on the wrong side of the quota, {prior} (prior {name!r}); "
-        "where the truth is near a tie, it is there about half of the time, whatever this says.",
-        prior=say(_PRIORS[outcome.error_prior]),
-        name=outcome.error_prior,
-    )
-    if any(candidate.error_probability is None for candidate in outcome.candidates):
-        none = say("–: small; how small, nobody knows where few reports decide, or few of them lie.")
-        told = f"{told} {none}"
+def _levels_of(outcome: Outcome) -> str:
+    """Return how many reported at which level of ε; nothing where all have one."""
     if isinstance(outcome.levels, msgspec.UnsetType):
-        return told
+        return ""
     levels = ", ".join(f"{level.epsilon:g} ({level.num_partners:,})" for level in outcome.levels)
-    own = say("Partners by their own ε: {levels}; P(wrong) takes it to say nothing of a vote.", levels=levels)
-    return f"{told} {own}"
+    return say("Partners by their own ε: {levels}.", levels=levels)
 
 
-_PRIORS: Final = {
-    "mixed": marked("if half of all votes are coin tosses and in the others any share of yes is equally likely"),
-    "uniform": marked("if any share of yes is equally likely"),
-}
-"""The priors in words."""
 _MOST_NOISE: Final = 6  # so many estimates that are nothing but noise are listed
 
 
 def _level(outcome: Outcome) -> str:
     level = max((candidate.verdict.level for candidate in outcome.candidates), default=DEFAULT_LEVEL)
-    return f"{100 * level:.4g} %"
+    return f"{at_most(100 * level, 4)} %"
 
 
 def _noise(outcome: Outcome, *, most: int) -> Iterator[str]:
@@ -156,7 +138,6 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
         row: dict[str, object] = {"candidate": candidate.name, "verdict": candidate.decision}
         row["level"] = candidate.verdict.level
         row |= columns_of(candidate, ("support", "quota", "margin", "bias"))
-        row["error_probability"] = candidate.error_probability
         if known.truth is not None:
             support, quota = known.truth[candidate.name], known.truth["quota"]
             row |= {"true_support": support, "true_quota": quota, "true_margin": support - quota}
@@ -209,10 +190,7 @@ def _draw_rows(
         if truth is not None:
             subtracted = truth["quota"] if candidate.support is None else 0.0
             axes.plot(truth[candidate.name] - subtracted, row, **drawing.TRUTH)
-        said = _decision(candidate).words
-        if candidate.error_probability is not None:
-            said += f"\n{say(P_WRONG)} {percent(candidate.error_probability)}"
-        drawing.annotate_row(axes, row, said, color=mark["color"])
+        drawing.annotate_row(axes, row, _decision(candidate).words, color=mark["color"])
     is_margin = any(candidate.support is None for candidate in candidates)
     meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"
     drawing.name_rows(axes, names, x=meaning)
@@ -259,17 +237,17 @@ def _sheet(outcome: Outcome, known: Known) -> Table:
         say("Support"): lambda each: counted(each.support),
         say("Quota"): lambda each: counted(each.quota),
         say("Margin"): lambda each: counted(each.margin, signed=True),
-        P_WRONG: lambda each: Cell(percent(each.error_probability), each.error_probability),
     }
     truth = known.truth or {}
     if {"quota", *(each.name for each in outcome.candidates)} <= truth.keys():
         columns[say("True support")] = lambda each: counted(Estimate(truth[each.name], 0.0))
         if any(each.quota is None or each.quota.standard_error for each in outcome.candidates):
             columns[say("True quota")] = lambda _: counted(Estimate(truth["quota"], 0.0))
-    notes = [*filter(None, [_rounded(outcome)]), _meaning_of_wrong(outcome)]
+    note = " ".join(filter(None, [_rounded(outcome), _levels_of(outcome)]))
     if total is not None:
-        notes.insert(0, say("Percentages are of all votes: {total}.", total=estimate_text(total).plain))
-    return listed(outcome.candidates, list(columns.items()), labels=2, note=" ".join(notes))
+        shares = say("Percentages are of all votes: {total}.", total=estimate_text(total).plain)
+        note = f"{shares} {note}".rstrip()
+    return listed(outcome.candidates, list(columns.items()), labels=2, note=note)
 
 
 def _brief(outcome: Outcome) -> list[Brief]:
@@ -300,7 +278,7 @@ def _conclude(outcome: Outcome) -> str:
     if number == 1 and not close:
         said.append(say("Wrong in at most {level} of such votes, whatever the truth is.", level=level))
     elif close < number and outcome.joint_level < 1:
-        joint = f"{100 * outcome.joint_level:.4g} %"
+        joint = f"{at_most(100 * outcome.joint_level, 4)} %"
         said.append(
             say(
                 "Each verdict is wrong in at most {level} of such votes, whatever the truth is; one or more of the "

@@ -24,7 +24,7 @@ from ...protocol.privacy import TrustModel
 from ..presentation.numbers import some
 from ..running.config import Scenario
 from ..running.progress import OnStep
-from ..verdicts import raised
+from ..verdicts import round_up
 from .plain_variants import variants_of
 from .searches import SearchClock
 from .variant_searches import VariantSearch, share_of
@@ -356,7 +356,7 @@ class _Search(VariantSearch):
         if not offers:
             return "an error of a variant: none can have any price here"
         least, name = min(offers, key=lambda each: each[0].quoted)
-        written = table.unit.short(raised(share_of(table, least), 3))
+        written = table.unit.short(round_up(share_of(table, least), 3))
         whom = some(table.people, table.resolved.protocol.client_role)
         return f"at least {written}, the best that {whom} can have: by {name}, at ε = {least.epsilon:.3g}"
 
@@ -393,7 +393,7 @@ class _Search(VariantSearch):
         options: list[Planned] = []
         if sought == "epsilon":
             for part in (2,) if self._table.needs_values else (2, 4):
-                options += self._with_people(_MORE_PEOPLE, first.name, aim, raised(first.epsilon / part, 2))
+                options += self._with_people(_MORE_PEOPLE, first.name, aim, round_up(first.epsilon / part, 2))
         elif sought == "people":
             options += self._cheapest(_PAY_MORE, self._table, first, aim)
         elif first.share:

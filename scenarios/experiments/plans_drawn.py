@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ...protocol.privacy import TrustModel
 from ..presentation.drawing import COLORS, INK, MUTED, WIDTH, Marks, Picture, clean, label_lines, name_ticks
-from ..running.statements import certainty_of
+from ..running.statements import certainty_of, rounded_up
 from .plans import Plan, Planned
 
 __all__ = ["picture_of"]
@@ -98,5 +98,5 @@ def _most_telling(plan: Plan) -> list[Planned]:
 
 
 def _certainty(epsilon: float) -> str:
-    written = f"{100 * certainty_of(epsilon):.1f} %"
-    return "" if written == "100.0 %" else written
+    written = rounded_up(certainty_of(epsilon))
+    return "" if written.startswith("over ") else written

@@ -28,7 +28,7 @@ from ..presentation.numbers import written as digits_of
 from ..presentation.terminal import show_note, show_table, title_of
 from ..running.folder import RunFolder
 from ..tables import Table, listed
-from ..verdicts import raised
+from ..verdicts import round_up
 from .measured import BYTES, MESSAGES, MeasuredCell, RefusedCell, Wanted
 from .measurements import Measurement, apart_by, unseen
 from .measures import Measure
@@ -274,7 +274,7 @@ def losses_differ(cells: Sequence[MeasuredCell]) -> str:
 
 
 def _epsilon(proven: float) -> str:
-    return f"{raised(proven, 4):g}" if math.isfinite(proven) else "not bounded"
+    return f"{round_up(proven, 4):g}" if math.isfinite(proven) else "not bounded"
 
 
 def _named(cell: MeasuredCell | RefusedCell) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from ...protocol.errors import ConfigurationError
-from ..verdicts import raised
+from ..verdicts import round_up
 from .searches import OutOfTimeError, SearchClock, least_by_trials
 from .variants import MOST_PEOPLE, Offered, VariantTable
 from .variants import price_for as least_price
@@ -97,7 +97,7 @@ class VariantSearch:
         found = least_price(table, name, aimed, between=(max(below, default=high / _FACTOR), high), steps=_STEPS)
         if found is None:
             return None
-        price = raised(found.epsilon, _DIGITS)
+        price = round_up(found.epsilon, _DIGITS)
         rounded = table.at(name, price)
         if not suffices(rounded):
             return found
@@ -117,7 +117,7 @@ class VariantSearch:
         )
         if found is None:
             return None
-        rounded = (raised(found.epsilon * factor, _DIGITS - 1) for factor in (1.0, _NEXT))
+        rounded = (round_up(found.epsilon * factor, _DIGITS - 1) for factor in (1.0, _NEXT))
         for price in (*rounded, found.epsilon):
             offered = self.at(table, name, price)  # by all trials, as its error is said
             if offered is not None and offered.quoted <= aimed:
@@ -184,4 +184,4 @@ def share_of(table: VariantTable, offered: Offered) -> float:
 
 def _next_below(number: float, digits: int) -> float:
     """Return the number with so many digits that comes before one."""
-    return -raised(-number * (1 - 1e-9), digits)
+    return -round_up(-number * (1 - 1e-9), digits)

@@ -26,7 +26,7 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..experiments.measurements import Measurement
 from ..experiments.variants import Offered, SimulatedVariants, Unit, VariantTable
-from ..verdicts import raised
+from ..verdicts import round_up
 from .attack.misreporter_role import bound_of_gain
 from .comparisons import PRICED
 
@@ -123,7 +123,7 @@ class ElectionVariants(SimulatedVariants):
             *([_OF_LEVELS] if parameters.own_levels.epsilons else []),
             *(["groups are private in all of these, as they are in the session"] if parameters.is_joint else []),
             *([PRICED[parameters.objective]] if parameters.objective in PRICED and is_priced else []),
-            _FALSE.format(raised(bound)),
+            _FALSE.format(round_up(bound)),
             *([f"not at this price, or not here: {', '.join(missing)}"] if missing else []),
         )
 

@@ -28,7 +28,7 @@ from ..reading.conversion import convert
 from ..reading.files import readable
 from ..running.folder import check_schema
 from ..tables import Cell, Entry, Table
-from ..verdicts import UNDECIDED
+from ..verdicts import UNDECIDED, at_most
 from .alternatives import AlternativePair
 
 __all__ = [
@@ -388,4 +388,4 @@ def _probability(probability: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:g} %"
+    return f"{at_most(100 * share)} %"

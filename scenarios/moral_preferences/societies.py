@@ -15,7 +15,7 @@ from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.presenter import Known
 from ..presentation.terminal import show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
-from ..verdicts import UNDECIDED
+from ..verdicts import UNDECIDED, at_most
 from ..words import say, say_number
 
 __all__ = [
@@ -135,7 +135,7 @@ def show_differences(
             "{number:,} of {all} hold, all of them at once, at the {level} level",
             number,
             all=some(len(found), "difference"),
-            level=f"{100 * level:g} %",
+            level=f"{at_most(100 * level)} %",
         )
         console.print(Text(f"  {hold}", style="bold"))
         show_note(console, "interval: of the difference without noise")
@@ -143,7 +143,7 @@ def show_differences(
             "noise makes any interval or verdict wrong with a probability of at most {level}, whatever the societies "
             "are"
         )
-        show_note(console, say(told, level=f"{100 * level:g} %"))
+        show_note(console, say(told, level=f"{at_most(100 * level)} %"))
     if outcome.mechanism != "functional":  # whose errors have what differs between voters in them
         show_note(console, "± is of the noise: how far other voters would differ is no part of it")
 

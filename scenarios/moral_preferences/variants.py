@@ -16,6 +16,7 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import TrustModel
 from ..experiments.variants import Offered, SimulatedVariants, Unit
 from ..running.resolution import Local
+from ..verdicts import at_most
 from .agreement import agreement_of
 
 __all__ = ["PreferenceVariants"]
@@ -113,7 +114,7 @@ class PreferenceVariants(SimulatedVariants):
         same = agreement_of(self.clean_of(offered.settings), self._reference)
         return {
             "Trusted": self.trusted(loss.model),
-            "ε a record": f"{loss.finest.proven:.4g}",
+            "ε a record": at_most(loss.finest.proven, 4),
             "Before noise": "" if same is None else f"{100 * same:.1f} %",
         }
 

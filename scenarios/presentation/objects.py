@@ -18,6 +18,7 @@ from ...protocol.privacy import SEMI_HONEST, Ledger, LedgerEntry, NeighboringRel
 from ...protocol.views import View, describe
 from ..adversaries.role import Lesson
 from ..tables import Rows, Table
+from ..verdicts import at_most, round_down
 from . import briefs_of, rows_of, verdict_of
 from .numbers import some
 from .presenter import error_of
@@ -50,11 +51,10 @@ def text_of(value: object) -> str:
     """Return what is read of an object: one sentence, or a few; of an outcome its verdict."""
     match value:
         case Ledger():
-            left = "" if value.remaining == float("inf") else f"; the budget leaves {value.remaining:g}"
+            left = "" if value.remaining == float("inf") else f"; the budget leaves {round_down(value.remaining, 6):g}"
             relation = f"{value.relation.value} neighbors{mark_of(value.entries)}"
-            told = (
-                f"{some(len(value.entries), 'loss', 'losses')}, ε = {value.spent:g} in all (proven, {relation}){left}"
-            )
+            losses = some(len(value.entries), "loss", "losses")
+            told = f"{losses}, ε = {at_most(value.spent)} in all (proven, {relation}){left}"
             return printable(f"{value.person}: {told}")
         case Estimates():
             rows = _rows_of_estimates(value)[:_MOST_LINES]
@@ -175,7 +175,7 @@ def _say_loss(mechanism: FiniteMechanism, *, has_zeros: bool) -> str:
     """Return what one value costs, of whom and by which relation."""
     among = " among those with the same possible reports" if has_zeros else ""
     epsilon = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
-    return f"ε = {epsilon:g} for one value{among}: proven, replace-one neighbors, local model."
+    return f"ε = {at_most(epsilon)} for one value{among}: proven, replace-one neighbors, local model."
 
 
 def frame_of_rows(rows: Sequence[Mapping[str, object]]) -> "pd.DataFrame":

@@ -24,6 +24,7 @@ from ...transports.own_files import replace_private
 from ..presentation.drawing import NARROW
 from ..presentation.rows import MOST_ROWS
 from ..tables import Cell, Table, Tone, csv_of
+from ..verdicts import at_most
 from ..words import say
 from .drawings import Classes, Drawing, inlined
 
@@ -118,8 +119,8 @@ class Page:
 
 
 def epsilon_text(epsilon: object) -> str:
-    """Return a loss as sentences have it; what nothing bounds is written as null, and is ∞."""
-    return f"{epsilon:g}" if isinstance(epsilon, (int, float)) and math.isfinite(epsilon) else "∞"
+    """Return a loss as sentences have it, rounded up; what nothing bounds is written as null, and is ∞."""
+    return at_most(epsilon) if isinstance(epsilon, (int, float)) and math.isfinite(epsilon) else "∞"
 
 
 def epsilon_cell(epsilon: float | None) -> Cell:

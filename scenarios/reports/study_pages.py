@@ -23,7 +23,7 @@ from ..reading.cells import rows_in
 from ..reading.files import check_files, readable
 from ..running.reader import Audit, pictures_in, read_as, read_command
 from ..tables import Rows, Table, listed
-from ..verdicts import AuditVerdict, Judgement, raised
+from ..verdicts import AuditVerdict, Judgement, round_up
 from .blocks import audited_losses
 from .page import Block, Page, Section, Text, drawn, repeated
 
@@ -203,7 +203,7 @@ def _leading(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for row in of_cells[:_MOST_CELLS]:
         names = list(row)
         own = {key: row[key] for key in names[: names.index("measure")]}
-        own |= {key: f"{raised(float(proven), 4):g}" for key, proven in own.items() if key.startswith(_PROVEN)}
+        own |= {key: f"{round_up(float(proven), 4):g}" for key, proven in own.items() if key.startswith(_PROVEN)}
         settings = ", ".join(f"{key} = {value}" for key, value in own.items())
         mean, error = row.get("mean"), row.get("mean_standard_error")
         if not isinstance(mean, float):

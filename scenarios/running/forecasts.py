@@ -21,15 +21,17 @@ AIM: Final = 0.1
 """A session that tells margins of such a share of the whole is worth having, and nothing is said."""
 
 
+_ROUNDING: Final = 1e-9  # of shares: 3 of 10 is 30 %
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Forecast:
     """What a session can tell."""
 
     trust: str = ""  # who has to be trusted, as words; empty for nobody
     epsilon: float  # what it costs a party in all
-    share: float  # the least margin at which a decision is wrong at most as often as `level`, as a share of the whole
+    share: float  # from which margin on a decision is wrong as often as a verdict at most, as a share of the whole
     most: float  # the greatest margin that there can be, likewise
-    level: float
     price: float | None  # ε in all at which `AIM` is told; None where none is known
     by: str  # which variant tells it at that price
     whole: str  # what shares are of, as words
@@ -51,13 +53,12 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bo
     own, *others = found
     who = say("{number} at ε = {epsilon:g}", number=some(len(inputs), protocol.client_role), epsilon=own.epsilon)
     if own.share <= own.most:
-        told = "{who} can only tell margins of {share} % and more {whole}"
-        told = say(told, who=who, share=math.ceil(100 * own.share), whole=own.whole)
+        told = "{who} can only be sure of margins of {share} % and more {whole}"
+        told = say(told, who=who, share=math.ceil(100 * own.share - _ROUNDING), whole=own.whole)
         if not is_brief:
-            level = f"{100 * own.level:g} %"
-            told = say("{told}: of closer ones more than {level} may be decided wrongly", told=told, level=level)
+            told = say("{told}: closer ones may stay undecided", told=told)
     else:
-        told = say("{who} can tell no margin, not even if all agree: the decision may be a coin toss", who=who)
+        told = say("{who} may stay undecided even if all agree", who=who)
     aim = f"{100 * AIM:.0f} %"
     prices = [say("ε = {price:g} would tell {aim}, by {by}", price=own.price, aim=aim, by=own.by)] if own.price else []
     prices += [

@@ -35,6 +35,7 @@ from ..presentation.objects import (
     text_of,
 )
 from ..reading.frames import AnyFrame, is_frame
+from ..verdicts import at_most
 from .config import Scenario, load_scenario
 from .folder import RunFolder
 from .frame_drafts import scenario_of_frame
@@ -267,12 +268,11 @@ def _say_losses(entries: Sequence[LedgerEntry]) -> str:
     most = max(map(total_of, by_person.values()), key=lambda total: total.proven)
     models = " and ".join(sorted({entry.model.value for entry in entries}))
     units = list(dict.fromkeys(entry.unit for entry in entries))
-    at_most = "lost" if num_persons == 1 else "lost at most"
+    lost = "lost" if num_persons == 1 else "lost at most"
     told = f"unit{'s' * (len(units) > 1)}: {in_a_row(units)}"
     bound = f"proven for {most.relation.value} neighbors in the {models} model{mark_of(entries)}"
-    return (
-        f"{some(num_persons, 'person')} {at_most} ε = {most.proven:g}{' each' * (num_persons > 1)}: {bound} ({told})."
-    )
+    each = " each" * (num_persons > 1)
+    return f"{some(num_persons, 'person')} {lost} ε = {at_most(most.proven)}{each}: {bound} ({told})."
 
 
 def _say_views(views: Sequence[View]) -> str:

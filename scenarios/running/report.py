@@ -26,6 +26,7 @@ from ..presentation import said_of
 from ..presentation.numbers import some
 from ..presentation.terminal import show_label, show_note, show_table
 from ..tables import Cell, Entry, Table
+from ..verdicts import at_most
 from ..words import marked, say, say_again
 from .statements import meaning_of, warning_of
 
@@ -120,10 +121,10 @@ def show_privacy(
         for _, kind in itertools.groupby(of_phase, key=_alike):
             alike = list(kind)
             sums = total_of(alike)
-            numbers = f"{sums.claimed:g}", f"{sums.proven:g}"
+            numbers = f"{sums.claimed:g}", at_most(sums.proven)
             rows.append((say(name), say(alike[0].mechanism), say(alike[0].unit), str(len(alike)), *numbers))
             rows += _part_rows(alike)
-    in_all = (say("in all"), "", "", str(len(losses)), f"{total.claimed:g}", f"{total.proven:g}")
+    in_all = (say("in all"), "", "", str(len(losses)), f"{total.claimed:g}", at_most(total.proven))
     rows.append([Cell(words, tone="strong") for words in in_all])
     who = "Privacy loss per person" if public is None else "Your privacy loss"
     columns = (who, "Mechanism", "Unit", "Reports", "ε claimed", "ε proven")
@@ -148,10 +149,10 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
     totals = {person: total_of(paid, relation=relation) for person, paid in persons.items()}
     worst = max(totals, key=lambda person: totals[person].proven)
     whose = f"{worst} in all" if num_persons == 1 else f"each of {num_persons:,} at most"
-    line = f"  {whose}: ε proven = {totals[worst].proven:g}"
+    line = f"  {whose}: ε proven = {at_most(totals[worst].proven)}"
     if delta is not None:
         tightest = _tightest(persons, totals, delta)
-        line += f", or ε = {tightest:.6g} at δ = {delta:g} for sessions fixed in advance"
+        line += f", or ε = {at_most(tightest)} at δ = {delta:g} for sessions fixed in advance"
     rows: list[Sequence[Entry]] = []
     for (_, phase, mechanism, unit, *_), paid in _grouped(shown, _kind).items():
         number = sum({entry.person: entry.num_persons for entry in paid}.values())
@@ -236,7 +237,7 @@ def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | L
         show_note(console, told)
     elif total.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
         replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE)
-        told = f"in all for {replaced.relation.value!s} neighbors: ε proven = {replaced.proven:g}, {twice!s}"
+        told = f"in all for {replaced.relation.value!s} neighbors: ε proven = {at_most(replaced.proven)}, {twice!s}"
         show_note(console, told)
     if len({against_whom(loss.mechanism, loss.model.value) for loss in losses}) > 1:
         show_note(console, f"in all against {total.against!s}")

@@ -26,6 +26,7 @@ from ...protocol.roles import SessionKind
 from ..adversaries.role import Lesson, Role, Voted
 from ..plugins import ARRAY
 from ..presentation.numbers import some
+from ..verdicts import round_up
 from ..words import say
 from .accounts import Accounts
 from .folder import SCHEMA, RunFolder
@@ -220,7 +221,7 @@ def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str
     persons = {name for each in held for name in (*each.names, *each.refused)}
     most = max((math.fsum(each.paid.get(name, 0.0) for each in held) for name in persons), default=0.0)
     told = "at most ε = {most:g} proven for one {role} over all votes (replace-one)"
-    paid = say(told, most=most, role=say(party))
+    paid = say(told, most=round_up(most, 6), role=say(party))
     return f"{some(len(persons), party)} · {paid} · {model_of(protocol)}"
 
 

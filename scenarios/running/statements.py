@@ -14,6 +14,7 @@ from typing import Any, Final
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, PrivacyLoss, is_semi_honest, total_of
 from ..presentation.numbers import in_a_row, some
+from ..verdicts import at_most, round_up
 from ..words import marked, say
 from .session_facts import Prices, SessionFacts, about, prices_of
 
@@ -130,7 +131,7 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
         said.append(say("{who} more of one person than any ε bounds.", who=who))
     else:
         told = "{who} no more of one person than {bound} in all allows ({relation})."
-        said.append(say(told, who=who, bound=f"ε = {facts.proven:g}", relation=say(facts.relation)))
+        said.append(say(told, who=who, bound=f"ε = {at_most(facts.proven)}", relation=say(facts.relation)))
     if facts.public:
         said.append(say("Public of each person: {names}.", names=in_a_row(map(say, facts.public))))
     if facts.chosen:
@@ -148,7 +149,11 @@ def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
     if protocol.hides_participation:
         number = say("up to {number}", number=number)
     total = total_of(protocol.losses)
-    loss = say("no ε proven") if math.isinf(total.proven) else say("ε = {epsilon:g} proven", epsilon=total.proven)
+    loss = (
+        say("no ε proven")
+        if math.isinf(total.proven)
+        else say("ε = {epsilon:g} proven", epsilon=round_up(total.proven, 6))
+    )
     relation = say(total.relation.value)
     cost = say("privacy loss per person: {loss} ({relation})", loss=loss, relation=relation)
     return f"{number} · {cost} · {model_of(protocol)}"
@@ -182,7 +187,7 @@ def meaning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry], *, party: s
                 "Of {units}, the rest being known: {bound} (ε = {epsilon:g}).",
                 say(" or of ").join(map(say, units)),
             )
-            sentences.append(say(told, units=known, bound=up_to(certainty_of(epsilon)), epsilon=epsilon))
+            sentences.append(say(told, units=known, bound=up_to(certainty_of(epsilon)), epsilon=round_up(epsilon, 6)))
     return sentences
 
 
@@ -190,14 +195,18 @@ def warning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry]) -> str:
     """Return a sentence where an ε of one person's losses allows more than `LITTLE` certainty; else nothing."""
     prices = losses if isinstance(losses, Prices) else prices_of(losses)
     replaced = math.inf if prices.replaced is None else prices.replaced
-    large = [say("ε = {epsilon:g} in all", epsilon=replaced)] if certainty_of(replaced) > LITTLE else []
+    large = [say("ε = {epsilon:g} in all", epsilon=round_up(replaced, 6))] if certainty_of(replaced) > LITTLE else []
     for epsilon, units in prices.finest:
         if epsilon is not None and certainty_of(epsilon) > LITTLE and epsilon < replaced * (1 - _ROUNDING):
-            large.append(say("ε = {epsilon:g} for {units}", epsilon=epsilon, units=say(" or ").join(map(say, units))))
+            large.append(
+                say(
+                    "ε = {epsilon:g} for {units}", epsilon=round_up(epsilon, 6), units=say(" or ").join(map(say, units))
+                )
+            )
     return little_of(large) if large else ""
 
 
 def _certainty(epsilon: float | None, unknown: str) -> str:
     if epsilon is None:
         return say("No proven ε bounds how sure someone can become of {unknown}.", unknown=unknown)
-    return f"{odds_of(certainty_of(epsilon), unknown)} (ε = {epsilon:g})."
+    return f"{odds_of(certainty_of(epsilon), unknown)} (ε = {at_most(epsilon)})."

@@ -15,6 +15,7 @@ from ...protocol.truth_discovery.estimators import ESTIMATORS, Estimator
 from ...protocol.truth_discovery.parameters import PRICES
 from ..experiments.variants import OF_MASKS, Offered, SimulatedVariants, Unit
 from ..running.resolution import Local
+from ..verdicts import at_most
 
 __all__ = ["CrowdVariants"]
 
@@ -97,7 +98,10 @@ class CrowdVariants(SimulatedVariants):
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return the price of one answer of a worker whose others are known, and who is trusted."""
         (loss,) = protocol.losses
-        return {"ε an answer": f"{loss.finest.proven:.4g}", "Trusted": self.trusted(self.model_of(offered.name))}
+        return {
+            "ε an answer": at_most(loss.finest.proven, 4),
+            "Trusted": self.trusted(self.model_of(offered.name)),
+        }
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the numbers are of, and what is missing."""

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from psephos.scenarios.presentation.terminal import show_sheet
 from psephos.scenarios.tables import Cell, Table, csv_of, listed, markdown_of, six_digits
-from psephos.scenarios.verdicts import AuditVerdict, Judgement, cell_of_decision, raised
+from psephos.scenarios.verdicts import AuditVerdict, Judgement, cell_of_decision, round_up
 from rich.console import Console
 
 SHEET = Table(
@@ -25,8 +25,8 @@ def test_markdown_has_every_cell() -> None:
 
 
 def test_a_bound_that_is_rounded_stays_one() -> None:
-    assert [raised(bound) for bound in (0.35211, 0.352, 0.1 + 0.2, 12341.0)] == [0.353, 0.352, 0.3, 12400.0]
-    assert [raised(bound, decimals=3) for bound in (1.5e-5, 0.35211, 0.0, math.inf)] == [0.001, 0.353, 0.0, math.inf]
+    assert [round_up(bound) for bound in (0.35211, 0.352, 0.1 + 0.2, 12341.0)] == [0.353, 0.352, 0.3, 12400.0]
+    assert [round_up(bound, decimals=3) for bound in (1.5e-5, 0.35211, 0.0, math.inf)] == [0.001, 0.353, 0.0, math.inf]
 
 
 def test_a_terminal_shows_every_cell() -> None:

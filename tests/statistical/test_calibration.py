@@ -136,39 +136,6 @@ def test_the_printed_bias_is_estimated_on_average() -> None:
     assert abs(float(biases.mean()) - expected) < 4.5 * float(biases.std()) / math.sqrt(TRIALS)
 
 
-@pytest.mark.parametrize(
-    ("variant", "epsilon"),
-    [
-        ("joint", 6.0),
-        pytest.param("printed", 6.0, marks=pytest.mark.full("as joint, in as many seconds")),
-        ("laplace", 6.0),
-        ("optimal", 2.0),
-    ],
-)
-def test_error_probabilities_are_calibrated(variant: str, epsilon: float) -> None:
-    """Populations whose true margins are spread evenly and widely, as the prior `uniform` takes them to be.
-
-    The number of wrong decisions is a sum of Bernoulli variables with the stated probabilities: in all, and among the
-    doubtful ones. Tolerance of 4.5 standard deviations and 3 % for the finite spread: false alarm below 1e-5 each.
-    """
-    num_partners, trials = 120, draws(200, full=3000)
-    generator = np.random.default_rng(16)
-    vote = make_vote(variant=variant, epsilon=epsilon, error_prior="uniform")
-    weights = np.tile(WORKLOADS["uniform"](num_partners)[0], (trials, 1))
-    shares = generator.random((trials, 1))
-    opinions = (generator.random((trials, num_partners)) < shares).astype(np.int64)
-    tallies = tallies_of_trials(vote, weights, opinions, generator)
-    outcomes = [vote.outcome(of_trial).candidates[0] for of_trial in tallies]
-    stated = np.array([outcome.error_probability for outcome in outcomes], dtype=np.float64)  # of none NaN
-    passed = np.array([outcome.leans_yes for outcome in outcomes])
-    wrong = passed != (2 * (weights * opinions).sum(axis=1) >= weights.sum(axis=1))
-    for chosen in (stated >= 0, (stated > 0.05) & (stated < 0.95)):
-        expected = float(stated[chosen].sum())
-        deviation = math.sqrt(float((stated * (1 - stated))[chosen].sum()))
-        assert int(chosen.sum()) > trials // 16
-        assert abs(int(wrong[chosen].sum()) - expected) < 4.5 * deviation + 0.03 * expected
-
-
 @pytest.mark.parametrize("variant", ["joint", "laplace"])
 def test_whole_sessions_over_arrays_are_calibrated_too(variant: str) -> None:
     """The same through `run_population` and its addressed noise: sessions of 60, one seed each.

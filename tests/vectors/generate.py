@@ -1,4 +1,4 @@
-"""Writes the test vectors of `v9/`: whole sessions, message by message, good ones and ones that must fail.
+"""Writes the test vectors of `v10/`: whole sessions, message by message, good ones and ones that must fail.
 
 Everything in them follows from the modules here, so a second run writes the same bytes. `README.md` has the schema. Run
 it with `python -m vectors.generate` in `tests/`, after a change of the wire that is meant, and then as a new version.

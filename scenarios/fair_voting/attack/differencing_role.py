@@ -46,7 +46,7 @@ from ...attacks import (
     seen_by_arrays,
     success_bound,
 )
-from ...verdicts import raised
+from ...verdicts import round_up
 from .differencing_over_votes import beliefs_of_elections, protocol_of
 from .inference import Change, FairVotingAttack
 from .published import totals_of
@@ -187,8 +187,8 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         yield f"That is {one.information:.4g} bits from one outcome, and {two.information:.4g} from both."
         if self.change == "left" and is_maximal:
             yield "Who knows all other rankings learns nothing from the second outcome: it does not hold the target's."
-        once, both = epsilons
-        bounds = tuple(raised(own, decimals=3) for own in bounds)
+        once, both = (round_up(own, 6) for own in epsilons)
+        bounds = tuple(round_up(own, decimals=3) for own in bounds)
         if self.change == "left":
             yield (
                 f"The second election does not depend on who has left, so that the first one's ε = {once:g} bounds "

@@ -40,7 +40,7 @@ from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.phases import Inputs
 from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, check_between
 from ...attacks.seen import Coalition
-from ...verdicts import raised
+from ...verdicts import at_most, round_up
 from ..comparisons import with_mechanism
 from .inference import RANKING, FairVotingAttack
 
@@ -321,11 +321,11 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         said = "no false ranking is worth more than the truth"
         if own.gain or own.error:
             said = f"its best misreport is worth {own.gain:.4g}{error!s} more than the truth{misreport!s}"
-        bound = raised(own.bound, 4)
+        bound = round_up(own.bound, 4)
         return (
             f"With {own.mechanism!r} {said!s}.",
             (
-                f"The proven ε = {own.epsilon:.4g} allows any voter {bound:.4g} at most, (e^ε − 1)/(e^ε + 1), "
+                f"The proven ε = {at_most(own.epsilon, 4)} allows any voter {bound:.4g} at most, (e^ε − 1)/(e^ε + 1), "
                 "whatever all others report."
             ),
             f"Without privacy it would gain {plain.gain:.4g}.",

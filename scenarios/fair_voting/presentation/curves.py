@@ -13,6 +13,7 @@ from ...presentation.numbers import in_a_row
 from ...presentation.terminal import show_note, show_table
 from ...running.folder import RunFolder
 from ...tables import Table
+from ...verdicts import at_most
 from ..comparisons import PRICED
 from ..trade_offs import TradeOff, TradeOffRow
 
@@ -59,7 +60,7 @@ def show_trade_off(console: Console, found: TradeOff) -> None:
             row.mechanism,
             f"{row.epsilon:g}",
             f"{row.epsilon_claimed:.3g}",
-            "unbounded" if row.epsilon_proven is None else f"{row.epsilon_proven:.3g}",
+            "unbounded" if row.epsilon_proven is None else at_most(row.epsilon_proven, 3),
             _written(row.disparity, row),
             _written(row.welfare, row),
             _written(row.agreement, row, percent=True),

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ....protocol.fair_voting import Outcome
+from ....protocol.fair_voting.assurance import CONFIRMED
 from ...presentation import drawing
 from ...presentation.presenter import Known
+from ...verdicts import at_most
 from ...words import marked, say
 from .alternatives import (
     Alternative,
@@ -17,7 +19,6 @@ from .alternatives import (
     has_a_price,
     in_order,
     welfare_floor,
-    written_chance,
 )
 
 __all__ = ["draw"]
@@ -141,9 +142,8 @@ def _draw_rows(
             said += f"\n{say(less)}"
         color = drawing.GOOD if alternative.is_winner else drawing.MUTED
         if alternative.is_winner:
-            chance = outcome.assurance.probability
-            sure = "how sure is not known" if chance is None else "sure to {chance}"
-            said = f"{say('wins')}, {say(sure, chance=written_chance(chance or 0.0))}\n{said}"
+            sure = "confirmed" if outcome.assurance.verdict == CONFIRMED else "how sure is not known"
+            said = f"{say('wins')}, {say(sure)}\n{said}"
         drawing.annotate_row(axes, row, said, color=color)
         if alternative.is_winner:
             axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)
@@ -182,7 +182,7 @@ def _draw_served(axes: Any, level: float, own: Served, *, is_hollow: bool, is_bi
 def _source(outcome: Outcome) -> str:
     """Return by what the election is held, and what is claimed for it where that is not what is proven."""
     claimed = f"ε = {outcome.epsilon_claimed:.4g}"
-    proven = say("none") if outcome.epsilon_proven is None else f"ε = {outcome.epsilon_proven:.4g}"
+    proven = say("none") if outcome.epsilon_proven is None else f"ε = {at_most(outcome.epsilon_proven, 4)}"
     told = "{claimed} claimed, {proven} proven"
     differs = f", {say(told, claimed=claimed, proven=proven)}" if claimed != proven else ""
     return f"{outcome.mechanism}, {outcome.objective}{differs}"

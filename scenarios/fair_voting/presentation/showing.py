@@ -23,7 +23,7 @@ from ...presentation.numbers import rounded
 from ...presentation.presenter import Known
 from ...presentation.terminal import show_facts, show_note, show_table
 from ...tables import Cell, Entry, Table
-from ...verdicts import raised
+from ...verdicts import at_most, round_down
 from ...words import marked, say
 from .alternatives import (
     CROSSINGS,
@@ -106,17 +106,18 @@ def conclude(outcome: Outcome) -> str:
 
 def _assured(assurance: Assurance) -> str:
     """Return how sure a winner is, as a sentence: what holds whatever the rankings are, or else a probability."""
-    level = f"{100 * assurance.level:g} %"
+    level = f"{at_most(100 * assurance.level)} %"
     if assurance.verdict == CONFIRMED:
         return say("It is the best: wrong in at most {level} of such votes, whatever the rankings are.", level=level)
     if assurance.shortfall is not None:
-        sure, most = f"{100 * (1 - assurance.level):g} %", f"{raised(assurance.shortfall, 2):.2g}"
+        sure, most = f"{round_down(100 * (1 - assurance.level), 6):g} %", at_most(assurance.shortfall, 2)
         return say("With {sure} certainty no other one's quality is higher by {most} or more.", sure=sure, most=most)
     undecided = say("Whether it is the best is undecided at a level of {level}.", level=level)
     if assurance.probability is not None:
         chance = written_chance(assurance.probability)
         prior = say(_PRIORS[assurance.prior]) if assurance.prior in _PRIORS else str(assurance.prior)
-        told = say("The probability that it is the best is {chance}, {prior}.", chance=chance, prior=prior)
+        told = "The probability that it is the best is {chance}, {prior}; near a tie it says nothing."
+        told = say(told, chance=chance, prior=prior)
         return told if assurance.verdict is None else f"{undecided} {told}"
     if assurance.verdict is None:
         return say("Nothing tells how near the others come: any of them may be better.")

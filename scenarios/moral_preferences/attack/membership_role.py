@@ -29,6 +29,7 @@ from ...adversaries.asker import votes_answered
 from ...adversaries.over_votes import beliefs_over, lesson_over
 from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, Voted, check_between
 from ...attacks import Coalition
+from ...verdicts import at_most, round_up
 from .inference import MoralAttack
 from .membership import AfterReleases, judge_rounds, mechanism_faced, repeat_releases
 
@@ -278,7 +279,8 @@ def _said_of_releases(found: Sequence[AfterReleases], *, unknown: int) -> Iterat
         f"Whether a row is the target's or another's it says rightly in {first.success:.3f} ± "
         f"{first.success_error:.3f} after {_times(first.num_releases)!s} and in {last.success:.3f} ± "
         f"{last.success_error:.3f} after {_times(last.num_releases)!s}; by guessing in 0.500. The ledger's total is "
-        f"{first.epsilon:g} and {last.epsilon:g}, which allows {first.success_bound:.3f} and {last.success_bound:.3f}."
+        f"{at_most(first.epsilon)} and {at_most(last.epsilon)}, which allows "
+        f"{round_up(first.success_bound, decimals=3):.3f} and {round_up(last.success_bound, decimals=3):.3f}."
     )
     if unknown:
         yield (

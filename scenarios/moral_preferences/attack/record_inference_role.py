@@ -36,6 +36,7 @@ from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, chec
 from ...attacks import success_bound
 from ...attacks.posteriors import Evaluation, evaluate, infer
 from ...attacks.seen import Coalition, seen_by_arrays
+from ...verdicts import at_most, round_up
 from .inference import MoralAttack
 
 __all__ = ["RecordGame", "RecordInferenceRole", "pair_of", "play_record_game", "record_line_up"]
@@ -180,8 +181,9 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         ]
         if charged:
             sentences.append(
-                f"The target's ledger has {loss.proven:g} for the voter, of up to {protocol.parameters.max_records:,} "
-                f"records, and {loss.finest.proven:g} for each as a part of it."
+                f"The target's ledger has {at_most(loss.proven)} for the voter, of up to "
+                f"{protocol.parameters.max_records:,} records, and {at_most(loss.finest.proven)} for each as a part of "
+                "it."
             )
         if happened.failure is not None:
             sentences.insert(0, "The session came to no end; the games are tried beside it.")
@@ -259,7 +261,7 @@ def _said_of_record(games: Mapping[tuple[int, str], RecordGame], *, epsilon: flo
     told = " and ".join(f"by the {sees!s} in {_told(game.evaluation):s}" for sees, game in own.items())
     yield (
         f"Which of two records the target's last one is, is named rightly {told!s}; by guessing in 0.500. "
-        f"A record's ε = {epsilon:g} allows {most:.3f}, to whoever knows all the rest."
+        f"A record's ε = {at_most(epsilon)} allows {round_up(most, decimals=3):.3f}, to whoever knows all the rest."
     )
     distance = next(iter(own.values())).distance
     yield f"These two records are {distance:.3g} apart, of {epsilon:.3g} that any two may be."
@@ -276,8 +278,9 @@ def _said_of_voter(games: Mapping[tuple[int, str], RecordGame], number: int, *, 
     beyond = "more than" if best.success - 2 * best.success_error > once else "not clearly more than"
     yield (
         f"Whether all {number:,} records are of the one kind or of the other is named rightly in {_told(best):s}: "
-        f"{beyond!s} a record's ε allows ({once:.3f}), and within {most:.3f}, which {number} · {epsilon:g} = "
-        f"{number * epsilon:g} allows: ε of a record does not protect what a voter says throughout."
+        f"{beyond!s} a record's ε allows ({round_up(once, decimals=3):.3f}), and within "
+        f"{round_up(most, decimals=3):.3f}, which {number} · {at_most(epsilon)} = {at_most(number * epsilon)} allows: "
+        "ε of a record does not protect what a voter says throughout."
     )
 
 

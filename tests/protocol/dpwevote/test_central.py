@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy as sp
 from helpers import Session
 from psephos.protocol import Tally
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.central import CentralSums, CentralVariant, CentralVotes
-from psephos.protocol.dpwevote.error_prior import Electorate, error_probability
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.estimate import Estimate
 from psephos.protocol.estimators import Verdict
 from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.mechanisms.realized import greatest_gap
@@ -218,49 +215,6 @@ def test_standard_errors_are_those_of_the_noise(*, public: bool) -> None:
     assert total.standard_error == (0 if public else pytest.approx(math.sqrt(variance) * step / share, rel=1e-9))
     whole = math.hypot(candidate.margin.standard_error, share * total.standard_error)
     assert candidate.support.standard_error == pytest.approx(whole, rel=1e-12)
-
-
-@pytest.mark.parametrize("scale", [0.05, 1.0, 40.0])
-@pytest.mark.parametrize("value", [-31.0, -3.0, -0.5, 0.0, 0.2, 7.0, 26.0])
-@pytest.mark.parametrize("passed", [False, True])
-def test_chances_of_errors_are_bayes_rule_by_laplaces_law(scale: float, value: float, *, passed: bool) -> None:
-    """By numerical integration over margins, under either prior."""
-    electorate = Electorate(least=-30.0, greatest=25.0, squares=180.0, threshold=-0.5)
-    margin = Estimate(value, math.sqrt(2) * scale)
-    center, deviation = -2.5, math.sqrt(180 / 4)
-
-    def integral(density: Any, low: float, high: float) -> float:
-        points = [point for point in (value, -0.5, center) if low < point < high]
-        ends = [low, *sorted(points), high]
-        return math.fsum(
-            sp.integrate.quad(density, a, b, epsabs=0, epsrel=1e-11)[0] for a, b in itertools.pairwise(ends)
-        )
-
-    def seen(at: float) -> float:
-        return math.exp(
-            -abs(min(max(value, -30 - 20 * margin.standard_error), 25 + 20 * margin.standard_error) - at) / scale
-        )
-
-    def of_coin(at: float) -> float:
-        return seen(at) * math.exp(-(((at - center) / deviation) ** 2) / 2) / math.sqrt(2 * math.pi) / deviation
-
-    wrong = (-30.0, -0.5) if passed else (-0.5, 25.0)
-    uniform, all_uniform = integral(seen, *wrong), integral(seen, -30.0, 25.0)
-    wide = 40 * deviation
-    coins = integral(of_coin, -wide, -0.5) if passed else integral(of_coin, -0.5, wide)
-    all_coins = integral(of_coin, -wide, wide)
-    told = error_probability(margin, electorate, prior="uniform", passed=passed, laplace_scale=scale)
-    assert told == pytest.approx(uniform / all_uniform, rel=1e-6, abs=1e-12)
-    expected = (uniform / 55 + coins) / (all_uniform / 55 + all_coins)
-    told = error_probability(margin, electorate, prior="mixed", passed=passed, laplace_scale=scale)
-    assert told == pytest.approx(expected, rel=1e-6, abs=1e-12)
-
-
-def test_nobody_who_reports_is_told_as_what_is_known() -> None:
-    """Without partners the margin is the quota's, whatever noise says, and a decision against it is wrong."""
-    for totals in ([7, 3], [-7, 3]):
-        (candidate,) = released(make_vote(quota_fraction=0.5, passes="more_than"), totals, 0).candidates
-        assert candidate.error_probability == float(candidate.leans_yes)
 
 
 def test_the_server_refuses_what_would_weigh_more_than_a_partner() -> None:

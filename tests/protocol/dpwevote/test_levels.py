@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 from helpers import Session
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
-from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.arrays import FloatArray
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
-from psephos.protocol.dpwevote.error_prior import Electorate
-from psephos.protocol.dpwevote.level_posterior import Posterior
-from psephos.protocol.dpwevote.signed import SignedVariant
 from psephos.protocol.mechanisms import FiniteMechanism
 from psephos.protocol.phases import Inputs
 from psephos.protocol.roster import Roster
@@ -120,73 +117,6 @@ def test_a_report_that_the_partners_own_epsilon_does_not_have_is_refused() -> No
     phase.check_report([max(widths), 0], [1 - narrow])
     with pytest.raises(ValueError, match="the range at the partner's ε"):
         phase.check_report([max(widths), 0], [narrow])
-
-
-def exact_posterior(vote: DPWeVote, counts: Sequence[IntArray], *, is_mixed: bool, passed: bool) -> float:
-    """Return P[wrong | reports] by convolving each partner's posterior law, in a grid of shares of yes."""
-    variant = vote.parameters.kind(vote.parameters)
-    assert isinstance(variant, SignedVariant)
-    shares = np.append((np.arange(2000) + 0.5) / 2000, 0.5)
-    likely, wrong = np.ones(len(shares)), np.zeros(len(shares))
-    laws = np.zeros((len(shares), 1))
-    laws[:, 0] = 1.0
-    values = np.array([-3, -2, -1, 1, 2, 3])  # of signed weights, in halves
-    for own, report in zip(counts, variant.reports, strict=True):
-        channel = np.array(report.mechanism.channel_matrix())
-        before = np.where(values > 0, shares[:, None], 1 - shares[:, None]) / 3
-        for place, number in enumerate(own.tolist()):
-            joint = before * channel[:, place]
-            chance = joint.sum(axis=1)
-            for _ in range(number):
-                likely *= chance
-                wider = np.zeros((len(shares), laws.shape[1] + 6))
-                for value, column in zip(values, (joint / chance[:, None]).T, strict=True):
-                    wider[:, 3 + value : 3 + value + laws.shape[1]] += laws * column[:, None]
-                laws = wider
-    margins = np.arange(laws.shape[1]) - laws.shape[1] // 2
-    wrong = laws[:, (margins < 0) if passed else (margins >= 0)].sum(axis=1)
-    weights = likely / (len(shares) - 1)
-    weights[-1] = likely[-1] if is_mixed else 0.0
-    return float((weights * wrong).sum() / weights.sum())
-
-
-@pytest.mark.parametrize("prior", ["mixed", "uniform"])
-@pytest.mark.parametrize("variant", ["two_point", "signed_rr"])
-def test_probabilities_of_errors_are_those_of_exact_posteriors(variant: str, prior: str) -> None:
-    """Of some thirty partners: what is taken for normal moves them by at most 2 points."""
-    vote = make_vote(variant=variant, candidates=("a",), error_prior=prior)
-    generator = np.random.default_rng(4)
-    for number, share in ((30, 0.5), (30, 0.7), (25, 0.2)):
-        table = {
-            "weight": generator.integers(1, 4, number),
-            "epsilon": generator.choice(LEVELS, number, p=[0.1, 0.3, 0.6]),
-            "a": (generator.random(number) < share).astype(np.int64),
-        }
-        result = run_population(vote, vote.encode(table), noise=SimulatedNoise(number, session=f"{share}"))
-        (candidate,) = result.outcome.candidates
-        counts = list(result.tallies[0].totals[:, 0])
-        expected = exact_posterior(vote, counts, is_mixed=prior == "mixed", passed=candidate.leans_yes)
-        if candidate.error_probability is None:  # few of them lie, and their noise is not normal
-            assert min(expected, 1 - expected) < 0.12
-        else:
-            assert candidate.error_probability == pytest.approx(expected, abs=0.02)
-
-
-def test_a_probability_of_many_reports_is_found_in_a_narrow_range_of_shares() -> None:
-    """A million sure reports, .5003 of them yes by weight one: the vote passes, and surely so."""
-    half = 2**19
-    told = np.array([half - 300, half + 300])
-    posterior = Posterior(
-        [told],
-        [np.array([[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]])],
-        values=np.array([[-0.5, 0.5]]),
-        places=np.array([[0, 1]]),
-        shares=np.array([1.0]),
-        fixed_quota=0.0,
-    )
-    electorate = Electorate(least=-float(half), greatest=float(half), squares=2.0 * half, threshold=-0.5)
-    assert posterior.error_probability(electorate, prior="mixed", passed=True) <= 2.0**-20
-    assert posterior.error_probability(electorate, prior="mixed", passed=False) == 1.0
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote.variant import unit_of
+from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.population import draw_reports
 
 CASES: list[dict[str, Any]] = [
@@ -93,7 +96,6 @@ def test_the_least_and_the_greatest_weights_have_finite_estimates(
     outcome = run_population(vote, inputs, noise=SimulatedNoise(5, session="s")).outcome
     estimates = [outcome.total_weight]
     for candidate in outcome.candidates:
-        assert candidate.error_probability is None or 0 <= candidate.error_probability <= 1
         estimates += [candidate.support, candidate.quota, candidate.margin]
     told = [estimate for estimate in estimates if estimate is not None]
     assert math.isfinite(outcome.weight_bias_bound)
@@ -113,3 +115,23 @@ def test_a_support_comes_with_its_quota_or_not_at_all(case: dict[str, Any], quot
         if candidate.support is not None and candidate.quota is not None:
             difference = candidate.support.value - candidate.quota.value
             assert candidate.margin.value == pytest.approx(difference, abs=1e-9)
+
+
+def test_weights_lie_on_a_lattice() -> None:
+    half = Fraction(1, 2)
+    assert unit_of([Fraction(1), Fraction(2), half]) == half
+    assert unit_of([Fraction(3, 10), Fraction(9, 20)]) == Fraction(3, 20)
+
+
+@pytest.mark.bad_input("a level outside (0, 1/2)")
+@pytest.mark.parametrize("level", [0.0, 0.5, float("nan")])
+def test_a_level_that_cannot_be_is_refused(level: float) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        make_vote(level=level)
+    assert refused.value.field == "level"
+
+
+def test_several_verdicts_are_wrong_at_most_as_often_as_all_their_levels_together() -> None:
+    vote = make_vote(level=0.01)
+    inputs = vote.encode(rows(5))
+    assert run_population(vote, inputs, noise=SimulatedNoise(5, session="s")).outcome.joint_level == 0.03

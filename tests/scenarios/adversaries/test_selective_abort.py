@@ -37,7 +37,7 @@ def test_without_a_quorum_the_target_alone_is_counted_and_loses_what_its_ledger_
     entries = read_ledger(played.folder)
     assert {entry.person for entry in entries} == {"partner-2"}
     assert sum(entry.proven for entry in entries) == pytest.approx(1.0)
-    assert "its ε = 1 allows 0.352" in lesson.sentences[-1]
+    assert "its ε = 1 allows 0.353" in lesson.sentences[-1]
 
 
 @pytest.mark.parametrize(

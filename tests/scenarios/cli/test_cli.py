@@ -53,7 +53,7 @@ def test_a_run_shows_trust_phases_outcome_and_price(psephos: Psephos) -> None:
 def test_json_is_the_result_and_nothing_else(psephos: Psephos, transport: str) -> None:
     ended = psephos(*SMALL, "--json", "--transport", transport)
     assert ended.status == 0
-    assert "can tell no margin" in " ".join(ended.err.split())
+    assert "may stay undecided even if all agree" in " ".join(ended.err.split())
     assert ended.out == Path("out/result.json").read_text(encoding="utf-8")
     assert json.loads(ended.out)["session"] == "consortium"
 
@@ -354,7 +354,9 @@ def test_the_installed_command_is_this_one(tmp_path: Path) -> None:
 def test_a_process_prints_json_alone_over_tcp(tmp_path: Path) -> None:
     ended = in_a_process(*SMALL, "--json", "--transport", "tcp", folder=tmp_path)
     assert ended.returncode == 0
-    assert ended.stderr.startswith("  12 partners at ε = 1 can tell no margin, ")  # said before the run, and beside it
+    assert ended.stderr.startswith(
+        "  12 partners at ε = 1 may stay undecided even if all agree"
+    )  # said before the run, and beside it
     assert json.loads(ended.stdout)["received"] == {"weights": 12, "opinions": 12}
 
 

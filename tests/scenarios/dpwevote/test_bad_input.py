@@ -13,12 +13,6 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         ["epsilon_weight=0", "epsilon_opinion=1", "parameters.epsilon=1"],
         ["epsilon_weight must be", "got 0"],
     ),
-    "an error prior that is unknown": (FINE, ["error_prior=flat"], ["error_prior must be", "got 'flat'"]),
-    "fair coins for two thirds": (
-        FINE,
-        ["error_prior=mixed", "quota_fraction=0.667"],
-        ["error_prior must be 'uniform', since the quota is not half of all weight", "got 'mixed'"],
-    ),
     "a game without a name": (FINE, ["game="], ["game must be", "got ''"]),
     "a game of public weights": (
         FINE,

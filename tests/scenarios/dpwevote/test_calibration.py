@@ -112,13 +112,11 @@ def test_matrices_cost_the_price_that_they_are_made_for(epsilon: float) -> None:
     assert parameters.loss_of_opinion == pytest.approx(epsilon / 2, rel=1e-9)
 
 
-def test_there_is_a_statement_for_each_variant_and_for_games_probabilities_and_errors() -> None:
+def test_there_is_a_statement_for_each_variant_and_for_games_and_errors() -> None:
     kinds = {name.partition(":")[0]: statement.kind for name, statement in STATEMENTS.items()}
     assert kinds == {
         "verdict": "at most",
         "verdicts in a game": "at most",
-        "probability of an error": "on average",
-        "probability of an error, levels": "on average",
         "standard error of a margin": "error",
     }
-    assert len(STATEMENTS) == 19
+    assert len(STATEMENTS) == 17

@@ -170,12 +170,3 @@ def test_a_verdict_of_a_trusted_server_is_wrong_as_often_as_its_level_near_a_tie
     assert cell is not None
     assert cell.holds
     assert cell.found > 0.1
-
-
-@pytest.mark.parametrize(("number", "epsilon"), [(9, 1.0), (100, 0.5)])
-def test_claims_of_a_trusted_server_are_calibrated(number: int, epsilon: float) -> None:
-    case = {"variant": "central", "prior": "mixed", "epsilon": epsilon, "partners": number}
-    sessions = draws(full=4_000, quick=150)
-    cell = hold("dpwevote", STATEMENTS["probability of an error"], case, sessions, np.random.default_rng(7))
-    assert cell is not None
-    assert cell.holds

@@ -10,8 +10,6 @@ from psephos.agents.modes import Deployment, Simulation
 from psephos.agents.noise import SecureNoise
 from psephos.protocol import Charter, ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.dpwevote.error_prior import Electorate, error_probability
-from psephos.protocol.estimators import Estimate
 from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.mechanisms.polya import share_masses, share_reach
 from psephos.protocol.phases import Inputs, MaskedPhase
@@ -145,18 +143,6 @@ def test_the_verdicts_reach_is_the_exact_law_s() -> None:
         for level in (0.2, 0.05, 1e-6):
             reach = share_reach(scale=3.0, planned=8, num_shares=shares, level=level)
             assert masses[reach:].sum() <= level < masses[reach - 1 :].sum()
-
-
-@pytest.mark.parametrize("prior", ["uniform", "mixed"])
-def test_an_error_s_probability_by_a_law_of_its_own_is_laplace_s_where_that_is_its_law(prior: Any) -> None:
-    masses = share_masses(scale=64.0, planned=4, num_shares=4)
-    electorate = Electorate(least=-20.0, greatest=20.0, squares=90.0, threshold=0.0)
-    for value in (-7.0, -0.5, 1.0, 4.0, 30.0):
-        given: dict[str, Any] = {"prior": prior, "passed": value > 0}
-        margin = Estimate(value, 5.0)
-        exact = error_probability(margin, electorate, laplace_scale=4.0, **given)
-        own = error_probability(margin, electorate, laplace_scale=4.0 / 64, masses=masses, **given)
-        assert own == pytest.approx(exact, rel=0.02)
 
 
 @pytest.mark.parametrize(

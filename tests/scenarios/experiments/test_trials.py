@@ -36,7 +36,7 @@ from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferen
 from psephos.scenarios.running.journaling import ConflictingCopyError, Journal
 from psephos.scenarios.running.session import run_arrays
 from psephos.scenarios.truth_discovery.measures import error_rate_of
-from psephos.scenarios.verdicts import raised
+from psephos.scenarios.verdicts import round_up
 from thoroughness import IS_FULL, draws
 
 PICTURES = () if IS_FULL else ("--no-pictures",)
@@ -519,7 +519,7 @@ def test_a_best_is_named_among_cells_of_equal_proven_losses_alone(
         proven = total_of(losses).proven
         assert each["epsilon_proven"] == proven
         assert {float(row["epsilon_proven"]) for row in rows if row[key] == value} == {proven}
-        assert f"{key} = {value}, ε proven = {raised(proven, 4):g}" in Parts(Path("out/report.html").read_text()).text
+        assert f"{key} = {value}, ε proven = {round_up(proven, 4):g}" in Parts(Path("out/report.html").read_text()).text
         parts = [loss.part for loss in losses if loss.part is not None]
         for part in parts:
             assert each[f"epsilon_proven_of_{part.unit.replace(' ', '_')}"] == part.proven

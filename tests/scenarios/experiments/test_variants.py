@@ -20,7 +20,7 @@ from psephos.scenarios.experiments.plain_variants import PlainVariants
 from psephos.scenarios.experiments.variants import VariantTable, epsilon_at, price_for, table_of
 from psephos.scenarios.experiments.variants_shown import show_variants, trusting
 from psephos.scenarios.system import find_protocol, part_of
-from psephos.scenarios.verdicts import raised
+from psephos.scenarios.verdicts import round_up
 from rich.console import Console
 
 SAMPLED = [word for each in ("mechanism=sampling", "gamma=0", "num_samples=20") for word in ("--set", each)]
@@ -106,7 +106,7 @@ def test_at_a_price_there_is_a_most_that_a_false_ranking_gains() -> None:
     for words, epsilon in ((), 0.6), (("relation=add-remove-one",), 1.2), (("mechanism=joint", "epsilon=1"), 1.0):
         bound = (math.exp(epsilon) - 1) / (math.exp(epsilon) + 1)
         notes = " ".join(table("two-societies", *words).notes([]))
-        assert f"no false ranking gains a voter more than {raised(bound):.3g} of a utility" in notes
+        assert f"no false ranking gains a voter more than {round_up(bound):.3g} of a utility" in notes
 
 
 def test_private_groups_are_compared_with_what_keeps_them_private() -> None:

@@ -105,7 +105,6 @@ def test_an_outcome_made_from_another_is_shown_as_that() -> None:
         total_weight=None,
         weight_counts=(),
         weight_bias_bound=0.0,
-        error_prior="mixed",
         joint_level=0.0,
         possible=PossibleRanges(
             total_weight=(7.0, 21.0), support=(0.0, 21.0), quota=(3.5, 10.5), margin=(-10.5, 10.5), count=(0.0, 7.0)

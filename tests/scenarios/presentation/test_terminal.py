@@ -117,11 +117,11 @@ def test_blanks_at_the_beginning_and_within_a_line_stay() -> None:
 def test_a_narrow_table_goes_without_columns_and_names_them() -> None:
     console, file = written(40)
     row = ("rail corridors", "+52.8 ± 19.0", "215 ± 19", "0.26 %")
-    table = Table(columns=("Candidate", "Margin", "Support", "P(wrong)"), rows=[row])
+    table = Table(columns=("Candidate", "Margin", "Support", "Risk"), rows=[row])
     show_table(console, table, drop=("Support",), whole="all.csv")
     text = file.getvalue()
     assert "Support  " not in text
-    assert "P(wrong)" in text
+    assert "Risk" in text
     assert "  no room for the column Support:" in text
     assert "all.csv has it" in " ".join(text.split())
 

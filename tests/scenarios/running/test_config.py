@@ -109,7 +109,6 @@ PARAMETER_KEYS: dict[str, tuple[str, object]] = {
     "weight_collection": ("per_candidate", "per_candidate"),
     "project_counts": ("true", True),
     "level": ("0.01", 0.01),
-    "error_prior": ("uniform", "uniform"),
     "game": ("spring", "spring"),
     "threshold": ("5", 5),
     "colluders": ("1", 1),

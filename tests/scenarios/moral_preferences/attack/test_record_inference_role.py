@@ -50,7 +50,7 @@ def test_a_record_stays_within_its_bound_and_all_of_a_voter_s_within_the_voter_s
     if mechanism == "direction":  # opposite directions are as far apart as records can be
         assert record["distance"] == pytest.approx(1.0, rel=1e-4)
         assert best > record["proven_bound"] + TOLERANCE
-        assert "more than a record's ε allows (0.731), and within 0.998" in lesson.sentences[2]
+        assert "more than a record's ε allows (0.732), and within 0.998" in lesson.sentences[2]
     assert "The target's ledger has 6 for the voter, of up to 6 records, and 1 for each" in lesson.sentences[-1]
     assert [len(figure.series[0].x) for figure in lesson.figures] == [len(rows) // 2 + 2, len(rows) // 2 + 3]
 
