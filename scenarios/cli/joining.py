@@ -18,6 +18,7 @@ from .options import (
     tell_folder,
     tell_transcript,
     transport_option,
+    warn,
     witness_option,
 )
 from .reports import report_option, reporting
@@ -182,6 +183,7 @@ def join(
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     for said in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
         click.echo(say_again(f"warning: {said!s}"), err=True)
+    warn("" if invitation is None else invitation.forecast, err=as_json)
     check_free(journal, party=party, is_simulation=simulate, witness=witness)  # before anybody is asked
     entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trusts_server)
     with open_journal(journal, party=party, is_simulation=simulate, witness=witness) as kept:

@@ -310,13 +310,13 @@ def samples() -> dict[str, Path]:
 
 
 def scenario_text(
-    draft: Draft, *, name: str, protocol: str, epsilon: float, made_by: str, is_made_up: bool, trust: str
+    draft: Draft, *, name: str, protocol: str, epsilon: float, made_by: str, made_up: str, trust: str
 ) -> str:
     """Return a scenario as TOML, of at most `MOST_LINES` lines.
 
     Args:
         made_by: the command that made it.
-        is_made_up: nobody real stands behind its parties.
+        made_up: the digest of a file behind which nobody real stands; empty of one of somebody's own.
         trust: the model of trust; empty where the protocol has one alone.
     """
     again = f"Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"
@@ -324,10 +324,10 @@ def scenario_text(
     lines += map(written_line, [Line("title", draft.title), Line("protocol", protocol)])
     if trust:
         lines.append(written_line(trust_line(trust)))
-    if is_made_up:
-        real = "nobody real: the truth may be shown beside the estimates"
-        seed = "of the simulated noise; with votes of your own leave it out: it is a secret"
-        lines += [written_line(Line("made_up", value=True, comment=real)), written_line(Line("seed", 2026, seed))]
+    if made_up:
+        real = "of the made-up file: the truth may be shown"
+        seed = "of the simulated noise; with values of your own delete this line and the one above"
+        lines += [written_line(Line("made_up", made_up, real)), written_line(Line("seed", 2026, seed))]
     lines += ["", "[parameters]", *map(written_line, [*draft.parameters, price_line(draft, epsilon)])]
     lines += ["", f"[{draft.role}s]", *map(written_line, draft.parties)]
     return "\n".join(line for line in lines if line or len(lines) <= MOST_LINES) + "\n"
