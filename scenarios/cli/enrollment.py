@@ -91,7 +91,6 @@ def roster(
         TCPTransport().stays_on_this_machine(address)
     side = resolve_served(load(scenario, settings, data))
     told = forecast(side.protocol, side.inputs)
-    warn(told)
     drawn = draw_session(
         side.protocol,
         side.roster,
@@ -105,6 +104,7 @@ def roster(
     folder = make_folder(out, side.scenario.name)
     folder.write_table("roster.csv", roster_rows(side, drawn.roster))
     write_session(folder.path, drawn)
+    warn(told)
     click.echo(f"{folder.path}: for the server of {len(drawn.roster):,} {side.protocol.client_role}s; its key is in it")
     told = "a file for each of them"
     if make_keys:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from bad_input import Psephos, Write
+from deployments import NOBODY_LISTENS
 from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.running.forecasts import forecast
 
@@ -30,10 +31,12 @@ def test_who_draws_up_a_roster_is_told_and_every_invitation_says_it(psephos: Pse
     assert told == {vote.removeprefix("warning: ")}
 
 
-def test_who_joins_is_told_before_any_answer_is_asked_for(psephos: Psephos, vote: str) -> None:
+def test_who_joins_is_told_before_any_answer_is_sent(psephos: Psephos, vote: str) -> None:
     assert psephos("roster", "vote.toml", "--make-keys", "--out", "drawn").status == 0
-    ended = psephos("join", "drawn/invitations/01-p0.json")  # nobody serves, and nothing was answered
-    assert ended.status == 2
+    Path("own.csv").write_text("roof\nyes\n", encoding="utf-8")
+    words = ("--input", "own.csv", "--address", NOBODY_LISTENS, "--patience", "0.01")
+    ended = psephos("join", "drawn/invitations/01-p0.json", *words, "--out", "as-p0")
+    assert ended.status == 1  # nobody serves, so that nothing was answered
     assert ended.out.splitlines()[0] == vote
 
 
