@@ -29,6 +29,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from ..protocol.arguments import row_of_integers
+from ..protocol.arrays import FloatArray
 from ..protocol.errors import ConfigurationError
 from ..protocol.mechanisms import (
     NO_ANSWER,
@@ -52,10 +53,11 @@ from ..protocol.mechanisms import (
 from ..protocol.mechanisms.finite_channel import TOTAL_MASS_BITS
 from ..protocol.mechanisms.hyper_law import UNIFORM_BITS, flips_of
 from ..protocol.phases import PhasedProtocol
+from ..protocol.randomness import SimulatedNoise
 from ..protocol.roles import SessionKind, Side
 from .spherical_noise import draw_spherical_noise
 
-__all__ = ["UNIFORM_BITS", "RowSampler", "Sampler", "SecureNoise", "check_secure_noise"]
+__all__ = ["UNIFORM_BITS", "RowSampler", "Sampler", "SecureNoise", "SecureRelease", "check_secure_noise"]
 
 Sampler: TypeAlias = Callable[[int], int]
 """Draws one report for a private value."""
@@ -139,6 +141,33 @@ class SecureNoise:
         known = ", ".join(kind.__name__ for kind in (*_MAKERS, *self._given))
         allowed = f"one with an exact sampler ({known}, or given to SecureNoise)"
         raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
+
+
+class SecureRelease(SimulatedNoise):
+    """The noise of a session over arrays in which the server alone draws: that of deployments.
+
+    Args:
+        session: the one whose noise this is.
+    """
+
+    def __init__(self, *, session: str) -> None:
+        super().__init__(secrets.randbits(128), session=session)
+        self._secure = SecureNoise()
+
+    @property
+    def kind(self) -> SessionKind:
+        """Deployment."""
+        return SessionKind.DEPLOYMENT
+
+    def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
+        """Raise TypeError: parties draw nothing."""
+        raise TypeError(f"in phase {phase!r} parties draw, and arrays have no secure noise for them")
+
+    def randomize(
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+    ) -> list[int]:
+        """Return one report for each value. See `SecureNoise.randomize`."""
+        return self._secure.randomize(mechanism, values, protocol=protocol, phase=phase, place=place)
 
 
 def _uniform_integers() -> Below:

@@ -62,7 +62,7 @@ def stage() -> Callable[..., Local]:
     ) -> Local:
         name, small = SMALL[protocol]
         of_parties = [parties] if parties else small
-        scenario = load_scenario(name, [*of_parties, "seed=11", f"transport={transport}", *settings])
+        scenario = load_scenario(name, [*of_parties, "seed=11", "noise=simulated", f"transport={transport}", *settings])
         return resolve(msgspec.structs.replace(scenario, adversary=list(tables)))
 
     return resolved

@@ -160,7 +160,7 @@ SCENARIO: Final = """
 title = "What is served"
 protocol = "approval"
 voters = "ballots.csv"
-made_up = true
+public_record = true
 seed = 4
 
 [parameters]

@@ -199,6 +199,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     from ..presentation import make_console
     from ..presentation.terminal import show_note
     from ..running.drafts import samples, scenario_text
+    from ..running.synthetic import digest_of
     from .simulation import run
 
     own: Path | None = given["file"]
@@ -216,7 +217,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         protocol=protocol,
         epsilon=given["epsilon"],
         made_by=shlex.join(["psephos", "new", beginning.word, *([] if own is None else [own.name])]),
-        is_made_up=own is None,
+        made_up=digest_of([sample]) if own is None else "",
         trust=trust,
         options=sheet.options,
     )
@@ -241,7 +242,8 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         _write(sample.read_text(encoding="utf-8"), copy)
     _write(text, target)
     console = make_console()
-    made_up = marked(f"No file was given: {copy} is made up, and now yours to change.") if own is None else ""
+    made_up = f"No file was given: {copy} is made up. Put your own in its place, and delete made_up and seed."
+    made_up = made_up if own is None else ""
     for sentence in (made_up, *draft.said, told, sheet.note):
         if sentence:
             show_note(console, sentence)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from .group import cli
-from .options import file_option, folder_option, load, make_folder, scenario_options
+from .options import file_option, folder_option, load, make_folder, scenario_options, warn
 
 __all__ = ["enroll", "revoke", "roster"]
 
@@ -81,6 +81,7 @@ def roster(
     from ..deployment import draw_session, read_enrollments, write_session
     from ..deployment.common import naming_address
     from ..deployment.server import roster_rows
+    from ..running.forecasts import forecast
     from ..running.resolution import resolve_served
 
     value = "both given" if make_keys else "both left out"
@@ -89,6 +90,7 @@ def roster(
     with naming_address(address, field="--address"):
         TCPTransport().stays_on_this_machine(address)
     side = resolve_served(load(scenario, settings, data))
+    told = forecast(side.protocol, side.inputs)
     drawn = draw_session(
         side.protocol,
         side.roster,
@@ -97,10 +99,12 @@ def roster(
         address=address,
         days=days,
         enrolled=None if enrolled is None else read_enrollments(enrolled),
+        forecast=told,
     )
     folder = make_folder(out, side.scenario.name)
     folder.write_table("roster.csv", roster_rows(side, drawn.roster))
     write_session(folder.path, drawn)
+    warn(told)
     click.echo(f"{folder.path}: for the server of {len(drawn.roster):,} {side.protocol.client_role}s; its key is in it")
     told = "a file for each of them"
     if make_keys:

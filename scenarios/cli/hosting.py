@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ..words import say, say_again
-from .options import make_folder, print_json, tell_folder, tell_transcript
+from .options import make_folder, print_json, tell_folder, tell_transcript, warn
 from .reports import reporting
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def host(
         refuse(bool(value), field, str(value), "left out beside --parties, whose file has names and values")
     invited, entries = hosted_by(parties, invitations, choices)
     first = next(iter(invited.values()))
+    warn(first.forecast, err=as_json)
     keys = first.find_keys([key])
     transport = find_transport(how["transport"], keys=keys)
     check_address(address or first.address, field="the server's address", transport=transport)

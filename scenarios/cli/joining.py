@@ -1,5 +1,6 @@
 """`join`: one party of a session whose server is another process."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,16 @@ from .options import (
     tell_folder,
     tell_transcript,
     transport_option,
+    warn,
     witness_option,
 )
 from .reports import report_option, reporting
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..deployment import Agreement, Invitation, Keys
+    from ..deployment.client import Heard
 
 __all__ = ["join"]
 
@@ -151,8 +156,7 @@ def join(
     from ..deployment.common import check_address, check_seed, find_transport
     from ..deployment.journals import check_free, open_journal
     from ..deployment.keys import slug_of
-    from ..presentation import make_console, show_outcome, show_verdict
-    from ..running.report import show_privacy
+    from ..presentation import make_console
     from ..verdicts import as_written
     from .hosting import host, show_agreement, tell_of_loss, tell_of_new_journal
 
@@ -182,6 +186,9 @@ def join(
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     for said in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
         click.echo(say_again(f"warning: {said!s}"), err=True)
+    told = "" if invitation is None else invitation.forecast
+    is_asked = input_file is None and sys.stdin.isatty()
+    warn(told * is_asked, err=as_json)
     check_free(journal, party=party, is_simulation=simulate, witness=witness)  # before anybody is asked
     entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trusts_server)
     with open_journal(journal, party=party, is_simulation=simulate, witness=witness) as kept:
@@ -196,6 +203,7 @@ def join(
             **how,
         )
         joining.agree_beforehand()  # what needs no server to be refused leaves no folder
+        warn(told * (not is_asked), err=as_json)
         folder = make_folder(out, f"as-{slug_of(party)}")
         console = make_console()
         agreed: list[Agreement] = []
@@ -211,18 +219,26 @@ def join(
     if as_json:
         print_json(as_written(heard.outcome))
         return
+    _show_heard(console, heard, agreed[0])
+    tell_folder(console, folder)
+
+
+def _show_heard(console: "Console", heard: "Heard", agreement: "Agreement") -> None:
+    """Print what a party was told, and what it paid."""
+    from ..presentation import show_outcome, show_verdict
+    from ..running.report import show_privacy
+
     show_verdict(console, heard.outcome)
     show_outcome(console, heard.outcome, table="outcome.json")
     if heard.own is not None:
         console.print()
         show_verdict(console, heard.own)
         show_outcome(console, heard.own)
-    show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public, kept=agreed[0].recalled)
+    show_privacy(console, agreement.protocol, public=agreement.terms.public, kept=agreement.recalled)
     if heard.late_phase is not None:
         late = f"Late: phase {heard.late_phase!r} closed without a report of yours"
         console.print(f"\n{say_again(late)}", soft_wrap=True)
     tell_transcript(console, heard.transcript)
-    tell_folder(console, folder)
 
 
 def _patience_in(seconds: float | None) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from ..words import marked, say
+from ..words import marked, say, say_again
 from .completion import complete_keys, complete_scenario
 from .group import folders
 
@@ -32,6 +32,7 @@ __all__ = [
     "tell_folder",
     "tell_transcript",
     "transport_option",
+    "warn",
     "witness_option",
 ]
 
@@ -121,6 +122,14 @@ def load(source: str, settings: tuple[str, ...], data: str | None, *, seed: int 
     # The data as they stand: a folder may be called 2024, or anything else that TOML reads otherwise.
     given = {name: value for name, value in (("data", data), ("seed", seed)) if value is not None}
     return msgspec.structs.replace(load_scenario(source, settings), **given)
+
+
+def warn(said: str, *, err: bool = False) -> None:
+    """Print what a session can tell at its price, before anything is paid; nothing where that is enough."""
+    from ...protocol.errors import printable
+
+    if said:
+        click.echo(say_again(f"warning: {printable(said)!s}"), err=err)
 
 
 def print_json(value: object) -> None:

@@ -20,6 +20,7 @@ from .options import (
     tell_folder,
     tell_transcript,
     transport_option,
+    warn,
     witness_option,
 )
 from .reports import report_option, reporting
@@ -102,6 +103,7 @@ def serve(
     from ..deployment.earlier import read_kept
     from ..deployment.live import watch_server
     from ..presentation import make_console, show_outcome, show_verdict
+    from ..running.forecasts import forecast
     from ..running.limits import reserve_for_server
     from ..running.report import show_privacy
     from ..running.resolution import resolve_served
@@ -127,6 +129,7 @@ def serve(
         stack.enter_context(reporting(folder, wanted=with_report))
         if not as_json:
             _show_session(console, side, kind=mode.kind.value)
+        warn(forecast(side.protocol, side.inputs), err=as_json)
         watching = stack.enter_context(
             watch_server(
                 console=None if as_json else console,

@@ -68,6 +68,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         server: the server's certificate, in PEM; empty where certificates play no part.
         certificate: the fingerprint of the party's own.
         key: the party's private key with its certificate, in PEM, where they were made for it.
+        forecast: what the session can tell at its price, where that is little, as a sentence for the party.
     """
 
     session: str
@@ -84,6 +85,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     server: str = ""
     certificate: str = ""
     key: str = ""
+    forecast: str = ""
 
     def __repr__(self) -> str:
         return f"Invitation(session={self.session!r}, party={self.party!r})"  # a key is nobody else's to read
@@ -169,6 +171,7 @@ def draw_session(
     address: str = "",
     days: float = 30.0,
     enrolled: dict[str, Enrollment] | None = None,
+    forecast: str = "",
 ) -> Drawn:
     """Draw up a session: its id, its server's key, and what each party is told.
 
@@ -176,6 +179,7 @@ def draw_session(
         days: after how many nobody takes part any more.
         enrolled: the parties' certificates, by name; without them, keys are made for all, and whoever makes them could
             take any seat.
+        forecast: as invitations have it.
 
     Raises:
         ConfigurationError: as `check_days` and `check_enrollments`, or a phase is masked and nobody has enrolled.
@@ -220,6 +224,7 @@ def draw_session(
             server=server.certificate_pem,
             certificate=fingerprints[place],
             key=made[place].text if made else "",
+            forecast=forecast,
         )
         for place, name in enumerate(roster.names)
     ]

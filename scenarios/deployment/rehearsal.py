@@ -176,7 +176,7 @@ def check_rehearsed(scenario: Scenario, *, trusts_server: bool, seed: int | None
     room = "" if most == MOST_PARTIES else of_memory
     allowed = f"at most {most}{room}: {why}. Rehearse with fewer, or use `psephos run`, which has no such limit"
     require(number <= most, f"{role}s of a rehearsal", number, allowed)
-    return resolve(msgspec.structs.replace(scenario, transport="memory", adversary=[]))
+    return resolve(msgspec.structs.replace(scenario, transport="memory", adversary=[], seed=None))
 
 
 def make_plan(

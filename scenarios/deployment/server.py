@@ -220,6 +220,8 @@ def serve_in_folder(
     holds the outcome as well.
     """
     side, mode = serving.side, serving.mode
+    if mode.kind is SessionKind.SIMULATION:
+        side = msgspec.structs.replace(side, scenario=msgspec.structs.replace(side.scenario, noise="simulated"))
     how = {"transport": serving.transport, "kind": mode.kind.value}
     if side.note:
         how["parties"] = side.note

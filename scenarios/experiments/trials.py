@@ -121,14 +121,13 @@ def prepare(scenario: Scenario, *, seed: int | None = None, redraws: bool = Fals
         ConfigurationError: something of it is not allowed, or it cannot be tried; it says what to set.
     """
     allowed = "'simulated': trials draw fresh simulated noise, and nobody may know secure noise again"
-    refuse(scenario.noise != "simulated", "noise", scenario.noise, allowed)
+    refuse(scenario.noise == "secure", "noise", scenario.noise, allowed)
     allowed = "left out (--set 'adversary=[]'): trials are of sessions in which nobody deviates, watches or infers"
     refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
     allowed = "left out (--set 'network={}'): trials are computed over arrays, which have none"
     refuse(scenario.network, "network", scenario.network, allowed)
-    if scenario.seed is None:
-        scenario = msgspec.structs.replace(scenario, seed=secrets.randbits(_SEED_BITS) if seed is None else seed)
-    scenario = msgspec.structs.replace(scenario, transport=ARRAY)
+    own_seed = scenario.seed
+    scenario = msgspec.structs.replace(scenario, transport=ARRAY, noise="simulated", seed=None)
     resolved = resolve(scenario)
     role = resolved.protocol.client_role
     if isinstance(resolved, Streamed):
@@ -140,6 +139,10 @@ def prepare(scenario: Scenario, *, seed: int | None = None, redraws: bool = Fals
         "with the same weights, without a look at what yours say (trials --like)"
     )
     refuse(not resolved.may_show_truth, "made_up", value=False, allowed=allowed)
+    drawn = seed if own_seed is None else own_seed
+    drawn = secrets.randbits(_SEED_BITS) if drawn is None else drawn
+    scenario = msgspec.structs.replace(scenario, seed=drawn)
+    resolved = msgspec.structs.replace(resolved, scenario=msgspec.structs.replace(resolved.scenario, seed=drawn))
     if redraws:
         check_redrawn(resolved)
     return scenario, resolved
@@ -185,7 +188,7 @@ def made_up_like(scenario: Scenario, share: float) -> Scenario:
     if like is None:
         allowed = f"left out: no parties like others are made up for protocol {scenario.protocol!r}"
         raise ConfigurationError(field="--like", value=share, allowed=allowed)
-    resolved = resolve(msgspec.structs.replace(scenario, adversary=(), transport=ARRAY))
+    resolved = resolve(msgspec.structs.replace(scenario, adversary=(), transport=ARRAY, noise="simulated", seed=None))
     parties, parameters = like(resolved.protocol, resolved.inputs, share)
     known = {**scenario.parameters, **parameters}
     return msgspec.structs.replace(scenario, parties=parties, parameters=known, made_up=True)

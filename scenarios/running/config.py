@@ -30,6 +30,7 @@ from ..reading.sources import PartySources
 from ..system import find_protocol
 from ..words import marked
 from .parties import sources_of
+from .synthetic import checked_made_up
 
 __all__ = [
     "VOTES",
@@ -75,15 +76,16 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # PSEPHOS_DATA.
     data: str = ""
     # Nobody real stands behind the parties, so the truth may be shown beside the estimates; generated parties always
-    # are.
-    made_up: bool = False
+    # are. Of files it is their digest (`synthetic`).
+    made_up: bool | str = False
     # Everybody may know the parties' values already, so the truth may be shown as well; some data sets always are.
     public_record: bool = False
     # "memory", "tcp" or another that is registered; "array" for no agents at all; by default "auto": agents over
     # memory, and arrays above 10,000 parties.
     transport: str = AUTO
-    # "simulated" (from the seed) or "secure" (as in a deployment; not for arrays).
-    noise: Literal["simulated", "secure"] = "simulated"
+    # "simulated" (from the seed) or "secure" (as in a deployment); by default "auto": secure of values of real people,
+    # but where a simulation is asked for, or arrays are to draw what parties do.
+    noise: Literal["auto", "simulated", "secure"] = AUTO
     seed: int | None = None  # of the simulated noise; without one, every run draws another
     round: int = 0  # tells repeated votes of one session apart
     # The most that each party may lose (ε, replace-one neighbors); without one, nothing is refused.
@@ -110,7 +112,6 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         require(0 <= self.budget_delta < 1, "budget_delta", self.budget_delta, "in [0, 1)")
         if self.budget is not None:
             Budget(epsilon=self.budget, datum=self._most_of_datum)  # which says what is wrong with it
-        refuse(self.noise == "secure" and self.transport == ARRAY, "noise", "secure", "'simulated' for arrays")
         for field, value in (("seed", self.seed), ("round", self.round)):
             # A seed is a secret, so it is not shown.
             refuse(value is not None and value < 0, field, "a negative number", "at least 0")
@@ -244,7 +245,10 @@ def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Sce
     tables["parties"] = tables.pop(word, {})
     if has_others and "seed" not in chosen and not _is_made_up(tables["parties"], known_sources):
         tables.pop("seed", None)  # everybody knows the scenario's own, and could take the noise off somebody's values
-    return convert(tables, Scenario, "")
+    made: Scenario = convert(tables, Scenario, "")
+    if made.made_up is True:
+        checked_made_up(made.parties, known_sources, made_up=True, is_chosen="made_up" in chosen)
+    return made
 
 
 def _spelled_out(

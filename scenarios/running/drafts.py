@@ -363,7 +363,7 @@ def scenario_text(
     protocol: str,
     epsilon: float,
     made_by: str,
-    is_made_up: bool,
+    made_up: str,
     trust: str,
     options: TableOptions = USUAL,
 ) -> str:
@@ -371,7 +371,7 @@ def scenario_text(
 
     Args:
         made_by: the command that made it.
-        is_made_up: nobody real stands behind its parties.
+        made_up: the digest of a file behind which nobody real stands; empty of one of somebody's own.
         trust: the model of trust; empty where the protocol has one alone.
         options: what was said of the parties' file as a table.
     """
@@ -380,10 +380,10 @@ def scenario_text(
     lines += map(written_line, [Line("title", draft.title), Line("protocol", protocol)])
     if trust:
         lines.append(written_line(trust_line(trust)))
-    if is_made_up:
-        real = "nobody real: the truth may be shown beside the estimates"
-        seed = "of the simulated noise; with votes of your own leave it out: it is a secret"
-        lines += [written_line(Line("made_up", value=True, comment=real)), written_line(Line("seed", 2026, seed))]
+    if made_up:
+        real = "of the made-up file: the truth may be shown"
+        seed = "of the simulated noise; with values of your own delete this line and the one above"
+        lines += [written_line(Line("made_up", made_up, real)), written_line(Line("seed", 2026, seed))]
     lines += ["", "[parameters]", *map(written_line, [*draft.parameters, price_line(draft, epsilon)])]
     lines += ["", f"[{draft.role}s]", *map(written_line, [*draft.parties, *table_lines(options)])]
     return "\n".join(line for line in lines if line or len(lines) <= MOST_LINES) + "\n"

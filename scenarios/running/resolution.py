@@ -3,6 +3,7 @@
 A mode is a type: parties are read at once (`Local`), come in batches (`Streamed`), or are elsewhere (`Served`).
 """
 
+import contextlib
 import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -46,6 +47,7 @@ from .rosters import (
     signature_keys_in,
 )
 from .streams import stream_of
+from .synthetic import check_seed, checked_made_up, has_own_values
 from .turnout import Turnout
 
 __all__ = [
@@ -92,6 +94,7 @@ class Local(Resolved, kw_only=True):
     # record.
     may_show_truth: bool = False
     is_generated: bool = False  # whether a generator made up what is private of the parties
+    is_real: bool = False  # whether somebody's own values are run, of which a folder says nothing that no ε pays for
     record: bool = False  # whether seed, private inputs and views are kept as well
     # The parameters that the scenario leaves to its parties, who say them again in a rerun.
     parameters_of_parties: frozenset[str] = frozenset()
@@ -190,9 +193,12 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
     scenario = _trusting(scenario, kind)
     if (opened := stream_of(kind, scenario.parties, scenario.parameters)) is not None:
         return _resolve_streamed(scenario, kind, opened, record=record, turnout=turnout)
+    scenario = _as_said(scenario, kind)
     parties = _own_parties(scenario, kind)
     parties = parties if turnout is None else turnout.applied(parties, role=kind.client_role)
     scenario = _in_folder(scenario, parties)
+    is_nobody_real = scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record
+    is_real = not is_nobody_real and has_own_values(scenario.parties, sources_of(kind))
     many = ""
     with blaming(kind):
         with parties.naming_lines():
@@ -200,6 +206,8 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
         protocol = make_protocol(kind, given, scenario.model)
         if scenario.transport == AUTO:
             scenario, many = _on_path(scenario, protocol, num_parties=len(parties.names), needs_agents=record)
+        is_said = scenario.noise != AUTO
+        scenario = _with_noise(scenario, protocol, is_real=is_real, record=record)
         check_completed(protocol, table)
         with parties.naming_lines():
             protocol.check_columns(parties.table)
@@ -207,21 +215,22 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
         protocol.check_roster(inputs.public)
         protocol.check_inputs(inputs)
         dearest = _checked_losses(protocol, inputs)
+    check_seed(scenario.seed, is_real=is_real and not is_said)
     _check_path(scenario, num_parties=len(parties.names), record=record)
     _check_budget(scenario, dearest)
     if scenario.transport != ARRAY:
         _check_agents(protocol, inputs.public, is_secure=scenario.noise == "secure")
-    is_nobody_real = scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record
     local = Local(
         **_ruled(scenario, protocol, num_parties=len(parties.names)),
         names=parties.names,
         inputs=inputs,
-        may_show_truth=is_nobody_real and scenario.noise == "simulated",
+        may_show_truth=bool(is_nobody_real) and scenario.noise == "simulated",
         is_generated=parties.is_generated,
+        is_real=is_real,
         record=record,
         parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
-        note=" ".join(filter(None, (parties.note, many))),
+        note=" ".join(filter(None, (parties.note, many, _said_of_noise(scenario, is_real=is_real)))),
     )
     return with_adversaries(local) if reads_adversaries else local
 
@@ -237,7 +246,8 @@ def _resolve_streamed(
     """Look up and check what is run by arrays over a stream of parties: on a path that keeps nothing of each party."""
     allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
     refuse(scenario.transport not in {ARRAY, AUTO}, "transport", scenario.transport, allowed)
-    scenario = msgspec.structs.replace(scenario, transport=ARRAY)
+    scenario = _as_said(msgspec.structs.replace(scenario, transport=ARRAY), kind)
+    is_real = not (scenario.made_up or scenario.public_record) and has_own_values(scenario.parties, sources_of(kind))
     allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
     refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
     stream = opened()
@@ -246,7 +256,7 @@ def _resolve_streamed(
     source = f"the streamed {kind.client_role}s"
     own = stream.parameters
     parties = PartiesTable((), {}, source=source, parameters=own, fixed=stream.fixed, unsaid=stream.unsaid)
-    parties.check_said(is_public=scenario.made_up or scenario.public_record)
+    parties.check_said(is_public=bool(scenario.made_up or scenario.public_record))
     nobody: IntArray = np.empty((0, 0), dtype=np.int64)
     inputs = Inputs(nobody, nobody)
     with blaming(kind):
@@ -259,12 +269,16 @@ def _resolve_streamed(
         if stream.check is not None:
             stream.check(protocol)
         dearest = _checked_losses(protocol, inputs)
+    check_seed(scenario.seed, is_real=is_real and scenario.noise == AUTO)
+    scenario = _with_noise(scenario, protocol, is_real=is_real, record=record)
     _check_path(scenario, num_parties=0, record=record)
     _check_budget(scenario, dearest)
     return Streamed(
         **_ruled(scenario, protocol, num_parties=stream.num_parties or stream.most_parties),
         names=(),
         inputs=inputs,
+        is_real=is_real,
+        note=_said_of_noise(scenario, is_real=is_real),
         parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
         gold=stream.gold,
         stream=stream,
@@ -287,7 +301,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
     parties = _own_parties(scenario, kind) if roster is None else read_roster(roster, kind)
     if scenario.transport == AUTO:
         scenario = msgspec.structs.replace(scenario, transport=_AGENTS)
-    scenario = _in_folder(scenario, parties)
+    scenario = _in_folder(msgspec.structs.replace(scenario, seed=None, adversary=[], noise="secure"), parties)
     table = {name: entries for name, entries in parties.table.items() if name not in KEY_COLUMNS}
     with blaming(kind):
         described = parties if roster is None else _described(scenario, kind, parties)
@@ -319,6 +333,42 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
     )
 
 
+def _as_said(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scenario:
+    """Return a scenario with the digest of its parties' files, where nobody real stands behind these."""
+    made_up = checked_made_up(scenario.parties, sources_of(kind), made_up=scenario.made_up)
+    return msgspec.structs.replace(scenario, made_up=made_up)
+
+
+def _with_noise(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, is_real: bool, record: bool) -> Scenario:
+    """Return a scenario with its noise: of real values it is secure, unless only simulated noise does what is asked.
+
+    Arrays have secure noise where the server alone draws it.
+    """
+    is_simulated = scenario.transport == ARRAY and not _draws_at_server(protocol)
+    refuse(
+        scenario.noise == "secure" and is_simulated, "noise", "secure", "'simulated' for arrays of parties that draw"
+    )
+    if scenario.noise != AUTO:
+        return scenario
+    is_simulated |= record or bool(scenario.network or scenario.adversary) or not is_real
+    with contextlib.suppress(ConfigurationError):  # a mechanism of somebody else's, without an exact sampler
+        if not is_simulated and scenario.seed is None:
+            check_secure_noise(protocol)
+            return msgspec.structs.replace(scenario, noise="secure")
+    return msgspec.structs.replace(scenario, noise="simulated")
+
+
+def _said_of_noise(scenario: Scenario, *, is_real: bool) -> str:
+    """Return a sentence where values of real people have noise that was made for simulations."""
+    said = marked("The noise of these real values is simulated: no bound holds of who finds out its seed.")
+    return said if is_real and scenario.noise == "simulated" else ""
+
+
+def _draws_at_server(protocol: PhasedProtocol[Any, Any]) -> bool:
+    """Return whether all noise is the server's to draw."""
+    return all(phase.model.trusts_server for phase in protocol.phases)
+
+
 def _in_folder(scenario: Scenario, parties: PartiesTable) -> Scenario:
     """Return a scenario with the folder that its data set was found in."""
     return msgspec.structs.replace(scenario, data=_data_folder(scenario)) if parties.is_of_data_set else scenario
@@ -334,7 +384,8 @@ def _on_path(
     scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int, needs_agents: bool
 ) -> tuple[Scenario, str]:
     """Return a scenario of transport "auto" with the path for so many parties, and a sentence where these are many."""
-    has_agents = needs_agents or scenario.network or scenario.adversary or scenario.noise == "secure"
+    is_secure = scenario.noise == "secure" and not _draws_at_server(protocol)
+    has_agents = needs_agents or scenario.network or scenario.adversary or is_secure
     most_by_agents = MOST_BY_AGENTS if protocol.masked_phase is None else _MOST_MASKED
     if has_agents or num_parties <= most_by_agents:
         return msgspec.structs.replace(scenario, transport=_AGENTS), ""
@@ -381,7 +432,7 @@ def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list
 def _own_parties(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
     parameters, data = scenario.parameters, _data_folder(scenario)
     parties = read_parties(scenario.parties, parameters=parameters, protocol=kind, data=data)
-    parties.check_said(is_public=scenario.made_up or scenario.public_record)
+    parties.check_said(is_public=bool(scenario.made_up or scenario.public_record))
     return parties
 
 

@@ -13,7 +13,7 @@ import trio
 
 from ...agents.adversaries import Attempt, Deviation
 from ...agents.modes import Deployment, Mode, Simulation, draw_session_id
-from ...agents.noise import SecureNoise
+from ...agents.noise import SecureNoise, SecureRelease
 from ...protocol.errors import PsephosError
 from ...protocol.messages import Charter
 from ...protocol.phases import Truth
@@ -102,6 +102,8 @@ def run_session(
     """
     scenario, told = resolved.scenario, told or Told()
     noise = SimulatedNoise(seed, session=scenario.name, round_number=scenario.round)
+    if scenario.noise == "secure" and scenario.transport == ARRAY:
+        noise = SecureRelease(session=scenario.name)
     if isinstance(resolved, Streamed):
         streamed = streamed or StreamedInputs(resolved.protocol, resolved.stream)
         try:
@@ -224,7 +226,7 @@ def run_in_folder(
     is_streamed = isinstance(resolved, Streamed)
     streamed = StreamedInputs(protocol, resolved.stream, folder=folder.path) if is_streamed else None
     how = {"transport": scenario.transport, "noise": scenario.noise}
-    if resolved.note:
+    if resolved.note and not resolved.is_real:
         how["parties"] = resolved.note
     started = time.perf_counter()
     with open_run(folder, resolved, how) as run:
@@ -246,7 +248,7 @@ def run_in_folder(
                     on_failure(lessons)
             raise
         finally:
-            if streamed is not None and streamed.note:
+            if streamed is not None and streamed.note and not resolved.is_real:
                 run.ending["parties"] = streamed.note
         if not protocol.hides_participation:  # who is without an outcome may not have taken part
             run.ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}

@@ -172,7 +172,7 @@ def run_series(
         versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
         how["seconds"] = time.perf_counter() - started
         folder.write_json("run.json", {"schema": SCHEMA, **how, **versions, **failure})
-    result = _result_of(series, held, accounts, noise=resolved[0].scenario.noise)
+    result = _result_of(series, held, accounts, is_secure="secure" in {side.scenario.noise for side in resolved})
     folder.write_json("result.json", result)
     if rows := _rows_of(series, held, accounts):
         folder.write_table("losses.csv", rows)
@@ -375,9 +375,9 @@ def _paid(entries: Sequence[LedgerEntry], names: Sequence[str]) -> dict[str, flo
     return {name: total_of(paid, relation=NeighboringRelation.REPLACE_ONE).proven for name, paid in own.items()}
 
 
-def _result_of(series: Series, held: Sequence[Held], accounts: Accounts, *, noise: str) -> dict[str, Any]:
+def _result_of(series: Series, held: Sequence[Held], accounts: Accounts, *, is_secure: bool) -> dict[str, Any]:
     """Return the content of the series' `result.json`."""
-    kind = SessionKind.DEPLOYMENT if noise == "secure" else SessionKind.SIMULATION
+    kind = SessionKind.DEPLOYMENT if is_secure else SessionKind.SIMULATION
     return {
         "schema": SCHEMA,
         "series": series.name,

@@ -117,7 +117,7 @@ def test_hosted_parties_and_others_have_the_result_of_a_simulation(tmp_path: Pat
             results.append(await serve(serving, on_listening=on_listening))
 
     trio.run(hold)
-    alone = run_session(resolve(load_scenario(str(tmp_path / "vote.toml"), ())), seed=SEED)
+    alone = run_session(resolve(load_scenario(str(tmp_path / "vote.toml"), ["noise=simulated"])), seed=SEED)
     assert (results[0].outcome, results[0].tallies) == (alone.outcome, alone.tallies)
     assert sorted(len(each.heard) for each in hosted) == [20, NUM_HOSTED - 20]
     assert [each.failures for each in hosted] == [{}, {}]

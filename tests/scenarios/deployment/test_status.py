@@ -352,7 +352,8 @@ def test_with_json_the_page_is_named_on_standard_error(tmp_path: Path, psephos: 
     words = ("serve", write_vote(tmp_path), *HOW, "--out", "server", "--json", "--status", "0")
     ended = psephos(*words, "--set", "deadline_seconds=0.01")
     assert (ended.status, ended.out) == (1, "")
-    assert ended.err.splitlines()[1].startswith("status at http://127.0.0.1:")
+    assert ended.err.startswith("warning: 3 partners at")
+    assert ended.err.splitlines()[2].startswith("status at http://127.0.0.1:")
 
 
 @pytest.mark.full("processes once more")

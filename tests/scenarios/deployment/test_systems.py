@@ -72,7 +72,7 @@ def has_reported(session: Serving, party: str = "ann") -> bool:
 def test_parties_who_join_one_by_one_hear_what_one_process_finds(tmp_path: Path, system: Surveyed) -> None:
     """Of societies, a voter pays for its own one's release alone."""
     scenario = system.write(tmp_path)
-    resolved = resolve(load_scenario(scenario))
+    resolved = resolve(load_scenario(scenario, ["noise=simulated"]))
     record = run_session(resolved, seed=SEED)
     told: dict[str, Agreement] = {}
 

@@ -78,10 +78,12 @@ def join(psephos: Psephos, folder: Path, address: str, party: str) -> Any:
 
 
 def check_refused(ending: Any, words: str, folder: Path) -> None:
-    """Check that a party ended with one line that says this, and paid nothing."""
-    assert (ending.status, ending.out, ending.err.count("\n")) == (1, "", 1), ending
-    assert ending.err.startswith("psephos: ")
-    assert words in ending.err
+    """Check that a party was warned, ended with one line that says this, and paid nothing."""
+    warned, _, said = ending.err.partition("\n")
+    assert (ending.status, ending.out, said.count("\n")) == (1, "", 1), ending
+    assert warned.startswith("warning: 3 partners at")
+    assert said.startswith("psephos: ")
+    assert words in said
     assert read_ledger(folder) == []
     assert not (folder / "outcome.json").exists()
 

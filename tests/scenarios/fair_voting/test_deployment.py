@@ -21,7 +21,7 @@ def test_voters_whose_groups_are_private_tell_nobody_theirs(tmp_path: Path) -> N
     for name in PLANS.names:
         content = f"ranking,group\n{RANKINGS[name]},{GROUPS[name]}\n"
         (tmp_path / f"{name}.csv").write_text(content, encoding="utf-8")
-    resolved = resolve(load_scenario(scenario))
+    resolved = resolve(load_scenario(scenario, ["noise=simulated"]))
     assert resolved.inputs.public.shape == (5, 0)
     record = run_session(resolved, seed=SEED)
     told: list[Agreement] = []
@@ -38,7 +38,7 @@ def test_voters_whose_groups_are_private_tell_nobody_theirs(tmp_path: Path) -> N
 def test_voters_choose_their_epsilon_as_they_join(tmp_path: Path, *, is_invited: bool) -> None:
     """Over real sockets: the server has no level of anybody's before, and the bits are those of one process."""
     scenario = CHOSEN_PLANS.write(tmp_path)
-    record = run_session(resolve(load_scenario(scenario)), seed=SEED)
+    record = run_session(resolve(load_scenario(scenario, ["noise=simulated"])), seed=SEED)
     invited = invitations_to(scenario) if is_invited else dict.fromkeys(CHOSEN_PLANS.names)
     with serving(scenario) as session:
         assert session.side.inputs.public[:, 1].tolist() == [2] * 5

@@ -186,7 +186,7 @@ def write(folder: Path, *, parameters: str = "", adversary: str = "") -> str:
 
 
 def test_a_scenario_counts_the_groups_of_its_own_voters(tmp_path: Path) -> None:
-    resolved = resolve(load_scenario(write(tmp_path)))
+    resolved = resolve(load_scenario(write(tmp_path), ["noise=simulated"]))
     assert resolved.protocol.parameters.group_sizes == (2, 1)
     by_agents = run_session(resolved, seed=1)
     assert isinstance(by_agents.outcome, Outcome)

@@ -33,6 +33,7 @@ eve,south,a > c > b
 """
 LISTED = """protocol = "fair-voting"
 seed = 3
+noise = "simulated"
 
 [parameters]
 epsilon = 2.0
@@ -114,7 +115,7 @@ def test_ones_own_voters_are_alike_on_every_path(
 ) -> None:
     write_sources(write, tmp_path)
     monkeypatch.chdir(tmp_path)
-    (result,) = results_of("two-societies", tmp_path, *SOURCES[source], "seed=7")
+    (result,) = results_of("two-societies", tmp_path, *SOURCES[source], "seed=7", "noise=simulated")
     assert "truth" not in result  # nobody made these voters up
     assert sum(result["outcome"]["group_sizes"]) == result["num_parties"]
     # A scenario's own seed is known to everybody, and with it the noise.
@@ -127,12 +128,14 @@ def test_a_plain_election_needs_no_groups_on_any_path_nor_from_files_in_batches(
     (tmp_path / "mine").mkdir()
     write("mine/p.csv", "voter,ranking\nann,a > b > c\nbob,b>a>c\ncid,c > a > b\n")
     monkeypatch.chdir(tmp_path)
-    settings = ("groups=['all']", "objective=welfare", "seed=7")
+    settings = ("groups=['all']", "objective=welfare", "seed=7", "noise=simulated")
     (result,) = results_of("two-societies", tmp_path, "voters=mine/p.csv", *settings)
     assert (result["outcome"]["groups"], result["outcome"]["group_sizes"]) == (["all"], [3])
     made("two-societies", tmp_path / "batches", "voters=mine/*.csv", *settings, "transport=array")
     assert read(tmp_path / "batches" / "result.json")["outcome"] == result["outcome"]
-    again = psephos("run", "array/scenario.json", "--seed", 7, "--no-pictures", "--out", "again")
+    again = psephos(
+        "run", "array/scenario.json", "--seed", 7, "--set", "noise=simulated", "--no-pictures", "--out", "again"
+    )
     assert (again.status, again.err) == (0, "")
 
 
@@ -142,13 +145,24 @@ def test_winners_by_pairs_are_one_on_every_path_and_all_is_shown(
     (tmp_path / "mine").mkdir()
     write("mine/p.csv", "voter,ranking\nann,a > b > c\nbob,b>a>c\ncid,a > c > b\n")
     monkeypatch.chdir(tmp_path)
-    settings = ("groups=['all']", "mechanism=pairwise", "objective=kemeny", "epsilon=30", "seed=7")
+    settings = ("groups=['all']", "mechanism=pairwise", "objective=kemeny", "epsilon=30", "seed=7", "noise=simulated")
     (result,) = results_of("two-societies", tmp_path, "voters=mine/p.csv", *settings)
     assert result["outcome"]["details"]["ranking"] == ["a", "b", "c"]
     assert result["outcome"]["details"]["copeland_scores"] == [2.0, 1.0, 0.0]
     rows = list(csv.DictReader((tmp_path / "array" / "estimates.csv").read_text(encoding="utf-8").splitlines()))
     assert [(row["alternative"], row["contests_won"]) for row in rows] == [("a", "2.0"), ("b", "1.0"), ("c", "0.0")]
-    shown = psephos("run", "array/scenario.json", "--seed", 7, "--no-pictures", "--verbose", "--out", "again")
+    shown = psephos(
+        "run",
+        "array/scenario.json",
+        "--seed",
+        7,
+        "--set",
+        "noise=simulated",
+        "--no-pictures",
+        "--verbose",
+        "--out",
+        "again",
+    )
     assert "a > b > c (Kemeny's)" in shown.out
     assert "Contests won" in shown.out
     refused = psephos("run", "array/scenario.json", "--set", "mechanism=laplace", "--out", "refused")
@@ -162,7 +176,7 @@ def test_a_runs_scenario_runs_again_from_its_own_folder(
     psephos: Psephos, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
     write_sources(write, tmp_path)
-    words = ("--seed", 11, "--no-pictures", "--json")
+    words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
     more = words_of(*SOURCES[source], "max_disparity=0.25", "mechanism=exponential")
     first = psephos("run", "two-societies", *more, *words, "--out", "runs/first")
     assert (first.status, first.err) == (0, "")
@@ -214,7 +228,7 @@ def test_rankings_of_a_file_are_what_it_says(write: Write) -> None:
 def test_voters_may_be_listed_with_their_rankings(psephos: Psephos, write: Write) -> None:
     write("mine.toml", LISTED)
     write("two.csv", "voter,group,ranking\nann,north,a>b>c\nbob,south,b>a>c\n")
-    words = ("--no-pictures", "--json", "--seed", 4)
+    words = ("--no-pictures", "--json", "--seed", 4, "--set", "noise=simulated")
     listed = psephos("run", "mine.toml", *words)
     assert (listed.status, listed.err) == (0, "")
     filed = psephos("run", "mine.toml", "--set", "voters=two.csv", *words)
@@ -293,7 +307,7 @@ def test_what_follows_from_voters_cannot_be_set_otherwise(write: Write, tmp_path
 def test_another_data_set_takes_the_place_of_voters_and_their_options(
     psephos: Psephos, real_sets: Path, scenario: str, name: str, key: str
 ) -> None:
-    words = ("--seed", 3, "--no-pictures", "--json", "--transport", "array")
+    words = ("--seed", 3, "--set", "noise=simulated", "--no-pictures", "--json", "--transport", "array")
     more = ("--data", real_sets, *words_of(f"voters.data={name}", f"voters.{key}"))
     first = psephos("run", scenario, *more, *words, "--out", "runs/first")
     assert (first.status, first.err) == (0, "")
@@ -409,7 +423,7 @@ def test_the_truth_names_the_winners_of_well_known_rules(tmp_path: Path, write: 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_two_voters_of_two_alternatives_are_enough(tmp_path: Path, write: Write, mechanism: str) -> None:
     path = write("v.csv", "voter,group,ranking\nann,n,a>b\nbob,s,b>a\n")
-    settings = (f"voters={path}", f"mechanism={mechanism}", "num_samples=1", "seed=5")
+    settings = (f"voters={path}", f"mechanism={mechanism}", "num_samples=1", "seed=5", "noise=simulated")
     (result,) = results_of("two-societies", tmp_path, *settings)
     assert result["outcome"]["group_sizes"] == [1, 1]
 
@@ -419,6 +433,6 @@ def test_two_voters_of_two_alternatives_are_enough(tmp_path: Path, write: Write,
 def test_many_groups_of_one_voter_each_are_allowed(tmp_path: Path, write: Write, mechanism: str) -> None:
     rows = "".join(f"v{number},g{number},{'a>b>c' if number % 2 else 'c>a>b'}\n" for number in range(30))
     path = write("v.csv", f"voter,group,ranking\n{rows}")
-    settings = (f"voters={path}", f"mechanism={mechanism}", "num_samples=1", "seed=5")
+    settings = (f"voters={path}", f"mechanism={mechanism}", "num_samples=1", "seed=5", "noise=simulated")
     (result,) = results_of("two-societies", tmp_path, *settings)
     assert len(result["outcome"]["groups"]) == 30

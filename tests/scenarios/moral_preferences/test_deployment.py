@@ -18,7 +18,7 @@ Write = Callable[[str, str | bytes], Path]
 def test_voters_with_an_epsilon_each_pay_their_own(tmp_path: Path) -> None:
     system = SURVEY.having(DIRECTION, CHOSEN.own)
     scenario = system.write(tmp_path)
-    record = run_session(resolve(load_scenario(scenario)), seed=SEED)
+    record = run_session(resolve(load_scenario(scenario, ["noise=simulated"])), seed=SEED)
     with serving(scenario) as session:
         assert session.side.protocol.parameters.epsilons == (0.5, 2)
         heard = system.join_all(session, tmp_path)
@@ -31,7 +31,7 @@ def test_voters_with_an_epsilon_each_pay_their_own(tmp_path: Path) -> None:
 def test_voters_choose_their_epsilon_as_they_join(tmp_path: Path, *, is_invited: bool) -> None:
     """Over real sockets: the server has no level of anybody's before, and the bits are those of one process."""
     scenario = CHOSEN.write(tmp_path)
-    record = run_session(resolve(load_scenario(scenario)), seed=SEED)
+    record = run_session(resolve(load_scenario(scenario, ["noise=simulated"])), seed=SEED)
     invited = invitations_to(scenario) if is_invited else dict.fromkeys(CHOSEN.names)
     with serving(scenario) as session:
         assert session.side.inputs.public.tolist() == [[2], [2], [2]]

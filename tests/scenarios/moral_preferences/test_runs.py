@@ -45,6 +45,7 @@ UNLIKE = "voter,record,choice,lives,law\n" + "".join(
 EPSILONS = "voter,epsilon\nbob,2\nann,0.5\n"
 LISTED = """protocol = "moral-preferences"
 seed = 3
+noise = "simulated"
 
 [parameters]
 features = ["lives", "law"]
@@ -91,7 +92,7 @@ def test_a_file_and_a_list_are_alike_on_every_path(tmp_path: Path, write: Write,
         path = write("a.csv", CHOICES)
         if source == "responses":
             write_moral_machine_like(path, voters=4, records=2)
-        scenario, settings = "moral-synthetic", (f"voters={path}", "seed=7")
+        scenario, settings = "moral-synthetic", (f"voters={path}", "seed=7", "noise=simulated")
     results = {result_bytes(scenario, tmp_path / path, *settings, f"transport={path}") for path in PATHS}
     (result,) = map(json.loads, results)
     assert "truth" not in result  # nobody made these voters up
@@ -127,7 +128,7 @@ def test_a_file_of_responses_takes_the_place_of_the_made_up_voters(psephos: Psep
 def test_voters_may_be_listed_with_their_records(psephos: Psephos, write: Write) -> None:
     write("mine.toml", LISTED)
     write("a.csv", CHOICES)
-    words = ("--no-pictures", "--json", "--seed", 4)
+    words = ("--no-pictures", "--json", "--seed", 4, "--set", "noise=simulated")
     listed = psephos("run", "mine.toml", *words)
     assert (listed.status, listed.err) == (0, "")
     filed = psephos("run", "mine.toml", "--set", "voters=a.csv", *words)
@@ -198,6 +199,7 @@ def test_voters_of_a_file_have_the_epsilon_that_another_file_says(tmp_path: Path
         "paradigm=VLDP",
         f"mechanism={mechanism}",
         "seed=7",
+        "noise=simulated",
     )
     results = {result_bytes("moral-synthetic", tmp_path / path, *settings, f"transport={path}") for path in PATHS}
     (result,) = map(json.loads, results)
@@ -261,7 +263,7 @@ def test_a_runs_scenario_runs_again_from_its_own_folder(
     write("mine/a.csv", CHOICES)
     write("mine/e.csv", EPSILONS)
     write_moral_machine_like(tmp_path / "mine" / "r.csv", voters=5, records=2)
-    words = ("--seed", 11, "--no-pictures", "--json")
+    words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
     more = ("--set", "paradigm=VLDP", "--set", "bound=3")
     first = psephos("run", "moral-synthetic", "--set", source, *more, *words, "--out", "runs/first")
     assert (first.status, first.err) == (0, "")
@@ -365,7 +367,7 @@ def test_identical_alternatives_say_nothing_and_stop_nothing(tmp_path: Path, wri
 
 @pytest.mark.parametrize(("name", "num_features"), [("moral_machine_sample", 23), ("moral_trolley", 4)])
 def test_real_choices_run_and_run_again(psephos: Psephos, real_sets: Path, name: str, num_features: int) -> None:
-    words = ("--seed", 3, "--no-pictures", "--json")
+    words = ("--seed", 3, "--set", "noise=simulated", "--no-pictures", "--json")
     more = ("--set", f"voters.data={name}", "--data", real_sets, "--transport", "array")
     first = psephos("run", "moral-machine", *more, *words, "--out", "runs/first")
     assert (first.status, first.err) == (0, "")

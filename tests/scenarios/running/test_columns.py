@@ -90,19 +90,19 @@ def test_a_partys_own_entries_are_held_against_the_columns(entries: dict[str, st
 
 LEVELED = {
     "dpwevote": (
-        "seed = 1\n[[partners]]\npartner = 'ann'\nweight = 1\nplan = 'yes'\nepsilon = 2\n",
+        "seed = 1\nnoise = 'simulated'\n[[partners]]\npartner = 'ann'\nweight = 1\nplan = 'yes'\nepsilon = 2\n",
         {"variant": "two_point", "weights": [1.0, 2.0]},
     ),
     "fair-voting": (
-        "seed = 1\n[[voters]]\nvoter = 'ann'\nranking = 'a>b'\nepsilon = 1\n",
+        "seed = 1\nnoise = 'simulated'\n[[voters]]\nvoter = 'ann'\nranking = 'a>b'\nepsilon = 1\n",
         {"mechanism": "local", "objective": "welfare", "groups": ["all"]},
     ),
     "truth-discovery": (
-        "seed = 1\n[[workers]]\nworker = 'ann'\ntasks = ['t']\nanswers = ['x']\nepsilon = 1\n",
+        "seed = 1\nnoise = 'simulated'\n[[workers]]\nworker = 'ann'\ntasks = ['t']\nanswers = ['x']\nepsilon = 1\n",
         {"answer_sets": [["x", "y"]]},
     ),
     "moral-preferences": (
-        "seed = 1\n[[voters]]\nvoter = 'ann'\nrecords = [[[1, 0], [0, 1]]]\nepsilon = 1\n",
+        "seed = 1\nnoise = 'simulated'\n[[voters]]\nvoter = 'ann'\nrecords = [[[1, 0], [0, 1]]]\nepsilon = 1\n",
         {"paradigm": "VLDP", "mechanism": "laplace", "features": ["x", "y"]},
     ),
 }

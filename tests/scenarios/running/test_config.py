@@ -251,7 +251,7 @@ def test_public_weights_of_a_file_are_the_public_set(write: Write) -> None:
         ("name=Spring", "name", "Spring", "small letters"),
         ("name=2", "name", 2, "text"),
         ("protocol=3", "protocol", 3, "text"),
-        ("noise=loud", "noise", "loud", "one of simulated, secure"),
+        ("noise=loud", "noise", "loud", "one of auto, simulated, secure"),
         ("round=-1", "round", "a negative number", "at least 0"),
         ("seed=-1", "seed", "a negative number", "at least 0"),
         ("budget=0.5", "budget", 0.5, "at least the session's 1.5"),
@@ -330,7 +330,7 @@ def test_secure_noise_takes_the_scenarios_own_seed_away(write: Write) -> None:
 
 def test_secure_noise_is_refused_for_arrays(ballot: str) -> None:
     error = refusal(ballot, "noise=secure", "transport=array")
-    assert (error.field, error.allowed) == ("noise", "'simulated' for arrays")
+    assert (error.field, error.allowed) == ("noise", "'simulated' for arrays of parties that draw")
 
 
 def test_a_budget_that_just_holds_the_session_is_enough(ballot: str) -> None:

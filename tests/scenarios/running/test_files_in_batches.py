@@ -71,6 +71,7 @@ def resolved(file: Path | str, parameters: dict[str, Any], **more: Any) -> Local
         "protocol": "dpwevote",
         "name": "v",
         "seed": 3,
+        "noise": "simulated",
         "transport": "array",
         "parameters": own if "epsilon_weight" in own else {"epsilon": 1.0, **own},
         "partners": {"file": str(file), **more},
@@ -282,7 +283,14 @@ def ballots(number: int) -> Columns:
 def election(file: Path | str, parameters: dict[str, Any], **more: Any) -> Local:
     voters = {"file": str(file), **more} if more else str(Path.cwd() / file)
     own = {"epsilon": 1.0, **parameters}
-    content = {"protocol": "fair-voting", "name": "e", "seed": 3, "transport": "array", "parameters": own}
+    content = {
+        "protocol": "fair-voting",
+        "name": "e",
+        "seed": 3,
+        "noise": "simulated",
+        "transport": "array",
+        "parameters": own,
+    }
     scenario = Path("election.json")
     scenario.write_text(json.dumps({**content, "voters": voters}))
     return resolve(load_scenario(str(scenario)))

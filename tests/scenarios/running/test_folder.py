@@ -42,7 +42,7 @@ def run_survey(survey: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{name},{value}\n" for name, value in VALUES.items())
     (tmp_path / "values.csv").write_text(f"surveyor,value\n{rows}", encoding="utf-8")
-    text = f'protocol = "bounded-total"\nsurveyors = "values.csv"\nseed = {SEED}\n'
+    text = f'protocol = "bounded-total"\nsurveyors = "values.csv"\nseed = {SEED}\nnoise = "simulated"\n'
     (tmp_path / "survey.toml").write_text(text, encoding="utf-8")
 
     def run(*settings: str, record: bool = False) -> tuple[Path, Finished]:
@@ -261,7 +261,7 @@ def test_a_line_that_is_no_entry_is_named(run_survey: Callable[..., tuple[Path, 
 
 SCENARIOS = {
     "a generator": 'protocol = "dpwevote"\nseed = 3\n[parameters]\ncandidates = ["m"]\n[partners]\ncount = 9\n',
-    "a file": 'protocol = "dpwevote"\nseed = 3\npartners = "mine.csv"\n',
+    "a file": 'protocol = "dpwevote"\nseed = 3\nnoise = "simulated"\npartners = "mine.csv"\n',
 }
 
 
@@ -273,7 +273,9 @@ def test_the_scenario_of_a_run_runs_again(
     write("mine.csv", "partner,weight,m\nann,1,1\nbob,3,0\n")
     write("ballot.toml", SCENARIOS[kind])
     assert psephos("run", "ballot.toml", "--out", "first", "--no-pictures").status == 0
-    again = psephos("run", "first/scenario.json", "--seed", 3, "--out", "again", "--no-pictures")
+    again = psephos(
+        "run", "first/scenario.json", "--seed", 3, "--set", "noise=simulated", "--out", "again", "--no-pictures"
+    )
     assert again.err == ""
     assert Path("first/result.json").read_bytes() == Path("again/result.json").read_bytes()
 
@@ -296,11 +298,22 @@ def test_parties_that_stood_in_a_scenario_are_left_out_of_its_run_and_asked_for_
     write: Callable[[str, str], Path], psephos: Callable[..., Any]
 ) -> None:
     rows = '[{ partner = "ann", weight = 1, m = 1 }]'
-    write("ballot.toml", f'protocol = "dpwevote"\nseed = 3\npartners = {rows}\n')
+    write("ballot.toml", f'protocol = "dpwevote"\nseed = 3\nnoise = "simulated"\npartners = {rows}\n')
     assert psephos("run", "ballot.toml", "--out", "first", "--no-pictures").status == 0
     assert b"ann" not in Path("first/scenario.json").read_bytes()
     write("mine.csv", "partner,weight,m\nann,1,1\n")
-    given = psephos("run", "first/scenario.json", "--set", "partners=mine.csv", "--seed", 3, "--out", "given")
+    given = psephos(
+        "run",
+        "first/scenario.json",
+        "--set",
+        "partners=mine.csv",
+        "--seed",
+        3,
+        "--set",
+        "noise=simulated",
+        "--out",
+        "given",
+    )
     assert given.status == 0
     again = psephos("run", "first/scenario.json", "--out", "again")
     assert again.status == 2
@@ -310,8 +323,10 @@ def test_parties_that_stood_in_a_scenario_are_left_out_of_its_run_and_asked_for_
 
 @pytest.mark.parametrize("name", ["eu-council", "own-epsilon"])
 def test_parties_that_a_shipped_scenario_lists_are_nobodys_and_stay(name: str, psephos: Callable[..., Any]) -> None:
-    assert psephos("run", name, "--seed", 3, "--out", "first", "--no-pictures").status == 0
-    again = psephos("run", "first/scenario.json", "--seed", 3, "--out", "again", "--no-pictures")
+    assert psephos("run", name, "--seed", 3, "--set", "noise=simulated", "--out", "first", "--no-pictures").status == 0
+    again = psephos(
+        "run", "first/scenario.json", "--seed", 3, "--set", "noise=simulated", "--out", "again", "--no-pictures"
+    )
     assert again.err == ""
     assert Path("first/result.json").read_bytes() == Path("again/result.json").read_bytes()
     page = Path("first/report.html").read_text(encoding="utf-8")

@@ -147,7 +147,7 @@ def test_a_notebook_shows_names_as_they_are_written() -> None:
 
 def test_parties_may_be_a_frame_or_rows() -> None:
     rows = [{"partner": name, "weight": 1, "pool": vote} for name, vote in (("ann", 1), ("bob", 0), ("eve", 1))]
-    own = {"candidates": ["pool"], "seed": 1}
+    own = {"candidates": ["pool"], "seed": 1, "noise": "simulated"}
     framed = run(load("consortium", own, partners=pd.DataFrame(rows)))
     assert framed.outcome == run(load("consortium", own, partners=rows)).outcome
     assert framed.truth is None  # these may be real
@@ -157,7 +157,8 @@ def test_settings_may_be_of_numpy_and_paths(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("partner,weight,pool\nann,1,1\nbob,2,0\n", encoding="utf-8")
     own = {"weights": np.array([1, 2]), "epsilon": np.float64(0.5), "candidates": ("pool",), "seed": np.int64(1)}
-    as_text = ["weights=[1, 2]", "epsilon=0.5", "candidates=['pool']", "seed=1"]
+    own |= {"noise": "simulated"}
+    as_text = ["weights=[1, 2]", "epsilon=0.5", "candidates=['pool']", "seed=1", "noise=simulated"]
     expected = run(load_scenario("consortium", [f"partners={file}", *as_text])).outcome
     assert run(load("consortium", own, partners=file)).outcome == expected
 

@@ -86,7 +86,7 @@ def test_the_truth_of_made_up_parties_is_shown(tmp_path: Path) -> None:
     "settings",
     [
         ["noise=secure"],  # as in a deployment, which shows nothing of anybody
-        ["made_up=false"],
+        ["made_up=false", "noise=simulated"],
         ["partners=[{partner = 'ann', weight = 3, m = 1}]", "quota=2"],  # other people than the scenario speaks of
     ],
 )

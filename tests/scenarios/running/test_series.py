@@ -14,6 +14,7 @@ from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.series import Series, is_series, load_series
 from psephos.scenarios.running.series_run import resolve_series
 from psephos.scenarios.running.series_shown import say_allowance
+from psephos.scenarios.running.synthetic import digest_of
 from series_plans import BUDGET, HEAD, PERIOD, PLAN
 
 Load = Callable[..., tuple[Series, list[Local]]]
@@ -81,8 +82,10 @@ def test_a_csv_may_have_all_of_the_parties(load: Load, write: Write) -> None:
 
 
 def test_a_file_of_parties_is_changed_as_a_list_is(load: Load, write: Write) -> None:
-    write("p.csv", "partner,weight\nann,1\nbob,2\neve,3\n")
-    head = "\n".join('partners = "p.csv"' if line.startswith("partners") else line for line in HEAD.splitlines())
+    path = write("p.csv", "partner,weight\nann,1\nbob,2\neve,3\n")
+    said = f'made_up = "{digest_of([path])}"'
+    head = "\n".join(said if line.startswith("made_up") else line for line in HEAD.splitlines())
+    head = "\n".join('partners = "p.csv"' if line.startswith("partners") else line for line in head.splitlines())
     assert [each.names for each in load(head + PLAN)[1]] == [each.names for each in load(HEAD + PLAN)[1]]
 
 
@@ -94,7 +97,7 @@ def test_a_generators_table_is_replaced_key_by_key(load: Load) -> None:
 
 
 def test_a_setting_holds_for_all_votes(load: Load) -> None:
-    series, resolved = load(HEAD + PLAN, "epsilon=3", "budget=9", "transport=array", "seed=7")
+    series, resolved = load(HEAD + PLAN, "epsilon=3", "budget=9", "transport=array", "seed=7", "noise=simulated")
     assert [each.protocol.parameters.epsilon for each in resolved] == [3.0] * 3
     assert {vote.scenario.seed for vote in series.votes} == {7}
     assert series.allowance.budget is not None

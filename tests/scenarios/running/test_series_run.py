@@ -157,7 +157,9 @@ def test_a_series_is_said_to_trust_as_its_vote_that_trusts_most(psephos: Psephos
     partners = '[{ partner = "ann", weight = 1 }, { partner = "bob", weight = 2 }]'
     head = f'title = "two"\nprotocol = "dpwevote"\npartners = {partners}\n'
     series = write("two.toml", f"{head}[parameters]\nweights = [1, 2]\n{votes}")
-    ended: Any = psephos("run", series, "--out", "out", "--no-pictures", "--verbose", "--seed", "1")
+    ended: Any = psephos(
+        "run", series, "--out", "out", "--no-pictures", "--verbose", "--seed", "1", "--set", "noise=simulated"
+    )
     assert ended.status == 0, ended.err
     said = " ".join(ended.out.split())
     assert "In one vote, and in others less: The cloud server is trusted" in said
@@ -315,6 +317,7 @@ GAME = """
 protocol = "dpwevote"
 made_up = true
 seed = 5
+noise = "simulated"
 partners = [{partner = "ann", weight = 1}, {partner = "bob", weight = 2}, {partner = "eve", weight = 3}]
 [parameters]
 game = "board"

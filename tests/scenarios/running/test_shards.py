@@ -65,6 +65,7 @@ def resolved(**parameters: Any) -> Streamed:
         "protocol": "dpwevote",
         "name": "v",
         "seed": SEED,
+        "noise": "simulated",
         "parameters": {"candidates": ["roof", "bylaws"], "epsilon": 1.0, "variant": "joint", "weights": [1, 2, 3]}
         | parameters,
         "partners": {"file": "votes"},
@@ -114,7 +115,14 @@ def test_voters_of_groups_are_sharded_and_empty_pieces_are_nobody_s() -> None:
                 columns = list(zip(*own, strict=True)) or [(), ()]
                 writer.write_table(pyarrow.table([pyarrow.array(each, "string") for each in columns], schema=schema))
     parameters = {"epsilon": 2.0, "mechanism": "laplace", "objective": "parity"}
-    content = {"protocol": "fair-voting", "name": "v", "seed": SEED, "parameters": parameters, "voters": "votes"}
+    content = {
+        "protocol": "fair-voting",
+        "name": "v",
+        "seed": SEED,
+        "noise": "simulated",
+        "parameters": parameters,
+        "voters": "votes",
+    }
     Path("v.json").write_text(json.dumps(content))
     vote = resolve(load_scenario("v.json"))
     assert isinstance(vote, Streamed)

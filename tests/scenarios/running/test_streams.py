@@ -66,13 +66,13 @@ def responses(tmp_path: Path) -> Path:
 
 
 def streamed(folder: Path, *settings: str, scenario: str = "moral-synthetic", **options: Any) -> Finished:
-    resolved = resolve(load_scenario(scenario, ["seed=7", *settings, *STREAMED]))
+    resolved = resolve(load_scenario(scenario, ["seed=7", "noise=simulated", *settings, *STREAMED]))
     return run_in_folder(resolved, RunFolder(folder), pictures=False, **options)
 
 
 def at_once(folder: Path, *settings: str, scenario: str = "moral-synthetic") -> dict[str, Any]:
     """Run the same voters at once, and return the result."""
-    resolved = resolve(load_scenario(scenario, ["seed=7", *settings, "transport=array"]))
+    resolved = resolve(load_scenario(scenario, ["seed=7", "noise=simulated", *settings, "transport=array"]))
     run_in_folder(resolved, RunFolder(folder), pictures=False)
     return read(folder / "result.json")
 
@@ -150,7 +150,23 @@ def test_a_file_of_responses_is_alike_in_batches(
 def test_another_seed_or_round_is_another_result(tmp_path: Path) -> None:
     outcomes = [
         streamed(tmp_path / str(number), *SMALL, *settings).result["outcome"]["preferences"]
-        for number, settings in enumerate([("seed=1",), ("seed=1",), ("seed=2",), ("seed=1", "round=1")])
+        for number, settings in enumerate(
+            [
+                (
+                    "seed=1",
+                    "noise=simulated",
+                ),
+                (
+                    "seed=1",
+                    "noise=simulated",
+                ),
+                (
+                    "seed=2",
+                    "noise=simulated",
+                ),
+                ("seed=1", "noise=simulated", "round=1"),
+            ]
+        )
     ]
     assert outcomes[0] == outcomes[1]
     assert len({tuple(outcome) for outcome in outcomes}) == 3
@@ -225,7 +241,7 @@ def test_a_streamed_runs_scenario_runs_again_from_its_own_folder(
         (tmp_path / "mine").mkdir()
         write_moral_machine_like(tmp_path / "mine" / "r.csv", voters=9, records=2)
         setting = "voters={responses='mine/r.csv', groups={}}"
-    words = ("--seed", 11, "--no-pictures", "--json")
+    words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
     more = ("--set", "voters.stream=true", "--transport", "array", "--set", "paradigm=VLDP", "--set", "bound=3")
     first = psephos("run", "moral-synthetic", "--set", setting, *more, *words, "--out", "runs/first")
     assert (first.status, first.err) == (0, "")

@@ -209,8 +209,8 @@ def found(
     A flip has a probability of e^-30 for each of less than 20 answers: 2e-12 in all.
     """
     write("own.csv", content)
-    write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\nmade_up = true\n')
-    options = [word for setting in (*settings, f"estimator={estimator}") for word in ("--set", setting)]
+    write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
+    options = [word for setting in (*settings, f"estimator={estimator}", "made_up=true") for word in ("--set", setting)]
     ended = psephos("run", "own.toml", "--set", "epsilon=30", *options, "--no-pictures", "--json")
     assert (ended.status, ended.err) == (0, "")
     outcome = json.loads(ended.out)["outcome"]
@@ -331,8 +331,19 @@ def test_a_large_file_is_read_and_its_last_line_is_named(
     content = f"task,worker,label\n{''.join(rows)}"
     assert len(content) > 2 * at_once
     write("own.csv", content)
-    write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\nmade_up = true\n')
-    options = ("--set", "estimator=majority", "--set", "epsilon=30", "--transport", "array", "--no-pictures", "--json")
+    write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
+    options = (
+        "--set",
+        "made_up=true",
+        "--set",
+        "estimator=majority",
+        "--set",
+        "epsilon=30",
+        "--transport",
+        "array",
+        "--no-pictures",
+        "--json",
+    )
     ended = psephos("run", "own.toml", *options)
     assert (ended.status, ended.err) == (0, "")
     outcome = json.loads(ended.out)["outcome"]

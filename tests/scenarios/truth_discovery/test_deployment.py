@@ -87,7 +87,7 @@ def test_an_answer_to_a_task_that_the_worker_was_not_asked_stays_at_home(quiz: s
     (agreement,) = told
     assert agreement.row == (0, NO_ANSWER, NO_ANSWER)
     assert agreement.cost == 4
-    record = run_session(resolve(load_scenario(quiz)), seed=SEED)
+    record = run_session(resolve(load_scenario(quiz, ["noise=simulated"])), seed=SEED)
     own = record.own_outcomes[1]
     assert heard["bob"] == Heard(outcome=record.outcome, own=own, transcript=session.result().transcript)
 
@@ -166,7 +166,7 @@ def test_a_server_takes_from_a_file_who_answers_what(write: Write, tmp_path: Pat
         rows = ["ann,q1; q2; q3", "bob,q1", "cid,q2; q3", "dee,q1; q2; q3"]
         roster = write("roster.csv", "worker,tasks\n" + "".join(f"{row}\n" for row in rows))
     labels = "answer_sets=[['no', 'yes']]"  # no server reads them off what people answered
-    record = run_session(resolve(load_scenario("crowd", [source, labels])), seed=SEED)
+    record = run_session(resolve(load_scenario("crowd", [source, labels, "noise=simulated"])), seed=SEED)
     with serving("crowd", source, labels, roster=roster) as session:
         assert session.side.protocol.parameters.answer_sets == (("no", "yes"),)
         heard = all_join(session, tmp_path)

@@ -57,8 +57,8 @@ def found(printed: str) -> dict[str, tuple[str | None, int]]:
         (*SMALL, "workers.classes=3", "mechanism=central"),
         ("workers={tasks=6, workers=5, answer_probability=0.3}",),
         ("workers={stand_in='peer_grading', groups=5, students=7, grades=2}",),
-        ("workers=FILE", "seed=7"),
-        ("workers.data=duchenne", "seed=7"),
+        ("workers=FILE", "seed=7", "noise=simulated"),
+        ("workers.data=duchenne", "seed=7", "noise=simulated"),
     ],
 )
 def test_a_crowd_is_alike_on_every_path(
@@ -90,9 +90,22 @@ def test_a_file_of_answers_takes_the_place_of_the_made_up_crowd(psephos: Psephos
 def test_known_truths_do_not_change_what_is_found(psephos: Psephos, write: Write) -> None:
     write("a.csv", ANSWERS)
     write("t.csv", "task,truth\nq1,no\n")
-    plain = psephos("run", "crowd", "--seed", "7", "--set", "workers=a.csv", "--set", LABELS, "--no-pictures", "--json")
+    plain = psephos(
+        "run",
+        "crowd",
+        "--seed",
+        "7",
+        "--set",
+        "noise=simulated",
+        "--set",
+        "workers=a.csv",
+        "--set",
+        LABELS,
+        "--no-pictures",
+        "--json",
+    )
     words = ("--set", "workers.answers=a.csv", "--set", "workers.truth=t.csv", "--set", LABELS)
-    known = psephos("run", "crowd", "--seed", "7", *words, "--no-pictures", "--json")
+    known = psephos("run", "crowd", "--seed", "7", "--set", "noise=simulated", *words, "--no-pictures", "--json")
     assert (known.status, known.err, known.out) == (0, "", plain.out)
 
 
@@ -146,8 +159,8 @@ def test_paths_in_a_file_are_relative_to_it(
 ) -> None:
     write("a.csv", ANSWERS)
     write("t.csv", "task,truth\nq1,yes\n")
-    whole = write("whole.toml", 'protocol = "truth-discovery"\nworkers = "a.csv"\nmade_up = true\n')
-    text = 'protocol = "truth-discovery"\nmade_up = true\n[workers]\nanswers = "a.csv"\ntruth = "t.csv"\n'
+    whole = write("whole.toml", 'protocol = "truth-discovery"\nworkers = "a.csv"\n')
+    text = 'protocol = "truth-discovery"\n[workers]\nanswers = "a.csv"\ntruth = "t.csv"\n'
     table = write("table.toml", text)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -245,7 +258,7 @@ def test_a_runs_scenario_runs_again_from_its_own_folder(
     (tmp_path / "mine").mkdir()
     write("mine/a.csv", ANSWERS)
     write("mine/t.csv", "task,truth\nq1,yes\n")
-    words = ("--seed", 11, "--no-pictures", "--json")
+    words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
     first = psephos("run", "crowd", "--set", source, "--set", "mechanism=two_layer", *words, "--out", "runs/first")
     assert (first.status, first.err) == (0, "")
     kept = json.loads(Path("runs/first/scenario.json").read_bytes())
@@ -294,7 +307,7 @@ def test_a_rerun_of_a_file_that_names_answer_sets_by_now_has_them(psephos: Pseph
 def test_what_was_set_of_an_answer_set_is_kept_for_a_rerun(psephos: Psephos, write: Write) -> None:
     write("a.csv", ANSWERS)
     wider = "answer_sets=[['yes', 'unsure', 'no']]"
-    words = ("--seed", 11, "--no-pictures", "--json")
+    words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
     first = psephos("run", "crowd", "--set", "workers=a.csv", "--set", wider, *words, "--out", "first")
     assert json.loads(Path("first/scenario.json").read_bytes())["parameters"]["answer_sets"] == [
         ["yes", "unsure", "no"]
@@ -303,7 +316,7 @@ def test_what_was_set_of_an_answer_set_is_kept_for_a_rerun(psephos: Psephos, wri
 
 
 def test_a_data_sets_run_runs_again_and_leaves_the_tasks_to_the_data_set(psephos: Psephos, duchenne: Path) -> None:
-    words = ("--seed", 11, "--no-pictures", "--json")
+    words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
     first = psephos("run", "duchenne", "--data", duchenne, *words, "--out", "first")
     assert (first.status, first.err) == (0, "")
     kept = json.loads(Path("first/scenario.json").read_bytes())

@@ -22,7 +22,7 @@ def counted(path: Path, chosen: dict[str, tuple[str, ...]]) -> dict[str, float] 
     try:
         draft = BEGINNING.draft(Sheet.of(path, written=str(path)), chosen)
         text = scenario_text(
-            draft, name="t.toml", protocol="dpwevote", epsilon=1, made_by="x", is_made_up=False, trust="local"
+            draft, name="t.toml", protocol="dpwevote", epsilon=1, made_by="x", made_up="", trust="local"
         )
         resolved = resolve(scenario_of({"name": "t", **tomllib.loads(text)}, folder=path.parent))
     except UnclearError:

@@ -55,7 +55,14 @@ def write(path: str, rows: Rows, names: tuple[str, ...] = NAMES) -> None:
 
 def resolved(choices: str, parameters: dict[str, Any] | None = None, **more: Any) -> Local:
     own = {"epsilon": 1.0, "bound": 1.0, **(parameters or PARAMETERS["RLDP"])}
-    content = {"protocol": "moral-preferences", "name": "m", "seed": 3, "transport": "array", "parameters": own}
+    content = {
+        "protocol": "moral-preferences",
+        "name": "m",
+        "seed": 3,
+        "noise": "simulated",
+        "transport": "array",
+        "parameters": own,
+    }
     Path("m.json").write_text(json.dumps({**content, "voters": {"choices": choices, **more}}))
     return resolve(load_scenario("m.json"))
 

@@ -61,6 +61,7 @@ def resolved(parameters: dict[str, Any], answers: str, **more: Any) -> Local:
         "protocol": "truth-discovery",
         "name": "c",
         "seed": 3,
+        "noise": "simulated",
         "transport": "array",
         "made_up": True,
         "parameters": parameters,
@@ -151,7 +152,14 @@ def test_workers_with_a_line_each_come_in_batches_too() -> None:
         "".join(",".join(row) + "\n" for row in [tuple(lines), *zip(*lines.values(), strict=True)])
     )
     parameters = {"epsilon": 2.0, "tasks": ["a", "b"], "answer_sets": [["x", "y"]], "max_answers": 2}
-    content = {"protocol": "truth-discovery", "name": "c", "seed": 3, "transport": "array", "parameters": parameters}
+    content = {
+        "protocol": "truth-discovery",
+        "name": "c",
+        "seed": 3,
+        "noise": "simulated",
+        "transport": "array",
+        "parameters": parameters,
+    }
     records: list[SessionRecord] = []
     for path in ("lines.parquet", "lines.csv"):
         Path("c.json").write_text(json.dumps({**content, "workers": path}))

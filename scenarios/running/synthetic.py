@@ -1,0 +1,91 @@
+"""Whether nobody real stands behind a scenario's parties: somebody says so, and of files of exactly what is in them.
+
+The rule that holds here: a file that was made up may be replaced, and its scenario still says `made_up`. So `made_up`
+beside files is their digest. Values of somebody real get no seed that anybody knows, and nothing of their truth is
+shown.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from ...protocol.errors import ConfigurationError, refuse
+from ..reading.files import readable
+from ..reading.frames import Frame
+from ..reading.sources import PartySources
+from ..words import marked
+
+__all__ = ["check_seed", "checked_made_up", "digest_of", "has_own_values"]
+
+_DIGITS = 32
+_MANIFEST = "manifest"  # says what is in files, and is none of them
+
+
+def has_own_values(parties: object, sources: PartySources) -> bool:
+    """Return whether parties are somebody's: of files, frames or rows, neither published nor made by a generator."""
+    return bool(sources.published & parties.keys()) if isinstance(parties, dict) else bool(parties)
+
+
+def digest_of(files: Sequence[Path]) -> str:
+    """Return what `made_up` says of files; of one, the first digits of its SHA-256.
+
+    Raises:
+        ConfigurationError: one cannot be read.
+    """
+    digests = list[bytes]()
+    for path in files:
+        with readable(path, field="made_up"), path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").digest())
+    whole = digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(digests)).digest()
+    return f"sha256:{whole.hex()[:_DIGITS]}"
+
+
+def checked_made_up(
+    parties: object, sources: PartySources, *, made_up: bool | str, is_chosen: bool = True
+) -> bool | str:
+    """Return what a scenario says of its parties: of files it is their digest.
+
+    Args:
+        is_chosen: whether somebody says `true` now, of the files as they are; else a scenario has said it of some.
+
+    Raises:
+        ConfigurationError: it was said of other files, or without a digest.
+    """
+    files = _files_in(parties, sources)
+    if not made_up or any(isinstance(file, Frame) for file in files):
+        return made_up
+    own = ", ".join(Path(file).name for file in files)
+    if not files or not all(Path(file).is_file() for file in files):
+        refuse(isinstance(made_up, str), "made_up", made_up, "true or false: no file is named that could have a digest")
+        refuse(not is_chosen and bool(files), "made_up", made_up, marked(f"set anew for {own}: --set made_up=true"))
+        return made_up
+    digest = digest_of([Path(file) for file in files])
+    if made_up != digest and not (made_up is True and is_chosen):
+        allowed = marked(
+            f"left out, as seed is, if {own} has values of real people. If nobody real stands behind what it has now, "
+            f"write made_up = {digest!r}"
+        )
+        raise ConfigurationError(field="made_up", value=made_up, allowed=allowed)
+    return digest
+
+
+def _files_in(parties: object, sources: PartySources) -> list[str]:
+    """Return the files that hold what parties say, in the order of their keys."""
+    if isinstance(parties, str):
+        return [parties] if parties else []
+    table = cast("Mapping[str, Any]", parties) if isinstance(parties, Mapping) else {}
+    if not sources.published & table.keys():
+        return []
+    found = [table.get(key) for key in sorted(sources.paths) if key != _MANIFEST]
+    found += [path for key in sources.path_tables for _, path in sorted((table.get(key) or {}).items())]
+    return [path for path in found if isinstance(path, str) and path]
+
+
+def check_seed(seed: int | None, *, is_real: bool) -> None:
+    """Raise ConfigurationError if values of somebody real would get noise that a known seed takes off again."""
+    allowed = marked(
+        "left out: these are values of real people, and whoever knows the seed takes their noise off again. If that is "
+        "meant, add --set noise=simulated; if nobody real stands behind them, add --set made_up=true"
+    )
+    refuse(is_real and seed is not None, "seed", "given", allowed)
