@@ -235,7 +235,7 @@ HEADER = f"partner,weight,{OWN_COLUMN}\n"
         ),
         (f"{HEADER}ann,4,\n", f"{OWN_COLUMN} (r.csv line 2)", "", "as `psephos roster` writes"),
         (f"{HEADER}ann,4,{DIGEST.upper()}\n", f"{OWN_COLUMN} (r.csv line 2)", DIGEST.upper(), "64 hexadecimal"),
-        (f"{HEADER}ann,4,{DIGEST}\nbob,2\n", "r.csv line 3", ["bob", "2"], "3 entries"),
+        (f"{HEADER}ann,4,{DIGEST}\nbob,2\n", "r.csv line 3", "2 entries", "3 entries: partner, weight, "),
         (f"{HEADER}", "--roster", None, "at least one partner"),
     ],
 )
