@@ -228,8 +228,8 @@ class PartySources:
             another number of them.
         parameters_of_table: parameters that describe a table's columns: another table brings its own.
         parameters_of_public_columns: those of them that follow from the public columns alone.
-        implied_parameters: further ones that the parties may imply, say by a column that they lack: what was agreed of
-            them stands beside a roster.
+        implied_parameters: those, and further ones, that the parties may imply, say by a column that they lack: what
+            was agreed of them stands beside a roster.
         like: makes up parties in place of those of a session, as many and with the same public values, of whom a
             share says yes: protocol, their rows, that share → the parties, and the parameters that go with them.
         alternatives: sets of parameters of which one is given: who sets another one means that in place of it.
