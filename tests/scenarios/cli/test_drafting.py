@@ -524,13 +524,14 @@ def test_every_kind_is_listed_with_a_whole_sentence(psephos: Psephos, monkeypatc
 
 
 def test_the_pages_commands_run_one_after_another(psephos: Psephos) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "your-own-vote.md").read_text(encoding="utf-8")
-    blocks: list[str] = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    docs = Path(__file__).parents[3] / "docs"
+    pages = [(docs / f"your-own-{name}.md").read_text(encoding="utf-8") for name in ("vote", "ranking")]
+    blocks: list[str] = re.findall(r"^```console\n(.*?)^```", "\n".join(pages), re.MULTILINE | re.DOTALL)
     said = [line for block in blocks for line in block.splitlines() if line.startswith("$ ")]
     lines = [line.partition("  #")[0].split()[2:] for line in said]
-    assert len(lines) > 9
+    assert len(lines) > 11
     for words in lines:
         is_run = words[0] == "new" and "--no-run" not in words and not IS_FULL
         ended = psephos(*words, *(["--no-run"] if is_run else []))
         assert (ended.status, ended.err) == (0, ""), words
-    assert f"```toml\n{Path('board.toml').read_text(encoding='utf-8')}```" in page
+    assert f"```toml\n{Path('board.toml').read_text(encoding='utf-8')}```" in pages[0]
