@@ -286,7 +286,6 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         (),
         [
             "own.csv must be a workbook that can be read (.xlsx or .ods: an .xls does not tell what failed)",
-            "failed), or a CSV file",
         ],
     ),
     "no answers at all": ("name\nann\n", (), ["own.csv must be a column with the answers"]),
