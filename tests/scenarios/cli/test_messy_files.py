@@ -112,7 +112,7 @@ MESSY = {
         (
             "--partner must be given",
             "one of none, age, shares held, roof",
-            "in full: `psephos new vote own.csv --partner COLUMN`",
+            "in full: `psephos new vote own.csv --partner COLUMN --weight COLUMN --yes WORD`",
         ),
         "--partner none --weight 'shares held' --yes ag --decimal .",
     ),
