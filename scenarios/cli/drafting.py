@@ -54,8 +54,12 @@ class _Kinds(Named):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        from ...protocol.errors import refuse
+
         if args and args[0] not in _beginnings() and Path(args[0]).is_file():
             return super().resolve_command(ctx, [_word_for(Path(args[0]), args[1:]), *args])
+        is_file = args and args[0] not in _beginnings() and (Path(args[0]).suffix or os.sep in args[0])
+        refuse(is_file, "FILE", args[0], marked("a file that is there, or a word: psephos new --help lists them"))
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -101,7 +105,8 @@ def _word_for(path: Path, words: list[str]) -> str:
     known.allow_extra_args = True
     given = known.make_context("new", list(words), resilient_parsing=True).params
     options = _options_of(given, {name: given[name.replace("-", "_")] for name in _OF_ROWS})
-    named, drafted, understood, refused_by = list[str](), list[str](), list[str](), list[str]()
+    named, drafted, understood = list[str](), list[str](), list[str]()
+    refused_by = dict[str, ConfigurationError]()
     said = {each.partition("=")[0][2:] for each in words if each.startswith("--")}
     names = {word: {option.name for option in own.options} for word, (_, own) in _beginnings().items()}
     said &= set[str]().union(*names.values())
@@ -110,20 +115,22 @@ def _word_for(path: Path, words: list[str]) -> str:
         return next(iter(kinds))
     for word, beginning in kinds.items():
         sheet = Sheet.of(path, written=str(path), wanted=beginning.wanted, options=options)
-        named += [word] if {*beginning.wanted} <= {*sheet.header} else []
+        named += [word] if {*beginning.wanted} <= {*sheet.header} or (beginning.fits and beginning.fits(sheet)) else []
         try:
             beginning.draft(sheet, {})
             drafted.append(word)
         except UnclearError as error:
             columns = {option.name for option in beginning.options if option.metavar == "COLUMN"}
             understood += [word] if error.option not in columns else []
-        except ConfigurationError:
-            refused_by.append(word)
+        except ConfigurationError as error:
+            refused_by[word] = error
     for fitting in (named, drafted, understood):
         if len(fitting) == 1:
             click.echo(say_again(f"{path.name} looks like what `psephos new {fitting[0]}` begins."), err=True)
             return fitting[0]
-    fitting = [word for word in kinds if word not in refused_by] or list(_beginnings())
+    if len(refused_by) == len(kinds):
+        raise next(iter(refused_by.values()))
+    fitting = [word for word in kinds if word not in refused_by]
 
     def use(answer: str) -> str:
         require(answer in fitting, "the word after new", answer, one_of(fitting, answer))
@@ -409,11 +416,14 @@ def _gaps(
             for choice in others
             if (found := common({**chosen, first.option: (*chosen.get(first.option, ()), choice)})) is not None
         ]
-        behind, number = dict[str, UnclearError](), collections.Counter[str]()
+        behind, number = dict[tuple[str, str], UnclearError](), collections.Counter[tuple[str, str]]()
         for gap in itertools.chain.from_iterable(branches):
-            number[gap.option] += 1
-            behind[gap.option] = _either(behind[gap.option], gap) if gap.option in behind else gap
-        return [first, *(gap for option, gap in behind.items() if 2 * number[option] >= len(branches))]
+            key = gap.option, gap.question  # another one is of that branch alone, such as of a column nobody meant
+            number[key] += 1
+            behind[key] = _either(behind[key], gap) if key in behind else gap
+        usual = {key[0]: key for key, _ in reversed(number.most_common())}
+        told = (gap for key, gap in behind.items() if key == usual[gap.option] and 2 * number[key] >= len(branches))
+        return [first, *told]
 
     return common(dict(chosen)) or []
 

@@ -130,7 +130,8 @@ def _majority(sheet: Sheet, chosen: Chosen, weight: str, num_absent: int) -> tup
 def _holds_several(entries: Sequence[str]) -> bool:
     """Return whether entries are lists of a few words, of which each stands in another one or by itself too."""
     for sign in (";", ","):
-        parts = [[part.strip() for part in entry.split(sign) if part.strip()] for entry in entries if entry]
+        parts = [[part.strip() for part in entry.split(sign)] for entry in entries if entry]
+        parts = [[part for part in each if part and not part.isdigit()] for each in parts]  # of a date or a number
         counts = collections.Counter(itertools.chain.from_iterable(parts))
         if any(len(each) > 1 for each in parts) and sum(counts.values()) > len(counts):
             return True
@@ -204,7 +205,13 @@ BEGINNING: Final = Beginning(
         Option("yes", "A word for yes, beside yes, y, true, 1 and those of other languages.", metavar="WORD"),
         Option("no", "A word for no, beside no, n, false, 0 and those of other languages.", metavar="WORD"),
         Option("abstain", "A word for an abstention, beside an empty entry.", metavar="WORD"),
-        Option("abstentions", "What becomes of who abstains: absent, no or yes.", metavar="WHAT", multiple=False),
+        Option(
+            "abstentions",
+            "What becomes of who abstains: absent, no or yes.",
+            "WHAT",
+            multiple=False,
+            words=tuple(BECOME),
+        ),
         Option("without", "The name of a line that is no partner, such as Total.", metavar="NAME"),
         Option("one-of", "Columns of which a line fills one, its answer: agree, disagree.", "COLUMNS", multiple=False),
         Option(
@@ -213,6 +220,7 @@ BEGINNING: Final = Beginning(
             "blanks alone are different persons'.",
             metavar="WHICH",
             multiple=False,
+            words=("last", "first", NONE),
         ),
         Option(
             "quota",

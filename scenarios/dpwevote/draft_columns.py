@@ -13,7 +13,7 @@ from typing import Final
 
 from ...protocol.errors import ConfigurationError, require
 from ..presentation.numbers import in_a_row
-from ..running.drafts import NONE, Chosen, Sheet, UnclearError, check_column
+from ..running.drafts import NONE, Chosen, Sheet, UnclearError, check_column, is_status
 from .draft_weights import any_number, are_numbers
 from .draft_words import Words, counted, unknown_in
 from .words import ABSTENTIONS, ANSWER, NO, YES, alike, code_kinds, filled_of, word_of
@@ -42,6 +42,7 @@ _PERSONS: Final = (
 )
 _NAMES: Final = (
     *("name", "names", "full name", "nom", "nombre", "nome", "naam", "namn", "mitglied", "member", "person", "voter"),
+    *("your name", "owner", "holder", "shareholder", "eigentümer"),
     *("voter name", "company", "state", "column 1"),  # the last is a first column without a name
 )
 _IDS: Final = re.compile(r"(?:(.*) )?(id|nr|no|number|code)\.?")
@@ -106,8 +107,9 @@ def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[st
     if rows and not found:
         return "", [f"Each line counts as one person's: {rows[0]!r} numbers lines, and no column names persons."]
     question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"
-    choices = [name for name in sheet.header if not _are_times(sheet, name)]
-    raise UnclearError(option="partner", question=question, choices=[NONE, *choices])
+    possible = [name for name in sheet.header if not _are_times(sheet, name)]
+    choices = [name for name in possible if name in differing] or possible
+    raise UnclearError(option="partner", question=question, choices=[NONE, *choices], is_open=True)
 
 
 def _is_near(sheet: Sheet, name: str, *, is_weak: bool) -> bool:
@@ -267,9 +269,13 @@ def _is_unsure(sheet: Sheet, name: str, words: Words, *, are_others: bool) -> bo
     return are_others and (is_truth or is_tick) and not is_explained
 
 
-def _is_one_status(sheet: Sheet, name: str) -> bool:
-    """Return whether a column says of all lines alike that they are finished, or that they are not."""
-    return len(set(sheet.column(name))) == 1 and _ENDED.fullmatch(plain_name(name)) is not None
+def _tells_what_counts(sheet: Sheet, name: str) -> bool:
+    """Return whether a column says which lines count: by its name, or as the one by whose word they were chosen.
+
+    So does one that says of all lines alike that they are finished, or that they are not.
+    """
+    is_ended = len(set(sheet.column(name))) == 1 and _ENDED.fullmatch(plain_name(name)) is not None
+    return is_ended or is_status(name) or len(sheet.options.only.get(name, ())) == 1
 
 
 def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Words) -> list[str]:
@@ -279,7 +285,7 @@ def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Word
     rest = [name for name in rest if any(sheet.column(name))]
     found = [name for name in rest if _looks_voted(sheet, name, words)]
     if NONE not in chosen.get("leave-out", ()):
-        found = [name for name in found if not _is_one_status(sheet, name)] or found
+        found = [name for name in found if not _tells_what_counts(sheet, name)] or found
     clear = [name for name in found if not _is_unsure(sheet, name, words, are_others=True)]
     unsure = [name for name in found if _is_unsure(sheet, name, words, are_others=bool(clear))]
     others = [name for name in rest if name not in found and not _is_noted(sheet, name) and not names_persons(name)]

@@ -72,7 +72,9 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str) -> Weights:
             raise ConfigurationError(field=sheet.where(column, row), value=entry, allowed=allowed)
         own.append(number)
     about = (
-        [Line("decimal", decimal, "before the decimals of weights")] if any("," in entry for entry in entries) else []
+        [Line("decimal", decimal, "before the decimals of weights")]
+        if decimal == "," or any("," in entry for entry in entries)
+        else []
     )
     weights, rounding, rounded = sorted(set(own)), list[Line](), ""
     is_public = bool(chosen.get("public-weights")) or len(weights) == 1  # then there is nothing to learn

@@ -45,12 +45,14 @@ TICKS: Final = _words("✓, ✔, ☑, ✅, 👍")
 CROSSES: Final = _words("x, ✗, ✘, ☒, ❌, 👎, ×")
 """They mean no where a column has ticks; alone, a cross may be a mark for yes."""
 YES: Final = TICKS | _words(
-    "agree, agreed, approve, approved, accept, accepted, aye, yea, support, for, in favor, in favour, pro, "
+    "agree, agreed, strongly agree, fully agree, completely agree, totally agree, "
+    "approve, approved, accept, accepted, aye, yea, support, for, in favor, in favour, pro, "
     "ja, j, dafür, zustimmung, einverstanden, oui, o, pour, d'accord, sí, si, a favor, sì, sim, "
     "tak, ano, kyllä, joo, igen, evet, ναι, да, так, 是, はい, 예"
 )
 NO: Final = _words(
-    "disagree, disagreed, disapprove, reject, rejected, nay, oppose, opposed, against, contra, "
+    "disagree, disagreed, strongly disagree, fully disagree, completely disagree, totally disagree, "
+    "disapprove, reject, rejected, nay, oppose, opposed, against, contra, "
     "nein, dagegen, ablehnung, non, contre, en contra, não, nao, nee, nej, nei, nie, ne, ei, nem, hayır, "
     "όχι, нет, ні, 否, いいえ, 아니요"
 )
@@ -59,7 +61,8 @@ ABSTENTIONS: Final = _words(
     "abstención, abstenção, onthouding, avstår, blank, blanc, blanco, n/a, ?, -, –, —"
 )
 UNSURE: Final = _words(
-    "0, no opinion, no answer, no vote, no preference, none, neutral, undecided, unsure, not sure, unknown, unkown, "
+    "0, no opinion, no answer, not answered, not answered yet, no vote, neither agree nor disagree, "
+    "no preference, none, neutral, undecided, unsure, not sure, unknown, unkown, "
     "maybe, perhaps, pass, skip, skipped, don't know, under reserve, if need be, not applicable, na, vielleicht, egal, "
     "weiß nicht, unentschieden, keine angabe, peut-être, ne sait pas, sans opinion, no sé, no sabe, quizás, forse"
 )

@@ -47,6 +47,7 @@ _ABOUT_BALLOTS: Final = frozenset({"overvote_rank", "has_duplicate_rank"})  # of
 _COUNTS: Final = frozenset({"#", "count", "counts", "multiplicity"})
 _PART: Final = re.compile(r"(.*?)\s*\[([^\]]+)\]")
 _NUMBERED: Final = re.compile(r"(.*(?:rank|choice|place|prefer|priorit|position)\D*?)\s*(\d+)", re.IGNORECASE)
+_ORDINAL: Final = re.compile(r"(\d+(?:st|nd|rd|th)) (?=choice|preference|place|rank|pick)", re.IGNORECASE)
 _SIGNS: Final = (";", "\n", ",", "|")
 _KINDS: Final = {"ranking": "ranking", "place": "places", "score": "scores", "choice": "choices"}
 _ABOUT: Final = {
@@ -188,8 +189,10 @@ def _questions(header: Sequence[str]) -> dict[str, dict[str, str]]:
     questions: dict[str, dict[str, str]] = {}
     for name in header:
         found = _PART.fullmatch(name) or _NUMBERED.fullmatch(name)
-        if found or place_in(name) >= 1:
+        ordinal = _ORDINAL.search(name)
+        if found or ordinal or place_in(name) >= 1:
             question, part = found.groups() if found else ("", name)
+            question, part = (_ORDINAL.sub("", name), ordinal[1]) if ordinal else (question, part)
             questions.setdefault(question.strip(), {})[name] = part
     return {question: columns for question, columns in questions.items() if len(columns) > 1}
 
@@ -272,8 +275,6 @@ def _levels(sheet: Sheet, name: str, silent: Collection[str]) -> list[int | None
 def _kind_of(columns: Sequence[str], rows: Sequence[Mapping[str, int | None]], chosen: Chosen) -> str:
     """Return whether numbers are places or scores: places are 1, 2, … in every row, and all of these in some."""
     if given := chosen.get("numbers", ()):
-        allowed = "places (1 is the best) or scores (the higher, the better)"
-        require(given[-1] in {"places", "scores"}, "--numbers", given[-1], allowed)
         return given[-1]
     numbers = [sorted(number for number in row.values() if number is not None) for row in rows]
     filled = [own for own in numbers if own]
@@ -360,7 +361,6 @@ def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequen
 def _said(chosen: Chosen, option: str, question: str, choices: Sequence[str]) -> list[Line]:
     if not (given := chosen.get(option, ())):
         raise UnclearError(option=option, question=question, choices=choices)
-    require(given[-1] in choices, f"--{option}", given[-1], " or ".join(choices))
     return [Line(option, given[-1])]
 
 
@@ -410,13 +410,37 @@ BEGINNING: Final = Beginning(
         Option("place", "In place of it, a column of places, or a question of several: 1 the best place."),
         Option("score", "In place of it, a column of scores, or a question of several: the higher, the better."),
         Option("choice", "In place of it, the column of the first, then of the second choice, and so on."),
-        Option("numbers", "What numbers in columns are: places or scores.", metavar="KIND", multiple=False),
+        Option(
+            "numbers",
+            "What numbers in columns are: places or scores.",
+            metavar="KIND",
+            multiple=False,
+            words=("places", "scores"),
+        ),
         Option("between", "The sign between alternatives in one cell; \\n for a line break.", "SIGN", multiple=False),
         Option("alternatives", "What may be ranked, with commas between the names.", metavar="NAMES"),
         Option("not-ranked", "A word in place of an alternative or its place, which stands for none.", metavar="WORD"),
-        Option("ties", "Ties and blanks: mean (the mean score of their places) or refuse.", "RULE", multiple=False),
-        Option("twice", "An alternative that a voter ranks twice: first or refuse.", "RULE", multiple=False),
-        Option("repeats", "Which row of a voter who has several counts: first or last.", "RULE", multiple=False),
+        Option(
+            "ties",
+            "Ties and blanks: mean (the mean score of their places) or refuse.",
+            "RULE",
+            multiple=False,
+            words=("mean", "refuse"),
+        ),
+        Option(
+            "twice",
+            "An alternative that a voter ranks twice: first or refuse.",
+            "RULE",
+            multiple=False,
+            words=("first", "refuse"),
+        ),
+        Option(
+            "repeats",
+            "Which row of a voter who has several counts: first or last.",
+            "RULE",
+            multiple=False,
+            words=("first", "last"),
+        ),
     ),
     draft=_draft,
     shown="rankings",

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, did_you_mean, printable, require
+from ...protocol.errors import ConfigurationError, did_you_mean, one_of, printable, require
 from ..reading.files import MAX_FILE_BYTES, readable
 from ..reading.headers import USUAL, TableOptions, check_column_names
 from ..reading.text_forms import form_of, open_table
@@ -37,6 +37,7 @@ __all__ = [
     "check_header",
     "chosen_column",
     "draft_of",
+    "is_status",
     "price_line",
     "samples",
     "scenario_text",
@@ -49,6 +50,7 @@ _STATUS: Final = re.compile(r"(?:.*[ _.:-])?(?:status|state|finished)|.*status",
 """Names of columns that say of each row whether it counts."""
 _DONE: Final = re.compile(r"submitdate|date submitted|submitted at", re.IGNORECASE)
 """And of those that are empty where a form was left before its end."""
+_ADDRESS: Final = re.compile(r"[^@\s]+@[^@\s]+")
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
 _TRUSTED: Final = {
@@ -143,6 +145,7 @@ class Option:
         multiple: whether it may be given again.
         is_file: whether it names a file.
         is_flag: whether it has no value: then it is chosen or not.
+        words: what it may be; anything, if there are none.
     """
 
     name: str
@@ -151,6 +154,7 @@ class Option:
     multiple: bool = True
     is_file: bool = False
     is_flag: bool = False
+    words: Sequence[str] = ()
 
 
 Chosen: TypeAlias = Mapping[str, Sequence[str]]
@@ -206,6 +210,7 @@ class Beginning:
         sample: the made-up file of ours that is taken without one (`samples`).
         epsilon: by default.
         wanted: columns by which the sign between entries is known.
+        fits: whether a sheet is plainly of this kind, by its columns' names and what repeats in them.
         shown: what a server sees that is trusted.
     """
 
@@ -216,7 +221,13 @@ class Beginning:
     sample: str
     epsilon: float = 1.0
     wanted: Sequence[str] = ()
+    fits: Callable[[Sheet], bool] | None = None
     shown: str = "values"
+
+
+def is_status(name: str) -> bool:
+    """Return whether a column is called as those that say of each row whether it counts."""
+    return _STATUS.fullmatch(name) is not None
 
 
 def draft_of(beginning: Beginning, sheet: Sheet, chosen: Chosen) -> Draft:
@@ -224,13 +235,16 @@ def draft_of(beginning: Beginning, sheet: Sheet, chosen: Chosen) -> Draft:
 
     Raises:
         UnclearError: a column seems to say so (`--only`, `--leave-out-empty`); or as the system's own.
-        ConfigurationError: as the system's own.
+        ConfigurationError: an option is none of its words; or as the system's own.
     """
+    for option in beginning.options:
+        for value in chosen.get(option.name, ()) if option.words else ():
+            require(value in option.words, f"--{option.name}", value, one_of(option.words, value))
     for name in sheet.header:
         entries = sheet.column(name)
         words = collections.Counter(filter(None, entries))
-        is_status = _STATUS.fullmatch(name) and 1 < len(words) <= _MOST_SHOWN and len(words) < len(entries)
-        if is_status and NONE not in chosen.get("only", ()) and name not in sheet.options.only:
+        is_told = is_status(name) and 1 < len(words) <= _MOST_SHOWN and len(words) < len(entries)
+        if is_told and NONE not in chosen.get("only", ()) and name not in sheet.options.only:
             shown = " and ".join(f"{word!r} ({number:,}×)" for word, number in words.most_common())
             question = f"{name!r} has {shown}: which rows count, or {NONE!r}: all"
             raise UnclearError(option="only", question=question, choices=[*(f"{name}={word}" for word in words), NONE])
@@ -268,8 +282,8 @@ class QuestionsError(ConfigurationError):
 def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names: Collection[str], example: str) -> None:
     """Make sure that the first line names the columns: else it is somebody's, who would be lost.
 
-    A line is taken for an entry where a cell of it is in its own column again, or is a number among numbers, unless
-    another cell is known to name a column.
+    A line is taken for an entry where a cell of it is in its own column again, or is a number among numbers or an
+    address among addresses, unless another cell is known to name a column.
 
     Args:
         chosen: what was said: a column that it names is called so.
@@ -292,8 +306,9 @@ def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names:
 
 
 def _is_like(name: str, entries: Sequence[str]) -> bool:
-    """Return whether a column's name could be one of its entries."""
-    return name in entries or (_is_number(name) and all(map(_is_number, entries)))
+    """Return whether a column's name could be one of its entries: as a number among numbers."""
+    kinds = (_is_number, lambda entry: _ADDRESS.fullmatch(entry) is not None)
+    return name in entries or any(is_one(name) and all(map(is_one, entries)) for is_one in kinds)
 
 
 def _is_number(entry: str) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...protocol.errors import refuse, require
+from ...protocol.errors import refuse
 from ..running.drafts import Beginning, Chosen, Draft, Line, Option, Sheet, UnclearError, check_column, check_header
 from ..words import marked, say_again
 from .data.assembly import in_order
@@ -36,7 +36,7 @@ _ROLES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
             rf"assignment[:.]worker{_ID}",
             r"(?:completed|annotated|labell?ed)[ _.-]?by|name",
         ),
-        "which column says who answered; if each person has a file, put these below each other, with such a column",
+        "which column says who answered; if each person has a file or a column, put these below each other, with one",
     ),
     "label": (
         (
@@ -48,7 +48,11 @@ _ROLES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
     ),
 }
 """Patterns of names in small letters, the best first."""
-_TRUTH: Final = ("truth", r"gold(?:en)?|(?:gold|true|correct)[ _.-]?(?:label|answer)|ground[ _.-]?truth", r"golden:.+")
+_TRUTH: Final = (
+    "truth",
+    r"gold(?:en)?|(?:gold|true|correct)[ _.-]?(?:label|answer)|ground[ _.-]?truth",
+    r"golden:.+|.+_gold",
+)
 _FEW: Final = 5  # a label that fewer people gave may tell who they are
 _MOST_ASKED: Final = 30
 _SEVERAL: Final = re.compile(r"[#;,|]")
@@ -89,7 +93,13 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
 
 def _rank(name: str, names: Sequence[str]) -> int | None:
     """Return by which pattern a column's name tells what it is; None where none does."""
-    return next((rank for rank, each in enumerate(names) if re.fullmatch(each, name.casefold())), None)
+    return next((rank for rank, each in enumerate(names) if re.fullmatch(each, name.casefold().lstrip("_"))), None)
+
+
+def _fits(sheet: Sheet) -> bool:
+    """Return whether names tell the columns of tasks and of workers, and each stands in several lines."""
+    told = (_told(sheet, _ROLES["task"][0]), _told(sheet, _ROLES["worker"][0][:-1]))  # a name may be any person's
+    return all(any(len({*sheet.column(name)}) < len(sheet.rows) for name in own) for own in told)
 
 
 def _told(sheet: Sheet, names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
@@ -165,7 +175,6 @@ def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tupl
                 f"what becomes of answers that are none of the labels: {len(odd):,}, the first is {label!r}, {where}"
             )
             raise UnclearError(option="other-labels", question=question, choices=["leave-out", "refuse"])
-        require(others[-1] in {"leave-out", "refuse"}, "--other-labels", others[-1], "leave-out or refuse")
         if others[-1] == "refuse":
             raise words.refused(label, where)
         lines.append(Line("other_labels", "leave_out", "answers with none of them do not count"))
@@ -205,7 +214,6 @@ def _is_several(label: str, found: Sequence[str]) -> bool:
 def _repeats(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> list[Line]:
     """Return which answer counts where a worker answers a task twice, and differently."""
     if given := chosen.get("repeats", ()):
-        require(given[-1] in {"first", "last", "refuse"}, "--repeats", given[-1], "first, last or refuse")
         return [Line("repeats", given[-1], "of a worker's answers to a task")] if given[-1] != "refuse" else []
     known = dict[tuple[str, str], int]()
     for row, (task, worker, label) in enumerate(rows):
@@ -240,8 +248,20 @@ BEGINNING: Final = Beginning(
         Option("worker", "The column of workers.", multiple=False),
         Option("label", "The column of answers.", multiple=False),
         Option("labels", "Which an answer can have: no,yes; with other ways of writing: no,yes=Yes.", metavar="LABELS"),
-        Option("other-labels", "Answers with none of these: leave-out or refuse.", metavar="WORD", multiple=False),
-        Option("repeats", "Of a worker's answers to a task: first, last or refuse.", metavar="WORD", multiple=False),
+        Option(
+            "other-labels",
+            "Answers with none of these: leave-out or refuse.",
+            metavar="WORD",
+            multiple=False,
+            words=("leave-out", "refuse"),
+        ),
+        Option(
+            "repeats",
+            "Of a worker's answers to a task: first, last or refuse.",
+            metavar="WORD",
+            multiple=False,
+            words=("first", "last", "refuse"),
+        ),
         Option(
             "truth", "A file of task,truth, where some truths are known.", metavar="FILE", multiple=False, is_file=True
         ),
@@ -251,4 +271,5 @@ BEGINNING: Final = Beginning(
     sample="answers.csv",
     epsilon=2.0,
     wanted=("task", "worker", "label"),
+    fits=_fits,
 )

@@ -78,3 +78,60 @@ def test_in_a_terminal_nothing_that_was_answered_is_lost(write: Write, tmp_path:
         assert terminal.ending() == 0, terminal.seen
     table = tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))["partners"]
     assert (table["header"], table["only"], table["yes"]) == (3, {"Status": ["ok"]}, ["hiya"])
+
+
+@pytest.mark.bad_input("a file without a header")
+@pytest.mark.parametrize("words", [(), ("vote",), ("crowd",), ("ranking",)])
+def test_an_address_is_no_name_of_a_column(psephos: Psephos, write: Write, words: tuple[str, ...]) -> None:
+    write("own.csv", "ann,ann@example.org,yes it is\nbob,bob@example.org,no it is not\n")
+    ended = psephos("new", *words, "own.csv", "--no-run")
+    assert (ended.status, len(ended.err.splitlines())) == (2, 1)
+    assert "own.csv line 1 must be the columns' names" in ended.err
+
+
+def test_answers_to_tasks_are_known_by_who_and_what_repeats(psephos: Psephos, write: Write) -> None:
+    rows = "".join(f"{n % 2},{n},{'true' if n else 'false'},{n // 2},{'cat' if n % 3 else 'dog'}\n" for n in range(12))
+    write("own.csv", f"_unit_id,_id,_tainted,_worker_id,animal\n{rows}")
+    asked = psephos("new", "own.csv", "--no-run").err
+    assert "own.csv looks like what `psephos new crowd` begins." in asked
+    assert "--label must be given" in asked
+    ended = psephos("new", "own.csv", "--label", "animal", "--labels", "cat,dog", "--no-run")
+    assert ended.status == 0, ended.err
+    columns = tomllib.loads(Path("own.toml").read_text(encoding="utf-8"))["workers"]["columns"]
+    assert columns == {"task": "_unit_id", "worker": "_worker_id", "label": "animal"}
+
+
+def test_nothing_is_asked_about_a_column_that_nobody_named(psephos: Psephos, write: Write) -> None:
+    """What depends on the answer to another question is asked after it."""
+    write("own.csv", "id,kind,note,day,share\n1,a,u,x,p\n1,b,u,y,q\n2,a,v,x,p\n2,a,v,x,q\n")
+    asked = psephos("new", "crowd", "own.csv", "--worker", "share", "--no-run").err
+    assert "--label must be given (which column has the answers): one of kind, note, day; in full:" in asked
+    assert "--labels" not in asked
+
+
+@pytest.mark.bad_input("a word that an option does not know")
+@pytest.mark.parametrize(
+    ("kind", "content", "words"),
+    [
+        ("vote", VOTE, ("--repeats", "maybe")),
+        ("vote", VOTE, ("--abstentions", "perhaps")),
+        ("ranking", "voter,ranking\na,p > q\nb,q > p\n", ("--ties", "lots")),
+        ("ranking", "voter,ranking\na,p > q\nb,q > p\n", ("--numbers", "place")),
+        ("crowd", "task,worker,label\nt,w,a\nt,v,b\n", ("--other-labels", "drop")),
+    ],
+)
+def test_a_word_is_checked_where_nothing_needs_it_too(
+    psephos: Psephos, write: Write, kind: str, content: str, words: tuple[str, str]
+) -> None:
+    write("own.csv", content)
+    ended = psephos("new", kind, "own.csv", "--no-run", *words)
+    assert (ended.status, ended.out, len(ended.err.splitlines())) == (2, "", 1)
+    assert f"{words[0]} must be one of " in ended.err
+
+
+@pytest.mark.bad_input("a file that is not there")
+@pytest.mark.parametrize("name", ["nosuch.csv", "folder/nosuch", "nosuch.xlsx"])
+def test_a_file_that_is_not_there_is_no_command(psephos: Psephos, name: str) -> None:
+    ended = psephos("new", name)
+    assert (ended.status, len(ended.err.splitlines())) == (2, 1)
+    assert f"FILE must be a file that is there, or a word: psephos new --help lists them, got '{name}'" in ended.err

@@ -219,3 +219,59 @@ def test_nobody_abstains_unasked(psephos: Psephos, write: Write) -> None:
     for what, expected in (("absent", (2, 1)), ("no", (4, 1)), ("yes", (4, 3))):
         number, support = counted(psephos, write, content, f"--abstentions {what}")
         assert (number, support["roof"]) == expected
+
+
+FORM = (
+    "Your_name,Approve,_validation_status\nAnn,yes,\nBob,no,Approved\nCid,yes,Not approved\nDee,yes,\nEve,no,Approved\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "expected"),
+    [
+        (FORM, "--only _validation_status=Approved", (2, {"Approve": 0})),
+        (FORM, "--only none", (5, {"Approve": 3})),
+        (FORM.replace("_validation_status", "checked"), "--only checked=Approved", (2, {"Approve": 0})),
+        (
+            FORM.replace("_validation_status", "checked"),
+            "--only checked=Approved --candidate checked",
+            (2, {"checked": 2}),
+        ),
+    ],
+)
+def test_a_column_by_which_rows_were_chosen_is_no_motion_unasked(
+    psephos: Psephos, write: Write, content: str, options: str, expected: tuple[int, dict[str, float]]
+) -> None:
+    assert counted(psephos, write, content, options) == expected
+
+
+def test_strong_answers_are_answers(psephos: Psephos, write: Write) -> None:
+    words = ("Strongly agree", "Agree", "Neither agree nor disagree", "Disagree", "Strongly disagree")
+    content = "name,merge\n" + "".join(f"p{n},{word}\n" for n, word in enumerate(words))
+    assert "does 'Neither agree nor disagree' mean abstain" in asked(psephos, write, content)
+    options = f"--abstain '{words[2]}' --abstentions absent"
+    assert counted(psephos, write, content, options) == (4, {"merge": 2})
+
+
+def test_numbers_with_points_between_thousands_are_read_as_was_said(psephos: Psephos, write: Write) -> None:
+    content = "name;shares;roof\na;1.200;ja\nb;3.400;nein\nc;800;ja\n"
+    options = "--weight shares --public-weights --decimal "
+    assert counted(psephos, write, content, options + ",") == (3, {"roof": 2000})
+    assert counted(psephos, write, content, options + ".") == (3, {"roof": pytest.approx(801.2)})
+
+
+@pytest.mark.parametrize("entries", [("Jan 1, 2026", "Jan 2, 2026"), ("12,5", "37,5")])
+def test_dates_and_numbers_are_not_several_answers(psephos: Psephos, write: Write, entries: tuple[str, str]) -> None:
+    write("own.csv", "name,roof,other\n" + "".join(f'p{n},yes,"{entry}"\n' for n, entry in enumerate(entries)))
+    ended = psephos("new", "vote", "own.csv", "--weight", "none", "--no-run")
+    assert (ended.status, "several answers" in ended.out) == (0, False)
+
+
+def test_only_columns_that_can_name_persons_are_offered(psephos: Psephos, write: Write) -> None:
+    content = "unit,holding,share,roof\na,b,1 %,For\nc,d,1 %,Against\ne,f,2 %,For\n"
+    err = asked(psephos, write, content)
+    assert "one of none, unit, holding" in err.partition("--partner must be given")[2].partition(";")[0]
+    assert "'share' names" not in err
+    assert asked(psephos, write, content, "--partner share").startswith(
+        "psephos: --repeats must be given ('share' names"
+    )

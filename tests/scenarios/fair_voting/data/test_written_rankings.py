@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import random
+import tomllib
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -168,3 +169,12 @@ def test_a_published_files_form_counts_as_another_reader_counts_it(tmp_path: Pat
             encoding="utf-8",
         )
         assert counted(str(tmp_path / "own.toml")) == scores_of(ballots)
+
+
+def test_choices_that_are_counted_in_words_are_found(psephos: Psephos, write: Callable[[str, str], Path]) -> None:
+    first, second = (f"Congress {nth} Choice District 2" for nth in ("1st", "2nd"))
+    write("own.csv", f"Record,{first},{second}\n1,Golden,Hoar\n2,Hoar,undervote\n3,Hoar,Golden\n4,Golden,Hoar\n")
+    ended = psephos("new", "ranking", "own.csv", "--voter", "none", "--ties", "mean", "--no-run")
+    assert ended.status == 0, ended.err
+    table = tomllib.loads(Path("own.toml").read_text(encoding="utf-8"))["voters"]
+    assert (table["choices"], table["alternatives"]) == ([first, second], ["Golden", "Hoar"])
