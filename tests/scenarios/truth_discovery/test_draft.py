@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psephos.scenarios import load_scenario, resolve
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -176,3 +177,25 @@ def test_a_column_of_truths_in_the_file_is_that(psephos: Psephos, write: Write) 
     wrong = [row.replace(",no", ",perhaps") for row in rows]
     asked = told(psephos, table("task,worker,label,gold", wrong), write, *SAID)
     assert "truth (own.csv line 8) must be one of 'no', 'yes', got 'perhaps'" in str(asked)
+
+
+def test_names_of_workers_that_are_nearly_alike_are_asked_about(psephos: Psephos, write: Write) -> None:
+    content = answers() + "q1,W0 ,no\nq3,W0,no\n"
+    asked = told(psephos, content, write, *SAID)
+    assert "--alike-workers must be given (whether 'w0' and 'W0' in own.csv are one worker, or several)" in asked
+    asked = told(psephos, content, write, *SAID, "--alike-workers", "one")
+    assert "--repeats must be given (which answer of 'W0' to 'q1' counts" in asked
+    for options, number in (("several", ()), 7), (("one", ("--repeats", "last")), 6):
+        word, more = options
+        assert isinstance(told(psephos, content, write, *SAID, "--alike-workers", word, *more), dict)
+        assert len(resolve(load_scenario("own.toml")).names) == number
+    written = Path("own.toml").read_text(encoding="utf-8")
+    Path("own.toml").write_text(written.replace('alike_workers = "one"', ""), encoding="utf-8")
+    assert "must be unlike 'w0', but for case and blanks" in psephos("run", "own.toml").err
+    Path("many").mkdir()
+    for name in ("a", "b"):
+        write(f"many/{name}.csv", content if name == "a" else answers())
+    Path("own.toml").write_text(written.replace('alike_workers = "one"', "").replace("own.csv", "many"), "utf-8")
+    assert "must be unlike 'w0', but for case and blanks" in psephos("run", "own.toml").err
+    Path("own.toml").write_text(written.replace("own.csv", "many"), encoding="utf-8")
+    assert "workers.alike_workers must be several, or left out" in psephos("run", "own.toml").err
