@@ -32,6 +32,7 @@ __all__ = [
     "places_of_groups",
     "positions_of",
     "text_of",
+    "tiers_of",
 ]
 
 MOST_NAMED: Final = 20

@@ -154,8 +154,8 @@ def with_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Shee
         )
         one = "which of one person's lines counts"
         one = one if same else f"which counts, if that is one person, or {NONE!r}: these are different persons"
-        question = f"{fits}; {one}? A file with a line for each vote needs --only too, for one motion"
-        raise UnclearError(option="repeats", question=question.removesuffix("?"), choices=choices)
+        question = f"{fits} (a file with a line for each vote needs --only too, for one motion); {one}"
+        raise UnclearError(option="repeats", question=question, choices=choices)
     if given == NONE:
         return sheet, NONE
     kept = {each[0 if given == "first" else -1] for each in rows.values()}

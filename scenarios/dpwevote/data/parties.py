@@ -351,6 +351,7 @@ SOURCES: Final = PartySources(
     like=make_like,
     paths=("file", "manifest"),
     published=frozenset({"file"}),
+    of_each={"weight_shares": "weights"},
     parameters_of_table=frozenset({"candidates"}),
     implied_parameters=frozenset(_ONE_VOTE),
     alternatives=(frozenset({"epsilon", "epsilons"}),),

@@ -222,6 +222,7 @@ SOURCES: Final = PartySources(
     table_of=_table_of,
     parameters_of_table=frozenset({"alternatives", "groups", "group_sizes", "features", "ties"}),
     parameters_of_public_columns=frozenset({"groups", "group_sizes", "features"}),
+    implied_parameters=frozenset({"ties"}),
     alternatives=(frozenset({"epsilon", "epsilons"}),),
     words={"rankings": ""},
 )

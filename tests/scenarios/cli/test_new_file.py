@@ -56,16 +56,16 @@ def test_a_command_that_is_printed_holds_nothing_that_nobody_said(psephos: Pseph
     """Every value in it stands for one, such as COLUMN."""
     path = EXPORTS / name
     err = psephos("new", "vote", str(path), "--no-run", "--to", "own").err
-    command = err.partition("; in full: `")[2].partition("`")[0]
+    command = err.partition("In full: ")[2]
     words = shlex.split(command)[4:]
     assert all(value.isupper() or value == "COLUMN=WORD" for value in words[1::2]), command
 
 
 def test_a_status_is_asked_about_and_so_is_a_form_that_was_left(psephos: Psephos) -> None:
     asked = psephos("new", "crowd", str(EXPORTS / "mturk_batch.csv"), "--no-run").err
-    assert "--only must be given ('AssignmentStatus' has 'Approved' (4×) and 'Rejected' (1×)" in asked
+    assert "--only: 'AssignmentStatus' has 'Approved' (4×) and 'Rejected' (1×)" in asked
     asked = psephos("new", "vote", str(EXPORTS / "limesurvey_codes.csv"), "--no-run").err
-    assert "--leave-out-empty must be given ('submitdate' is empty in 1 rows: are these left out" in asked
+    assert "--leave-out-empty: 'submitdate' is empty in 1 rows: are these left out" in asked
 
 
 def test_in_a_terminal_nothing_that_was_answered_is_lost(write: Write, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from bad_input import Psephos, Write
+from bad_input import Psephos, Write, is_plain
 from psephos.scenarios import Local, load_scenario, resolve
 
 SIGNED = "name,roof\n" + "".join(f"p{n},{1 if n < 20 else -1 if n < 39 else 0}\n" for n in range(50))
@@ -27,7 +27,7 @@ def asked(psephos: Psephos, write: Write, content: str, options: str = "") -> st
     """Return the question that a table gets."""
     write("own.csv", content)
     ended = psephos("new", "vote", "own.csv", "--no-run", *shlex.split(options))
-    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert (ended.status, ended.out, is_plain(ended.err)) == (2, "", True)
     assert not list(Path().glob("own.toml"))
     return str(ended.err)
 
@@ -35,8 +35,8 @@ def asked(psephos: Psephos, write: Write, content: str, options: str = "") -> st
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("", "--yes must be given ('roof' has '1' (20×), '-1' (19×) and '0' (11×): which means yes)"),
-        ("--no=-1", "--abstain must be given ('roof' has '1' (20×), '-1' (19×) and '0' (11×): does '0' mean abstain)"),
+        ("", "--yes: 'roof' has '1' (20×), '-1' (19×) and '0' (11×): which means yes?"),
+        ("--no=-1", "--abstain: 'roof' has '1' (20×), '-1' (19×) and '0' (11×): does '0' mean abstain?"),
         ("--yes 1 --no=-1", "does '0' mean abstain"),
         ("--no=-1 --abstain 0", "11 of 50 abstain ('0' 11×): are they absent"),
         ("--yes=-1", "which means no"),
@@ -92,9 +92,9 @@ def test_words_of_one_kind_need_no_word(psephos: Psephos, write: Write) -> None:
 @pytest.mark.parametrize("filler", ["No opinion", "Under reserve", "Maybe", "unkown", "Don't know", "Neutral"])
 def test_a_filler_is_asked_about_and_is_no_other_answer(psephos: Psephos, write: Write, filler: str) -> None:
     content = f"name,roof\nann,hiya\nbob,{filler}\ncid,hiya\n"
-    assert "--no must be given" in asked(psephos, write, content, "--yes hiya")
+    assert "--no: " in asked(psephos, write, content, "--yes hiya")
     content = f"name,roof\nann,Yes\nbob,No\ncid,{filler}\n"
-    assert "mean abstain): one of" in asked(psephos, write, content)
+    assert "mean abstain? One of" in asked(psephos, write, content)
     options = f"--abstain {shlex.quote(filler)} --abstentions absent"
     assert counted(psephos, write, content, options) == (2, {"roof": 1})
 
@@ -141,7 +141,7 @@ def test_who_stands_twice_is_said_with_the_column_and_the_lines(psephos: Psephos
     assert "Timestamp" not in err
     assert counted(psephos, write, REPEATED, "--repeats last") == (7, {"roof": 1})
     changed = REPEATED.replace("3:04:05,p03@x.org,yes\n2026/01/05", "3:04:05,P03@X.org ,no\n2026/01/05")
-    assert "one of last, first, none" in asked(psephos, write, changed)
+    assert "One of last, first, none" in asked(psephos, write, changed)
     assert counted(psephos, write, changed, "--repeats last") == (7, {"roof": 1})
     assert counted(psephos, write, changed, "--repeats first") == (7, {"roof": 0})
     assert counted(psephos, write, changed, "--repeats none") == (8, {"roof": 1})
@@ -150,7 +150,7 @@ def test_who_stands_twice_is_said_with_the_column_and_the_lines(psephos: Psephos
 def test_no_time_and_no_number_of_a_line_is_a_person_unless_somebody_says_so(psephos: Psephos, write: Write) -> None:
     rows = "".join(f"2026-01-0{n + 1} 3:04,R_{n},team {n % 2},{'yes' if n % 3 else 'no'}\n" for n in range(9))
     without_ids = "".join(f"{row.split(',')[0]},{row.split(',', 2)[2]}\n" for row in rows.splitlines())
-    assert "one of none, Team, roof" in asked(psephos, write, f"Timestamp,Team,roof\n{without_ids}", "--leave-out Team")
+    assert "One of none, Team, roof" in asked(psephos, write, f"Timestamp,Team,roof\n{without_ids}", "--leave-out Team")
     write("own.csv", "Timestamp,ResponseId,Team,roof\n" + rows)
     ended = psephos("new", "vote", "own.csv", "--no-run", "--leave-out", "Team")
     assert (ended.status, ended.err) == (0, "")
@@ -170,7 +170,7 @@ def test_a_column_of_signs_is_no_motion_unasked(
 ) -> None:
     roof = ",roof" if others else ""
     rows = "".join(f"p{n},{signs[n % 2]}{(',yes' if n % 3 else ',no') if others else ''}\n" for n in range(6))
-    assert f"--leave-out must be given ('{name}' has" in asked(psephos, write, f"name,{name}{roof}\n{rows}")
+    assert f"--leave-out: '{name}' has" in asked(psephos, write, f"name,{name}{roof}\n{rows}")
     if others:
         assert counted(psephos, write, f"name,{name}{roof}\n{rows}", f"--leave-out {name}")[1] == {"roof": 4}
         assert counted(psephos, write, f"name,{name}{roof}\n{rows}", "--leave-out none")[1] == {name: 3, "roof": 4}
@@ -180,7 +180,7 @@ def test_a_column_of_signs_is_no_motion_unasked(
 def test_what_a_program_notes_is_no_weight(psephos: Psephos, write: Write, name: str) -> None:
     content = f"name,{name},roof\n" + "".join(f"p{n},{n + 1},{'yes' if n % 2 else 'no'}\n" for n in range(6))
     assert counted(psephos, write, content) == (6, {"roof": 3})
-    assert "one of shares held, none" in asked(psephos, write, content.replace(name, "shares held"))
+    assert "One of shares held, none" in asked(psephos, write, content.replace(name, "shares held"))
 
 
 @pytest.mark.parametrize("columns", ["Summe,5,", "Ann,x,Total", "sum,3,1", "Total:,,yes"])
@@ -192,7 +192,7 @@ def test_a_line_of_totals_is_asked_about(psephos: Psephos, write: Write, columns
 
 def test_columns_of_answers_are_one_motion_if_somebody_says_so(psephos: Psephos, write: Write) -> None:
     content = "name,agree,abstain,disagree\nann,1,,\nbob,,,1\ncid,,,\ndee,,1,\n"
-    assert "are they one motion): one of agree, abstain, disagree, none" in asked(psephos, write, content)
+    assert "are they one motion? One of agree, abstain, disagree, none" in asked(psephos, write, content)
     options = "--one-of 'agree, abstain, disagree' --abstentions absent"
     assert counted(psephos, write, content, options) == (2, {"answer": 1})
     err = asked(psephos, write, content.replace("bob,,", "bob,1,"), options)

@@ -62,12 +62,12 @@ def test_columns_are_known_by_the_names_that_programs_give_them(
 @pytest.mark.parametrize(
     ("header", "option", "choices"),
     [
-        ("what,worker,label", "task", "one of what"),
-        ("task,whose,label", "worker", "one of whose"),
-        ("task,worker,said", "label", "one of said"),
-        ("question,image,worker,label", "task", "one of question, image"),
-        ("task,user,rater,label", "worker", "one of user, rater"),
-        ("task,worker,Answer.a,Answer.b", "label", "one of Answer.a, Answer.b"),
+        ("what,worker,label", "task", "One of what"),
+        ("task,whose,label", "worker", "One of whose"),
+        ("task,worker,said", "label", "One of said"),
+        ("question,image,worker,label", "task", "One of question, image"),
+        ("task,user,rater,label", "worker", "One of user, rater"),
+        ("task,worker,Answer.a,Answer.b", "label", "One of Answer.a, Answer.b"),
     ],
 )
 def test_a_column_that_no_name_tells_or_two_is_asked_for(
@@ -76,7 +76,7 @@ def test_a_column_that_no_name_tells_or_two_is_asked_for(
     width = header.count(",") + 1
     rows = [",".join([f"x{place}", *[f"y{place}"] * (width - 2), "yes"]) for place in range(6)]
     found = told(psephos, table(header, rows), write, *SAID[: 0 if option == "label" else 2])
-    assert f"--{option} must be given" in str(found)
+    assert f"--{option}: " in str(found)
     assert choices in str(found)
 
 
@@ -110,7 +110,7 @@ def test_labels_that_few_gave_or_that_may_be_others_are_asked_for_and_written_do
     psephos: Psephos, write: Write, labels: str, why: str, options: Sequence[str], said: Any
 ) -> None:
     asked = told(psephos, answers(labels=labels), write)
-    assert "--labels must be given" in str(asked)
+    assert "--labels: " in str(asked)
     assert why in str(asked)
     found = told(psephos, answers(labels=labels), write, *options)
     assert isinstance(found, dict), found
@@ -143,7 +143,7 @@ def test_a_column_that_says_what_became_of_a_line_is_asked_about(psephos: Psepho
     for name in ("status", "AssignmentStatus", "ASSIGNMENT:status", "mood.responses.status", "State"):
         content = table(f"task,worker,label,{name}", rows)
         asked = told(psephos, content, write, *SAID)
-        assert f"--only must be given ('{name}' has 'approved' (" in str(asked)
+        assert f"--only: '{name}' has 'approved' (" in str(asked)
         assert "which rows count, or 'none': all" in str(asked)
         found = told(psephos, content, write, *SAID, "--only", f"{name}=approved", "--only", f"{name}=submitted")
         assert isinstance(found, dict), found
@@ -182,9 +182,9 @@ def test_a_column_of_truths_in_the_file_is_that(psephos: Psephos, write: Write) 
 def test_names_of_workers_that_are_nearly_alike_are_asked_about(psephos: Psephos, write: Write) -> None:
     content = answers() + "q1,W0 ,no\nq3,W0,no\n"
     asked = told(psephos, content, write, *SAID)
-    assert "--alike-workers must be given (whether 'w0' and 'W0' in own.csv are one worker, or several)" in asked
+    assert "--alike-workers: whether 'w0' and 'W0' in own.csv are one worker, or several?" in asked
     asked = told(psephos, content, write, *SAID, "--alike-workers", "one")
-    assert "--repeats must be given (which answer of 'W0' to 'q1' counts" in asked
+    assert "--repeats: which answer of 'W0' to 'q1' counts" in asked
     for options, number in (("several", ()), 7), (("one", ("--repeats", "last")), 6):
         word, more = options
         assert isinstance(told(psephos, content, write, *SAID, "--alike-workers", word, *more), dict)

@@ -176,7 +176,11 @@ CHOICES = "name,district,Choice 1,Choice 2\n"
 @pytest.mark.parametrize(
     ("rows", "options", "words"),
     [
-        ("Ann,N,A,B\nann ,S,B,A\ncy,N,A,B\ndi,S,A,B\n", "", "--repeats must be given (Ann stands in lines 2, 3"),
+        (
+            "Ann,N,A,B\nann ,S,B,A\ncy,N,A,B\ndi,S,A,B\n",
+            "",
+            "--repeats: Ann stands in lines 2, 3: which row counts, if that is one voter, or 'none'",
+        ),
         ("Ann,N,A,B\nbo,n,B,A\ncy,N,A,B\ndi,n,A,B\n", "", "own.csv, district must be unlike 'N', but for case"),
         ("Ann,N,A,B\nbo,S,a,b\ncy,N,A,B\ndi,S,a,b\n", "--ties mean", "own.csv must be unlike 'A', but for case"),
     ],
@@ -186,7 +190,7 @@ def test_names_of_voters_groups_and_alternatives_that_are_nearly_alike_are_asked
 ) -> None:
     Path("own.csv").write_text(CHOICES + rows, encoding="utf-8")
     ended = psephos("new", "ranking", "own.csv", "--no-run", "--group", "district", *options.split())
-    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert ended.status == 2
     assert words in ended.err
 
 
