@@ -17,7 +17,7 @@ from ....protocol.dpwevote import DPWeVote
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.phases import Entries
 from ...reading.batches import TableFiles, is_in_batches, is_table
-from ...reading.cells import number_of
+from ...reading.cells import may_be_thousands, number_of
 from ...reading.conversion import convert
 from ...reading.frames import path_of
 from ...reading.headers import TableOptions
@@ -100,6 +100,10 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
     read = _one_line_each(_without_lines(_with_answer(read, options), options), options)
     read = _without_absent(read, options, candidates)
+    if _WEIGHT in read.table and not options.decimal and may_be_thousands(read.table[_WEIGHT]):
+        entry = next(each for each in read.table[_WEIGHT] if may_be_thousands([each]))
+        allowed = f"said which number it is: {_FIELD}.decimal is the sign before decimals, '.' or ','"
+        raise ConfigurationError(field=f"{_WEIGHT} ({read.source})", value=entry, allowed=allowed)
     if _WEIGHT in read.table and options.decimal:
         read = dataclasses.replace(read, table={**read.table, _WEIGHT: _weights(read, options)})
     others = _other_columns(parameters)

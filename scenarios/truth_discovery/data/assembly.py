@@ -19,7 +19,18 @@ from ...words import marked
 from .crowd import Crowd
 from .labels import LabelWords, alike_in, named
 
-__all__ = ["SEPARATOR", "AnswerSets", "People", "Repeats", "Rows", "assemble", "in_order", "note_on", "rows_that_count"]
+__all__ = [
+    "SEPARATOR",
+    "AnswerSets",
+    "People",
+    "Repeats",
+    "Rows",
+    "assemble",
+    "in_order",
+    "note_on",
+    "rows_that_count",
+    "unsaid_people",
+]
 
 Repeats: TypeAlias = Literal["error", "first", "last"]
 """What becomes of several answers of one worker to one task: one of them counts, or labels that differ are an error."""
