@@ -202,8 +202,8 @@ def check_unlike(read: PartiesTable, role: str) -> None:
         return
     first, again = places
     allowed = (
-        f"unlike {read.names[first]!r} in line {read.lines[first]}, but for case and blanks: if both are one person, "
-        f"{role}s.repeats says which line counts (first or last), if not, it is none"
+        f"unlike {read.names[first]!r} in {read.source} line {read.lines[first]}, but for case and blanks: if both are "
+        f"one person, {role}s.repeats says which line counts (first or last), if not, it is none"
     )
     where = f"{role} ({read.source} line {read.lines[again]})"
     raise ConfigurationError(field=where, value=read.names[again], allowed=allowed)

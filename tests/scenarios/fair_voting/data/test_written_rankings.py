@@ -205,7 +205,7 @@ def test_whether_voters_whose_names_are_nearly_alike_are_one_is_said(
     written = Path("v.toml").read_text(encoding="utf-8")
     Path("v.toml").write_text(written.replace(f'repeats = "{repeats}"', ""), encoding="utf-8")
     ended = psephos("run", "v.toml", "--set", "groups=['all']")
-    assert "own.csv line 3) must be unlike 'Ann' in line 2, but for case and blanks" in ended.err
+    assert "own.csv line 3) must be unlike 'Ann' in own.csv line 2, but for case and blanks" in ended.err
 
 
 def test_groups_that_are_nearly_alike_are_two_if_the_scenario_names_both(psephos: Psephos) -> None:
