@@ -164,13 +164,16 @@ def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tupl
         label, where = rows[odd[0]][2], sheet.where("label", odd[0])
         if not others:
             question = marked(
-                f"what becomes of answers that are none of the labels: {len(odd):,}, the first is {label!r}, {where}"
+                f"what becomes of answers that are none of the labels: {len(odd):,}, the first is {label!r}, {where}; "
+                "if they are left out, everybody can see whose"
             )
             raise UnclearError(option="other-labels", question=question, choices=["leave-out", "refuse"])
         require(others[-1] in {"leave-out", "refuse"}, "--other-labels", others[-1], "leave-out or refuse")
         if others[-1] == "refuse":
             raise words.refused(label, where)
-        lines.append(Line("other_labels", "leave_out", "answers with none of them do not count"))
+        lines.append(
+            Line("other_labels", "leave_out", "answers with none of them do not count, and everybody can see whose")
+        )
     return words, lines
 
 

@@ -306,7 +306,7 @@ def note_on(crowd: Crowd, truths: Rows | None, num_left_out: int) -> str:
     """
     said = [marked(f"Labels: {named(crowd.answer_sets[0])}.")] if len(crowd.answer_sets) == 1 else []
     if num_left_out:
-        said.append(marked(f"Answers with none of these labels, left out: {num_left_out:,}."))
+        said.append(marked(f"Answers with none of these labels, left out, as everybody can see: {num_left_out:,}."))
     if truths is not None:
         answered = {crowd.tasks[code]: code for code in np.unique(crowd.answers.tasks).tolist()}
         idle = np.flatnonzero(truths.tasks.recoded(answered) < 0)

@@ -130,6 +130,7 @@ def test_answers_that_are_no_label_are_left_out_or_refused_as_said(psephos: Psep
     content = answers(labels="yes no yes no yes scurvy")
     asked = told(psephos, content, write, *SAID)
     assert "answers that are none of the labels: 2, the first is 'scurvy', label (own.csv line 7)" in str(asked)
+    assert "if they are left out, everybody can see whose" in str(asked)
     found = told(psephos, content, write, *SAID, "--other-labels", "leave-out")
     assert isinstance(found, dict), found
     assert (found["labels"], found["other_labels"]) == (["no", "yes"], "leave_out")
