@@ -102,6 +102,8 @@ def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[st
     found = [name for name in ids if name not in rows] or ([] if rows else texts)
     if len(found) == 1 and len(sheet.rows) > _TWO:
         return found[0], []
+    if len(sheet.header) == 1:
+        return "", []  # it is voted on, and nothing names anybody
     if rows and not found:
         return "", [f"Each line counts as one person's: {rows[0]!r} numbers lines, and no column names persons."]
     question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"

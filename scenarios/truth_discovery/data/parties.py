@@ -170,7 +170,7 @@ def unsaid_labels() -> ConfigurationError:
     allowed = marked(
         "given: which labels an answer can have is public, and is not read off what people answered. Name all of them, "
         "also those that nobody gave, as in labels = ['no', 'yes'], or begin with `psephos new crowd`; if nobody real "
-        "stands behind the answers, say made_up = true, if everybody may know them, public_record = true"
+        "stands behind the answers, add --set made_up=true, if everybody may know them, --set public_record=true"
     )
     return ConfigurationError(field=f"{FIELD}.labels", value="left out", allowed=allowed)
 

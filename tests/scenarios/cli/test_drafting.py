@@ -284,7 +284,9 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "a workbook": (
         b"PK\x03\x04",
         (),
-        ["own.csv must be a workbook that can be read (Cannot detect file format), or a CSV file"],
+        [
+            "own.csv must be a workbook that can be read (.xlsx or .ods: an .xls does not tell what failed), or a CSV file"
+        ],
     ),
     "no answers at all": ("name\nann\n", (), ["own.csv must be a column with the answers"]),
 }

@@ -205,6 +205,12 @@ def test_several_answers_in_a_cell_are_said_with_what_to_do(psephos: Psephos, wr
     assert "'What matters?' has several answers in a cell, such as 'Price;Taste;'" in " ".join(ended.out.split())
 
 
+def test_of_one_column_the_answers_are_voted_on_and_lines_numbered(psephos: Psephos, write: Write) -> None:
+    write("own.csv", "roof\nyes\nno\nyes\n")
+    assert psephos("new", "vote", "own.csv", "--no-run").status == 0
+    assert "numbered = true" in Path("own.toml").read_text(encoding="utf-8")
+
+
 def test_nobody_abstains_unasked(psephos: Psephos, write: Write) -> None:
     content = "name,roof\nann,yes\nbob,\ncid,N/A\ndee,no\n"
     err = asked(psephos, write, content)

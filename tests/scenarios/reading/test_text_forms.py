@@ -118,7 +118,7 @@ def test_every_systems_own_files_are_read_so(write: Write, protocol: str, conten
         (
             b"PK\x03\x04....",
             "mine.csv",
-            "a workbook that can be read (Cannot detect file format), or a CSV file: save it",
+            "a workbook that can be read (.xlsx or .ods: an .xls does not tell what failed), or a CSV file: save it",
         ),
         (b"\xd0\xcf\x11\xe0....", "mine.csv", "a workbook that can be read ("),
         (b"%PDF-1.7", "mine.csv", "a PDF"),

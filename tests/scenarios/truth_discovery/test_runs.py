@@ -57,7 +57,7 @@ def found(printed: str) -> dict[str, tuple[str | None, int]]:
         (*SMALL, "workers.classes=3", "mechanism=central"),
         ("workers={tasks=6, workers=5, answer_probability=0.3}",),
         ("workers={stand_in='peer_grading', groups=5, students=7, grades=2}",),
-        ("workers=FILE", "seed=7", "noise=simulated"),
+        ("workers=FILE", LABELS, "seed=7", "noise=simulated"),
         ("workers.data=duchenne", "seed=7", "noise=simulated"),
     ],
 )

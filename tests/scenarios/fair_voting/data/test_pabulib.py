@@ -290,8 +290,8 @@ def test_order_of_the_krakow_ballots_is_that_of_their_points(real_sets: Path, wr
     by_place = read_pabulib(path)
     by_points = read_pabulib(write("k.pb", path.read_text(encoding="utf-8").replace("e;ordinal", "e;cumulative")))
     assert np.all(by_place.classes[by_place.listed == len(by_place.ids)] == len(by_place.ids))
-    orders = [positions_of_classes(ballots.classes.astype(np.int64)) for ballots in (by_place, by_points)]
-    assert np.array_equal(*orders)
+    place, points = (positions_of_classes(ballots.classes.astype(np.int64)) for ballots in (by_place, by_points))
+    assert np.array_equal(place, points)
 
 
 @pytest.mark.parametrize(
