@@ -11,12 +11,13 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from ...protocol.columns import alike
 from ...protocol.errors import ConfigurationError, require
 from ..presentation.numbers import in_a_row
 from ..running.drafts import NONE, Chosen, Sheet, UnclearError, check_column, is_status
 from .draft_weights import any_number, are_numbers
 from .draft_words import Words, counted, unknown_in
-from .words import ABSTENTIONS, ANSWER, NO, YES, alike, code_kinds, filled_of, word_of
+from .words import ABSTENTIONS, ANSWER, NO, YES, code_kinds, filled_of, word_of
 
 __all__ = [
     "WEIGHTS",

@@ -39,6 +39,10 @@ _NEVER: Final = (
     marked("an entry, or a formula with its result: open the file in a spreadsheet, and save it"),
 )
 _LONG: Final = marked("text, where it is a name: spreadsheets keep 15 digits of a number; format the column as text")
+_HIDDEN: Final = (
+    marked("a row that is hidden"),
+    marked("shown, where it counts, or deleted: what a spreadsheet hides or filters out is in the file all the same"),
+)
 _FAILED: Final = marked("an entry: mend it, or leave it empty, in the program that wrote it")
 
 
@@ -200,6 +204,8 @@ def _look_at_xlsx(packed: zipfile.ZipFile, part: str, sheet: _Sheet, *, is_compu
             each.clear()
         elif event == "end" and tag == "row":
             sheet.add_row(row, width, num_filled)
+            if sheet.fault is None and num_filled and each.get("hidden") in {"1", "true"}:
+                sheet.fault = f"A{row}", *_HIDDEN
             each.clear()
 
 
@@ -239,6 +245,8 @@ def _in_ods(packed: zipfile.ZipFile) -> Iterator[_Sheet]:
             column += repeats
             each.clear()
         elif event == "end" and tag == "table-row":
+            if sheet.fault is None and num_filled and _own(each, "visibility") in {"collapse", "filter"}:
+                sheet.fault = f"A{row + 1}", *_HIDDEN
             row += int(_own(each, "number-rows-repeated") or 1)
             sheet.add_row(row, width, num_filled)
             each.clear()

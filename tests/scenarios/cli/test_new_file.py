@@ -94,7 +94,7 @@ def test_answers_to_tasks_are_known_by_who_and_what_repeats(psephos: Psephos, wr
     write("own.csv", f"_unit_id,_id,_tainted,_worker_id,animal\n{rows}")
     asked = psephos("new", "own.csv", "--no-run").err
     assert "own.csv looks like what `psephos new crowd` begins." in asked
-    assert "--label must be given" in asked
+    assert "--label: " in asked
     ended = psephos("new", "own.csv", "--label", "animal", "--labels", "cat,dog", "--no-run")
     assert ended.status == 0, ended.err
     columns = tomllib.loads(Path("own.toml").read_text(encoding="utf-8"))["workers"]["columns"]
@@ -105,7 +105,7 @@ def test_nothing_is_asked_about_a_column_that_nobody_named(psephos: Psephos, wri
     """What depends on the answer to another question is asked after it."""
     write("own.csv", "id,kind,note,day,share\n1,a,u,x,p\n1,b,u,y,q\n2,a,v,x,p\n2,a,v,x,q\n")
     asked = psephos("new", "crowd", "own.csv", "--worker", "share", "--no-run").err
-    assert "--label must be given (which column has the answers): one of kind, note, day; in full:" in asked
+    assert "--label: which column has the answers? One of kind, note, day\n" in asked
     assert "--labels" not in asked
 
 

@@ -226,3 +226,22 @@ def test_a_damaged_workbook_is_read_or_refused_in_one_line(tmp_path: Path, kind:
             refused.append(str(error))
     assert len(refused) > 30
     assert not any("\n" in sentence for sentence in refused)
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "ods"])
+def test_a_row_that_is_hidden_or_filtered_out_is_refused_as_long_as_it_may_be_counted(
+    tmp_path: Path, kind: str
+) -> None:
+    path = saved(tmp_path, kind, ("Votes", "visible", rows(kind, VOTES)))
+    part, row, hidden = {
+        "xlsx": ("xl/worksheets/sheet1.xml", "<row>", '<row hidden="1">'),
+        "ods": ("content.xml", "<table:table-row>", '<table:table-row table:visibility="filter">'),
+    }[kind]
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name).decode() for name in packed.namelist()}
+    head, last = parts[part].rsplit(row, 1)
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in {**parts, part: f"{head}{hidden}{last}"}.items():
+            packed.writestr(name, content)
+    with pytest.raises(ConfigurationError, match=rf"mine.{kind} Votes!A3 must be shown, where it counts, or deleted"):
+        read(path)
