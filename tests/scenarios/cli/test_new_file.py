@@ -135,3 +135,23 @@ def test_a_file_that_is_not_there_is_no_command(psephos: Psephos, name: str) -> 
     ended = psephos("new", name)
     assert (ended.status, len(ended.err.splitlines())) == (2, 1)
     assert f"FILE must be a file that is there, or a word: psephos new --help lists them, got '{name}'" in ended.err
+
+
+@pytest.mark.bad_input("a file of another kind, or in two forms")
+@pytest.mark.parametrize("name", ["election.soc", "election.pb"])
+@pytest.mark.parametrize("words", [(), ("ranking",)])
+def test_an_election_is_no_table_and_a_scenario_reads_it(psephos: Psephos, name: str, words: tuple[str, ...]) -> None:
+    assert psephos("samples").status == 0
+    ended = psephos("new", *words, name)
+    assert (ended.status, len(ended.err.splitlines())) == (2, 1)
+    assert f"a scenario reads an election of PrefLib or Pabulib as it is, by file = '{name}' in [voters]" in ended.err
+
+
+def test_what_is_said_of_a_ranking_are_sentences(psephos: Psephos, write: Write) -> None:
+    write("own.csv", "voter,ranking\na,p > q > r\nb,q > p\na,p = q > r\n")
+    ended = psephos("new", "ranking", "own.csv", "--ties", "mean", "--repeats", "last", "--out", "run")
+    said = (
+        "Of voters with several rows the last one counts: 1 of 3 are left out. Ties, or alternatives not ranked, of 1 "
+        "voter have the mean score of their places."
+    )
+    assert said in " ".join(ended.out.split()), ended
