@@ -269,3 +269,13 @@ def test_only_columns_that_can_name_persons_are_offered(psephos: Psephos, write:
     assert asked(psephos, write, content, "--partner share").startswith(
         "psephos: --repeats must be given ('share' names"
     )
+
+
+@pytest.mark.bad_input("a weight that is none, or of nobody")
+def test_shares_in_percent_are_weights_and_no_motion(psephos: Psephos, write: Write) -> None:
+    content = "name,share,roof\na,12.5 %,yes\nb,37.5 %,no\nc,50 %,yes\n"
+    assert "--weight must be given" in (err := asked(psephos, write, content))
+    assert "one of share, none" in err
+    assert "share (own.csv line 2) must be a number > 0 for each partner, with '.' before its decimals and nothing" in (
+        asked(psephos, write, content, "--weight share")
+    )
