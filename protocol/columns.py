@@ -1,6 +1,7 @@
 """The columns of the table that a protocol's users fill in: what they are called, and what is wrong with others."""
 
 import dataclasses
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, overload
 
@@ -11,7 +12,17 @@ from numpy.typing import NDArray
 from .arrays import IntArray
 from .errors import ConfigurationError, did_you_mean, refuse
 
-__all__ = ["CodedColumn", "Column", "Entries", "Observed", "check_columns", "missing_column", "unknown_column"]
+__all__ = [
+    "CodedColumn",
+    "Column",
+    "Entries",
+    "Observed",
+    "alike",
+    "check_columns",
+    "first_alike",
+    "missing_column",
+    "unknown_column",
+]
 
 Entries: TypeAlias = Sequence[Any] | NDArray[Any]
 """One column of a table as its users know it: text or numbers, a party each."""
@@ -96,6 +107,28 @@ class Column(msgspec.Struct, frozen=True):
     def is_own(self) -> bool:
         """Whether a party alone says it, and no roster has it."""
         return self.private or self.chosen
+
+
+def alike(name: object) -> str:
+    """Return a name without what people write in two ways: large letters and blanks.
+
+    Example:
+        >>> alike(" Ann  Lee") == alike("ann lee")
+        True
+    """
+    return " ".join(unicodedata.normalize("NFKC", str(name)).casefold().split())
+
+
+def first_alike(names: Iterable[str]) -> tuple[int, int] | None:
+    """Return the places of the first name that differs from one before it in large letters or blanks alone, if at all.
+
+    Example:
+        >>> first_alike(["ann", "bob", "Ann"])
+        (0, 2)
+    """
+    known = dict[str, int]()
+    pairs = ((known.setdefault(alike(name), place), place) for place, name in enumerate(names))
+    return next((pair for pair in pairs if pair[0] != pair[1]), None)
 
 
 def missing_column(name: str) -> ConfigurationError:

@@ -4,11 +4,12 @@ Each item of `ITEMS` is tested by the tests marked `bad_input` with its words, w
 `pytest -m bad_input` runs; `scenarios/test_bad_input.py` fails where an item has no test.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["ITEMS", "Psephos", "Write", "check_refused"]
+__all__ = ["ITEMS", "Psephos", "Write", "check_refused", "is_plain"]
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -116,6 +117,14 @@ ITEMS: Final = (
     "an error that is no error; a session without variants",
     "a plan that no ε can meet, or no number of people; an aim that is none",
 )
+
+
+def is_plain(error: str) -> bool:
+    """Return whether an error is one line, or one and a list of questions, each indented."""
+    first, *others = error.splitlines()
+    return first.startswith("psephos: ") and all(
+        re.match(r"  (--[\w-]+: .*\?|In full: psephos new )", each) for each in others
+    )
 
 
 def check_refused(

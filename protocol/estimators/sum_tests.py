@@ -196,7 +196,10 @@ class _Sums:
         A bound is made from what `log_bounds` returns for a slope, and the slope.
         """
         ends = float(best[best > 0].min()), float(best.max())
-        slopes = _slopes_between(_FLATTEST * ends[0], min(_STEEPEST * ends[1], self._steepest), _COARSE)
+        # Of reports that hardly ever lie these would be too steep: a lie is rarer than it is far off.
+        slopes = _slopes_between(
+            _FLATTEST * min(ends[0], self._steepest), min(_STEEPEST * ends[1], self._steepest), _COARSE
+        )
         by_exponents = np.array([bound(self.log_bounds(slope, is_coarse=True), slope) for slope in slopes])
         least: list[int] = by_exponents[:, best > 0].argmin(axis=0).tolist()
         found = [slopes[place] for place in least]
@@ -235,7 +238,8 @@ class _Sums:
         bound = exponent
         for behind, spreads in tilted:
             left = np.maximum(variance[:, None] - spreads.min(axis=1, keepdims=True) + spreads, _LEAST_VARIANCE)
-            beyond = 1 / (slope * np.sqrt(2 * math.pi * left)) + 2 * _NORMAL_ERROR * third[:, None] / left**1.5
+            with np.errstate(over="ignore"):  # then the exponents alone are the bound
+                beyond = 1 / (slope * np.sqrt(2 * math.pi * left)) + 2 * _NORMAL_ERROR * third[:, None] / left**1.5
             bound = np.minimum(bound, exponent + (behind + np.log(beyond)).max(axis=1))
         return bound
 

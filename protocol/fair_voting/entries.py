@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from ..arrays import IntArray
-from ..columns import CodedColumn
+from ..columns import CodedColumn, first_alike
 from ..errors import ConfigurationError, refuse, require
 from ..phases import Entries, missing_column
 from .parameters import SEPARATOR, TIE
@@ -32,6 +32,7 @@ __all__ = [
     "places_of_groups",
     "positions_of",
     "text_of",
+    "tiers_of",
 ]
 
 MOST_NAMED: Final = 20
@@ -56,7 +57,7 @@ def groups_of(entries: Entries, named: Sequence[str]) -> list[str]:
     """Return the groups as they are named, or else in the order of their first voters.
 
     Raises:
-        ConfigurationError: a voter is in none, or in two.
+        ConfigurationError: a voter is in none, or in two; or two that nobody named are written nearly alike.
     """
     column = CodedColumn.of(entries)
     codes: dict[str, int] = {}
@@ -70,6 +71,10 @@ def groups_of(entries: Entries, named: Sequence[str]) -> list[str]:
             others = [other for other in codes if other and other != name][:MOST_NAMED]
             allowed = f"one group, such as {', '.join(others)}" if others else "the name of a group"
             raise ConfigurationError(field=f"group in row {column.row_of(code)}", value=name, allowed=allowed)
+    if not named and (alike := first_alike(codes)) is not None:
+        first, again = (list(codes)[place] for place in alike)
+        allowed = f"unlike {first!r}, but for case and blanks: write one group alike, or name all in parameters.groups"
+        raise ConfigurationError(field=f"group in row {column.row_of(codes[again])}", value=again, allowed=allowed)
     return list(named or codes)
 
 

@@ -121,7 +121,7 @@ def check_ranking(positions: Sequence[int]) -> None:
     """Raise ValueError unless one voter's positions are a ranking, perhaps with ties."""
     in_order = sorted(positions)
     if [in_order.index(position) for position in in_order] != in_order:
-        raise ValueError("it is no ranking: it does not have each position once")  # or tied ones at their first
+        raise ValueError(f"it is no ranking: {_NO_RANKING}")
 
 
 def cells_of_members(groups: IntArray, positions: IntArray) -> IntArray:

@@ -325,6 +325,7 @@ def check_places(values: IntArray, num_alternatives: int, most: int, *, what: st
         raise ValueError(f"{what} must be in [0, {most}]")
 
 
+@exact_arguments
 def scores_of_positions(positions: IntArray, steps: Sequence[int]) -> IntArray:
     """Return each alternative's score, int64, shape (n, m): where some are tied, the mean of those that they share.
 

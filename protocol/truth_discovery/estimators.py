@@ -49,8 +49,8 @@ class Credit(NamedTuple):
     """How much of what an estimator says beyond chance was worth keeping on published crowds.
 
     Args:
-        least: on the crowd that deserved least; 0 where confidences were worth nothing there, or deserved so different
-            ones that a range would say nothing.
+        least: on the crowd that deserved least; 0 where confidences were worth nothing there, or crowds, made-up ones
+            of many sizes too, deserved so different ones that a range would say nothing.
         average: on all of them together.
         most: on the one that deserved most.
     """
@@ -70,7 +70,8 @@ class Estimator:
     Args:
         find: of the answers, of the noise where it is known, and of ties and what else it takes.
         credit: of its confidences; shares of votes or weights claim no probability, and stay.
-        tried_from: the least ε of one answer at which all published crowds are between the least credit and the most.
+        tried_from: the least ε of one answer at which all crowds that were tried are between the least credit and the
+            most.
         knows_noise: whether it is told how answers were perturbed.
         takes: of the parameters, by the names of its arguments.
         is_baseline: whether it is there to be compared with, so that `psephos variants` does not offer it.
@@ -96,13 +97,12 @@ ESTIMATORS: Final[Mapping[EstimatorName, Estimator]] = {
         takes=(*_CLAMPED, "weight_function", "normalization"),
     ),
     "one_coin": Estimator(find=one_coin, credit=Credit(0.0, 0.53, 0.9), takes=_BY_EM),
-    "dawid_skene": Estimator(find=dawid_skene, credit=Credit(0.2, 0.53, 1.0), tried_from=4.0, takes=_BY_EM),
+    "dawid_skene": Estimator(find=dawid_skene, credit=Credit(0.0, 0.53, 1.0), takes=_BY_EM),
     "crh": Estimator(find=crh, takes=_CLAMPED),
     "catd": Estimator(find=catd, takes=_CLAMPED, is_baseline=True),
     "accu": Estimator(
         find=functools.partial(one_coin, class_prior="uniform"),
-        credit=Credit(0.15, 0.68, 1.0),
-        tried_from=1.0,
+        credit=Credit(0.0, 0.68, 1.0),
         takes=_BY_EM,
         is_baseline=True,
     ),
@@ -120,7 +120,7 @@ ESTIMATORS: Final[Mapping[EstimatorName, Estimator]] = {
     "cautious": Estimator(
         find=cautious_truth_discovery,
         credit=Credit(0.15, CREDIT, 1.0),
-        tried_from=1.0,
+        tried_from=1.5,
         knows_noise=True,
         takes=_CLAMPED,
     ),

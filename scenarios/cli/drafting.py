@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..reading.headers import TableOptions
-    from ..running.drafts import Beginning, Draft, SaidError, Sheet, UnclearError
+    from ..running.drafts import Beginning, Draft, Sheet, UnclearError
 
 __all__ = ["new", "samples", "show"]
 
@@ -321,7 +321,7 @@ def _drafted(
     from ..presentation import make_console
     from ..presentation.numbers import capitalized
     from ..reading.headers import UnclearTableError
-    from ..running.drafts import Sheet, UnclearError, draft_of
+    from ..running.drafts import QuestionsError, Sheet, UnclearError, draft_of
 
     given, asked, last = dict(given), list[str](), ""
 
@@ -347,7 +347,8 @@ def _drafted(
             unclear = error
             if not sys.stdin.isatty():
                 most = min(_MOST_DRAFTS, _MOST_ROWS // max(len(sheet.rows) for sheet in known.values()))
-                raise _told(beginning, path, given, chosen, _gaps(drafted, chosen, most=max(1, most))) from None
+                gaps = _gaps(drafted, chosen, most=max(1, most))
+                raise QuestionsError(path.name, gaps, _command(beginning, path, given, chosen, gaps)) from None
         except ConfigurationError as error:
             if not asked:
                 raise
@@ -376,22 +377,6 @@ def _drafted(
         answer = given_or_asked(None, field=f"--{unclear.option}", question=question, use=use)
         chosen[unclear.option] = (*chosen.get(unclear.option, ()), answer)
         asked.append(unclear.option)
-
-
-def _told(
-    beginning: "Beginning",
-    path: Path,
-    given: Mapping[str, Any],
-    chosen: Mapping[str, Sequence[str]],
-    gaps: "Sequence[UnclearError]",
-) -> "SaidError":
-    """Return one error for all gaps."""
-    from ..running.drafts import SaidError
-
-    told = "; and ".join(f"--{gap.option} {say_again(gap.told)}" for gap in gaps).partition(" ")[2]
-    command = _command(beginning, path, given, chosen, gaps)
-    allowed = say("given {told}; in full: `{command}`", told=told, command=command)
-    return SaidError(field=f"--{gaps[0].option}", value="left out", allowed=allowed)
 
 
 def _line_of(answer: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.phases import PhasedProtocol
 from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.text_forms import form_of, header_of, open_table, read_rows
@@ -154,8 +154,8 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
         open_table(path, form_of(path, roles), most=MAX_FILE_BYTES, fault=fault, num_empty=1) as table,
     ):
         header, rows = table.header, list(table)
-    allowed = "a header of distinct, non-empty names"
-    refuse(not all(header) or len(set(header)) < len(header) or not header, f"{path.name} line 1", header, allowed)
+        is_named = header and not table.unnamed and len(set(header)) == len(header)
+    require(is_named, f"{path.name} line {table.line}", header, "a header of distinct, non-empty names")
     own = OwnFile(path=path, party=party, roles=roles, header=header, rows=rows)
     for _, known in load_each("own_entries", OwnEntries):
         if known.read is not None and known.columns <= set(header):

@@ -6,6 +6,7 @@ What the file does not tell is asked about (`draft_columns`, `draft_words`): not
 import collections
 import itertools
 import math
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -45,7 +46,7 @@ __all__ = ["BEGINNING"]
 
 _HEADS: Final = frozenset({*OPINIONS, "ja", "nein", "oui", "non", "sí"})  # no header, but somebody's answer
 _TWO: Final = 2
-_LAST: Final = 2
+_FEWEST: Final = 4  # of so many weights one may well be the sum of the others
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
@@ -160,17 +161,18 @@ def _check_header(sheet: Sheet, chosen: Chosen) -> None:
 def _without_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
     """Return the sheet without the lines that are said to be no partners; UnclearError for one that looks like totals.
 
-    It is one of the last, is called so, and has other entries than answers.
+    It is called so, or is the first or the last and has all others' sum, and has other entries than answers.
     """
     given, partner = chosen.get("without", ()), chosen.get("partner", ())
     named = [name for name in sheet.header if names_persons(name) or name in partner]
     named.sort(key=lambda name: name not in partner)
     place = 0 if NONE in partner or not named else sheet.header.index(named[0])
     out = {row for row, cells in enumerate(sheet.rows) if cells[place] in given}
-    for row in range(max(0, len(sheet.rows) - _LAST), len(sheet.rows)):
-        cells = sheet.rows[row]
+    sums = _sums(sheet, place)
+    for row, cells in enumerate(sheet.rows):
         others = [cell for number, cell in enumerate(cells) if number != place]
-        is_called = any(cell.casefold().rstrip(" :") in known_words.TOTALS for cell in cells)
+        is_called = any(cell.casefold().rstrip(" :") in known_words.TOTALS for cell in cells) or row in sums
+        is_called = is_called or not known_words.TOTALS.isdisjoint(re.split(r"\W+", cells[place].casefold()))
         answers = {*CODES, *known_words.YES, *known_words.NO}
         is_odd = any(not math.isnan(any_number(cell)) or word_of(cell) not in answers for cell in others)
         if row not in out and is_called and NONE not in given and is_odd:
@@ -183,6 +185,16 @@ def _without_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
             raise UnclearError(option="without", question=question, choices=[name, NONE])
     require(len(out) < len(sheet.rows), "--without", ", ".join(given), ("a line among others"))
     return sheet.without(out)
+
+
+def _sums(sheet: Sheet, names: int) -> set[int]:
+    """Return the first and the last row, if it has the sum of all others in a column of numbers, which are no names."""
+    found = set[int]()
+    for name in (*sheet.header[:names], *sheet.header[names + 1 :]):
+        numbers = [any_number(entry) for entry in sheet.column(name) if entry]
+        if len(numbers) == len(sheet.rows) > _FEWEST and (whole := math.fsum(numbers)) > len(numbers):
+            found |= {row for row in (0, len(numbers) - 1) if math.isclose(numbers[row], whole / 2)}
+    return found
 
 
 BEGINNING: Final = Beginning(

@@ -11,12 +11,13 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from ...protocol.columns import alike
 from ...protocol.errors import ConfigurationError, require
 from ..presentation.numbers import in_a_row
 from ..running.drafts import NONE, Chosen, Sheet, UnclearError, check_column, is_status
 from .draft_weights import any_number, are_numbers
 from .draft_words import Words, counted, unknown_in
-from .words import ABSTENTIONS, ANSWER, NO, YES, alike, code_kinds, filled_of, word_of
+from .words import ABSTENTIONS, ANSWER, NO, YES, code_kinds, filled_of, word_of
 
 __all__ = [
     "WEIGHTS",
@@ -102,6 +103,8 @@ def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[st
     found = [name for name in ids if name not in rows] or ([] if rows else texts)
     if len(found) == 1 and len(sheet.rows) > _TWO:
         return found[0], []
+    if len(sheet.header) == 1:
+        return "", []  # it is voted on, and nothing names anybody
     if rows and not found:
         return "", [f"Each line counts as one person's: {rows[0]!r} numbers lines, and no column names persons."]
     question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"
@@ -155,8 +158,8 @@ def with_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Shee
         )
         one = "which of one person's lines counts"
         one = one if same else f"which counts, if that is one person, or {NONE!r}: these are different persons"
-        question = f"{fits}; {one}? A file with a line for each vote needs --only too, for one motion"
-        raise UnclearError(option="repeats", question=question.removesuffix("?"), choices=choices)
+        question = f"{fits} (a file with a line for each vote needs --only too, for one motion); {one}"
+        raise UnclearError(option="repeats", question=question, choices=choices)
     if given == NONE:
         return sheet, NONE
     kept = {each[0 if given == "first" else -1] for each in rows.values()}

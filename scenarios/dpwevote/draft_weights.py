@@ -7,7 +7,6 @@ asked for, to a public list of numbers that lie apart by about twice that share;
 import dataclasses
 import itertools
 import math
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,14 +15,13 @@ import numpy as np
 from ...protocol.dpwevote.parameters import MAX_GROUPS, MAX_WEIGHTS, MOST_ROUNDING
 from ...protocol.dpwevote.rounding import nearest_places
 from ...protocol.errors import ConfigurationError, require
-from ..reading.cells import number_of
+from ..reading.cells import may_be_thousands, number_of
 from ..running.drafts import Chosen, Line, Sheet, UnclearError
 from ..verdicts import at_most
 from ..words import marked
 
 __all__ = ["Weights", "any_number", "are_numbers", "draft_weights"]
 
-_GROUPED: Final = re.compile(r"\d{1,3}([.,]\d{3})+")
 _MOST_WEIGHTS: Final = 10
 _FEWEST_HOLDERS: Final = 2
 """A list of more private weights than these, or of more than a partner in so many has, would tell who has which."""
@@ -74,7 +72,7 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str) -> Weights:
         own.append(number)
     about = (
         [Line("decimal", decimal, "before the decimals of weights")]
-        if decimal == "," or any("," in entry for entry in entries)
+        if decimal == "," or chosen.get("decimal") or any("," in entry for entry in entries)
         else []
     )
     weights, rounding, rounded = sorted(set(own)), list[Line](), ""
@@ -105,7 +103,7 @@ def _decimal(entries: Sequence[str], chosen: Chosen, sheet: Sheet, column: str) 
         return given[-1]
     marked = [entry for entry in entries if "," in entry or "." in entry]
     fits = [sign for sign in (".", ",") if not any(math.isnan(number_of(entry, sign)) for entry in marked)]
-    if len(fits) > 1 and marked and all(map(_GROUPED.fullmatch, marked)):
+    if len(fits) > 1 and may_be_thousands(marked):
         row = entries.index(marked[0])
         question = f"{sheet.where(column, row)} is {marked[0]!r}: which sign stands before decimals"
         raise UnclearError(option="decimal", question=question, choices=fits)

@@ -225,7 +225,11 @@ def abstentions_of(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], word
     counts = collections.Counter(entries[row] for row, _ in some for _, entries in columns)
     silent = [entry for entry in counts if word_of(entry) in words.silent]
     shown = in_a_row([f"{entry!r} {counts[entry]:,}×" for entry in silent])
-    empty = "; or leave lines with an empty answer out (--leave-out-empty COLUMN)" if "" in counts else ""
+    empty = (
+        "; or leave lines with an empty answer out, as everybody will see (--leave-out-empty COLUMN)"
+        if "" in counts
+        else ""
+    )
     where = f"{sheet.where(names[0], row)} says {said or 'nothing'!r}, and {len(some):,} of {len(sheet.rows):,}"
     if in_part is None:
         question = (

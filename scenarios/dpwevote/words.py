@@ -24,7 +24,6 @@ __all__ = [
     "TOTALS",
     "UNSURE",
     "YES",
-    "alike",
     "code_kinds",
     "filled_of",
     "word_of",
@@ -94,11 +93,6 @@ def filled_of(columns: Sequence[str], entries: Sequence[object]) -> str:
     if len(filled) > 1:
         raise ValueError(" and ".join(filled))
     return "".join(filled)
-
-
-def alike(name: object) -> str:
-    """Return a name without what people write in two ways: large letters and blanks."""
-    return " ".join(unicodedata.normalize("NFKC", str(name)).casefold().split())
 
 
 def code_kinds(words: Collection[str]) -> dict[str, set[str]]:

@@ -37,6 +37,7 @@ from .trials_drawn import picture_of
 
 __all__ = [
     "check_form",
+    "losses_of",
     "measures_in",
     "number_of_trials",
     "show_trials",
@@ -227,7 +228,7 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
         between = " and ".join(_together([least.low, least.high], measure, least)) + (" %" if measure.is_share else "")
         sure = f"with 95 % certainty the mean is between {between}"
         return f"{said.format(written(least, measure))}, on average over {trials}; {sure}."
-    differ = losses_differ(cells)
+    differ = _losses_differ(cells)
     if least.mean == most.mean:
         each = f"on average over {trials}, in each of {len(cells):,} cells{differ and f'; {differ}'}"
         return f"{said.format(written(least, measure))}, {each}."
@@ -261,7 +262,7 @@ def _columns(losses: Mapping[str, float]) -> dict[str, float]:
     return {header.replace("ε", "epsilon").replace(" ", "_"): proven for header, proven in losses.items()}
 
 
-def losses_differ(cells: Sequence[MeasuredCell]) -> str:
+def _losses_differ(cells: Sequence[MeasuredCell]) -> str:
     """Return how cells differ in what a session costs one party, as words; empty where they do not."""
     losses = losses_of(cells)
     for header in losses[0]:

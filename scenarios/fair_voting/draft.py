@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
+from ...protocol.columns import alike, first_alike
 from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.fair_voting.parameters import SEPARATOR
 from ..reading.cells import number_in
@@ -105,6 +106,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         lines.append(Line("not_ranked", list(silent.values()), "no alternatives, and no places"))
     lines += _settled(sheet, chosen, tiers, names, voter)
     groups = list(dict.fromkeys(sheet.column(group))) if group else []
+    _check_unlike(groups, f"{sheet.path.name}, {group}", "write one group alike in the file")
     allowed = "a column with two groups or more, which the winner is to serve alike, or 'none'"
     refuse(group and len(groups) < _LEAST, "--group", group, allowed)
     number, listed = sheet.count(len(sheet.rows)), ", ".join(names)
@@ -311,6 +313,7 @@ def _read(sheet: Sheet, chosen: Chosen, found: _Found, silent: Mapping[str, str]
     if listed := _listed(chosen.get("alternatives", ()), counts):
         return parts(listed), listed
     names = sorted(counts)
+    _check_unlike(names, sheet.path.name, "write one alternative alike in the file, or name all with --alternatives")
     rare = [name for name in names if counts[name] < min(max(_LEAST, _FEW * len(rows)), len(rows))]
     if rare:
         usual = [name for name in names if name not in rare]
@@ -321,6 +324,14 @@ def _read(sheet: Sheet, chosen: Chosen, found: _Found, silent: Mapping[str, str]
         raise UnclearError(option="alternatives", question=question, choices=choices)
     require(len(names) >= _LEAST, found.columns[0], ", ".join(names), "rankings of two alternatives or more")
     return parts(names), names
+
+
+def _check_unlike(names: Sequence[str], where: str, to_do: str) -> None:
+    """Raise ConfigurationError where two names differ in large letters or blanks alone: they may be one."""
+    if (places := first_alike(names)) is not None:
+        first, again = (names[place] for place in places)
+        allowed = marked(f"unlike {first!r}, but for case and blanks: {to_do!s}")
+        raise ConfigurationError(field=where, value=again, allowed=allowed)
 
 
 def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequence[str], voter: str) -> list[Line]:
@@ -347,14 +358,17 @@ def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequen
         if nothing := sum(1 for ranked in flat if not ranked):
             question = marked(f"{question!s}; {nothing:,} rank nothing, which --leave-out-empty leaves out")
         lines += _said(chosen, "ties", question, ("mean", "refuse"))
-    places: dict[str, list[int]] = {}
+    people: dict[str, dict[int, str]] = {}
     for row, name in enumerate(sheet.column(voter) if voter else ()):
-        places.setdefault(name, []).append(sheet.lines[row])
-    repeated = {name: own for name, own in places.items() if len(own) > 1}
-    if repeated:
-        name, own = next(iter(repeated.items()))
-        question = marked(f"{name} stands in lines {', '.join(map(str, own))}: which row counts")
-        lines += _said(chosen, "repeats", question, ("last", "first"))
+        people.setdefault(alike(name), {})[sheet.lines[row]] = name
+    repeated = [own for own in people.values() if len(own) > 1]
+    same = [own for own in repeated if len({*own.values()}) < len(own)]
+    for own in (same or repeated)[:1]:
+        shown = ", ".join(map(str, own))
+        question = marked(f"{next(iter(own.values()))} stands in lines {shown}: which row counts")
+        if not same:
+            question = marked(f"{question!s}, if that is one voter, or {NONE!r}: these are different voters")
+        lines += _said(chosen, "repeats", question, ("last", "first", *([] if same else [NONE])))
     return lines
 
 
@@ -436,10 +450,10 @@ BEGINNING: Final = Beginning(
         ),
         Option(
             "repeats",
-            "Which row of a voter who has several counts: first or last.",
+            f"Which row of a voter who has several counts: first, last or {NONE!r}.",
             "RULE",
             multiple=False,
-            words=("first", "last"),
+            words=("first", "last", NONE),
         ),
     ),
     draft=_draft,

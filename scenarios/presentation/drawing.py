@@ -161,6 +161,7 @@ class Picture:
     draw: Callable[[Any], Marks | None]
     size: tuple[float, float]  # in inches, with a title and a legend of one line; what else is written makes it higher
     panels: tuple[int, int] = (1, 1)  # rows and columns of them
+    narrow_height: float = 0.0  # with all of them one below the other; by default the height for each column
     title: str = ""  # one line; of a run's outcome, how the run's own title goes on
     # Of what it is, in small type below the title; of a run's outcome, what the run's own leaves open.
     setting: str = ""
@@ -206,12 +207,13 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
         replace_private(paths[1], png.getvalue())
         if picture.size[0] == WIDTH:
             rows, columns = picture.panels
-            figure = figures.Figure(figsize=(_NARROW_INCHES, picture.size[1] * columns), layout="constrained")
+            height = picture.narrow_height or picture.size[1] * columns
+            figure = figures.Figure(figsize=(_NARROW_INCHES, height), layout="constrained")
             panels = figure.subplots(rows * columns, 1, squeeze=False).reshape(rows, columns)
             marks = {
                 textwrap.fill(say(label), _NARROW_LINE): mark for label, mark in (picture.draw(panels) or {}).items()
             }
-            height = picture.size[1] * columns + sum(_narrow(axes, line[0]) for line in panels for axes in line)
+            height += sum(_narrow(axes, line[0]) for line in panels for axes in line if axes in figure.axes)
             narrow = dataclasses.replace(picture, size=(_NARROW_INCHES, height))
             _frame(figure, narrow, marks, **words)
             _write_svg(figure, narrow, folder / f"{name}{NARROW}.svg", **words)

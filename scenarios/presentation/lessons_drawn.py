@@ -69,6 +69,7 @@ def draw_lesson(lesson: Lesson, *, folder: Path, name: str, setting: str = "") -
         draw=functools.partial(_draw, rows=rows),
         size=(drawing.WIDTH, sum(row.height for row in rows) + _BELOW_INCHES),
         panels=(len(rows), max(len(row.figures) for row in rows)),
+        narrow_height=sum(row.height * len(row.figures) for row in rows) + _BELOW_INCHES,
     )
     title = f"{capitalized(say(lesson.role).replace('-', ' '))}: {say_again(lesson.who, 1)}"
     setting = say_again(lesson.setting) or setting
@@ -101,18 +102,30 @@ def _height_of_rows(figure: Figure) -> float:
 
 def _draw(panels: Any, *, rows: Sequence[_Row]) -> drawing.Marks:
     grid = panels[0, 0].get_gridspec()
-    grid.set_height_ratios([row.height for row in rows])
+    is_narrow = grid.ncols < panels.shape[1]  # a phone's: all panels stand one below the other
+    heights = [row.height for row in rows for _ in row.figures]
+    if is_narrow:
+        grid = panels[0, 0].figure.add_gridspec(len(heights), 1, height_ratios=heights)
+    else:
+        grid.set_height_ratios([row.height for row in rows])
+    places = iter(range(len(heights)))
     shared = [figure for row in rows if row.is_shared for figure in row.figures]
     marks: dict[str, Mapping[str, Any]] = {}
     for place, (own, row) in enumerate(zip(panels, rows, strict=True)):
         if row.is_shared:
             is_last = place + 1 == len(rows) or not rows[place + 1].is_shared
-            for axes in own[len(row.figures) :]:
-                axes.set_visible(False)
             for number, (axes, figure) in enumerate(zip(own, row.figures, strict=False)):
-                _draw_small(axes, figure, shared, is_first=not number, is_last=is_last)
-            title = textwrap.fill(row.title, _CHARACTERS_OF_ROW)
-            own[0].annotate(title, (-0.2, 0.5), xycoords="axes fraction", ha="right", va="center", fontweight="bold")
+                _draw_small(axes, figure, shared, is_first=is_narrow or not number, is_last=is_narrow or is_last)
+                if is_narrow:
+                    axes.set_subplotspec(grid[next(places), :])
+                    axes.set_title(f"{row.title}: {figure.title}", fontsize=9, fontweight="normal", pad=3)
+            for axes in own[len(row.figures) :]:
+                axes.remove() if is_narrow else axes.set_visible(False)
+            if not is_narrow:
+                title = textwrap.fill(row.title, _CHARACTERS_OF_ROW)
+                own[0].annotate(
+                    title, (-0.2, 0.5), xycoords="axes fraction", ha="right", va="center", fontweight="bold"
+                )
             for figure in shared:
                 marks |= _styles(figure)
             marks |= _region_marks(shared)
@@ -120,7 +133,7 @@ def _draw(panels: Any, *, rows: Sequence[_Row]) -> drawing.Marks:
             axes = own[0]
             for other in own[1:]:
                 other.remove()
-            axes.set_subplotspec(grid[place, :])
+            axes.set_subplotspec(grid[next(places) if is_narrow else place, :])
             marks |= _draw_bars(axes, row.figures[0]) if _bars_of(row.figures[0]) else _draw_lines(axes, row.figures[0])
     if any(any(series.errors) for row in rows for figure in row.figures for series in figure.series):
         marks |= {drawing.WHISKERS: {"color": drawing.INK, "linewidth": 1.4}}

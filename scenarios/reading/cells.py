@@ -8,6 +8,7 @@ import csv
 import datetime as dt
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -16,7 +17,7 @@ import numpy as np
 from ...protocol.errors import ConfigurationError, refuse
 from .files import readable
 
-__all__ = ["inert_cell", "number_in", "number_of", "plain_cell", "rows_in", "text_of"]
+__all__ = ["inert_cell", "may_be_thousands", "number_in", "number_of", "plain_cell", "rows_in", "text_of"]
 
 _BEGINNING: Final = r"[=+\-@\t\r\n＝＋－＠]."
 _FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
@@ -24,6 +25,7 @@ _FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
 _INERT: Final = re.compile(f"'+{_BEGINNING}", re.DOTALL)
 _GROUP: Final = 3  # digits, between signs for thousands
 _DIGITS: Final = 9
+_GROUPED: Final = re.compile(r"[1-9]\d{0,2}([.,]\d{3})+")
 _BEYOND: Final = "\0"  # where `csv` leaves entries beyond the header: no column is called so
 
 
@@ -81,6 +83,17 @@ def number_of(entry: str, decimal: str = ".") -> float:
         if not 1 <= len(first) <= _GROUP or any(len(group) != _GROUP or not group.isdigit() for group in groups):
             return math.nan
     return number_in(f"{whole.replace(other, '')}{'.' if point else ''}{rest}")
+
+
+def may_be_thousands(entries: Iterable[object]) -> bool:
+    """Return whether all entries with a point or a comma may have it between thousands, so that they are two numbers.
+
+    Example:
+        >>> may_be_thousands(["1.200", "7"]), may_be_thousands(["1.200", "0.5"])
+        (True, False)
+    """
+    marked = [entry for entry in entries if isinstance(entry, str) and ("," in entry or "." in entry)]
+    return bool(marked) and all(_GROUPED.fullmatch(entry.strip()) for entry in marked)
 
 
 def rows_in(path: Path) -> list[dict[str, object]]:

@@ -224,10 +224,12 @@ class PartySources:
         published: those behind which somebody real may stand, beside `data`.
         table_of: what a bare path stands for: itself, or a table beside whose path more can be said.
         own_parameters: for a key that gives each party a value of its own, the parameters in place of which it does.
+        of_each: the parameter of whose values a key of made-up parties says something each, by that key: it goes with
+            another number of them.
         parameters_of_table: parameters that describe a table's columns: another table brings its own.
         parameters_of_public_columns: those of them that follow from the public columns alone.
-        implied_parameters: further ones that the parties may imply, say by a column that they lack: what was agreed of
-            them stands beside a roster.
+        implied_parameters: those, and further ones, that the parties may imply, say by a column that they lack: what
+            was agreed of them stands beside a roster.
         like: makes up parties in place of those of a session, as many and with the same public values, of whom a
             share says yes: protocol, their rows, that share → the parties, and the parameters that go with them.
         alternatives: sets of parameters of which one is given: who sets another one means that in place of it.
@@ -247,6 +249,7 @@ class PartySources:
     published: frozenset[str] = frozenset()
     table_of: Callable[[str], str | dict[str, Any]] = _as_it_is
     own_parameters: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict[str, frozenset[str]])
+    of_each: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     parameters_of_table: frozenset[str] = frozenset()
     parameters_of_public_columns: frozenset[str] = frozenset()
     implied_parameters: frozenset[str] = frozenset()

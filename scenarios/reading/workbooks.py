@@ -1,8 +1,10 @@
-"""Workbooks of spreadsheets (.xlsx, .xls, .ods): a sheet as rows of text, by python-calamine, an extra.
+"""Workbooks of spreadsheets (.xlsx, .ods): a sheet as rows of text, by python-calamine, an extra.
 
 The library gives empty text for a cell that failed and for one that was never computed, and makes room for all cells
 between the first and the last one. So the sheets' XML is read first: it tells how far they reach, which are hidden,
-which hold a table, and which cells hold nothing to be counted. Of .xls, which is no XML, the library's word is taken.
+which hold a table, and which cells hold nothing to be counted. An .xls tells none of
+this, and is refused. A workbook that asks to be computed when it is opened is from a program that computes nothing: it
+holds 0 or nothing for each formula.
 """
 
 import contextlib
@@ -37,6 +39,10 @@ _NEVER: Final = (
     marked("an entry, or a formula with its result: open the file in a spreadsheet, and save it"),
 )
 _LONG: Final = marked("text, where it is a name: spreadsheets keep 15 digits of a number; format the column as text")
+_HIDDEN: Final = (
+    marked("a row that is hidden"),
+    marked("shown, where it counts, or deleted: what a spreadsheet hides or filters out is in the file all the same"),
+)
 _FAILED: Final = marked("an entry: mend it, or leave it empty, in the program that wrote it")
 
 
@@ -116,8 +122,10 @@ def _sheets_of(path: Path, state: tuple[int, int]) -> Sequence[_Sheet]:
     """Return the worksheets of a workbook as it is in this state, in order."""
     del state
     with _naming_faults(path):
-        if not zipfile.is_zipfile(path):
-            return list(_in_xls(_open(path)))
+        allowed = (
+            f"a workbook that can be read (.xlsx or .ods: an .xls does not tell what failed), or a CSV file: {_SAVE}"
+        )
+        require(zipfile.is_zipfile(path), path.name, str(path), allowed)
         with zipfile.ZipFile(path) as packed:
             num_bytes = sum(part.file_size for part in packed.infolist())
             allowed = f"a workbook of at most {MAX_FILE_BYTES:,} bytes, unpacked: all of it has to fit into memory"
@@ -161,28 +169,21 @@ def _open(path: Path) -> Any:
     return _library(path).CalamineWorkbook.from_path(path)
 
 
-def _in_xls(workbook: Any) -> Iterator[_Sheet]:
-    for known in workbook.sheets_metadata:
-        if str(known.typ).endswith("WorkSheet"):
-            sheet = _Sheet(known.name, str(known.visible).endswith("Visible"))
-            for number, row in enumerate(workbook.get_sheet_by_name(known.name).to_python(skip_empty_area=False), 1):
-                sheet.add_row(number, len(row), sum(cell != "" for cell in row))
-            yield sheet
-
-
 def _in_xlsx(packed: zipfile.ZipFile) -> Iterator[_Sheet]:
     relations = "xl/_rels/workbook.xml.rels"
     parts = {each.get("Id"): each for event, each in _elements(packed, relations) if event == "end"}
-    known = [each for event, each in _elements(packed, "xl/workbook.xml") if (event, _tag(each)) == ("end", "sheet")]
-    for each in known:
+    parts_of_book = [each for event, each in _elements(packed, "xl/workbook.xml") if event == "end"]
+    is_computed = not any(each.get("fullCalcOnLoad", "0") in {"1", "true"} for each in parts_of_book)
+    for each in (each for each in parts_of_book if _tag(each) == "sheet"):
         part = parts[next(value for key, value in each.attrib.items() if key.endswith("}id"))]
         if part.get("Type", "").endswith(_WORKSHEET):
             sheet = _Sheet(each.get("name", ""), each.get("state", "visible") == "visible")
-            _look_at_xlsx(packed, posixpath.normpath(posixpath.join("/xl", part.get("Target", "")))[1:], sheet)
+            name = posixpath.normpath(posixpath.join("/xl", part.get("Target", "")))[1:]
+            _look_at_xlsx(packed, name, sheet, is_computed=is_computed)
             yield sheet
 
 
-def _look_at_xlsx(packed: zipfile.ZipFile, part: str, sheet: _Sheet) -> None:
+def _look_at_xlsx(packed: zipfile.ZipFile, part: str, sheet: _Sheet, *, is_computed: bool) -> None:
     row = column = width = num_filled = 0
     for event, each in _elements(packed, part):
         tag = _tag(each)
@@ -197,20 +198,21 @@ def _look_at_xlsx(packed: zipfile.ZipFile, part: str, sheet: _Sheet) -> None:
             kind = each.get("t", "n")
             if "v" in content or "is" in content:
                 width, num_filled = max(width, column), num_filled + bool(value or "is" in content)
-            if sheet.fault is None and (fault := _fault_of(kind, value, has_formula="f" in content)):
+            is_known = "f" not in content or (is_computed and "v" in content and (value or kind == "str"))
+            if sheet.fault is None and (fault := _fault_of(kind, value) if is_known else _NEVER):
                 sheet.fault = f"{_letters(column)}{row}", *fault
             each.clear()
         elif event == "end" and tag == "row":
             sheet.add_row(row, width, num_filled)
+            if sheet.fault is None and num_filled and each.get("hidden") in {"1", "true"}:
+                sheet.fault = f"A{row}", *_HIDDEN
             each.clear()
 
 
-def _fault_of(kind: str, value: str, *, has_formula: bool) -> tuple[str, str] | None:
+def _fault_of(kind: str, value: str) -> tuple[str, str] | None:
     """Return what a cell of an .xlsx holds that is nothing to be counted, and what it is to hold."""
     if kind == "e":
         return value, _FAILED
-    if has_formula and not value and kind != "str":
-        return _NEVER
     return (value, _LONG) if kind == "n" and value and abs(float(value)) >= _GREATEST else None
 
 
@@ -243,6 +245,8 @@ def _in_ods(packed: zipfile.ZipFile) -> Iterator[_Sheet]:
             column += repeats
             each.clear()
         elif event == "end" and tag == "table-row":
+            if sheet.fault is None and num_filled and _own(each, "visibility") in {"collapse", "filter"}:
+                sheet.fault = f"A{row + 1}", *_HIDDEN
             row += int(_own(each, "number-rows-repeated") or 1)
             sheet.add_row(row, width, num_filled)
             each.clear()

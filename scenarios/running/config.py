@@ -304,6 +304,15 @@ def drop_replaced(tables: Tables, chosen: Tables, words: Collection[str], source
     for key, replaced in sources.own_parameters.items():
         if _is_chosen(key, chosen, words):
             _drop_parameters(tables, replaced)
+    for key, of_each in sources.of_each.items():
+        values = chosen.get(of_each, chosen.get(f"parameters.{of_each}"))
+        for own in (tables[word] for word in words if isinstance(tables.get(word), dict)):
+            if (
+                isinstance(values, list)
+                and len(own.get(key, values)) != len(values)
+                and not _is_chosen(key, chosen, words)
+            ):
+                del own[key]
 
 
 def _drop_alternatives(tables: Tables, sources: PartySources, chosen: Collection[str]) -> None:

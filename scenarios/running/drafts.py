@@ -30,7 +30,7 @@ __all__ = [
     "Draft",
     "Line",
     "Option",
-    "SaidError",
+    "QuestionsError",
     "Sheet",
     "UnclearError",
     "check_column",
@@ -259,12 +259,6 @@ def draft_of(beginning: Beginning, sheet: Sheet, chosen: Chosen) -> Draft:
     return beginning.draft(sheet, chosen)
 
 
-class SaidError(ConfigurationError):
-    """A setting that is not allowed: what is allowed is said in the language that is spoken already."""
-
-    is_said = True
-
-
 class UnclearError(ConfigurationError):
     """Something has to be said that the file does not tell.
 
@@ -277,13 +271,17 @@ class UnclearError(ConfigurationError):
 
     def __init__(self, *, option: str, question: str, choices: Sequence[str], is_open: bool = False) -> None:
         self.option, self.question, self.choices, self.is_open = option, question, tuple(choices), is_open
-        super().__init__(field=f"--{option}", value="left out", allowed=marked(f"given {self.told!s}"))
-
-    @property
-    def told(self) -> str:
-        """The question and its answers."""
+        super().__init__(field=f"--{option}", value="left out", allowed="given")
         shown = ", ".join(self.choices[:_MOST_SHOWN]) + (", ..." if len(self.choices) > _MOST_SHOWN else "")
-        return marked(f"({self.question!s}): one of {shown}") if shown else f"({self.question})"
+        self.args = (f"--{option}: {question}?" + (f" One of {shown}" if shown else ""),)
+
+
+class QuestionsError(ConfigurationError):
+    """Some things have to be said that the file does not tell: a line for each, and a command that says them all."""
+
+    def __init__(self, name: str, questions: Sequence[UnclearError], command: str) -> None:
+        super().__init__(field=questions[0].field, value="left out", allowed="given")
+        self.args = ("\n  ".join([f"{name} does not tell all:", *map(str, questions), f"In full: {command}"]),)
 
 
 def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names: Collection[str], example: str) -> None:

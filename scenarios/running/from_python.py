@@ -192,6 +192,7 @@ def run(
     *,
     epsilon: float | None = None,
     trust: str | None = None,
+    made_up: bool = False,
     seed: SupportsIndex | None = None,
     transport: str | None = None,
     views: bool = True,
@@ -206,6 +207,8 @@ def run(
             (voter, record, choice, and features).
         epsilon: of a frame: by default that of `psephos new`, 2, or 1 for a survey; the result says the price of what.
         trust: of a frame: "local" by default, where nobody is trusted, or "central", where who counts sees the values.
+        made_up: of a frame: whether nobody real stands behind it; else its noise is secure where it can be, and takes
+            no seed.
         seed: of the simulated noise; by default the scenario's own, or else a new one that nobody is told.
         transport: "memory", "tcp" or another that is registered, or "array" for no agents; by default the scenario's
             own. The outcome is the same.
@@ -222,8 +225,10 @@ def run(
     said: tuple[str, ...] = ()
     if is_frame(scenario):
         chosen, said = scenario_of_frame(scenario, epsilon=cast("Any", _plain(epsilon)), trust=trust)
+        refuse(not isinstance(cast("object", made_up), bool | np.bool_), "made_up", made_up, "True or False")
+        chosen = msgspec.structs.replace(chosen, made_up=bool(made_up))
     else:
-        for field, value in (("epsilon", epsilon), ("trust", trust)):
+        for field, value in (("epsilon", epsilon), ("trust", trust), ("made_up", made_up or None)):
             refuse(value is not None, field, value, "left out but of a frame: `load` sets it in a scenario")
         chosen = scenario if isinstance(scenario, Scenario) else load(cast("str", scenario))
     if seed is not None:

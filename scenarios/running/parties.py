@@ -12,6 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+import numpy as np
+
+from ...protocol.columns import first_alike
 from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries, PhasedProtocol
 from ...protocol.roles import check_party_name
@@ -25,7 +28,7 @@ from ..reading.sources import PartiesTable, PartySources
 from ..reading.text_forms import PLAIN, form_of, open_table
 from ..system import part_of
 
-__all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
+__all__ = ["check_names", "check_unlike", "read_parties", "read_parties_file", "sources_of"]
 
 _LARGE_BYTES: Final = 1 << 20  # from these on a file is read by columns, by pandas, which takes half a second to import
 _NAME: Final = "name"  # what a column of names may be called too
@@ -188,3 +191,27 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
 def _are_of_a_large_file(names: Sequence[Any]) -> bool:
     """Return whether names are fine, and none of them has to be made to see it."""
     return isinstance(names, NameColumn) and names.are_plain and names.are_distinct
+
+
+def check_unlike(read: PartiesTable, role: str) -> None:
+    """Raise ConfigurationError if two names in a file differ in large letters or blanks alone.
+
+    Nobody knows whether they are one person's, who would pay twice; a scenario's `repeats` says it.
+    """
+    if not _may_be_alike(read.names) or (places := first_alike(read.names)) is None:
+        return
+    first, again = places
+    allowed = (
+        f"unlike {read.names[first]!r} in {read.source} line {read.lines[first]}, but for case and blanks: if both are "
+        f"one person, {role}s.repeats says which line counts (first or last), if not, it is none"
+    )
+    where = f"{role} ({read.source} line {read.lines[again]})"
+    raise ConfigurationError(field=where, value=read.names[again], allowed=allowed)
+
+
+def _may_be_alike(names: Sequence[str]) -> bool:
+    """Return whether two names may be alike: not, for sure, if not so."""
+    if not isinstance(names, NameColumn):
+        return True
+    codes = names.words.view(np.uint8)
+    return not NameColumn((codes | ((codes > 64) & (codes < 91)) << 5).view(np.uint64)).are_distinct  # noqa: PLR2004  A-Z

@@ -98,9 +98,10 @@ def described_by(
 
 
 def left_to_parties(kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any]) -> list[str]:
-    """Return the parameters that a scenario leaves to its own parties, and that no public column says."""
+    """Return the parameters that a scenario leaves to its own parties, who have to say them: no public column does."""
     sources = sources_of(kind)
-    return sorted(sources.parameters_of_table - sources.parameters_of_public_columns - parameters.keys())
+    needed = sources.parameters_of_table - sources.parameters_of_public_columns - sources.implied_parameters
+    return sorted(needed - parameters.keys())
 
 
 def check_columns(parties: PartiesTable, known: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ beside files is their digest. Values of somebody real get no seed that anybody k
 shown.
 """
 
+import glob
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -56,9 +57,16 @@ def checked_made_up(
     if not made_up or any(isinstance(file, Frame) for file in files):
         return made_up
     own = ", ".join(Path(file).name for file in files)
-    if not files or not all(Path(file).is_file() for file in files):
+    if not files:
         refuse(isinstance(made_up, str), "made_up", made_up, "true or false: no file is named that could have a digest")
-        refuse(not is_chosen and bool(files), "made_up", made_up, marked(f"set anew for {own}: --set made_up=true"))
+        return made_up
+    if not all(Path(file).exists() or glob.glob(file, recursive=True) for file in files):  # noqa: PTH207  or absolute
+        return made_up  # who reads it says that it is missing
+    if not all(Path(file).is_file() for file in files):
+        allowed = marked(
+            f"said by who runs it, as --set made_up=true (in Python made_up=True): {own} may hold other files by now"
+        )
+        refuse(isinstance(made_up, str) or not is_chosen, "made_up", made_up, allowed)
         return made_up
     digest = digest_of([Path(file) for file in files])
     if made_up != digest and not (made_up is True and is_chosen):
@@ -86,6 +94,7 @@ def check_seed(seed: int | None, *, is_real: bool) -> None:
     """Raise ConfigurationError if values of somebody real would get noise that a known seed takes off again."""
     allowed = marked(
         "left out: these are values of real people, and whoever knows the seed takes their noise off again. If that is "
-        "meant, add --set noise=simulated; if nobody real stands behind them, add --set made_up=true"
+        "meant, add --set noise=simulated; if nobody real stands behind them, --set made_up=true (in Python: "
+        "noise='simulated', or made_up=True)"
     )
     refuse(is_real and seed is not None, "seed", "given", allowed)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ...protocol.columns import alike, first_alike
 from ...protocol.errors import refuse
 from ..running.drafts import Beginning, Chosen, Draft, Line, Option, Sheet, UnclearError, check_column, check_header
 from ..words import marked, say_again
@@ -76,6 +77,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         lines.append(Line("columns", renamed, "what the file calls them"))
     words, found = _labels(sheet, chosen, rows)
     lines += found
+    lines += _people(sheet, chosen, list(dict.fromkeys(worker for _, worker, _ in rows)))
     lines += _repeats(sheet, chosen, rows, words)
     lines += _truth(sheet, chosen, columns)
     tasks, workers, _ = (sheet.count(len(set(own))) for own in zip(*rows, strict=True))
@@ -172,12 +174,15 @@ def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tupl
         label, where = rows[odd[0]][2], sheet.where("label", odd[0])
         if not others:
             question = marked(
-                f"what becomes of answers that are none of the labels: {len(odd):,}, the first is {label!r}, {where}"
+                f"what becomes of answers that are none of the labels: {len(odd):,}, the first is {label!r}, {where}; "
+                "if they are left out, everybody can see whose"
             )
             raise UnclearError(option="other-labels", question=question, choices=["leave-out", "refuse"])
         if others[-1] == "refuse":
             raise words.refused(label, where)
-        lines.append(Line("other_labels", "leave_out", "answers with none of them do not count"))
+        lines.append(
+            Line("other_labels", "leave_out", "answers with none of them do not count, and everybody can see whose")
+        )
     return words, lines
 
 
@@ -211,13 +216,25 @@ def _is_several(label: str, found: Sequence[str]) -> bool:
     return label[:1] in {"{", "["} or (len(parts) > 1 and not {*found}.isdisjoint(parts))
 
 
+def _people(sheet: Sheet, chosen: Chosen, workers: Sequence[str]) -> list[Line]:
+    """Return whether names that differ in case or blanks alone are one worker's; UnclearError where it is not said."""
+    if (places := first_alike(workers)) is None:
+        return []
+    first, again = (workers[place] for place in places)
+    if not (given := chosen.get("alike-workers", ())):
+        question = marked(f"whether {first!r} and {again!r} in {sheet.path.name} are one worker, or several")
+        raise UnclearError(option="alike-workers", question=question, choices=["one", "several"])
+    return [Line("alike_workers", given[-1], "whose names differ in case or blanks alone")]
+
+
 def _repeats(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> list[Line]:
     """Return which answer counts where a worker answers a task twice, and differently."""
     if given := chosen.get("repeats", ()):
         return [Line("repeats", given[-1], "of a worker's answers to a task")] if given[-1] != "refuse" else []
-    known = dict[tuple[str, str], int]()
+    known, is_one = dict[tuple[str, str], int](), "one" in chosen.get("alike-workers", ())
     for row, (task, worker, label) in enumerate(rows):
-        if (code := words.index.get(label)) is not None and known.setdefault((task, worker), code) != code:
+        pair = task, alike(worker) if is_one else worker
+        if (code := words.index.get(label)) is not None and known.setdefault(pair, code) != code:
             where = sheet.where("label", row)
             question = marked(f"which answer of {worker!r} to {task!r} counts, who gave another one before: {where}")
             raise UnclearError(option="repeats", question=question, choices=["first", "last", "refuse"])
@@ -254,6 +271,13 @@ BEGINNING: Final = Beginning(
             metavar="WORD",
             multiple=False,
             words=("leave-out", "refuse"),
+        ),
+        Option(
+            "alike-workers",
+            "Names that differ in case or blanks alone are those of one worker or of several: one or several.",
+            metavar="WORD",
+            multiple=False,
+            words=("one", "several"),
         ),
         Option(
             "repeats",

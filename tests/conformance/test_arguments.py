@@ -87,6 +87,7 @@ from psephos.protocol.mechanisms import (
     optimal,
     randomized_response,
     rankings_of_codes,
+    scores_of_positions,
     share_log_law,
     two_point,
     uniform_for,
@@ -441,6 +442,9 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         ),
     ],
     "rankings_of_codes": [call(rankings_of_codes, codes=Integers([5, 0, 100]), num_alternatives=Whole(6))],
+    "scores_of_positions": [
+        call(scores_of_positions, positions=Integers([[0, 1, 2], [0, 0, 2]]), steps=Wholes((4, 2, 0)))
+    ],
     "two_point": [call(two_point, values=VALUES, epsilon=Real(1.0))],
     "uniform_for": [call(uniform_for, mean=Real(0.25))],
     "uniform_of_loss": [
@@ -753,6 +757,7 @@ NO_CALLS: Final[Mapping[str, str]] = {
             "NeighboringRelation",
             "TrustModel",
             "SEMI_HONEST",
+            "UNDECIDED",
             "is_semi_honest",
             "NoRelease",
             "NonPrivate",

@@ -29,6 +29,7 @@ from psephos.scenarios.presentation.presenter import Presenter
 from psephos.scenarios.reading.sources import PartySources
 from psephos.scenarios.running.drafts import Beginning
 from psephos.scenarios.system import System, commands, find_protocol, load_part, part_of, systems
+from psephos.scenarios.verdicts import FileForm
 
 KINDS: Final[Mapping[str, Any]] = {
     "sources": PartySources,
@@ -46,6 +47,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "calibration": Calibration,
     "details": Callable,
     "equip": Callable,
+    "file_form": FileForm,
     "forecasts": Callable,
     "reproduction": Paper,
 }

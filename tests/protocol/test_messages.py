@@ -33,9 +33,9 @@ from strategies import CHECKED
 
 CHARTER = Charter("0123456789abcdef" * 2, "\u00e9", 1_900_000_000)
 MESSAGES: list[Message] = [
-    Hello(version=9, session="s", protocol="dpwevote", kind="simulation", party="p0"),
+    Hello(version=10, session="s", protocol="dpwevote", kind="simulation", party="p0"),
     Hello(
-        version=9,
+        version=10,
         session="s",
         protocol="dpwevote",
         kind="simulation",
@@ -44,7 +44,7 @@ MESSAGES: list[Message] = [
         chosen=(2, 300),
     ),
     Hello(
-        version=9,
+        version=10,
         session="s",
         protocol="dpwevote",
         kind="simulation",
@@ -52,8 +52,8 @@ MESSAGES: list[Message] = [
         num_reports=2,
         shown=Acknowledgement(step=1, receipt=bytes(range(32))),
     ),
-    Welcome(version=9, parameters=raw({"epsilon": 1.0})),
-    Welcome(version=9, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1), charter=CHARTER),
+    Welcome(version=10, parameters=raw({"epsilon": 1.0})),
+    Welcome(version=10, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1), charter=CHARTER),
     Request(step=1, payload=raw(None)),
     Request(step=1, payload=raw(None), own=raw([7])),
     Report(step=0, payload=raw([1, 2])),
@@ -62,10 +62,10 @@ MESSAGES: list[Message] = [
     Release(payload=raw({"passed": True}), is_late=True),
     Abort(reason="enough"),
     Abort(reason="few", phase="weights", received=1, required=2, missing=("p0", "p2"), num_missing=2),
-    Inquiry(version=9, party="p0"),
-    Terms(version=9, session="s", protocol="dpwevote", kind="simulation", parameters=raw({"epsilon": 1.0}), place=3),
+    Inquiry(version=10, party="p0"),
+    Terms(version=10, session="s", protocol="dpwevote", kind="simulation", parameters=raw({"epsilon": 1.0}), place=3),
     Terms(
-        version=9,
+        version=10,
         session="s",
         protocol="dpwevote",
         kind="simulation",
@@ -82,11 +82,11 @@ ID = "d920" + "30313233343536373839616263646566" * 2
 NO_CHARTER = "93a0a000"
 ALL_OF_IT = f"93{ID}a2c3a9ce713fb300"
 WIRE = [
-    "9a0109a173a86470776576 6f7465aa73696d756c6174696f6ea27030a09000c0",
-    "9a0109a173a86470776576 6f7465aa73696d756c6174696f6ea27030" + ID + "9202cd012c00c0",
-    "9a0109a173a86470776576 6f7465aa73696d756c6174696f6ea27030a09002930901c420" + bytes(range(32)).hex(),
-    "950209 81a7657073696c6f6ecb3ff0000000000000 90" + NO_CHARTER,
-    "950209 81a7657073696c6f6ecb3ff0000000000000 9304cd012cff" + ALL_OF_IT,
+    "9a010aa173a86470776576 6f7465aa73696d756c6174696f6ea27030a09000c0",
+    "9a010aa173a86470776576 6f7465aa73696d756c6174696f6ea27030" + ID + "9202cd012c00c0",
+    "9a010aa173a86470776576 6f7465aa73696d756c6174696f6ea27030a09002930901c420" + bytes(range(32)).hex(),
+    "95020a 81a7657073696c6f6ecb3ff0000000000000 90" + NO_CHARTER,
+    "95020a 81a7657073696c6f6ecb3ff0000000000000 9304cd012cff" + ALL_OF_IT,
     "930301c0",
     "940301c0 9107",
     "930400920102",
@@ -95,17 +95,17 @@ WIRE = [
     "940581a6706173736564c3 c0 c3",
     "9706a6656e6f756768a00000 9000",
     "9706a3666577a7776569676874730102 92a27030a2703202",
-    "930709a27030",
-    "990809a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 90" + NO_CHARTER,
-    "990809a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 91cc80" + ALL_OF_IT,
+    "93070aa27030",
+    "99080aa173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 90" + NO_CHARTER,
+    "99080aa173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 91cc80" + ALL_OF_IT,
     "930901c400",
     "930901c4020102",
 ]
 
 
 @pytest.mark.parametrize(("message", "wire"), list(zip(MESSAGES, WIRE, strict=True)))
-def test_the_bytes_of_version_9_never_change(message: Message, wire: str) -> None:
-    assert PROTOCOL_VERSION == 9
+def test_the_bytes_of_version_10_never_change(message: Message, wire: str) -> None:
+    assert PROTOCOL_VERSION == 10
     assert encode(message).hex() == wire.replace(" ", "")
     assert decode(encode(message)) == message
 

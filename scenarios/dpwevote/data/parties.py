@@ -12,21 +12,20 @@ from typing import Any, Final, Literal
 import msgspec
 import numpy as np
 
-from ....protocol.columns import CodedColumn
+from ....protocol.columns import CodedColumn, alike
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.phases import Entries
 from ...reading.batches import TableFiles, is_in_batches, is_table
-from ...reading.cells import number_of
-from ...reading.columns import NameColumn
+from ...reading.cells import may_be_thousands, number_of
 from ...reading.conversion import convert
 from ...reading.frames import path_of
 from ...reading.headers import TableOptions
 from ...reading.sources import PartiesTable, PartySources, RowFiles
-from ...running.parties import read_parties_file
+from ...running.parties import check_unlike, read_parties_file
 from ...running.rosters import KEY_COLUMNS
 from ...words import marked
-from ..words import ANSWER, CODES, ONE_SESSION, OUR_ABSTENTIONS, alike, filled_of, word_of
+from ..words import ANSWER, CODES, ONE_SESSION, OUR_ABSTENTIONS, filled_of, word_of
 from .made_up import make_like, make_partners
 
 __all__ = ["SOURCES", "VoteFile", "load_partners"]
@@ -101,6 +100,10 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
     read = _one_line_each(_without_lines(_with_answer(read, options), options), options)
     read = _without_absent(read, options, candidates)
+    if _WEIGHT in read.table and not options.decimal and may_be_thousands(read.table[_WEIGHT]):
+        entry = next(each for each in read.table[_WEIGHT] if may_be_thousands([each]))
+        allowed = f"said which number it is: {_FIELD}.decimal is the sign before decimals, '.' or ','"
+        raise ConfigurationError(field=f"{_WEIGHT} ({read.source})", value=entry, allowed=allowed)
     if _WEIGHT in read.table and options.decimal:
         read = dataclasses.replace(read, table={**read.table, _WEIGHT: _weights(read, options)})
     others = _other_columns(parameters)
@@ -207,16 +210,7 @@ def _one_line_each(read: PartiesTable, options: VoteFile) -> PartiesTable:
         return read
     role, which = DPWeVote.client_role, options.repeats
     if which is None:
-        if not _are_unlike(read.names):
-            known = dict[str, int]()
-            row = next(row for row, name in enumerate(read.names) if known.setdefault(alike(name), row) != row)
-            first = known[alike(read.names[row])]
-            where = f"{role} ({read.source} line {read.lines[row]})"
-            allowed = (
-                f"unlike {read.names[first]!r} in line {read.lines[first]}, but for case and blanks: if both are one "
-                f"person, {_FIELD}.repeats says which line counts (first or last), if not, it is none"
-            )
-            raise ConfigurationError(field=where, value=read.names[row], allowed=allowed)
+        check_unlike(read, role)
         return read
     allowed = f"a header with the column {role!r}, or {_FIELD}.columns, which says what it is called"
     require(role in read.table, f"{read.source} line 1", list(read.table), allowed)
@@ -232,14 +226,6 @@ def _one_line_each(read: PartiesTable, options: VoteFile) -> PartiesTable:
         f"Of partners with several lines the {which!s} one counts: {number:,} of {len(names):,} are left out."
     )
     return dataclasses.replace(left, table=table, note=f"{left.note} {said}".strip())
-
-
-def _are_unlike(names: Sequence[str]) -> bool:
-    """Return whether no two names are alike: for sure if so."""
-    if not isinstance(names, NameColumn):
-        return len({*map(alike, names)}) == len(names)
-    codes = names.words.view(np.uint8)
-    return NameColumn((codes | ((codes > 64) & (codes < 91)) << 5).view(np.uint64)).are_distinct  # noqa: PLR2004  A-Z
 
 
 def _counted_abstentions(read: PartiesTable, options: VoteFile, candidates: Sequence[str]) -> PartiesTable:
@@ -369,6 +355,7 @@ SOURCES: Final = PartySources(
     like=make_like,
     paths=("file", "manifest"),
     published=frozenset({"file"}),
+    of_each={"weight_shares": "weights"},
     parameters_of_table=frozenset({"candidates"}),
     implied_parameters=frozenset(_ONE_VOTE),
     alternatives=(frozenset({"epsilon", "epsilons"}),),

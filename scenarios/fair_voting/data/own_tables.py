@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from ....protocol.columns import alike
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.entries import tiers_of
@@ -16,7 +17,7 @@ from ...reading.cells import number_in
 from ...reading.frames import path_of
 from ...reading.headers import TableOptions
 from ...reading.sources import PartiesTable
-from ...running.parties import read_parties_file
+from ...running.parties import check_unlike, read_parties_file
 from ...words import marked
 
 __all__ = ["RankingTable", "Tiers", "load_table", "parts_of", "place_in"]
@@ -54,7 +55,8 @@ class RankingTable(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forb
     # What becomes of ties, and of alternatives that a voter does not rank, which stand last together.
     ties: Literal["refuse", "mean"] = "refuse"
     twice: Literal["refuse", "first"] = "refuse"  # what becomes of an alternative that a voter ranks twice
-    repeats: Literal["error", "first", "last"] = "error"  # which row counts of a voter who has several
+    # Which row counts of a voter who has several; with "none" names that are nearly alike are different voters'.
+    repeats: Literal["error", "first", "last", "none"] = "error"
     manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
     numbered: bool = False  # it has no names: voters are called by their number in it
 
@@ -79,10 +81,12 @@ class RankingTable(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forb
 def load_table(options: RankingTable) -> PartiesTable:
     """Return the voters of a file."""
     path, role = path_of(options.file), FairVoting.client_role
-    is_counted = options.numbered or options.repeats != "error"
+    is_counted = options.numbered or options.repeats in {"first", "last"}
     read = read_parties_file(path, role, options.columns, numbered=is_counted, options=options)
     if not options.numbered and is_counted:
         read = _without_repeats(read, options.repeats)
+    elif options.repeats == "error" and not is_counted:
+        check_unlike(read, role)
     named = options.places or options.scores or options.choices
     for name in named:
         if name not in read.table:
@@ -113,7 +117,7 @@ def _without_repeats(read: PartiesTable, repeats: str) -> PartiesTable:
     """Return the table with the first row, or the last one, of each voter."""
     names = [str(name).strip() for name in read.table[FairVoting.client_role]]
     places = range(len(names)) if repeats == "last" else range(len(names) - 1, -1, -1)
-    kept = sorted({name: place for place, name in zip(places, (names[each] for each in places), strict=True)}.values())
+    kept = sorted({alike(names[place]): place for place in places}.values())
     number = len(names) - len(kept)
     told = (
         marked(f"Of voters with several rows the {repeats!s} one counts: {number:,} of {len(names):,} are left out.")

@@ -11,7 +11,8 @@
 
 A ballot orders the projects that it lists: those of an ordinal vote by their place, those of a cumulative or a scoring
 vote by their points, and those of an approval vote are all tied. Projects that it does not list stand below all listed
-ones; where points are given they have the file's `default_score`, or 0. A vote may be empty.
+ones of an ordinal or an approval vote, which have no scores. Of a cumulative vote they have 0 points, and of a scoring
+vote the file's `default_score`, or 0. A vote may be empty.
 
 What META says of a ballot's length and points holds, or the ballot is refused, or left out if that is asked for.
 

@@ -22,7 +22,7 @@ from ...reading.frames import path_of
 from ...reading.headers import TableOptions
 from ...reading.manifests import remembered
 from ...reading.sources import PartiesTable, PartySources, RowFiles
-from ...running.parties import read_parties_file
+from ...running.parties import check_unlike, read_parties_file
 from .files import RankingFile, load_rankings
 from .groups import Grouping, crossed
 from .own_tables import RankingTable, load_table
@@ -81,6 +81,7 @@ def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
         raise ConfigurationError(field=f"{_FIELD}.{others[0]}", value=options[others[0]], allowed=allowed)
     columns: tuple[str, ...] = convert(options[_COLUMNS], tuple[str, ...], field)
     parties = read_parties_file(path_of(options[_FILES[0]]), FairVoting.client_role)
+    check_unlike(parties, FairVoting.client_role)
     groupings: dict[str, Grouping] = {}
     for column in columns:
         if column not in parties.table or column in groupings:
@@ -221,6 +222,7 @@ SOURCES: Final = PartySources(
     table_of=_table_of,
     parameters_of_table=frozenset({"alternatives", "groups", "group_sizes", "features", "ties"}),
     parameters_of_public_columns=frozenset({"groups", "group_sizes", "features"}),
+    implied_parameters=frozenset({"ties"}),
     alternatives=(frozenset({"epsilon", "epsilons"}),),
     words={"rankings": ""},
 )

@@ -17,13 +17,12 @@ import numpy as np
 from ....protocol.arrays import FloatArray
 from ....protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ....protocol.moral_preferences.records import GREATEST_FEATURE
-from ....protocol.roles import check_party_name
 from ...reading.batches import RowBatch, TableFiles
 from ...reading.grouping import Names, RowPlaces, RowsOnDisk, hashed, numbers_in
 from ...reading.headers import USUAL, TableOptions
 from ...reading.manifests import remembered
 from .csv_numbers import ALLOWED
-from .files import CHOICE, RECORD, VOTER, reading_of, records_of
+from .files import CHOICE, RECORD, VOTER, check_voters, reading_of, records_of
 from .privacy_groups import PrivacyGroups
 from .survey import Survey
 
@@ -95,8 +94,7 @@ def _surveys(
                 rows[:, column] = _numbers_in(batch, name).view(np.int64)
             rows_on_disk.add(rows)
         names = list(voters)
-        for name, row in zip(names, voters.first_rows, strict=True):
-            check_party_name(name, field=f"{VOTER} ({places.where(row)})")
+        check_voters(names, lambda place: places.where(voters.first_rows[place]))
         for place, number, own in rows_on_disk.in_batches(np.arange(len(names)), BATCH_VOTERS):
             records = records_of(
                 own[:, _CODES:].copy().view(np.float64),

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.columns import first_alike
 from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
@@ -22,7 +23,7 @@ from ...reading.headers import USUAL, TableOptions
 from .csv_numbers import Choose, codes_of, read_numbers
 from .survey import Reading, Survey
 
-__all__ = ["CHOICE", "RECORD", "VOTER", "read_own_records", "read_survey", "reading_of", "records_of"]
+__all__ = ["CHOICE", "RECORD", "VOTER", "check_voters", "read_own_records", "read_survey", "reading_of", "records_of"]
 
 VOTER: Final = "voter"  # the column that names voters
 RECORD: Final = "record"
@@ -39,8 +40,7 @@ def read_survey(path: Path, *, field: str = "file", society: str = "", options: 
     table = read_numbers(path, _chooser((VOTER, RECORD, CHOICE), features, society), field=field, options=options)
     voter_of_row, voters = codes_of(table.names[VOTER])
     first_lines = table.lines[_first_appearances(voter_of_row)[1]]
-    for name, line in zip(voters, first_lines.tolist(), strict=True):
-        check_party_name(name, field=f"voter ({path.name} line {line})")
+    check_voters(voters, lambda place: f"{path.name} line {first_lines[place]}")
     records = records_of(table.numbers, table.where, voter_of_row, len(voters), codes_of(table.names[RECORD])[0])
     return Survey(
         voters=voters,
@@ -50,6 +50,19 @@ def read_survey(path: Path, *, field: str = "file", society: str = "", options: 
         reading=reading_of(records),
         lines=first_lines.tolist(),
     )
+
+
+def check_voters(names: Sequence[str], where: Callable[[int], str]) -> None:
+    """Raise ConfigurationError for a name that no party may have, or that may be another one's of the same person.
+
+    `where` says where the name at a place stands first.
+    """
+    for place, name in enumerate(names):
+        check_party_name(name, field=f"{VOTER} ({where(place)})")
+    if (places := first_alike(names)) is not None:
+        first, again = places
+        allowed = f"unlike {names[first]!r}, but for case and blanks: write one person's name alike, others unlike"
+        raise ConfigurationError(field=f"{VOTER} ({where(again)})", value=names[again], allowed=allowed)
 
 
 def records_of(

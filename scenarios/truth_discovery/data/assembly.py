@@ -12,17 +12,30 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.columns import CodedColumn
+from ....protocol.columns import CodedColumn, alike, first_alike
 from ....protocol.errors import ConfigurationError, quote, require
 from ....protocol.estimators.truth_inference import Answers
 from ...words import marked
 from .crowd import Crowd
 from .labels import LabelWords, alike_in, named
 
-__all__ = ["SEPARATOR", "AnswerSets", "Repeats", "Rows", "assemble", "in_order", "note_on", "rows_that_count"]
+__all__ = [
+    "SEPARATOR",
+    "AnswerSets",
+    "People",
+    "Repeats",
+    "Rows",
+    "assemble",
+    "in_order",
+    "note_on",
+    "rows_that_count",
+    "unsaid_people",
+]
 
 Repeats: TypeAlias = Literal["error", "first", "last"]
 """What becomes of several answers of one worker to one task: one of them counts, or labels that differ are an error."""
+People: TypeAlias = Literal["refuse", "one", "several"]
+"""Whose names are that differ in case or blanks alone: refused, one worker's, or those of several."""
 AnswerSets: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 """The labels of every task, in order; or those of each answer set, by its name."""
 SEPARATOR: Final = "|"
@@ -46,6 +59,20 @@ class Rows:
         """What a label is called here."""
         return "truth" if self.workers is None else "label"
 
+    def by_people(self, alike_workers: People) -> "Rows":
+        """Return the rows by worker, each with the first of its names; ConfigurationError where it is unsaid."""
+        column = self.workers
+        if column is None or alike_workers == "several" or (places := first_alike(column.names)) is None:
+            return self
+        if alike_workers == "refuse":
+            first, again = (column.names[place] for place in places)
+            where = self.where(column.row_of(places[1]) - 1)
+            raise unsaid_people(first, again, where)
+        known = dict[str, str]()
+        names = [known.setdefault(alike(name), name) for name in column.names]
+        own = CodedColumn.of(names)
+        return dataclasses.replace(self, workers=CodedColumn(own.names, own.codes[column.codes]))
+
     def labelled(self, words: LabelWords) -> "tuple[Rows, int]":
         """Return the rows whose labels are among these, by the labels' names, and how many are left out.
 
@@ -68,6 +95,15 @@ class Rows:
             answer_sets=None if self.answer_sets is None else _some(self.answer_sets, kept),
         )
         return rows, len(codes) - len(kept)
+
+
+def unsaid_people(first: str, again: str, where: str) -> ConfigurationError:
+    """Return the error for two names of workers that may be one's, who would pay twice."""
+    allowed = marked(
+        f"unlike {quote(first)}, but for case and blanks: workers.alike_workers says whether they are one worker's "
+        "(one) or not (several)"
+    )
+    return ConfigurationError(field=f"worker ({where})", value=again, allowed=allowed)
 
 
 def _some(column: CodedColumn, rows: IntArray) -> CodedColumn:
@@ -270,7 +306,7 @@ def note_on(crowd: Crowd, truths: Rows | None, num_left_out: int) -> str:
     """
     said = [marked(f"Labels: {named(crowd.answer_sets[0])}.")] if len(crowd.answer_sets) == 1 else []
     if num_left_out:
-        said.append(marked(f"Answers with none of these labels, left out: {num_left_out:,}."))
+        said.append(marked(f"Answers with none of these labels, left out, as everybody can see: {num_left_out:,}."))
     if truths is not None:
         answered = {crowd.tasks[code]: code for code in np.unique(crowd.answers.tasks).tolist()}
         idle = np.flatnonzero(truths.tasks.recoded(answered) < 0)

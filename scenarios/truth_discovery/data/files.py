@@ -15,7 +15,7 @@ from typing import Final
 from ...reading.columns import read_names
 from ...reading.files import readable
 from ...reading.headers import USUAL, TableOptions
-from .assembly import AnswerSets, Repeats, Rows, assemble, note_on
+from .assembly import AnswerSets, People, Repeats, Rows, assemble, note_on
 from .crowd import Crowd
 from .labels import LabelWords
 
@@ -36,6 +36,7 @@ def read_crowd(
     *,
     truth: Path | None = None,
     repeats: Repeats = "error",
+    alike_workers: People = "refuse",
     answer_sets: AnswerSets | None = None,
     labels: LabelWords | None = None,
     columns: Mapping[str, str] = _AS_THEY_ARE,
@@ -51,6 +52,7 @@ def read_crowd(
 
     Args:
         truth: a file with the columns task and truth, for some or all tasks, and perhaps others.
+        alike_workers: whether names that differ in case or blanks alone are one worker's.
         labels: instead of answer sets, those of all tasks, and how else each is written, in answers and in truths.
         columns: what the file of answers calls task, worker or label, where it calls them otherwise.
         options: what is said of that file.
@@ -61,7 +63,7 @@ def read_crowd(
         ConfigurationError: a file cannot be read, or is not what it should be; the field names the file and the line.
     """
     with readable(answers, field="answers"):
-        answer_rows = rows_of(answers, columns=columns, options=options)
+        answer_rows = rows_of(answers, columns=columns, options=options).by_people(alike_workers)
     truth_rows = None
     if truth is not None:
         with readable(truth, field="truth"):

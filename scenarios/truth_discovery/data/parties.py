@@ -20,7 +20,7 @@ from ...reading.headers import USUAL, TableOptions
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import note_of
 from ...words import marked
-from .assembly import Repeats
+from .assembly import People, Repeats
 from .crowd import Crowd
 from .files import ANSWER_COLUMNS, TRUTH_COLUMNS, read_crowd
 from .labels import Labels, LabelWords, Others
@@ -40,6 +40,7 @@ class CrowdFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_
     answers: str  # a CSV file with a line for each answer: task, worker, label
     truth: str = ""  # a CSV file of what is true: task, truth; only to compare with what is found
     repeats: Repeats = "error"  # which answer counts where a worker answers a task twice with different labels
+    alike_workers: People = "refuse"  # whether names that differ in case or blanks alone are one worker's
     columns: dict[str, str] = {}  # what the file of answers calls task, worker or label, where it calls them otherwise
     truth_columns: dict[str, str] = {}  # the same of task or truth in the file of truths, which may be that of answers
     labels: Labels = []  # which an answer can have, for everybody to know; in a table, how else each is written
@@ -99,7 +100,9 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         graders = as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, FIELD)), is_generated=True)
         return _with_levels(graders, parameters)
     if "answers" not in options:
-        for beside in sorted({"columns", "truth", "repeats", "labels", "other_labels"} & options.keys()):
+        for beside in sorted(
+            {"columns", "truth", "repeats", "alike_workers", "labels", "other_labels"} & options.keys()
+        ):
             raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {beside}")
         synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, FIELD)
         return _with_levels(as_parties(make_crowd(synthetic), is_generated=True), parameters)
@@ -108,6 +111,7 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         path_of(file.answers),
         truth=path_of(file.truth) if file.truth else None,
         repeats=file.repeats,
+        alike_workers=file.alike_workers,
         labels=file.words_beside(parameters),
         columns=file.columns,
         options=file,
@@ -166,7 +170,7 @@ def unsaid_labels() -> ConfigurationError:
     allowed = marked(
         "given: which labels an answer can have is public, and is not read off what people answered. Name all of them, "
         "also those that nobody gave, as in labels = ['no', 'yes'], or begin with `psephos new crowd`; if nobody real "
-        "stands behind the answers, say made_up = true, if everybody may know them, public_record = true"
+        "stands behind the answers, add --set made_up=true, if everybody may know them, --set public_record=true"
     )
     return ConfigurationError(field=f"{FIELD}.labels", value="left out", allowed=allowed)
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.columns import CodedColumn
+from ....protocol.columns import CodedColumn, first_alike
 from ....protocol.errors import did_you_mean, refuse, require
 from ...reading.batches import RowBatch, TableFiles, is_in_batches
 from ...reading.conversion import convert
@@ -26,7 +26,7 @@ from ...reading.frames import path_of
 from ...reading.grouping import Names, RowPlaces, RowsOnDisk, coded
 from ...reading.manifests import remembered
 from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
-from .assembly import Repeats, Rows, assemble, in_order, note_on, rows_that_count
+from .assembly import Repeats, Rows, assemble, in_order, note_on, rows_that_count, unsaid_people
 from .files import rows_of
 from .labels import LabelWords
 from .parties import FIELD, CrowdFile, as_parties, table_of, unsaid_labels
@@ -48,6 +48,8 @@ def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, An
     if isinstance(parties, str) and {_WORKER, "tasks"} <= set(TableFiles(path, field=FIELD, columns={}).names):
         return RowFiles(path=path)  # a line for each worker
     file: CrowdFile = convert(options, CrowdFile, FIELD)
+    allowed = "several, or left out: answers are read in batches, and names as they stand there"
+    refuse(file.alike_workers == "one", f"{FIELD}.alike_workers", file.alike_workers, allowed)
     return functools.partial(_opened, file, parameters)
 
 
@@ -55,7 +57,8 @@ def _opened(file: CrowdFile, parameters: Mapping[str, Any]) -> PartyStream:
     answers = _Answers(file, file.words_beside(parameters))
     find = functools.partial(answers.looked_at, file)
     said_labels = {
-        name: getattr(file, name) for name in ("columns", "repeats", "labels", "other_labels", "truth_columns")
+        name: getattr(file, name)
+        for name in ("columns", "repeats", "alike_workers", "labels", "other_labels", "truth_columns")
     }
     asked = {**said_labels, "answer_sets": parameters.get("answer_sets", [])}
     beside = [path_of(file.truth)] if file.truth else []
@@ -89,6 +92,9 @@ class _Answers:
     def looked_at(self, file: CrowdFile) -> dict[str, Any]:
         """Return the parameters that follow from a crowd, the number of its workers, and what is true of its tasks."""
         with tempfile.TemporaryDirectory() as folder, self._read(Path(folder)) as found:
+            if file.alike_workers == "refuse" and (places := first_alike(found.workers)) is not None:
+                first, again = (list(found.workers)[place] for place in places)
+                raise unsaid_people(first, again, found.places.where(found.workers.first_rows[places[1]]))
             most = max(int(np.bincount(rows[:, 0]).max()) for rows in found.in_order())
             truths = None
             if file.truth:

@@ -205,3 +205,16 @@ def test_a_sum_of_two_kinds_of_reports_is_nearly_normal_from_a_number_on(lie: fl
         parts = [Alike([-1e150, 1e150], channel, number), Alike([1.0, 3.0], channel, 0)]
         assert are_nearly_normal(parts) == (number == enough)
     assert are_nearly_normal([])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("estimates", [(-1.5, -1.0, -0.5, 0.5, 1.0, 1.5), (-5e5, -2.0, 2.0, 5e5)])
+def test_the_less_often_reports_lie_the_sooner_a_sum_decides(estimates: tuple[float, ...]) -> None:
+    number, reaches = 30, list[float]()
+    for epsilon in (5.0, 10.0, 15.0, 20.0, 25.0, 30.0):
+        others = 1 / (np.exp(epsilon) + len(estimates) - 1)
+        channel = np.full((len(estimates), len(estimates)), others)
+        np.fill_diagonal(channel, 1 - others * (len(estimates) - 1))
+        reaches.append(decisive_reach([Alike(estimates, channel, number)], 0.05))
+    assert reaches == sorted(reaches, reverse=True)
+    assert reaches[-1] < 0.2 * (estimates[-1] - estimates[0])  # one lie, which 5 % allow for, is as far off

@@ -299,7 +299,7 @@ def test_a_server_without_its_quorum_ends_with_status_1_and_says_who_was_missing
     expected = "phase 'join' closed with 0 of the 3 parties that its quorum requires; missing: ann, bob, cid"
     assert (ended.status, ended.out) == (1, "")
     warned, listening, failure = ended.err.splitlines()
-    assert warned.startswith("warning: 3 partners at ε = 1 can tell no margin")
+    assert warned.startswith("warning: 3 partners at ε = 1 may stay undecided even if all agree")
     assert listening.startswith("listening on 127.0.0.1:")
     assert failure == f"psephos: {expected}"
     assert not Path("out/result.json").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_input import Psephos, Write
+from bad_input import Psephos, Write, is_plain
 from psephos.protocol.fair_voting import FairVoting
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.running.drafts import MOST_LINES, samples
@@ -210,30 +210,30 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "weights or a number of something": (
         VOTE,
         (),
-        ["--weight must be given (which column holds weights, or 'none'", "one of share, none"],
+        ["--weight: which column holds weights, or 'none'", "One of share, none"],
     ),
     "a column that is not there": (
         VOTE,
         ("--weight", "shar"),
         ["--weight must be a column of", "did you mean 'share'?"],
     ),
-    "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner must be given", "or 'none'", "one of none, age, roof"]),
+    "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner: ", "or 'none'", "One of none, age, roof"]),
     "words that nobody has explained": (
         "name,roof\nann,hiya\nbob,hapana\n",
         (),
-        ["--yes must be given ('roof' has 'hiya' (1×) and 'hapana' (1×): which means yes): one of hiya, hapana"],
+        ["--yes: 'roof' has 'hiya' (1×) and 'hapana' (1×): which means yes? One of hiya, hapana"],
     ),
-    "a word beside yes": ("name,roof\nann,yes\nbob,hapana\n", (), ["--no must be given", "one of hapana"]),
+    "a word beside yes": ("name,roof\nann,yes\nbob,hapana\n", (), ["--no: ", "One of hapana"]),
     "nearly no beside yes": ("name,roof\nann,yes\nbob,nope\n", (), ["roof (own.csv line 3)", "(did you mean 'no'?)"]),
     "three words": (
         "name,roof,floor\nann,yes,yes\nbob,no,no\ncid,maybe,maybe\n",
         (),
-        ["--abstain must be given ('roof' has 'yes' (1×), 'no' (1×) and 'maybe' (1×): does 'maybe' mean abstain)"],
+        ["--abstain: 'roof' has 'yes' (1×), 'no' (1×) and 'maybe' (1×): does 'maybe' mean abstain?"],
     ),
     "three words in the one column": (
         "name,roof\nann,yes\nbob,no\ncid,Maybe\n",
         (),
-        ["--abstain must be given ('roof' has", "does 'Maybe' mean abstain): one of Maybe, none"],
+        ["--abstain: 'roof' has", "does 'Maybe' mean abstain? One of Maybe, none"],
     ),
     "no header, so that the first partner would be lost": (
         "ann,yes\nbob,no\ncid,yes\n",
@@ -258,12 +258,12 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "an abstention": (
         "name,roof\nann,yes\nbob,\n",
         ("--candidate", "roof"),
-        ["--abstentions must be given (roof (own.csv line 3) says 'nothing'", "as everybody will see"],
+        ["--abstentions: roof (own.csv line 3) says 'nothing'", "as everybody will see"],
     ),
     "a name twice": (
         "name,roof\nann,yes\nann,no\nbob,no\n",
         (),
-        ["--repeats must be given ('name' names 2", "'ann' stands in lines 2 and 3"],
+        ["--repeats: 'name' names 2", "'ann' stands in lines 2 and 3"],
     ),
     "a word with two meanings": (
         VOTE,
@@ -284,7 +284,9 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "a workbook": (
         b"PK\x03\x04",
         (),
-        ["own.csv must be a workbook that can be read (Cannot detect file format), or a CSV file"],
+        [
+            "own.csv must be a workbook that can be read (.xlsx or .ods: an .xls does not tell what failed)",
+        ],
     ),
     "no answers at all": ("name\nann\n", (), ["own.csv must be a column with the answers"]),
 }
@@ -298,7 +300,7 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
     ended = psephos("new", "vote", "own.csv", *options)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith("psephos: ")
-    assert ended.err.count("\n") == 1
+    assert is_plain(ended.err)
     for word in words:
         assert word in ended.err
     assert sorted(path.name for path in Path().iterdir()) == ["own.csv"]
@@ -309,7 +311,7 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
     ("kind", "content", "options", "words"),
     [
         ("crowd", "task,who,label\n", (), "a CSV file with a header and rows"),
-        ("crowd", "task,who,label\nq,ann,a\n", (), "--worker must be given (which column says who answered"),
+        ("crowd", "task,who,label\nq,ann,a\n", (), "--worker: which column says who answered"),
         ("survey", "voter,records,choice,x\nann,1,1,2\n", (), "did you mean 'records'?"),
         ("crowd", "q1,ann,a\nq1,bob,b\n", (), "own.csv line 1 must be the columns' names, such as task,worker,label"),
         ("crowd", "1,1,0\n1,2,1\n", (), "if the file has no header, put one above this line"),
@@ -321,7 +323,7 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
             "line 1 must be a header with voter, record, choice and the features",
         ),
         ("ranking", "ann,a,x > y\nbob,b,y > x\ncyd,a,y > x\n", (), "line 1 must be the columns' names, such as voter,"),
-        ("ranking", "voter,group,x,y\nann,a,good,bad\nbob,b,bad,good\n", (), "--ranking must be given"),
+        ("ranking", "voter,group,x,y\nann,a,good,bad\nbob,b,bad,good\n", (), "--ranking: "),
         ("ranking", "voter,group,ranking\nann,a,x > y\n", (), "--group must be a column with two groups"),
         (
             "ranking",
@@ -524,13 +526,14 @@ def test_every_kind_is_listed_with_a_whole_sentence(psephos: Psephos, monkeypatc
 
 
 def test_the_pages_commands_run_one_after_another(psephos: Psephos) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "your-own-vote.md").read_text(encoding="utf-8")
-    blocks: list[str] = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    docs = Path(__file__).parents[3] / "docs"
+    pages = [(docs / f"your-own-{name}.md").read_text(encoding="utf-8") for name in ("vote", "ranking")]
+    blocks: list[str] = re.findall(r"^```console\n(.*?)^```", "\n".join(pages), re.MULTILINE | re.DOTALL)
     said = [line for block in blocks for line in block.splitlines() if line.startswith("$ ")]
     lines = [line.partition("  #")[0].split()[2:] for line in said]
-    assert len(lines) > 9
+    assert len(lines) > 11
     for words in lines:
         is_run = words[0] == "new" and "--no-run" not in words and not IS_FULL
         ended = psephos(*words, *(["--no-run"] if is_run else []))
         assert (ended.status, ended.err) == (0, ""), words
-    assert f"```toml\n{Path('board.toml').read_text(encoding='utf-8')}```" in page
+    assert f"```toml\n{Path('board.toml').read_text(encoding='utf-8')}```" in pages[0]

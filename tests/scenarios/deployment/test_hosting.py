@@ -500,7 +500,7 @@ def test_a_certificate_is_one_hosts_or_one_partys_and_a_masked_session_has_no_ho
             "features of --parties must be ['lives', 'law']",
         ),
         (
-            'protocol = "truth-discovery"\n[workers]\nanswers = "all.csv"\n[parameters]\nepsilon = 1.0\n',
+            'protocol = "truth-discovery"\nparameters.epsilon = 1\n[workers]\nanswers = "all.csv"\nlabels=["no","yes"]',
             "worker,task,label\nann,q1,yes\nann,q2,no\nbob,q1,no\nbob,q3,yes\ncid,q2,no\n",
             "worker,task,label\ncid,q2,no\nbob,q3,yes\nbob,q1,no\n",
             "",

@@ -30,7 +30,7 @@ def test_own_entries_are_read_in_every_usual_form(write: Write, content: str) ->
     ("content", "field", "value", "allowed"),
     [
         ("", "mine.csv line 1", [], "distinct, non-empty names"),
-        ("weight,,merger\n3,0,1\n", "mine.csv line 1", ["weight", "", "merger"], "distinct, non-empty names"),
+        ("weight,,merger\n3,0,1\n", "mine.csv line 1", ["weight", "column 2", "merger"], "distinct, non-empty names"),
         ("weight,weight\n3,0\n", "mine.csv line 1", ["weight", "weight"], "distinct, non-empty names"),
         ("weight,merger\n", "--input", "mine.csv with 0 lines below its header", "that of 'ann'"),
         ("weight,merger\n3,0\n3,0\n", "--input", "mine.csv with 2 lines below its header", "a header and one line"),

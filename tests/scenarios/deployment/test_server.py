@@ -110,19 +110,26 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("protocol", list(FILES))
-def test_a_folder_of_a_roster_says_all_that_the_parties_file_said(tmp_path: Path, write: Write, protocol: str) -> None:
+TIED = "fair-voting with ties"  # of which a table of strict rankings says nothing
+
+
+@pytest.mark.parametrize("named", [*FILES, TIED])
+def test_a_folder_of_a_roster_says_all_that_the_parties_file_said(tmp_path: Path, write: Write, named: str) -> None:
     """The server needs no such file, which may hold what only the parties are to know."""
+    protocol = named.partition(" ")[0]
     file, word = write("mine.csv", FILES[protocol]), f"{find_protocol(protocol).client_role}s"
     text = f'protocol = "{protocol}"\n{word} = "{file}"\n'
     if protocol == "truth-discovery":  # no server reads labels off answers
         text = f'protocol = "{protocol}"\n[workers]\nanswers = "{file}"\nlabels = ["no", "yes"]\n'
+    if named == TIED:
+        text = f'protocol = "{protocol}"\n[voters]\nfile = "{file}"\nties = "mean"\nalternatives = ["a", "b"]\n'
     scenario = load_scenario(str(write("mine.toml", text)))
     side = resolve_served(scenario)
     drawn = draw_folder(side, tmp_path / "drawn")
     file.unlink()
     again = resolve_served(scenario, roster=drawn)
     assert again.protocol.parameters == side.protocol.parameters
+    assert (getattr(again.protocol.parameters, "ties", None) == "mean") == (named == TIED)
     assert again.roster.public.tolist() == side.roster.public.tolist()
     assert tuple(again.roster.names) == tuple(side.roster.names)
 
@@ -235,7 +242,7 @@ HEADER = f"partner,weight,{OWN_COLUMN}\n"
         ),
         (f"{HEADER}ann,4,\n", f"{OWN_COLUMN} (r.csv line 2)", "", "as `psephos roster` writes"),
         (f"{HEADER}ann,4,{DIGEST.upper()}\n", f"{OWN_COLUMN} (r.csv line 2)", DIGEST.upper(), "64 hexadecimal"),
-        (f"{HEADER}ann,4,{DIGEST}\nbob,2\n", "r.csv line 3", ["bob", "2"], "3 entries"),
+        (f"{HEADER}ann,4,{DIGEST}\nbob,2\n", "r.csv line 3", "2 entries", "3 entries: partner, weight, "),
         (f"{HEADER}", "--roster", None, "at least one partner"),
     ],
 )

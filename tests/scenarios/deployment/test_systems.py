@@ -229,7 +229,7 @@ def test_without_an_invitation_no_more_than_the_usual_budget_is_paid(
 @pytest.mark.parametrize(
     ("system", "values"),
     [
-        *((TRUSTED_PLANS, values) for values in ([0, 1], [0, 0, 2], [1, 2, 3], [0.0, 1.0, 2.0], ["a", "b", "c"])),
+        *((TRUSTED_PLANS, values) for values in ([0, 1], [0, 0, 1], [1, 2, 3], [0.0, 1.0, 2.0], ["a", "b", "c"])),
         (LOCAL_PLANS, [1 << 40]),
         *((TRUSTED_SURVEY, values) for values in ([1], [math.nan, 0.0], [0.5, 0.5], [1 << 62, 0])),
         (SURVEY, [0.0, math.inf]),

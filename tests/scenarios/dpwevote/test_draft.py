@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from bad_input import Psephos, Write
+from bad_input import Psephos, Write, is_plain
 from psephos.scenarios import Local, load_scenario, resolve
 
 SIGNED = "name,roof\n" + "".join(f"p{n},{1 if n < 20 else -1 if n < 39 else 0}\n" for n in range(50))
@@ -27,7 +27,7 @@ def asked(psephos: Psephos, write: Write, content: str, options: str = "") -> st
     """Return the question that a table gets."""
     write("own.csv", content)
     ended = psephos("new", "vote", "own.csv", "--no-run", *shlex.split(options))
-    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert (ended.status, ended.out, is_plain(ended.err)) == (2, "", True)
     assert not list(Path().glob("own.toml"))
     return str(ended.err)
 
@@ -35,8 +35,8 @@ def asked(psephos: Psephos, write: Write, content: str, options: str = "") -> st
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("", "--yes must be given ('roof' has '1' (20×), '-1' (19×) and '0' (11×): which means yes)"),
-        ("--no=-1", "--abstain must be given ('roof' has '1' (20×), '-1' (19×) and '0' (11×): does '0' mean abstain)"),
+        ("", "--yes: 'roof' has '1' (20×), '-1' (19×) and '0' (11×): which means yes?"),
+        ("--no=-1", "--abstain: 'roof' has '1' (20×), '-1' (19×) and '0' (11×): does '0' mean abstain?"),
         ("--yes 1 --no=-1", "does '0' mean abstain"),
         ("--no=-1 --abstain 0", "11 of 50 abstain ('0' 11×): are they absent"),
         ("--yes=-1", "which means no"),
@@ -92,9 +92,9 @@ def test_words_of_one_kind_need_no_word(psephos: Psephos, write: Write) -> None:
 @pytest.mark.parametrize("filler", ["No opinion", "Under reserve", "Maybe", "unkown", "Don't know", "Neutral"])
 def test_a_filler_is_asked_about_and_is_no_other_answer(psephos: Psephos, write: Write, filler: str) -> None:
     content = f"name,roof\nann,hiya\nbob,{filler}\ncid,hiya\n"
-    assert "--no must be given" in asked(psephos, write, content, "--yes hiya")
+    assert "--no: " in asked(psephos, write, content, "--yes hiya")
     content = f"name,roof\nann,Yes\nbob,No\ncid,{filler}\n"
-    assert "mean abstain): one of" in asked(psephos, write, content)
+    assert "mean abstain? One of" in asked(psephos, write, content)
     options = f"--abstain {shlex.quote(filler)} --abstentions absent"
     assert counted(psephos, write, content, options) == (2, {"roof": 1})
 
@@ -141,7 +141,7 @@ def test_who_stands_twice_is_said_with_the_column_and_the_lines(psephos: Psephos
     assert "Timestamp" not in err
     assert counted(psephos, write, REPEATED, "--repeats last") == (7, {"roof": 1})
     changed = REPEATED.replace("3:04:05,p03@x.org,yes\n2026/01/05", "3:04:05,P03@X.org ,no\n2026/01/05")
-    assert "one of last, first, none" in asked(psephos, write, changed)
+    assert "One of last, first, none" in asked(psephos, write, changed)
     assert counted(psephos, write, changed, "--repeats last") == (7, {"roof": 1})
     assert counted(psephos, write, changed, "--repeats first") == (7, {"roof": 0})
     assert counted(psephos, write, changed, "--repeats none") == (8, {"roof": 1})
@@ -150,7 +150,7 @@ def test_who_stands_twice_is_said_with_the_column_and_the_lines(psephos: Psephos
 def test_no_time_and_no_number_of_a_line_is_a_person_unless_somebody_says_so(psephos: Psephos, write: Write) -> None:
     rows = "".join(f"2026-01-0{n + 1} 3:04,R_{n},team {n % 2},{'yes' if n % 3 else 'no'}\n" for n in range(9))
     without_ids = "".join(f"{row.split(',')[0]},{row.split(',', 2)[2]}\n" for row in rows.splitlines())
-    assert "one of none, Team, roof" in asked(psephos, write, f"Timestamp,Team,roof\n{without_ids}", "--leave-out Team")
+    assert "One of none, Team, roof" in asked(psephos, write, f"Timestamp,Team,roof\n{without_ids}", "--leave-out Team")
     write("own.csv", "Timestamp,ResponseId,Team,roof\n" + rows)
     ended = psephos("new", "vote", "own.csv", "--no-run", "--leave-out", "Team")
     assert (ended.status, ended.err) == (0, "")
@@ -170,7 +170,7 @@ def test_a_column_of_signs_is_no_motion_unasked(
 ) -> None:
     roof = ",roof" if others else ""
     rows = "".join(f"p{n},{signs[n % 2]}{(',yes' if n % 3 else ',no') if others else ''}\n" for n in range(6))
-    assert f"--leave-out must be given ('{name}' has" in asked(psephos, write, f"name,{name}{roof}\n{rows}")
+    assert f"--leave-out: '{name}' has" in asked(psephos, write, f"name,{name}{roof}\n{rows}")
     if others:
         assert counted(psephos, write, f"name,{name}{roof}\n{rows}", f"--leave-out {name}")[1] == {"roof": 4}
         assert counted(psephos, write, f"name,{name}{roof}\n{rows}", "--leave-out none")[1] == {name: 3, "roof": 4}
@@ -180,7 +180,7 @@ def test_a_column_of_signs_is_no_motion_unasked(
 def test_what_a_program_notes_is_no_weight(psephos: Psephos, write: Write, name: str) -> None:
     content = f"name,{name},roof\n" + "".join(f"p{n},{n + 1},{'yes' if n % 2 else 'no'}\n" for n in range(6))
     assert counted(psephos, write, content) == (6, {"roof": 3})
-    assert "one of shares held, none" in asked(psephos, write, content.replace(name, "shares held"))
+    assert "One of shares held, none" in asked(psephos, write, content.replace(name, "shares held"))
 
 
 @pytest.mark.parametrize("columns", ["Summe,5,", "Ann,x,Total", "sum,3,1", "Total:,,yes"])
@@ -192,7 +192,7 @@ def test_a_line_of_totals_is_asked_about(psephos: Psephos, write: Write, columns
 
 def test_columns_of_answers_are_one_motion_if_somebody_says_so(psephos: Psephos, write: Write) -> None:
     content = "name,agree,abstain,disagree\nann,1,,\nbob,,,1\ncid,,,\ndee,,1,\n"
-    assert "are they one motion): one of agree, abstain, disagree, none" in asked(psephos, write, content)
+    assert "are they one motion? One of agree, abstain, disagree, none" in asked(psephos, write, content)
     options = "--one-of 'agree, abstain, disagree' --abstentions absent"
     assert counted(psephos, write, content, options) == (2, {"answer": 1})
     err = asked(psephos, write, content.replace("bob,,", "bob,1,"), options)
@@ -203,6 +203,12 @@ def test_several_answers_in_a_cell_are_said_with_what_to_do(psephos: Psephos, wr
     write("own.csv", "name,roof,What matters?\nann,yes,Price;Taste;\nbob,no,Price;\n")
     ended = psephos("new", "vote", "own.csv", "--no-run")
     assert "'What matters?' has several answers in a cell, such as 'Price;Taste;'" in " ".join(ended.out.split())
+
+
+def test_of_one_column_the_answers_are_voted_on_and_lines_numbered(psephos: Psephos, write: Write) -> None:
+    write("own.csv", "roof\nyes\nno\nyes\n")
+    assert psephos("new", "vote", "own.csv", "--no-run").status == 0
+    assert "numbered = true" in Path("own.toml").read_text(encoding="utf-8")
 
 
 def test_nobody_abstains_unasked(psephos: Psephos, write: Write) -> None:
@@ -264,18 +270,52 @@ def test_dates_and_numbers_are_not_several_answers(psephos: Psephos, write: Writ
 def test_only_columns_that_can_name_persons_are_offered(psephos: Psephos, write: Write) -> None:
     content = "unit,holding,share,roof\na,b,1 %,For\nc,d,1 %,Against\ne,f,2 %,For\n"
     err = asked(psephos, write, content)
-    assert "one of none, unit, holding" in err.partition("--partner must be given")[2].partition(";")[0]
+    assert "One of none, unit, holding\n" in err
     assert "'share' names" not in err
-    assert asked(psephos, write, content, "--partner share").startswith(
-        "psephos: --repeats must be given ('share' names"
-    )
+    assert "--repeats: 'share' names" in asked(psephos, write, content, "--partner share")
 
 
-@pytest.mark.bad_input("a weight that is none, or of nobody")
+@pytest.mark.parametrize(
+    ("rows", "label"),
+    [
+        ("a,4,yes\nb,1,no\nc,1,yes\nd,2,no\nGrand Total,8,yes\n", "Grand Total"),
+        ("a,4,yes\nb,1,no\nc,1,yes\nd,2,no\nSumme der Stimmen,9,yes\n", "Summe der Stimmen"),
+        ("a,4,yes\nb,1,no\nSubtotal,5,yes\nc,1,yes\nd,2,no\ne,1,no\n", "Subtotal"),
+        ("everybody,8,yes\na,4,yes\nb,1,no\nc,1,yes\nd,2,no\n", "everybody"),
+        ("a,4,yes\nb,1,no\nc,1,yes\nd,2,no\neverybody,8,no\n", "everybody"),
+    ],
+)
+def test_a_line_of_totals_is_asked_about_wherever_it_stands_and_whatever_it_is_called(
+    psephos: Psephos, write: Write, rows: str, label: str
+) -> None:
+    write("own.csv", f"name,weight,roof\n{rows}")
+    ended = psephos("new", "vote", "own.csv", "--no-run", "--public-weights")
+    assert (ended.status, f"{label!r}, a member?" in ended.err) == (2, True)
+    number, _ = counted(psephos, write, f"name,weight,roof\n{rows}", f"--public-weights --without '{label}'")
+    assert number == rows.count("\n") - 1
+    assert counted(psephos, write, f"name,weight,roof\n{rows}", "--public-weights --without none")[0] == number + 1
+
+
+@pytest.mark.parametrize("weights", [("1.200", "900", "3.100"), ('"1,200"', "900", "7")])
+def test_a_weight_that_may_be_two_numbers_is_refused_in_a_scenario_too(
+    psephos: Psephos, write: Write, weights: tuple[str, ...]
+) -> None:
+    write("own.csv", "partner,weight,roof\n" + "".join(f"p{n},{each},yes\n" for n, each in enumerate(weights)))
+    scenario = 'title = "x"\nprotocol = "dpwevote"\n[parameters]\ncandidates = ["roof"]\npublic_weights = true\n'
+    write("own.toml", f'{scenario}[partners]\nfile = "own.csv"\n')
+    entry = weights[0].strip('"')
+    assert f"got {entry!r}" in psephos("run", "own.toml").err
+    values = [1.2, 3.1, 900] if "." in entry else [7, 900, 1200]
+    write("own.toml", f'{scenario}weights = {values}\n[partners]\nfile = "own.csv"\ndecimal = "."\n')
+    resolved = resolve(load_scenario("own.toml"))
+    assert resolved.protocol.parameters.weights == tuple(map(float, values))
+
+
+@pytest.mark.bad_input("a weight outside the public set")
 def test_shares_in_percent_are_weights_and_no_motion(psephos: Psephos, write: Write) -> None:
     content = "name,share,roof\na,12.5 %,yes\nb,37.5 %,no\nc,50 %,yes\n"
-    assert "--weight must be given" in (err := asked(psephos, write, content))
-    assert "one of share, none" in err
+    assert "--weight: which column holds weights" in (err := asked(psephos, write, content))
+    assert "One of share, none\n" in err
     assert "share (own.csv line 2) must be a number > 0 for each partner, with '.' before its decimals and nothing" in (
         asked(psephos, write, content, "--weight share")
     )

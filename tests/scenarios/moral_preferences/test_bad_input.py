@@ -98,13 +98,15 @@ def test_a_wrong_survey_gets_one_sentence_status_2_and_no_folder(psephos: Psepho
     check_refused(psephos, "own.toml", settings, words)
 
 
-def responses_of(psephos: Psephos, change: Callable[[list[str]], str], *, stream: bool) -> Any:
+def responses_of(psephos: Psephos, change: Callable[[list[str]], str], *settings: str, stream: bool) -> Any:
     """Run the Moral Machine of a made-up file that was changed, and return how that ended."""
     path = Path("responses.csv")
     write_moral_machine_like(path, voters=4, records=2, shuffle=False)
     path.write_text(change(path.read_text(encoding="utf-8").splitlines(keepends=True)), encoding="utf-8")
-    words = ("--set", f"voters.responses={path}", "--transport", "array", "--no-pictures", "--out", "out")
-    return psephos("run", "moral-machine", *words, *(("--set", "voters.stream=true") if stream else ()))
+    settings = (f"voters.responses={path}", *settings, *(("voters.stream=true",) if stream else ()))
+    options = [word for setting in settings for word in ("--set", setting)]
+    words = ("--transport", "array", "--no-pictures", "--out", "out")
+    return psephos("run", "moral-machine", *words, *options)
 
 
 RESPONSES: dict[str, tuple[Callable[[list[str]], str], list[str]]] = {
@@ -136,10 +138,14 @@ def test_wrong_responses_get_one_sentence_and_status_2(psephos: Psephos, case: s
 
 @pytest.mark.bad_input("nothing accepted is lost")
 @pytest.mark.parametrize("stream", [False, True], ids=["at once", "streamed"])
-def test_what_is_read_is_a_record_or_counted(psephos: Psephos, *, stream: bool) -> None:
-    """Of sixteen rows one is missing: its response is dropped and counted, and the other seven are records."""
-    ended = responses_of(psephos, lambda lines: "".join([*lines[:3], *lines[4:]]), stream=stream)
+@pytest.mark.parametrize("settings", [(), ("made_up=true",)], ids=["real", "made up"])
+def test_what_is_read_is_a_record_or_counted(psephos: Psephos, settings: tuple[str, ...], *, stream: bool) -> None:
+    """Of sixteen rows one is missing: its response is dropped and counted, and the other seven are records.
+
+    No ε pays for that count, so that the folder of real voters does not have it.
+    """
+    ended = responses_of(psephos, lambda lines: "".join([*lines[:3], *lines[4:]]), *settings, stream=stream)
     assert (ended.status, ended.err) == (0, "")
     note = "7 records of 4 voters, from 15 rows; responses dropped: 1 without a second row"
     assert note in " ".join(ended.out.split())
-    assert json.loads(Path("out/run.json").read_bytes())["parties"] == note
+    assert json.loads(Path("out/run.json").read_bytes()).get("parties") == (note if settings else None)

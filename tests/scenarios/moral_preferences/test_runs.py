@@ -104,12 +104,15 @@ def test_a_file_and_a_list_are_alike_on_every_path(tmp_path: Path, write: Write,
 @pytest.mark.parametrize("key", ["voters=a.csv", "voters.choices=a.csv", "parties.choices=a.csv", "parties=a.csv"])
 def test_a_file_of_choices_takes_the_place_of_the_made_up_voters(psephos: Psephos, write: Write, key: str) -> None:
     write("a.csv", CHOICES)
-    ended = psephos("run", "moral-synthetic", "--set", key, "--no-pictures", "--json", "--out", "out")
+    words = ("--set", key, "--no-pictures", "--json", "--out", "out")
+    ended = psephos("run", "moral-synthetic", *words)
     assert (ended.status, ended.err) == (0, "")
     result = json.loads(ended.out)
     assert (result["num_parties"], result["outcome"]["features"]) == (2, ["lives", "law"])
-    assert read(Path("out/run.json"))["parties"] == "3 records of 2 voters, from 6 rows"
+    assert "parties" not in read(Path("out/run.json"))  # how many records somebody has, no ε pays for
     assert read(Path("out/scenario.json"))["title"] == ""  # that was the made-up voters'
+    assert psephos("run", "moral-synthetic", "--set", "made_up=true", *words[:-1], "known").status == 0
+    assert read(Path("known/run.json"))["parties"] == "3 records of 2 voters, from 6 rows"
 
 
 @pytest.mark.parametrize("key", ["voters", "voters.responses"])
@@ -117,12 +120,15 @@ def test_a_file_of_responses_takes_the_place_of_the_made_up_voters(psephos: Psep
     write_moral_machine_like(tmp_path / "r.csv", voters=6, records=2)
     lines = (tmp_path / "r.csv").read_bytes().splitlines(keepends=True)
     (tmp_path / "r.csv").write_bytes(b"".join(lines[:-1]))  # one response lacks its second row
-    ended = psephos("run", "moral-machine", "--set", f"{key}=r.csv", "--no-pictures", "--out", "out")
+    words = ("--set", f"{key}=r.csv", "--no-pictures", "--out", "out")
+    ended = psephos("run", "moral-machine", *words)
     assert (ended.status, ended.err) == (0, "")
     note = "11 records of 6 voters, from 23 rows; responses dropped: 1 without a second row"
     assert note in " ".join(ended.out.split())
-    assert read(Path("out/run.json"))["parties"] == note
+    assert "parties" not in read(Path("out/run.json"))
     assert read(Path("out/result.json"))["outcome"]["features"] == list(FEATURES)
+    assert psephos("run", "moral-machine", "--set", "made_up=true", *words[:-1], "known").status == 0
+    assert read(Path("known/run.json"))["parties"] == note
 
 
 def test_voters_may_be_listed_with_their_records(psephos: Psephos, write: Write) -> None:

@@ -164,6 +164,16 @@ def test_small_multiples_have_one_legend_one_scale_and_each_row_its_title(tmp_pa
     assert text.count(">0.5<") == 2
 
 
+def test_small_multiples_stand_one_below_the_other_on_a_phone(tmp_path: Path) -> None:
+    svg_of(*SMALL[:3], BARS, folder=tmp_path)
+    text = (tmp_path / "adversary-1-narrow.svg").read_text(encoding="utf-8")
+    titles = ("DPWeVote: ε = 1", "DPWeVote: ε = 4", "Fair voting: ε = 1", "How often")
+    places = [text.index(f">{title}<") for title in titles]
+    assert places == sorted(places)
+    assert text.count(">others<") == text.count(">advantage<") == 3  # each panel can be read by itself
+    assert text.count(">0.5<") == 3
+
+
 @pytest.mark.full("a picture more")
 def test_bars_of_errors_are_two_standard_errors_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a role gives is one standard error of each number, whatever is drawn of it."""
@@ -175,7 +185,7 @@ def test_bars_of_errors_are_two_standard_errors_long(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr("matplotlib.axes.Axes.errorbar", errorbar)
     svg_of(BARS, LINES, folder=tmp_path)
-    assert drawn == pytest.approx([0.2, 0.02, 0.04])
+    assert drawn == pytest.approx([0.2, 0.02, 0.04] * 2)  # once more for phones
 
 
 def test_without_matplotlib_there_is_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,8 @@ SYSTEMS = {"answers": "crowd", "votes": "consortium", "rankings": "breakfast", "
 def run_of(word: str, table: Any, **more: object) -> Any:
     """Run a shipped scenario whose parties are a frame's, or a file's."""
     public = {"public_record": True} if word == "answers" else {}  # else nobody reads labels off answers
-    return run(load(SYSTEMS[word], {word: table, **public}, **more), seed=7, transport="array")
+    chosen = {word: table, "noise": "simulated", **public}
+    return run(load(SYSTEMS[word], chosen, **more), seed=7, transport="array")
 
 
 def cells(names: str) -> st.SearchStrategy[str]:
@@ -168,13 +169,13 @@ def test_a_frame_alone_is_run_as_what_its_columns_tell(
     table: Table, protocol: str, epsilon: float, library: str
 ) -> None:
     made = frame_by(library, table)
-    left = psephos.run(made, seed=7)
+    left = psephos.run(made, made_up=True, seed=7)
     assert (left.scenario.protocol, left.scenario.parameters["epsilon"]) == (protocol, epsilon)
     assert left.scenario.trust == "local"
     assert f"epsilon = {epsilon}  # the price of" in str(left)
     assert 'trust = "local"  # nobody is trusted' in str(left)
     assert left.said[0] in html_of(left)
-    assert left.outcome == psephos.run(pd.DataFrame(dict(table)), seed=7).outcome
+    assert left.outcome == psephos.run(pd.DataFrame(dict(table)), made_up=True, seed=7).outcome
 
 
 def html_of(shown: Any) -> str:
@@ -187,15 +188,15 @@ def test_a_frame_alone_is_what_new_makes_of_the_file_with_the_same_rows(tmp_path
         sample = samples()[f"{file}.csv"]
         made = CliRunner().invoke(cli, ["new", word, str(sample), "--no-run", "--to", str(tmp_path / f"{file}.toml")])
         assert made.exit_code == 0, made.output
-        of_file = load(tmp_path / f"{file}.toml")
-        left = psephos.run(pd.read_csv(sample), seed=3)
+        of_file = load(tmp_path / f"{file}.toml", made_up=True)
+        left = psephos.run(pd.read_csv(sample), made_up=True, seed=3)
         own = msgspec.structs.replace(of_file, name=left.scenario.name)  # which names the session, and so its noise
         of_own = run(own, seed=3)
         assert (left.outcome, left.scenario.parameters) == (of_own.outcome, of_own.scenario.parameters)
 
 
 def test_a_frames_price_and_trust_are_arguments_and_of_a_frame_alone() -> None:
-    left = psephos.run(pd.DataFrame(dict(VOTES)), epsilon=0.5, trust="central", seed=7)
+    left = psephos.run(pd.DataFrame(dict(VOTES)), epsilon=0.5, trust="central", made_up=True, seed=7)
     assert (left.scenario.parameters["epsilon"], left.scenario.trust) == (0.5, "central")
     assert {entry.model.value for entry in left.ledger} == {"central"}
     refused: list[tuple[dict[str, Any], str]] = [
@@ -210,6 +211,8 @@ def test_a_frames_price_and_trust_are_arguments_and_of_a_frame_alone() -> None:
         psephos.run("consortium", epsilon=1.0)
     with pytest.raises(ConfigurationError, match=r"trust must be left out but of a frame: `load` sets it"):
         psephos.run("consortium", trust="central")
+    with pytest.raises(ConfigurationError, match=r"made_up must be left out but of a frame: `load` sets it"):
+        psephos.run("consortium", made_up=True)
 
 
 @pytest.mark.parametrize(
@@ -247,20 +250,25 @@ def frame_by(library: str, table: Table) -> Any:
 def test_columns_of_any_type_of_polars_are_those_of_pandas() -> None:
     polars: Any = pytest.importorskip("polars", reason="polars is not installed; `make exchange` does")
     texts, numbers = polars.DataFrame(dict(ANSWERS)), polars.DataFrame({**VOTES, "pool": [True, False, True]})
-    of_texts, of_numbers = (psephos.run(pd.DataFrame(dict(own)), seed=7).outcome for own in (ANSWERS, VOTES))
+    of_texts, of_numbers = (
+        psephos.run(pd.DataFrame(dict(own)), made_up=True, seed=7).outcome for own in (ANSWERS, VOTES)
+    )
     for cast in (polars.Categorical, polars.Enum(["ann", "bob", "no", "q1", "q2", "yes"]), polars.String):
-        assert psephos.run(texts.with_columns(polars.all().cast(cast)), seed=7).outcome == of_texts
+        assert psephos.run(texts.with_columns(polars.all().cast(cast)), made_up=True, seed=7).outcome == of_texts
     for cast in (polars.Decimal(10, 2), polars.UInt8, polars.Float32):
-        assert psephos.run(numbers.with_columns(polars.col("weight").cast(cast)), seed=7).outcome == of_numbers
+        assert (
+            psephos.run(numbers.with_columns(polars.col("weight").cast(cast)), made_up=True, seed=7).outcome
+            == of_numbers
+        )
     beside = [polars.lit(None).alias("note"), polars.lit(dt.date(2026, 1, 5)).alias("day")]
-    assert psephos.run(texts.with_columns(beside), seed=7).outcome == of_texts
+    assert psephos.run(texts.with_columns(beside), made_up=True, seed=7).outcome == of_texts
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_what_a_run_left_is_a_frame_of_other_libraries(library: str) -> None:
     module: Any = pytest.importorskip(library, reason=f"{library} is not installed; `make exchange` does")
     pytest.importorskip("pyarrow", reason="pandas hands columns over by pyarrow; `make exchange` has it")
-    left = psephos.run(pd.DataFrame(dict(MANY_ANSWERS)), seed=7)
+    left = psephos.run(pd.DataFrame(dict(MANY_ANSWERS)), made_up=True, seed=7)
     take = module.from_dataframe if library == "polars" else module.table
     for own in (left, left.ledger):
         expected = own.to_frame()
@@ -372,7 +380,7 @@ def test_a_word_that_is_a_scenarios_own_key_stays_that_unless_it_names_a_file() 
 
 def test_truths_stand_beside_what_is_found() -> None:
     truth = pd.DataFrame({"task": ["q1", "q2"], "truth": ["yes", "no"]})
-    left: Any = run(load("crowd", LABELS, answers=pd.DataFrame(ANSWERS), truth=truth), seed=7)
+    left: Any = run(load("crowd", LABELS, answers=pd.DataFrame(ANSWERS), truth=truth, made_up=True), seed=7)
     assert left.to_frame()["gold"].tolist() == ["yes", "no"]
     assert {"task", "truth", "confidence", "least_confidence", "most_confidence"} <= {*left.outcome.to_frame()}
     assert "<th>Gold</th>" in left._repr_html_()
@@ -384,7 +392,7 @@ def test_a_missing_truth_makes_no_other_label_of_a_whole_number() -> None:
     numbered = pd.DataFrame({**ANSWERS, "label": [1, 0, 0, 0]})
     truth = pd.DataFrame({"task": ["q1", "q2"], "truth": [1, np.nan]}).dropna()  # a column of floats
     labels = {"workers.labels": ["0", "1"]}
-    assert run(load("crowd", labels, answers=numbered, truth=truth), seed=7).gold == {"q1": "1"}
+    assert run(load("crowd", labels, answers=numbered, truth=truth, noise="simulated"), seed=7).gold == {"q1": "1"}
 
 
 @pytest.mark.parametrize("sets", [None, ["no|yes", "no|yes", "no|perhaps", "no|perhaps"]])
@@ -392,29 +400,31 @@ def test_a_crowd_is_given_as_its_frame_is(sets: Sequence[str] | None) -> None:
     frame = pd.DataFrame({**ANSWERS, **({} if sets is None else {"answer_set": sets})})
     crowd = crowd_from_frame(frame, pd.Series({"q1": "yes"}))
     said = LABELS if sets is None else {}
-    left = run(load("crowd", {} if sets else {"answer_sets": [["no", "yes"]]}, answers=crowd), seed=7)
-    assert left.outcome == run(load("crowd", said, answers=frame), seed=7).outcome
+    left = run(
+        load("crowd", {} if sets else {"answer_sets": [["no", "yes"]]}, answers=crowd, noise="simulated"), seed=7
+    )
+    assert left.outcome == run(load("crowd", said, answers=frame, noise="simulated"), seed=7).outcome
     assert left.gold == {"q1": "yes"}
 
 
 def test_a_crowds_labels_that_nobody_chose_stay() -> None:
     crowd = make_crowd(SyntheticCrowd(tasks=3, workers=3, answers_per_task=2, quality=(0.99, 0.0), classes=9))
-    left: Any = run(load("crowd", answers=crowd), seed=7).outcome
+    left: Any = run(load("crowd", answers=crowd, noise="simulated"), seed=7).outcome
     assert left.answer_sets == tuple(map(tuple, crowd.answer_sets))
 
 
 def test_any_file_of_parties_may_be_a_frame() -> None:
     votes = pd.DataFrame({"name": ["ann", "bob"], "pool": ["oui", "non"]})
     words = {"partners.file": votes, "partners.yes": ["oui"], "partners.no": ["non"]}
-    expected = run(load("consortium", votes=votes.assign(pool=[1, 0])), seed=1).outcome
-    assert run(load("consortium", words), seed=1).outcome == expected
+    expected = run(load("consortium", votes=votes.assign(pool=[1, 0]), made_up=True), seed=1).outcome
+    assert run(load("consortium", words, made_up=True), seed=1).outcome == expected
     whole = {"file": votes, "yes": ["oui"], "no": ["non"]}
-    assert run(load("consortium", partners=whole), seed=1).outcome == expected
+    assert run(load("consortium", partners=whole, made_up=True), seed=1).outcome == expected
     with pytest.raises(ConfigurationError, match=r"pool \(row 0 of frame partners.file, ann\)"):
         run(load("consortium", {"partners.file": votes}))
     epsilons = pd.DataFrame({"voter": ["ann", "bob"], "epsilon": [0.5, 1]})
     own = {"voters.choices": pd.DataFrame(RECORDS), "voters.epsilons": epsilons}
-    assert run(load("own-epsilon", own, **{"parameters.epsilons": [0.5, 1]}), seed=1).ledger
+    assert run(load("own-epsilon", own, **{"parameters.epsilons": [0.5, 1]}, made_up=True), seed=1).ledger
 
 
 def test_partners_may_have_a_column_of_names(tmp_path: Path) -> None:
@@ -425,10 +435,11 @@ def test_partners_may_have_a_column_of_names(tmp_path: Path) -> None:
 
 
 def test_nothing_of_a_frame_is_written_or_shown(tmp_path: Path) -> None:
-    scenario = load("crowd", LABELS, answers=pd.DataFrame(ANSWERS))
+    scenario = load("crowd", LABELS, answers=pd.DataFrame(ANSWERS), noise="simulated")
     assert "q1" not in f"{scenario!r} {scenario.parties}"
-    assert scenario == load("crowd", LABELS, answers=pd.DataFrame(ANSWERS))
-    assert scenario != load("crowd", LABELS, answers=pd.DataFrame({**ANSWERS, "label": ["no", "no", "no", "yes"]}))
+    assert scenario == load("crowd", LABELS, answers=pd.DataFrame(ANSWERS), noise="simulated")
+    others = pd.DataFrame({**ANSWERS, "label": ["no", "no", "no", "yes"]})
+    assert scenario != load("crowd", LABELS, answers=others, noise="simulated")
     run(scenario, seed=7, out=tmp_path / "out")
     written = json.loads((tmp_path / "out" / "scenario.json").read_text(encoding="utf-8"))
     assert "parties" not in written

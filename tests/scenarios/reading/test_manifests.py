@@ -56,10 +56,10 @@ def write(path: str, columns: Columns) -> None:
 
 def resolved(protocol: str = "truth-discovery", **more: Any) -> Local:
     role, key, parameters, _ = TABLES[protocol]
-    content: dict[str, Any] = {"protocol": protocol, "name": "s", "seed": 3, "transport": "array", "made_up": True}
+    content: dict[str, Any] = {"protocol": protocol, "name": "s", "seed": 3, "transport": "array"}
     content |= {"parameters": parameters, role: {key: "parts", "manifest": "m.json", **more}}
     Path("s.json").write_text(json.dumps(content))
-    return resolve(load_scenario("s.json"))
+    return resolve(load_scenario("s.json", ["made_up=true"]))
 
 
 def refusal(**more: Any) -> str:

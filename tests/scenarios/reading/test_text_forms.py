@@ -103,9 +103,8 @@ def test_every_systems_own_files_are_read_so(write: Write, protocol: str, conten
     found: list[tuple[object, object]] = []
     for encoded in (content.encode("cp1252"), content.replace(";", ",").encode()):
         write("mine.csv", encoded)
-        resolved = resolve(
-            load_scenario(str(write("b.toml", f'protocol = "{protocol}"\n{word} = "mine.csv"\nmade_up = true\n')))
-        )
+        scenario = write("b.toml", f'protocol = "{protocol}"\n{word} = "mine.csv"\n')
+        resolved = resolve(load_scenario(str(scenario), ["made_up=true"]))
         found.append((list(resolved.names), resolved.inputs.public.tolist()))
         notes = "mine.csv is read as Windows-1252, since it is not UTF-8, with semicolons between entries."
         assert (notes in resolved.note) == (b";" in encoded)
@@ -119,7 +118,7 @@ def test_every_systems_own_files_are_read_so(write: Write, protocol: str, conten
         (
             b"PK\x03\x04....",
             "mine.csv",
-            "a workbook that can be read (Cannot detect file format), or a CSV file: save it",
+            "a workbook that can be read (.xlsx or .ods: an .xls does not tell what failed), or a CSV file: save it",
         ),
         (b"\xd0\xcf\x11\xe0....", "mine.csv", "a workbook that can be read ("),
         (b"%PDF-1.7", "mine.csv", "a PDF"),

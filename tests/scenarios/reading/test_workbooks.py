@@ -154,6 +154,29 @@ def test_a_cell_that_holds_nothing_to_be_counted_is_refused_by_its_address(
     assert read(path, TableOptions(sheet="Other"))[1] == [["Ann", "yes"], ["Bob", "no"]]
 
 
+@pytest.mark.bad_input("a file of another kind, or in two forms")
+def test_a_formula_in_a_workbook_that_asks_to_be_computed_has_no_result(tmp_path: Path) -> None:
+    """XlsxWriter writes 0 for each formula, and that all are to be computed when somebody opens the file."""
+    content = [*rows("xlsx", VOTES), text("Cid") + FORMULA.format(t="", v="<v>0</v>")]
+    path = saved(tmp_path, "xlsx", ("Votes", "visible", content))
+    assert read(path)[1][2:] == [["Cid", "0"]]
+    asking = io.BytesIO()
+    with zipfile.ZipFile(path) as known, zipfile.ZipFile(asking, "w") as packed:
+        for name in known.namelist():
+            part = known.read(name).replace(b"</sheets>", b'</sheets><calcPr calcId="124519" fullCalcOnLoad="1"/>')
+            packed.writestr(name, part)
+    path.write_bytes(asking.getvalue())
+    with pytest.raises(ConfigurationError, match=r"mine.xlsx Votes!B4 must be .* 'a formula that was never computed'"):
+        read(path)
+
+
+@pytest.mark.bad_input("a file of another kind, or in two forms")
+def test_an_old_workbook_that_does_not_tell_which_formulas_failed_is_refused(tmp_path: Path) -> None:
+    (path := tmp_path / "mine.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504))
+    with pytest.raises(ConfigurationError, match=r"mine.xls must be a workbook .* an .xls does not tell"):
+        read(path)
+
+
 def test_a_formula_with_its_result_is_an_entry_and_so_is_one_that_says_nothing(tmp_path: Path) -> None:
     results = [FORMULA.format(t=' t="str"', v="<v>yes</v>"), FORMULA.format(t=' t="str"', v="<v></v>")]
     content = [*rows("xlsx", VOTES), *(text("Cid") + each for each in results)]
@@ -203,3 +226,22 @@ def test_a_damaged_workbook_is_read_or_refused_in_one_line(tmp_path: Path, kind:
             refused.append(str(error))
     assert len(refused) > 30
     assert not any("\n" in sentence for sentence in refused)
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "ods"])
+def test_a_row_that_is_hidden_or_filtered_out_is_refused_as_long_as_it_may_be_counted(
+    tmp_path: Path, kind: str
+) -> None:
+    path = saved(tmp_path, kind, ("Votes", "visible", rows(kind, VOTES)))
+    part, row, hidden = {
+        "xlsx": ("xl/worksheets/sheet1.xml", "<row>", '<row hidden="1">'),
+        "ods": ("content.xml", "<table:table-row>", '<table:table-row table:visibility="filter">'),
+    }[kind]
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name).decode() for name in packed.namelist()}
+    head, last = parts[part].rsplit(row, 1)
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in {**parts, part: f"{head}{hidden}{last}"}.items():
+            packed.writestr(name, content)
+    with pytest.raises(ConfigurationError, match=rf"mine.{kind} Votes!A3 must be shown, where it counts, or deleted"):
+        read(path)

@@ -107,10 +107,10 @@ def test_whatever_is_accepted_is_not_refused_by_what_is_asked_in_passing(scenari
 
 def test_a_papers_groups_of_weights_run_though_a_trusted_tally_takes_none() -> None:
     """Paper 004, section 6: what trusts its server has no groups, and is left out of what is said."""
-    settings = [*SHARES, "weights=[1, 2, 5, 8]", "groups=[[1, 2], [5, 8]]"]
+    settings = ["weights=[1, 2, 5, 8]", "groups=[[1, 2], [5, 8]]"]
     resolved = resolve(load_scenario("consortium", settings))
     said = forecast(resolved.protocol, resolved.inputs)
-    assert said.startswith("2,000 partners at ε = 1 can only tell margins of ")
+    assert said.startswith("2,000 partners at ε = 1 can only be sure of margins of ")
     assert "trusted" not in said
 
 

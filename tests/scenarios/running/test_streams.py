@@ -136,15 +136,15 @@ def test_a_file_of_responses_is_alike_in_batches(
         contents = {(tmp_path / path / name).read_bytes() for path in ("whole", "stream")}
         assert len(contents) == 1
     rows = "119 rows; responses dropped: 1 without a second row"
+    note = resolve(load_scenario("moral-machine", ["seed=7", "noise=simulated", *source])).note
+    assert note.startswith(finished.note)  # what is said besides is of the noise
     if limits:
-        notes = {read(tmp_path / name / "run.json")["parties"] for name in ("whole", "stream")}
-        (note,) = notes
-        assert note.startswith("40 records of 20 voters, from 119 rows; ")
-        assert "19 beyond the most for each voter" in note
+        assert finished.note.startswith("40 records of 20 voters, from 119 rows; ")
+        assert "19 beyond the most for each voter" in finished.note
     else:
-        assert read(tmp_path / "whole" / "run.json")["parties"].endswith(rows)
-        assert read(tmp_path / "stream" / "run.json")["parties"].endswith(rows)
         assert finished.note.endswith(rows)
+    for name in ("whole", "stream"):  # no ε pays for exact numbers of real voters' records
+        assert "parties" not in read(tmp_path / name / "run.json")
 
 
 def test_another_seed_or_round_is_another_result(tmp_path: Path) -> None:

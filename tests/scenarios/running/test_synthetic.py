@@ -61,6 +61,31 @@ def test_a_scenario_cannot_say_of_any_file_that_it_is_made_up(write: Write) -> N
     assert _refusal("vote.toml").field == "made_up"
 
 
+@pytest.mark.parametrize("said", ['"sha256:859ed9bd73439af54de9e72652cb0b45"', "true"])
+@pytest.mark.parametrize("named", ["parts", "parts/*.csv"])
+def test_a_folder_has_no_digest_so_who_runs_it_says_that_it_is_made_up(
+    psephos: Psephos, write: Write, said: str, named: str
+) -> None:
+    Path("parts").mkdir()
+    write("parts/one.csv", "task,worker,label\nq1,ann,no\nq1,bob,yes\n")
+    write("crowd.toml", f'protocol = "truth-discovery"\nmade_up = {said}\nworkers = "{named}"\n')
+    error = _refusal("crowd.toml")
+    assert (error.field, "--set made_up=true" in error.allowed) == ("made_up", True)
+    assert resolve(load_scenario("crowd.toml", ["made_up=true"])).scenario.made_up is True
+    again = ("run", "crowd.toml", "--set", "made_up=true", "--no-pictures")
+    assert [psephos(*again).status for _ in range(2)] == [0, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_made_up_file_that_is_gone_is_named_by_who_would_read_it(psephos: Psephos, kind: str) -> None:
+    assert psephos("new", kind, "--no-run").status == 0
+    (scenario,), (table,) = Path().glob("*.toml"), Path().glob("*.csv")
+    table.unlink()
+    error = _refusal(scenario.name)
+    assert error.field != "made_up"
+    assert (table.name in str(error.value), "No such file" in error.allowed) == (True, True)
+
+
 def test_who_says_it_as_it_is_run_says_it_of_the_file_as_it_is_and_a_rerun_holds_to_that(
     psephos: Psephos, write: Write
 ) -> None:
@@ -141,6 +166,9 @@ def test_from_python_it_is_the_same() -> None:
         run(frame, seed=1)
     assert run(frame).scenario.noise == "secure"
     assert run(load("consortium", votes=frame, made_up=True), seed=1).truth is not None
+    assert run(frame, made_up=True, seed=1).truth is not None
+    with pytest.raises(ConfigurationError, match="made_up must be True or False"):
+        run(frame, made_up="yes")  # pyright: ignore[reportArgumentType]
 
 
 def test_a_folder_does_not_say_how_many_ballots_of_real_voters_have_a_property(psephos: Psephos, write: Write) -> None:
@@ -150,6 +178,6 @@ def test_a_folder_does_not_say_how_many_ballots_of_real_voters_have_a_property(p
     own = 'epsilon = 1.0\ngroups = ["all"]\nobjective = "welfare"\nmechanism = "laplace"\n'
     write("o.toml", f'protocol = "fair-voting"\n[parameters]\n{own}[voters]\nfile = "o.toi"\n')
     ended = psephos("run", "o.toml", "--no-pictures", "--out", "out")
-    assert (ended.status, "of 1 voter were ordered" in ended.out) == (0, True)
+    assert (ended.status, "of 1 voter have the mean score" in " ".join(ended.out.split())) == (0, True)
     assert "parties" not in json.loads(Path("out/run.json").read_bytes())
-    assert "were ordered" not in Path("out/report.html").read_text(encoding="utf-8")
+    assert "mean score of their places" not in Path("out/report.html").read_text(encoding="utf-8")

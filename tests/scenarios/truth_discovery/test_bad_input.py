@@ -197,8 +197,8 @@ def test_wrong_input_of_a_crowd_gets_one_sentence_status_2_and_no_folder(
     content, settings, words = CROWD[case]
     write("own.csv", content)
     write("truth.csv", "task,truth\nq1,yes\nq2,maybe\n")
-    write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\nmade_up = true\n')
-    check_refused(psephos, "own.toml", settings, words)
+    write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\n')
+    check_refused(psephos, "own.toml", ["made_up=true", *settings], words)
 
 
 def found(
@@ -288,7 +288,7 @@ def test_workers_who_are_all_equal_weigh_alike(psephos: Psephos, write: Write, e
     rows = [f"{task},{worker},{label}\n" for worker in ("ann", "bob", "cid", "dee") for task, label in own.items()]
     content = f"task,worker,label\n{''.join(rows)}"
     assert found(psephos, write, content, estimator=estimator) == own
-    settings = ("epsilon=30", f"estimator={estimator}")
+    settings = ("epsilon=30", f"estimator={estimator}", "made_up=true")
     record = run_session(resolve(load_scenario("own.toml", settings)), seed=1)
     assert len(record.own_outcomes) == 4
     assert len({msgspec.json.encode(each) for each in record.own_outcomes.values()}) == 1
@@ -308,8 +308,8 @@ def test_workers_who_are_all_equal_weigh_alike(psephos: Psephos, write: Write, e
 )
 def test_a_flip_probability_at_its_limit_is_allowed(psephos: Psephos, write: Write, settings: list[str]) -> None:
     write("own.csv", CROWD_FINE)
-    write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\nmade_up = true\n')
-    options = [word for setting in settings for word in ("--set", setting)]
+    write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\n')
+    options = [word for setting in ("made_up=true", *settings) for word in ("--set", setting)]
     ended = psephos("run", "own.toml", *options, "--no-pictures", "--json")
     assert (ended.status, ended.err) == (0, "")
     assert json.loads(ended.out)["outcome"]["num_answers"] == [2, 1]

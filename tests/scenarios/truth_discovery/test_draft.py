@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psephos.scenarios import load_scenario, resolve
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -61,12 +62,12 @@ def test_columns_are_known_by_the_names_that_programs_give_them(
 @pytest.mark.parametrize(
     ("header", "option", "choices"),
     [
-        ("what,worker,label", "task", "one of what"),
-        ("task,whose,label", "worker", "one of whose"),
-        ("task,worker,said", "label", "one of said"),
-        ("question,image,worker,label", "task", "one of question, image"),
-        ("task,user,rater,label", "worker", "one of user, rater"),
-        ("task,worker,Answer.a,Answer.b", "label", "one of Answer.a, Answer.b"),
+        ("what,worker,label", "task", "One of what"),
+        ("task,whose,label", "worker", "One of whose"),
+        ("task,worker,said", "label", "One of said"),
+        ("question,image,worker,label", "task", "One of question, image"),
+        ("task,user,rater,label", "worker", "One of user, rater"),
+        ("task,worker,Answer.a,Answer.b", "label", "One of Answer.a, Answer.b"),
     ],
 )
 def test_a_column_that_no_name_tells_or_two_is_asked_for(
@@ -75,7 +76,7 @@ def test_a_column_that_no_name_tells_or_two_is_asked_for(
     width = header.count(",") + 1
     rows = [",".join([f"x{place}", *[f"y{place}"] * (width - 2), "yes"]) for place in range(6)]
     found = told(psephos, table(header, rows), write, *SAID[: 0 if option == "label" else 2])
-    assert f"--{option} must be given" in str(found)
+    assert f"--{option}: " in str(found)
     assert choices in str(found)
 
 
@@ -109,7 +110,7 @@ def test_labels_that_few_gave_or_that_may_be_others_are_asked_for_and_written_do
     psephos: Psephos, write: Write, labels: str, why: str, options: Sequence[str], said: Any
 ) -> None:
     asked = told(psephos, answers(labels=labels), write)
-    assert "--labels must be given" in str(asked)
+    assert "--labels: " in str(asked)
     assert why in str(asked)
     found = told(psephos, answers(labels=labels), write, *options)
     assert isinstance(found, dict), found
@@ -129,6 +130,7 @@ def test_answers_that_are_no_label_are_left_out_or_refused_as_said(psephos: Psep
     content = answers(labels="yes no yes no yes scurvy")
     asked = told(psephos, content, write, *SAID)
     assert "answers that are none of the labels: 2, the first is 'scurvy', label (own.csv line 7)" in str(asked)
+    assert "if they are left out, everybody can see whose" in str(asked)
     found = told(psephos, content, write, *SAID, "--other-labels", "leave-out")
     assert isinstance(found, dict), found
     assert (found["labels"], found["other_labels"]) == (["no", "yes"], "leave_out")
@@ -142,7 +144,7 @@ def test_a_column_that_says_what_became_of_a_line_is_asked_about(psephos: Psepho
     for name in ("status", "AssignmentStatus", "ASSIGNMENT:status", "mood.responses.status", "State"):
         content = table(f"task,worker,label,{name}", rows)
         asked = told(psephos, content, write, *SAID)
-        assert f"--only must be given ('{name}' has 'approved' (" in str(asked)
+        assert f"--only: '{name}' has 'approved' (" in str(asked)
         assert "which rows count, or 'none': all" in str(asked)
         found = told(psephos, content, write, *SAID, "--only", f"{name}=approved", "--only", f"{name}=submitted")
         assert isinstance(found, dict), found
@@ -176,3 +178,25 @@ def test_a_column_of_truths_in_the_file_is_that(psephos: Psephos, write: Write) 
     wrong = [row.replace(",no", ",perhaps") for row in rows]
     asked = told(psephos, table("task,worker,label,gold", wrong), write, *SAID)
     assert "truth (own.csv line 8) must be one of 'no', 'yes', got 'perhaps'" in str(asked)
+
+
+def test_names_of_workers_that_are_nearly_alike_are_asked_about(psephos: Psephos, write: Write) -> None:
+    content = answers() + "q1,W0 ,no\nq3,W0,no\n"
+    asked = told(psephos, content, write, *SAID)
+    assert "--alike-workers: whether 'w0' and 'W0' in own.csv are one worker, or several?" in asked
+    asked = told(psephos, content, write, *SAID, "--alike-workers", "one")
+    assert "--repeats: which answer of 'W0' to 'q1' counts" in asked
+    for options, number in (("several", ()), 7), (("one", ("--repeats", "last")), 6):
+        word, more = options
+        assert isinstance(told(psephos, content, write, *SAID, "--alike-workers", word, *more), dict)
+        assert len(resolve(load_scenario("own.toml")).names) == number
+    written = Path("own.toml").read_text(encoding="utf-8")
+    Path("own.toml").write_text(written.replace('alike_workers = "one"', ""), encoding="utf-8")
+    assert "must be unlike 'w0', but for case and blanks" in psephos("run", "own.toml").err
+    Path("many").mkdir()
+    for name in ("a", "b"):
+        write(f"many/{name}.csv", content if name == "a" else answers())
+    Path("own.toml").write_text(written.replace('alike_workers = "one"', "").replace("own.csv", "many"), "utf-8")
+    assert "must be unlike 'w0', but for case and blanks" in psephos("run", "own.toml").err
+    Path("own.toml").write_text(written.replace("own.csv", "many"), encoding="utf-8")
+    assert "workers.alike_workers must be several, or left out" in psephos("run", "own.toml").err

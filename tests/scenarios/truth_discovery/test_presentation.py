@@ -181,7 +181,9 @@ def test_what_a_confidence_means_depends_on_the_estimator(estimator: str, meanin
     name = "Share" if estimator == "majority" else "Confidence"
     assert f"{name}: {meaning}" in " ".join(text.split())
     assert name in text.splitlines()[2].split()
-    assert ("on published crowds, from the worst to the best" in " ".join(text.split())) == (estimator != "majority")
+    says_range = "on published crowds, from the worst to the best" in " ".join(text.split())
+    assert says_range == (estimator in {"truth_discovery", "cautious"})
+    assert ("that no probability is said" in " ".join(text.split())) == (estimator == "dawid_skene")
 
 
 @pytest.mark.parametrize(

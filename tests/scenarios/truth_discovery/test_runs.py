@@ -57,7 +57,7 @@ def found(printed: str) -> dict[str, tuple[str | None, int]]:
         (*SMALL, "workers.classes=3", "mechanism=central"),
         ("workers={tasks=6, workers=5, answer_probability=0.3}",),
         ("workers={stand_in='peer_grading', groups=5, students=7, grades=2}",),
-        ("workers=FILE", "seed=7", "noise=simulated"),
+        ("workers=FILE", LABELS, "seed=7", "noise=simulated"),
         ("workers.data=duchenne", "seed=7", "noise=simulated"),
     ],
 )
@@ -164,9 +164,10 @@ def test_paths_in_a_file_are_relative_to_it(
     table = write("table.toml", text)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert resolve(load_scenario(str(whole))).gold == {}
-    assert resolve(load_scenario("../table.toml")).gold == {"q1": "yes"}
-    assert list(resolve(load_scenario(str(table))).names) == ["ann", "bob", "cid", "dee"]
+    said = ["made_up=true"]
+    assert resolve(load_scenario(str(whole), said)).gold == {}
+    assert resolve(load_scenario("../table.toml", said)).gold == {"q1": "yes"}
+    assert list(resolve(load_scenario(str(table), said)).names) == ["ann", "bob", "cid", "dee"]
     # What is set on the command line is seen from where one is.
     assert psephos("run", table, "--set", "workers.answers=a.csv", "--out", "out", "--no-pictures").status == 2
 
@@ -298,7 +299,7 @@ def test_a_rerun_of_a_file_that_names_answer_sets_by_now_has_them(psephos: Pseph
         "a.csv",
         "task,worker,label,answer_set\nq1,ann,yes,yes|no\nq2,ann,red,red|green|blue\nq2,bob,red,red|green|blue\n",
     )
-    words = ("--set", "epsilon=30", "--no-pictures", "--json")
+    words = ("--set", "epsilon=30", "--set", "made_up=true", "--no-pictures", "--json")
     again = psephos("run", "first/scenario.json", *words, "--out", "again")
     assert (again.status, again.err) == (0, "")
     assert found(again.out) == {"q1": ("yes", 1), "q2": ("red", 2)}

@@ -151,7 +151,7 @@ def test_names_that_are_nearly_alike_are_asked_about(write: Write) -> None:
     with pytest.raises(ConfigurationError) as caught:
         vote(write, TWICE)
     assert caught.value.field == "partner (mine.csv line 4)"
-    assert "unlike 'ann' in line 2" in caught.value.allowed
+    assert "unlike 'ann' in mine.csv line 2" in caught.value.allowed
     for repeats, expected in (("first", [1, 0]), ("last", [0, 0]), ("none", [1, 0, 0])):
         resolved = vote(write, TWICE, f"{{ file = 'mine.csv', repeats = '{repeats}' }}")
         assert opinions(resolved) == expected
@@ -172,7 +172,7 @@ def test_large_files_are_looked_at_for_names_that_are_nearly_alike(write: Write)
     rows = [f"Person of the House {number:06d},{'yes' if number % 3 else 'no'}\n" for number in range(40_000)]
     assert len(vote(write, "partner,m\n" + "".join(rows)).names) == 40_000
     rows[31_000] = rows[17].replace("Person", "pERSON")
-    with pytest.raises(ConfigurationError, match="unlike 'Person of the House 000017' in line 19"):
+    with pytest.raises(ConfigurationError, match=r"unlike 'Person of the House 000017' in mine.csv line 19"):
         vote(write, "partner,m\n" + "".join(rows))
 
 

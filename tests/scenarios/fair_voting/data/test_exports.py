@@ -109,7 +109,7 @@ def test_an_export_is_counted_right_with_three_options_at_most(
     ("file", "words"),
     [
         ("bettervoting_star.csv", "places (1 is the best), or scores (the higher, the better)"),
-        ("bettervoting_rank.csv", "one of precinct, none"),
+        ("bettervoting_rank.csv", "One of precinct, none"),
         ("google_forms.csv", "bob@example.org stands in lines 3, 4: which row counts"),
         ("rctab_cvr.csv", "line 6 ranks an alternative twice"),
         ("ms_forms.csv", "1 rank nothing, which --leave-out-empty leaves out"),

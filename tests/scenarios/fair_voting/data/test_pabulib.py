@@ -3,9 +3,11 @@
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bad_input import Write
 from psephos.protocol import ConfigurationError
+from psephos.protocol.fair_voting.rankings import positions_of_classes
 from psephos.scenarios.fair_voting.data.pabulib import VOTE_TYPES, read_pabulib
 
 PARK = """META
@@ -283,7 +285,20 @@ def test_real_files_have_the_published_counts(
 
 
 def test_order_of_the_krakow_ballots_is_that_of_their_points(real_sets: Path, write: Write) -> None:
+    """Projects that a voter does not list are below all listed ones by place, and have no point by points."""
     path = real_sets / "pabulib" / "poland_krakow_2022_grzegorzki.pb"
     by_place = read_pabulib(path)
     by_points = read_pabulib(write("k.pb", path.read_text(encoding="utf-8").replace("e;ordinal", "e;cumulative")))
-    assert by_place.classes.tolist() == by_points.classes.tolist()
+    assert np.all(by_place.classes[by_place.listed == len(by_place.ids)] == len(by_place.ids))
+    place, points = (positions_of_classes(ballots.classes.astype(np.int64)) for ballots in (by_place, by_points))
+    assert np.array_equal(place, points)
+
+
+@pytest.mark.parametrize(
+    ("vote_type", "classes"),
+    [("ordinal", [1, 4, 0, 2]), ("approval", [0, 4, 0, 0]), ("cumulative", [0, 3, 1, 1]), ("scoring", [1, 0, 2, 2])],
+)
+def test_a_default_score_is_of_scores_alone(write: Write, vote_type: str, classes: list[int]) -> None:
+    """What a voter does not list is below in an order, and has no point where points are shared out."""
+    text = park(vote_type).replace("vote_type", "default_score;9\nvote_type")
+    assert read_pabulib(write("park.pb", text)).classes[0].tolist() == classes

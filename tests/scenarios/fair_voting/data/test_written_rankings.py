@@ -178,3 +178,50 @@ def test_choices_that_are_counted_in_words_are_found(psephos: Psephos, write: Ca
     assert ended.status == 0, ended.err
     table = tomllib.loads(Path("own.toml").read_text(encoding="utf-8"))["voters"]
     assert (table["choices"], table["alternatives"]) == ([first, second], ["Golden", "Hoar"])
+
+
+CHOICES = "name,district,Choice 1,Choice 2\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "words"),
+    [
+        (
+            "Ann,N,A,B\nann ,S,B,A\ncy,N,A,B\ndi,S,A,B\n",
+            "",
+            "--repeats: Ann stands in lines 2, 3: which row counts, if that is one voter, or 'none'",
+        ),
+        ("Ann,N,A,B\nbo,n,B,A\ncy,N,A,B\ndi,n,A,B\n", "", "own.csv, district must be unlike 'N', but for case"),
+        ("Ann,N,A,B\nbo,S,a,b\ncy,N,A,B\ndi,S,a,b\n", "--ties mean", "own.csv must be unlike 'A', but for case"),
+    ],
+)
+def test_names_of_voters_groups_and_alternatives_that_are_nearly_alike_are_asked_about(
+    psephos: Psephos, rows: str, options: str, words: str
+) -> None:
+    Path("own.csv").write_text(CHOICES + rows, encoding="utf-8")
+    ended = psephos("new", "ranking", "own.csv", "--no-run", "--group", "district", *options.split())
+    assert ended.status == 2
+    assert words in ended.err
+
+
+@pytest.mark.parametrize(("repeats", "number"), [("none", 3), ("first", 2), ("last", 2)])
+def test_whether_voters_whose_names_are_nearly_alike_are_one_is_said(
+    psephos: Psephos, repeats: str, number: int
+) -> None:
+    Path("own.csv").write_text("voter,ranking\nAnn,A > B\nann,B > A\ncy,B > A\n", encoding="utf-8")
+    ended = psephos("new", "ranking", "own.csv", "--no-run", "--to", "v.toml", "--repeats", repeats)
+    assert (ended.status, ended.err) == (0, "")
+    assert len(resolve(load_scenario("v.toml")).names) == number
+    written = Path("v.toml").read_text(encoding="utf-8")
+    Path("v.toml").write_text(written.replace(f'repeats = "{repeats}"', ""), encoding="utf-8")
+    ended = psephos("run", "v.toml", "--set", "groups=['all']")
+    assert "own.csv line 3) must be unlike 'Ann' in own.csv line 2, but for case and blanks" in ended.err
+
+
+def test_groups_that_are_nearly_alike_are_two_if_the_scenario_names_both(psephos: Psephos) -> None:
+    Path("own.csv").write_text("voter,group,ranking\na,N,A > B\nb,n,B > A\n", encoding="utf-8")
+    written = 'title = "x"\nprotocol = "fair-voting"\nvoters = "own.csv"\n[parameters]\nepsilon = 2.0\n'
+    Path("v.toml").write_text(written, encoding="utf-8")
+    assert "must be unlike 'N', but for case and blanks" in psephos("run", "v.toml").err
+    Path("v.toml").write_text(f'{written}groups = ["N", "n"]\n', encoding="utf-8")
+    assert psephos("run", "v.toml").status == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
+from psephos.scenarios.moral_preferences.data.choices_stream import stream_choices
 from psephos.scenarios.moral_preferences.data.files import read_own_records, read_survey
 
 Put = Callable[[str], Path]
@@ -187,3 +188,11 @@ def test_own_record_without_its_second_line_is_refused(put: Put) -> None:
     with pytest.raises(ConfigurationError, match="1 lines, 1 of them chosen") as caught:
         read_own_records(put(OWN.replace("b,0,5,6\n", "")))
     assert caught.value.field == "survey.csv line 3"
+
+
+def test_voters_whose_names_are_nearly_alike_are_refused(put: Put) -> None:
+    path = put(TWO_VOTERS.replace("ann,1,1,1,1", "Bob,1,1,1,1").replace("ann", "Bob"))
+    with pytest.raises(ConfigurationError, match=r"line 3\) must be unlike 'bob', but for case and blanks"):
+        read_survey(path)
+    with pytest.raises(ConfigurationError, match=r"line 3\) must be unlike 'bob', but for case and blanks"):
+        stream_choices(str(path), groups=None)

@@ -70,9 +70,9 @@ READ: Final[Mapping[str, Told]] = {
 }
 REFUSED: Final[Mapping[str, tuple[Sequence[str], str]]] = {
     "potato.csv": ([], "mood.good, mood.bad have a label of 'mood' each"),
-    "doccano_all.csv": ([], "--worker must be given"),
+    "doccano_all.csv": ([], "--worker: "),
     "doccano_ann.csv": ([], "if each person has a file or a column, put these below each other"),
-    "doccano_bob.csv": ([], "--worker must be given"),
+    "doccano_bob.csv": ([], "--worker: "),
     "label_studio.csv": (
         ["--label", "topics", "--leave-out-empty", "topics"],
         """'{"choices":["price","taste"]}' may be several in one cell""",

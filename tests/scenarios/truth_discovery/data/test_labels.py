@@ -100,6 +100,7 @@ def test_what_is_said_of_labels_is_what_the_session_counts_and_names(
         "workers.labels": {"0": [], "1": ["1.0"], "unsure": []},
         "estimator": "majority",
         "epsilon": 30.0,
+        "noise": "simulated",
         "seed": 1,
     }
     found = run(load("crowd", settings, answers=entered(door, frame)))
@@ -118,6 +119,7 @@ def test_an_answer_that_is_no_label_is_refused_by_its_line_or_left_out_as_said(
     monkeypatch.chdir(tmp_path)
     frame = table(["yes", "no", "scurvy", "Yes"])
     settings: dict[str, Any] = {"workers.labels": ["no", "yes"], "epsilon": 30.0, "estimator": "majority", "seed": 2}
+    settings["noise"] = "simulated"
     error = refused(door, frame, **settings)
     place = {"frame": "row 2 of frame answers", "parquet": "answers.parquet row 3"}.get(door, "answers.csv line 4")
     assert (error.field, error.value) == (f"label ({place})", "scurvy")

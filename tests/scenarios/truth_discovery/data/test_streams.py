@@ -63,12 +63,11 @@ def resolved(parameters: dict[str, Any], answers: str, **more: Any) -> Local:
         "seed": 3,
         "noise": "simulated",
         "transport": "array",
-        "made_up": True,
         "parameters": parameters,
         "workers": {"answers": answers, **more},
     }
     Path("c.json").write_text(json.dumps(content))
-    return resolve(load_scenario("c.json"))
+    return resolve(load_scenario("c.json", ["made_up=true"]))
 
 
 def refusal(answers: str, **more: Any) -> ConfigurationError:
