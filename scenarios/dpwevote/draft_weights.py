@@ -42,7 +42,8 @@ class Weights:
 
 
 def any_number(entry: str) -> float:
-    """Return a number with either sign before its decimals; nan for what is none."""
+    """Return a number with either sign before its decimals, and perhaps % behind; nan for what is none."""
+    entry = entry.removesuffix("%").strip()
     found = number_of(entry)
     return number_of(entry, ",") if math.isnan(found) else found
 
@@ -66,7 +67,7 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str) -> Weights:
     for row, entry in enumerate(entries):
         number = number_of(entry, decimal)
         if not 0 < number < math.inf:
-            allowed = marked(f"a number > 0 for each partner, with {decimal!r} before its decimals")
+            allowed = marked(f"a number > 0 for each partner, with {decimal!r} before its decimals and nothing behind")
             raise ConfigurationError(field=sheet.where(column, row), value=entry, allowed=allowed)
         own.append(number)
     about = (

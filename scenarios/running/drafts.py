@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, did_you_mean, one_of, printable, require
+from ...protocol.errors import ConfigurationError, did_you_mean, one_of, printable, refuse, require
 from ..reading.files import MAX_FILE_BYTES, readable
 from ..reading.headers import USUAL, TableOptions, check_column_names
 from ..reading.text_forms import form_of, open_table
@@ -51,6 +51,7 @@ _STATUS: Final = re.compile(r"(?:.*[ _.:-])?(?:status|state|finished)|.*status",
 _DONE: Final = re.compile(r"submitdate|date submitted|submitted at", re.IGNORECASE)
 """And of those that are empty where a form was left before its end."""
 _ADDRESS: Final = re.compile(r"[^@\s]+@[^@\s]+")
+_ELECTIONS: Final = frozenset({".soc", ".soi", ".toc", ".toi", ".cat", ".pb"})
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
 _TRUSTED: Final = {
@@ -93,6 +94,10 @@ class Sheet:
         Raises:
             ConfigurationError: it cannot be read, or is no table with rows.
         """
+        allowed = marked(
+            f"a table: a scenario reads an election of PrefLib or Pabulib as it is, by file = {path.name!r} in [voters]"
+        )
+        refuse(path.suffix.casefold() in _ELECTIONS, path.name, str(path), allowed)
         fault = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
         with (
             readable(path, field="FILE", what="a readable CSV file"),

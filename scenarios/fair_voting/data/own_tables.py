@@ -108,7 +108,7 @@ def load_table(options: RankingTable) -> PartiesTable:
         found["ties"] = "mean"
         number = sum(1 for entry in table["ranking"] if TIE in str(entry))
         whose = f"{number:,} voter{'s' * (number != 1)}"
-        told = marked(f"ties, or alternatives not ranked, of {whose} have the mean score of their places")
+        told = marked(f"Ties, or alternatives not ranked, of {whose} have the mean score of their places.")
         read = dataclasses.replace(read, note=" ".join(filter(None, [read.note, told if number else ""])))
     return dataclasses.replace(read, table=table, parameters=found, fixed=frozenset(found) - {"ties"})
 
@@ -120,7 +120,7 @@ def _without_repeats(read: PartiesTable, repeats: str) -> PartiesTable:
     kept = sorted({alike(names[place]): place for place in places}.values())
     number = len(names) - len(kept)
     told = (
-        marked(f"{number:,} rows of voters who stand there again are left out: the {repeats!s} counts")
+        marked(f"Of voters with several rows the {repeats!s} one counts: {number:,} of {len(names):,} are left out.")
         if number
         else ""
     )

@@ -80,7 +80,7 @@ def test_in_a_terminal_nothing_that_was_answered_is_lost(write: Write, tmp_path:
     assert (table["header"], table["only"], table["yes"]) == (3, {"Status": ["ok"]}, ["hiya"])
 
 
-@pytest.mark.bad_input("a file without a header")
+@pytest.mark.bad_input("a file of one's own that does not tell what is needed")
 @pytest.mark.parametrize("words", [(), ("vote",), ("crowd",), ("ranking",)])
 def test_an_address_is_no_name_of_a_column(psephos: Psephos, write: Write, words: tuple[str, ...]) -> None:
     write("own.csv", "ann,ann@example.org,yes it is\nbob,bob@example.org,no it is not\n")
@@ -109,7 +109,7 @@ def test_nothing_is_asked_about_a_column_that_nobody_named(psephos: Psephos, wri
     assert "--labels" not in asked
 
 
-@pytest.mark.bad_input("a word that an option does not know")
+@pytest.mark.bad_input("columns and words of one's own that are none")
 @pytest.mark.parametrize(
     ("kind", "content", "words"),
     [
@@ -129,9 +129,29 @@ def test_a_word_is_checked_where_nothing_needs_it_too(
     assert f"{words[0]} must be one of " in ended.err
 
 
-@pytest.mark.bad_input("a file that is not there")
+@pytest.mark.bad_input("a file of another kind, or in two forms")
 @pytest.mark.parametrize("name", ["nosuch.csv", "folder/nosuch", "nosuch.xlsx"])
 def test_a_file_that_is_not_there_is_no_command(psephos: Psephos, name: str) -> None:
     ended = psephos("new", name)
     assert (ended.status, len(ended.err.splitlines())) == (2, 1)
     assert f"FILE must be a file that is there, or a word: psephos new --help lists them, got '{name}'" in ended.err
+
+
+@pytest.mark.bad_input("a file of another kind, or in two forms")
+@pytest.mark.parametrize("name", ["election.soc", "election.pb"])
+@pytest.mark.parametrize("words", [(), ("ranking",)])
+def test_an_election_is_no_table_and_a_scenario_reads_it(psephos: Psephos, name: str, words: tuple[str, ...]) -> None:
+    assert psephos("samples").status == 0
+    ended = psephos("new", *words, name)
+    assert (ended.status, len(ended.err.splitlines())) == (2, 1)
+    assert f"a scenario reads an election of PrefLib or Pabulib as it is, by file = '{name}' in [voters]" in ended.err
+
+
+def test_what_is_said_of_a_ranking_are_sentences(psephos: Psephos, write: Write) -> None:
+    write("own.csv", "voter,ranking\na,p > q > r\nb,q > p\na,p = q > r\n")
+    ended = psephos("new", "ranking", "own.csv", "--ties", "mean", "--repeats", "last", "--out", "run")
+    said = (
+        "Of voters with several rows the last one counts: 1 of 3 are left out. Ties, or alternatives not ranked, of 1 "
+        "voter have the mean score of their places."
+    )
+    assert said in " ".join(ended.out.split()), ended

@@ -309,3 +309,13 @@ def test_a_weight_that_may_be_two_numbers_is_refused_in_a_scenario_too(
     write("own.toml", f'{scenario}weights = {values}\n[partners]\nfile = "own.csv"\ndecimal = "."\n')
     resolved = resolve(load_scenario("own.toml"))
     assert resolved.protocol.parameters.weights == tuple(map(float, values))
+
+
+@pytest.mark.bad_input("a weight outside the public set")
+def test_shares_in_percent_are_weights_and_no_motion(psephos: Psephos, write: Write) -> None:
+    content = "name,share,roof\na,12.5 %,yes\nb,37.5 %,no\nc,50 %,yes\n"
+    assert "--weight: which column holds weights" in (err := asked(psephos, write, content))
+    assert "One of share, none\n" in err
+    assert "share (own.csv line 2) must be a number > 0 for each partner, with '.' before its decimals and nothing" in (
+        asked(psephos, write, content, "--weight share")
+    )
