@@ -337,11 +337,12 @@ def _drafted(
         try:
             return drafted(chosen)
         except UnclearTableError as error:
-            if not sys.stdin.isatty():
+            if not sys.stdin.isatty() and not error.is_sure:
                 raise
             name = error.option.replace("-", "_")
+            known_line = str(error.choice) if error.is_sure else None
             question = f"{error} {capitalized(error.option.replace('-', ' '))} ({error.choice})"
-            given[name] = given_or_asked(None, field=error.field, question=question, use=_line_of)
+            given[name] = given_or_asked(known_line, field=error.field, question=question, use=_line_of)
             continue
         except UnclearError as error:
             unclear = error

@@ -56,6 +56,9 @@ _ABOUT: Final = {
     "scores": "a column for each alternative, with its score: the higher, the better",
     "choices": "the best first",
 }
+_PLACES: Final = re.compile(
+    r"rank|place|position|preference|priorit|rang|platz|reihenfolge|classement|choice|\dst\b", re.IGNORECASE
+)
 _LEAST: Final = 2
 _FEW: Final = 0.01  # of the voters
 _MOST_GROUPS: Final = 50
@@ -219,9 +222,10 @@ def _by_form(
     for columns in [*map(list, questions.values()), alone]:
         levels = [_levels(sheet, name, silent) for name in columns]
         if len(columns) > 1 and all(levels):
-            kind = _kind_of(
-                columns, [dict(zip(columns, row, strict=True)) for row in zip(*levels, strict=True)], chosen
-            )
+            words = [*columns, *(cell for name in columns for cell in sheet.column(name) if place_in(cell) >= 0)]
+            are_called = any(_PLACES.search(word) for word in words)
+            rows = [dict(zip(columns, row, strict=True)) for row in zip(*levels, strict=True)]
+            kind = _kind_of(columns, rows, chosen, are_called=are_called)
             found.append(_of_columns(sheet, kind, columns))
     for columns in questions.values():
         is_in_turn = list(map(place_in, columns.values())) == list(range(1, len(columns) + 1))
@@ -274,8 +278,13 @@ def _levels(sheet: Sheet, name: str, silent: Collection[str]) -> list[int | None
     return [None if number is None else int(number) for number in numbers]
 
 
-def _kind_of(columns: Sequence[str], rows: Sequence[Mapping[str, int | None]], chosen: Chosen) -> str:
-    """Return whether numbers are places or scores: places are 1, 2, … in every row, and all of these in some."""
+def _kind_of(
+    columns: Sequence[str], rows: Sequence[Mapping[str, int | None]], chosen: Chosen, *, are_called: bool
+) -> str:
+    """Return whether numbers are places or scores.
+
+    Places are 1, 2, … in every row, all of these in some, and called so: points from 1 to n look alike.
+    """
     if given := chosen.get("numbers", ()):
         return given[-1]
     numbers = [sorted(number for number in row.values() if number is not None) for row in rows]
@@ -284,7 +293,7 @@ def _kind_of(columns: Sequence[str], rows: Sequence[Mapping[str, int | None]], c
         own[0] == 1 and all(b - a <= 1 or b == place for place, (a, b) in enumerate(itertools.pairwise(own), start=2))
         for own in filled
     )
-    if are_places and list(range(1, len(columns) + 1)) in filled:
+    if are_places and list(range(1, len(columns) + 1)) in filled and are_called:
         return "places"
     question = marked(
         f"what the numbers in {', '.join(columns)} are: places (1 is the best), or scores (the higher, the better)"

@@ -66,10 +66,11 @@ class UnclearTableError(ConfigurationError):
     Attributes:
         option: that says where.
         choice: what it seems to be.
+        is_sure: whether the lines can be nothing else.
     """
 
-    def __init__(self, sentence: str, *, option: str, choice: int) -> None:
-        self.option, self.choice = option, choice
+    def __init__(self, sentence: str, *, option: str, choice: int, is_sure: bool = False) -> None:
+        self.option, self.choice, self.is_sure = option, choice, is_sure
         self.field, self.value, self.allowed = f"--{option}", "left out", sentence
         PsephosError.__init__(self, sentence)
 
@@ -206,6 +207,7 @@ def _check_lines(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> None:
         cells = [cell.strip() for cell in row if cell.strip()]
         if all(cell.startswith(_IMPORTED) for cell in cells):
             number = place
+    is_sure = number > 0
     if not number and len(rows) > 2:  # noqa: PLR2004  a header of two lines, and a row
         (_, first), (_, second), (_, third) = rows[:3]
         names = [cell.strip() for cell in first[1:]]
@@ -219,6 +221,7 @@ def _check_lines(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> None:
             ),
             option="header-lines",
             choice=number,
+            is_sure=is_sure,
         )
 
 

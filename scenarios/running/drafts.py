@@ -272,7 +272,8 @@ class UnclearError(ConfigurationError):
     def __init__(self, *, option: str, question: str, choices: Sequence[str], is_open: bool = False) -> None:
         self.option, self.question, self.choices, self.is_open = option, question, tuple(choices), is_open
         super().__init__(field=f"--{option}", value="left out", allowed="given")
-        shown = ", ".join(self.choices[:_MOST_SHOWN]) + (", ..." if len(self.choices) > _MOST_SHOWN else "")
+        sign = "; " if any("," in choice for choice in self.choices) else ", "
+        shown = sign.join(self.choices[:_MOST_SHOWN]) + (", ..." if len(self.choices) > _MOST_SHOWN else "")
         self.args = (f"--{option}: {question}?" + (f" One of {shown}" if shown else ""),)
 
 

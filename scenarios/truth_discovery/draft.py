@@ -206,7 +206,7 @@ def _check_labels(found: Sequence[str], people: Mapping[str, set[str]]) -> None:
     ways = [["=".join(group) for group in alike_in(single)], single, [label for label in single if label not in few]]
     sign = ";" if any("," in label for label in single) else ","
     choices = list(dict.fromkeys(sign.join(way) for way in ways if 1 < len(way) <= _MOST_ASKED))
-    question = marked(f"which labels an answer can have, as no,yes or with another spelling no,yes=Yes: {why!s}")
+    question = f"{why}: which labels can an answer have (as no,yes, or with another spelling no,yes=Yes)"
     raise UnclearError(option="labels", question=question, choices=choices, is_open=True)
 
 

@@ -17,7 +17,7 @@ COUNTED: list[tuple[str, tuple[str, ...], int, dict[str, float]]] = [
     # 1 2 3; 2 1 -; 1 1 2; 3 1 2: pool 2 + 1 + 1.5 + 0.
     (
         "bettervoting_rank.csv",
-        ("--group", "none", "--ties", "mean"),
+        ("--group", "none", "--numbers", "places", "--ties", "mean"),
         4,
         {"pool": 4.5, "rink": 1 + 2 + 1.5 + 2, "library": 0 + 0 + 0 + 1},
     ),
@@ -28,11 +28,16 @@ COUNTED: list[tuple[str, tuple[str, ...], int, dict[str, float]]] = [
         4,
         {"pool": 2 + 1 + 1.5 + 1, "rink": 0 + 2 + 1.5 + 1, "library": 1 + 0 + 0 + 1},
     ),
-    ("civs.csv", ("--ties", "mean"), 4, {"pool": 2 + 1 + 1.5 + 0, "rink": 1 + 2 + 1.5 + 1, "library": 0 + 0 + 0 + 2}),
+    (
+        "civs.csv",
+        ("--numbers", "places", "--ties", "mean"),
+        4,
+        {"pool": 2 + 1 + 1.5 + 0, "rink": 1 + 2 + 1.5 + 1, "library": 0 + 0 + 0 + 2},
+    ),
     # Without the column of write-ins: 1 2 3; - 2 1; 3 1 2; 2 1 -.
     (
         "rctab_generic.csv",
-        ("--ties", "mean"),
+        ("--numbers", "places", "--ties", "mean"),
         4,
         {"pool": 2 + 0 + 0 + 1, "rink": 1 + 1 + 2 + 2, "library": 0 + 2 + 1 + 0},
     ),
@@ -67,7 +72,7 @@ COUNTED: list[tuple[str, tuple[str, ...], int, dict[str, float]]] = [
     # The preview and the unfinished response are left out.
     (
         "qualtrics.csv",
-        ("--header-lines", "3", "--only", "Status=IP Address", "--leave-out-empty", "Q3 [pool]"),
+        ("--numbers", "places", "--only", "Status=IP Address", "--leave-out-empty", "Q3 [pool]"),
         2,
         {"pool": 2 + 1, "rink": 1 + 2, "library": 0},
     ),
@@ -162,7 +167,7 @@ def test_a_name_that_one_voter_wrote_is_no_alternative_in_silence(psephos: Pseph
         ("Rank them [First choice],Rank them [Second choice]\na,b\nb,a\na,b\n", "choices", {"a": 2, "b": 1}),
         ("First,Second\na,b\nb,a\na,b\n", "choices", {"a": 2, "b": 1}),
         ("Choice 1,Choice 2\na,b\nb,a\na,b\n", "choices", {"a": 2, "b": 1}),
-        ("age,lastpage,pool,rink\n34,2,1,2\n55,2,2,1\n44,3,1,2\n", "places", {"pool": 2, "rink": 1}),
+        ("age,lastpage,Rank [pool],Rank [rink]\n34,2,1,2\n55,2,2,1\n44,3,1,2\n", "places", {"pool": 2, "rink": 1}),
     ],
 )
 def test_other_forms_are_found_too(psephos: Psephos, table: str, kind: str, scores: dict[str, float]) -> None:
@@ -171,6 +176,16 @@ def test_other_forms_are_found_too(psephos: Psephos, table: str, kind: str, scor
     assert (ended.status, ended.err) == (0, "")
     assert kind in cast("dict[str, Any]", load_scenario("own.toml").parties)
     assert counted("own.toml") == (3, scores)
+
+
+def test_numbers_from_1_on_may_be_points_and_are_asked_about(psephos: Psephos) -> None:
+    Path("own.csv").write_text("voter,pool,rink,ice\na,3,2,1\nb,3,1,2\nc,3,2,1\n", encoding="utf-8")
+    words = ("new", "ranking", "own.csv", "--group", "none", "--no-run")
+    ended = psephos(*words)
+    assert (ended.status, "--numbers: what the numbers in pool, rink, ice are" in ended.err) == (2, True)
+    for kind, pool in (("places", 0), ("scores", 6)):
+        assert psephos(*words, "--numbers", kind, "--to", kind).status == 0
+        assert counted(f"{kind}.toml")[1]["pool"] == pool
 
 
 def test_lines_that_stand_for_several_voters_are_refused(psephos: Psephos) -> None:
