@@ -16,7 +16,7 @@ from rich.text import Text
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
 from ..tables import Cell, Entry, Table, Tone, six_digits
-from ..words import say, say_again, say_number, shown_in
+from ..words import say, say_again, shown_in
 from .numbers import in_a_row
 
 __all__ = [
@@ -190,10 +190,7 @@ def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whol
         console.print(drawn)
     if left_out:
         named = in_a_row([" ".join(header.split()) for header in left_out])
-        one = "no room for the column {names}: {where} has it"
-        where = whole or say("a wider terminal")
-        many = "no room for the columns {names}: {where} has them"
-        show_note(console, say_number(one, many, len(left_out), names=named, where=where))
+        show_note(console, f"for want of room in {whole or 'a wider terminal'} alone: {named}")
 
 
 def _show_blocks(console: Console, columns: Mapping[str, Sequence[Text]]) -> None:

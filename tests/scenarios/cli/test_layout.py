@@ -104,8 +104,8 @@ def test_a_wide_terminal_shows_what_a_narrow_one_names(psephos: Psephos, monkeyp
     for width in (60, 80):
         monkeypatch.setenv("COLUMNS", str(width))
         shown[width] = psephos(*said, "--out", f"out-{width}").out
-    assert "no room for the column True margin: estimates.csv has it" in shown[60]
-    assert "no room for the column True margin" not in shown[80]
+    assert "for want of room in estimates.csv alone: True margin" in shown[60]
+    assert "for want of room" not in shown[80]
     assert re.search(r"Margin +True margin$", shown[80], re.MULTILINE)
 
 
