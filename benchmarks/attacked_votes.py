@@ -19,6 +19,7 @@ import hostile
 import msgspec
 import trio
 from psephos.scenarios.deployment import Joining, find_invitation, join
+from psephos.scenarios.verdicts import as_written
 
 __all__ = ["AttackedVote", "Held"]
 
@@ -34,7 +35,7 @@ class Held:
         seconds: from the coming of the first party to the release as the last one heard it.
         megabytes: the most that the server had.
         result: as the server wrote it (`result.json`).
-        heard: the outcome as each party heard it.
+        heard: the outcome as each party heard it, in the form of files.
         refused: how many connections the server turned away, by reason.
     """
 
@@ -178,7 +179,7 @@ async def _take_part(parties: Sequence[Joining]) -> list[Any]:
     heard: list[Any] = []
 
     async def take_part(party: Joining) -> None:
-        heard.append(json.loads(msgspec.json.encode((await join(party)).outcome)))
+        heard.append(json.loads(msgspec.json.encode(as_written((await join(party)).outcome))))
 
     async with trio.open_nursery() as nursery:
         for party in parties:

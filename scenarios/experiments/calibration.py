@@ -272,6 +272,8 @@ def search(
 ) -> list[Cell]:
     """Return the worst places that are found by climbing, each held again with fresh noise and many times the sessions.
 
+    Of the worst of many, some break by chance: as in `cells_of`, such a one is held once more.
+
     Args:
         seconds: that it takes, roughly.
         begin: where it begins; then, and where no neighbor is worse any more, anywhere.
@@ -301,8 +303,8 @@ def search(
             else:
                 idle += 1
     kept = sorted(worst.values(), key=lambda each: -each[0])[:_KEPT]
-    cells = (hold(system, statement, case, _TIMES_AGAIN * wanted.trials, generator) for _, case in kept)
-    return [cell for cell in cells if cell is not None]
+    cells = ((case, hold(system, statement, case, _TIMES_AGAIN * wanted.trials, generator)) for _, case in kept)
+    return [_again(system, statement, case, cell, generator) for case, cell in cells if cell is not None]
 
 
 def _neighbor(axes: Axes, case: Case, generator: np.random.Generator) -> Case:

@@ -58,7 +58,7 @@ def test_eight_processes_decide_what_one_process_decides(psephos: Psephos, tmp_p
         heard = [client.ending() for client in clients]
         served = server.ending()
     assert [(ended.status, ended.err) for ended in (served, *heard)] == [(0, "")] * 9
-    assert psephos("run", *part, "--seed", 345, "--no-pictures", "--out", "ran").status == 0
+    assert psephos("run", *part, "--seed", 345, "--set", "noise=simulated", "--no-pictures", "--out", "ran").status == 0
     expected = read_json(tmp_path / "ran" / "result.json")
     assert read_json(tmp_path / "served" / "result.json") == expected
     assert [json.loads(ended.out) for ended in heard] == [expected["outcome"]] * 8

@@ -166,7 +166,7 @@ def test_a_run_over_files_has_the_same_bytes_on_one_worker_and_through_a_killed_
     content: dict[str, Any] = {"protocol": "dpwevote", "partners": {"file": "votes"}}
     content["parameters"] = {"candidates": ["roof"], "variant": "joint", "epsilon": 1.0, "weights": [1, 2, 3]}
     (tmp_path / "v.json").write_text(json.dumps({"name": "v", **content}))
-    words = ["run", "v.json", "--seed", "5", "--no-pictures", "--no-report"]
+    words = ["run", "v.json", "--seed", "5", "--set", "noise=simulated", "--no-pictures", "--no-report"]
     assert psephos(*words, "--out", "alone").status == 0
     ended = psephos(*words, "--out", "one", "--cluster", "local")
     assert ended.status == 0, ended.err
@@ -196,8 +196,8 @@ def test_a_worker_in_another_folder_finds_the_parties_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("own.csv").write_text("partner,weight,roof\na,1,yes\nb,2,no\nc,3,yes\n")
-    Path("own.toml").write_text('protocol = "dpwevote"\npartners = "own.csv"\nmade_up = true\n')
-    cells = [Cell(settings=(), scenario=prepare(load_scenario("own.toml"), seed=2)[0])]
+    Path("own.toml").write_text('protocol = "dpwevote"\npartners = "own.csv"\n')
+    cells = [Cell(settings=(), scenario=prepare(load_scenario("own.toml", ["made_up=true"]), seed=2)[0])]
     (alone,) = run_trials(cells, trials=20, workers=1)
     (shared,) = run_trials(cells, trials=20, pool=two)
     assert shared.trials == alone.trials

@@ -44,7 +44,7 @@ def test_one_person_one_vote_is_wrong_as_seldom_as_said(number: int, epsilon: fl
     margins = np.abs(np.arange(number + 1) - number / 2)
     assert all(chance <= 0.05 for chance, margin in zip(wrong, margins, strict=True) if margin >= reach)
     exact = max((margin for chance, margin in zip(wrong, margins, strict=True) if chance > 0.05), default=0.0)
-    assert exact < reach
+    assert exact < reach or max(wrong) <= 0.05  # where all is told, no margin is too small
     assert exact == margins.max() or reach < 1.5 * exact + 2  # a bound that says something
 
 
