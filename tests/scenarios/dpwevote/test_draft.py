@@ -192,7 +192,7 @@ def test_a_line_of_totals_is_asked_about(psephos: Psephos, write: Write, columns
 
 def test_columns_of_answers_are_one_motion_if_somebody_says_so(psephos: Psephos, write: Write) -> None:
     content = "name,agree,abstain,disagree\nann,1,,\nbob,,,1\ncid,,,\ndee,,1,\n"
-    assert "are they one motion? One of agree, abstain, disagree, none" in asked(psephos, write, content)
+    assert "are they one motion? One of agree, abstain, disagree; none" in asked(psephos, write, content)
     options = "--one-of 'agree, abstain, disagree' --abstentions absent"
     assert counted(psephos, write, content, options) == (2, {"answer": 1})
     err = asked(psephos, write, content.replace("bob,,", "bob,1,"), options)
