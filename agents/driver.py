@@ -26,8 +26,6 @@ from .events import Log, log_effect
 from .journals import Journal
 from .outbox import Outbox, OutboxFullError
 
-__all__ = ["LINGER_SECONDS", "NOBODY", "Driver", "EffectListener", "Machine", "Observers", "RunInThread", "Timed"]
-
 EffectListener: TypeAlias = Callable[[Effect], None]
 """Is told of every effect, after it was acted on: progress bars, recorders. It must not wait or raise."""
 RunInThread: TypeAlias = Callable[..., Awaitable[Any]]

@@ -13,8 +13,6 @@ import msgspec
 
 from ..protocol.effects import Charged, Closed, Drop, Effect, Fail, Opened
 
-__all__ = ["Log", "log_effect", "log_unless_it_fails"]
-
 
 class Log(Protocol):
     """What is used of a structlog logger."""

@@ -16,8 +16,6 @@ from .journal_format import About, Closing, Row
 from .person_journal import PERSON, PersonJournal
 from .witness import Witness
 
-__all__ = ["HOST", "OF_PARTIES", "HostJournal", "id_of"]
-
 HOST: Final = "host"
 """The kind of these journals."""
 OF_PARTIES: Final = (PERSON, HOST)

@@ -44,8 +44,6 @@ from .journal_format import (
 )
 from .witness import HeadFile, Witness, sync_folder
 
-__all__ = ["JournalFile", "copy_journal", "give_lock", "install_journal", "read_own"]
-
 _BEYOND_RETRY: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 

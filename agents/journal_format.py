@@ -25,35 +25,6 @@ import msgspec
 
 from ..protocol.errors import JournalError
 
-__all__ = [
-    "APPLICATION_ID",
-    "BEGINNING",
-    "HOW_TO_MEND",
-    "LOCK_BYTES",
-    "SCHEMA",
-    "TABLES",
-    "About",
-    "Closing",
-    "Contents",
-    "Head",
-    "Row",
-    "as_journal_error",
-    "beginning_of",
-    "beside",
-    "check_header",
-    "check_kind",
-    "check_usable",
-    "connect",
-    "contents_of",
-    "decode_record",
-    "link",
-    "lock_file_of",
-    "naming_journal",
-    "open_to_read",
-    "read_head",
-    "read_journal",
-]
-
 RecordT = TypeVar("RecordT")
 
 APPLICATION_ID: Final = 0x50736570

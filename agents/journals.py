@@ -5,8 +5,6 @@ from typing import Any, Protocol
 
 from ..protocol.records import ClientRecord, ServerRecord
 
-__all__ = ["Journal", "Sitting", "SittingOfServer"]
-
 
 class Journal(Protocol):
     """Keeps the records of one side of one session."""

@@ -20,8 +20,6 @@ import trio
 from ..protocol.messages import MAX_GREETING_BYTES
 from ..transports.abc import Channel
 
-__all__ = ["GREETING_SECONDS", "REASONS", "Lobby", "OneProcess", "Places"]
-
 GREETING_SECONDS: Final = 10.0
 """A connection that has not said Hello by then is closed; one that was made by a client says it in its first frame."""
 

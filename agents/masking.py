@@ -20,8 +20,6 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..protocol.randomness import NoiseSource
 
-__all__ = ["Cryptography", "OneProcess", "draw_signature_keys", "signer_of"]
-
 _NONCE: Final = bytes(12)
 _COUNTER_AND_NONCE: Final = bytes(16)
 

@@ -17,8 +17,6 @@ from ..protocol.roster import Roster
 from ..protocol.sides import SessionMode
 from .noise import SecureNoise
 
-__all__ = ["Deployment", "Mode", "Simulation", "draw_session_id", "with_keys"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Simulation(SessionMode):

@@ -25,8 +25,6 @@ from ..protocol.mechanisms.finite_channel import TOTAL_MASS
 from ..protocol.privacy import NeighboringRelation, PureAccountant
 from .noise import SecureNoise
 
-__all__ = ["Measured", "from_opendp", "to_opendp"]
-
 _ROUNDING: Final = 1e-12
 _MOST_VALUES: Final = 1024
 """Of a mechanism whose matrix has to be looked at."""

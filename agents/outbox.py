@@ -6,8 +6,6 @@ import trio
 
 from ..transports.abc import Channel
 
-__all__ = ["MAX_QUEUED_MESSAGES", "Outbox", "OutboxFullError"]
-
 MAX_QUEUED_MESSAGES: Final = 256
 """A session sends each peer a handful of messages; a peer with so many unread ones does not read at all."""
 

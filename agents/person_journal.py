@@ -22,18 +22,6 @@ from .journal_file import JournalFile, read_own
 from .journal_format import About, Closing, Row, decode_record
 from .witness import Witness
 
-__all__ = [
-    "PERSON",
-    "PersonJournal",
-    "Recalled",
-    "RowsFile",
-    "SessionRecords",
-    "Sitting",
-    "read_sessions",
-    "row_of",
-    "sessions_of",
-]
-
 PERSON: Final = "person"
 """The kind of these journals."""
 _encoder = msgspec.msgpack.Encoder()

@@ -28,8 +28,6 @@ from .lobby import Lobby, OneProcess, Places
 from .modes import Mode
 from .standing import Companion, Connections, Standing
 
-__all__ = ["Aggregator", "CloudServer", "Server"]
-
 _REFUSAL_SECONDS: Final = 5.0
 """In which whoever is refused is told, and an earlier process with the same key may say that it is there."""
 _GOODBYE_SECONDS: Final = 2.0

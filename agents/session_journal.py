@@ -17,8 +17,6 @@ from .journal_file import JournalFile
 from .journal_format import About, Closing, Row, decode_record
 from .witness import Witness
 
-__all__ = ["SESSION", "SessionJournal"]
-
 SESSION: Final = "session"
 """The kind of these journals."""
 _encoder = msgspec.msgpack.Encoder()

@@ -20,8 +20,6 @@ import secrets
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-__all__ = ["draw_spherical_noise"]
-
 # Random bits of each uniform at first, and as many again each time that they do not suffice.
 _UNIFORM_BITS: Final = 256
 # Decimal digits per bit, a little above log10(2), and those that the roundings of a long sum may spoil.

@@ -11,8 +11,6 @@ from typing import TypeAlias
 from ..protocol.server_machine import Attendance
 from ..protocol.states import SessionState
 
-__all__ = ["Companion", "Connections", "Standing"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Connections:

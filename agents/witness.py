@@ -20,8 +20,6 @@ from ..protocol.errors import JournalError, JournalInUseError
 from ..transports.own_files import OWN_FOLDER, is_own
 from .journal_format import LOCK_BYTES, Head, read_head
 
-__all__ = ["HeadFile", "Witness", "sync_folder"]
-
 _DIGITS: Final = 32
 
 

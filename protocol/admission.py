@@ -30,8 +30,6 @@ from .phases import PhasedProtocol
 from .roster import Roster
 from .sides import SessionMode
 
-__all__ = ["Admission", "check_sizes"]
-
 _WIDEST_CHOICE: Final = -(1 << 63)
 _MOST: Final = (1 << 64) - 1
 _WIDEST_CHARTER: Final = Charter("0" * 32, "0" * 64, _MOST)

@@ -16,8 +16,6 @@ from .phases import PhasedProtocol
 from .roles import SERVER
 from .sides import Party
 
-__all__ = ["Agreement"]
-
 _PLAIN = msgspec.msgpack.Decoder(dict[str, object])
 
 

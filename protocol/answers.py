@@ -19,8 +19,6 @@ from .randomness import NoiseSource
 from .records import Remembered
 from .sides import Party
 
-__all__ = ["Answers"]
-
 
 class Answers:
     """One party's answers.

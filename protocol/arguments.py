@@ -23,22 +23,6 @@ from numpy.typing import NDArray
 from .arrays import FloatArray, IntArray
 from .errors import ConfigurationError, require
 
-__all__ = [
-    "MAX_NAME_LENGTH",
-    "NAMES",
-    "check_aligned",
-    "check_names",
-    "exact_arguments",
-    "first_repeated",
-    "integer_of",
-    "integers_of",
-    "is_name",
-    "make_fields_exact",
-    "number_of",
-    "row_of_integers",
-    "unconverted",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

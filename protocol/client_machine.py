@@ -59,8 +59,6 @@ from .states import CONVERSATION, Move, Position, State
 from .transcript import Transcript
 from .views import Happening, View, check_view
 
-__all__ = ["ClientMachine"]
-
 _TABLE = CONVERSATION[Side.CLIENT]
 
 

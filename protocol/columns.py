@@ -12,18 +12,6 @@ from numpy.typing import NDArray
 from .arrays import IntArray
 from .errors import ConfigurationError, did_you_mean, refuse
 
-__all__ = [
-    "CodedColumn",
-    "Column",
-    "Entries",
-    "Observed",
-    "alike",
-    "check_columns",
-    "first_alike",
-    "missing_column",
-    "unknown_column",
-]
-
 Entries: TypeAlias = Sequence[Any] | NDArray[Any]
 """One column of a table as its users know it: text or numbers, a party each."""
 

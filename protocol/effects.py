@@ -11,8 +11,6 @@ from .privacy import Charge
 from .records import Record
 from .views import Happening, View
 
-__all__ = ["Charged", "Closed", "Drop", "Effect", "Fail", "Finish", "Keep", "Opened", "Send", "SetDeadline", "send"]
-
 
 class Send(msgspec.Struct, frozen=True, gc=False):
     """Send one message to these parties, in this order."""

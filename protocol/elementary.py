@@ -10,8 +10,6 @@ import decimal
 import functools
 import math
 
-__all__ = ["erfc", "exp", "expm1", "ln", "log1p", "normal_tail", "power_of_two_above", "power_of_two_below", "square"]
-
 # Twice the digits of a float, so that rounding to a float is the only rounding that counts.
 _DIGITS = 34
 # erfc is below the least float beyond this.

@@ -8,37 +8,6 @@ that a program need not parse a sentence. Wrong arguments to pure functions are 
 import difflib
 from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "BudgetExceededError",
-    "ConfigurationError",
-    "ConflictingReportError",
-    "ConnectionLostError",
-    "HandshakeError",
-    "JournalError",
-    "JournalInUseError",
-    "LocalProtocolError",
-    "MalformedMessageError",
-    "PluginError",
-    "PrivacyError",
-    "ProtocolError",
-    "PsephosError",
-    "QuorumError",
-    "RefutedLedgerError",
-    "RemoteProtocolError",
-    "SessionAborted",
-    "StrangerError",
-    "UnexpectedMessageError",
-    "UnheardError",
-    "UnsupportedEventError",
-    "UnusablePluginError",
-    "did_you_mean",
-    "one_of",
-    "printable",
-    "quote",
-    "refuse",
-    "require",
-]
-
 # So much of what somebody else wrote is shown; a sentence that quotes a megabyte could not be sent, or read.
 MAX_QUOTED_CHARACTERS = 120
 # Of words that are likelier meant than not: below, "cube" is as close to "number".

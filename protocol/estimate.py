@@ -10,8 +10,6 @@ from .arguments import make_fields_exact
 from .arrays import FloatArray
 from .shown import Shown, brief
 
-__all__ = ["Estimate", "Estimates"]
-
 
 class Estimate(msgspec.Struct, frozen=True):
     """An estimated number.

@@ -11,8 +11,6 @@ from .messages import Acknowledgement, Message, Report, Request
 from .roles import Side
 from .states import State
 
-__all__ = ["conflicting_report", "unexpected_message"]
-
 # A server that is told an acknowledgement says nothing of its step: only the server acknowledges steps.
 _OF_A_STEP: Final = {Side.CLIENT: (Request, Report, Acknowledgement), Side.SERVER: (Request, Report)}
 

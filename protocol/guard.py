@@ -33,8 +33,6 @@ from .mechanisms.realized import greatest_gap, realized_loss, reports_to_try, ro
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
 from .tally import Tally
 
-__all__ = ["Guarded", "GuardedRelease", "GuardedShare", "Values"]
-
 Values: TypeAlias = Sequence[Sequence[int]]
 """For each column of a row all that it may hold."""
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from .arrays import IntArray
 
-__all__ = ["RowCodec", "bytes_of", "encode_row", "width_of"]
-
 _WIDTHS: Final = np.array([1, 2, 3, 5, 9], dtype=np.int64)
 """Bytes that MessagePack has formats for: a number alone, or one byte that names the format and 1, 2, 4, 8 more."""
 # The least numbers, up and down from 0, that each of these widths but the last is too small for.

@@ -15,18 +15,6 @@ import msgspec
 
 from .errors import refuse, require
 
-__all__ = [
-    "Kept",
-    "KeptReport",
-    "KeptReports",
-    "ReceivedReports",
-    "Scope",
-    "check_kept_names",
-    "check_values",
-    "has_changed",
-    "seal_of",
-]
-
 _SEAL_BYTES: Final = 16
 
 

@@ -40,8 +40,6 @@ from .roles import SERVER
 from .roster import Roster, SeededRoster, SigningRoster
 from .sides import Party, SessionMode
 
-__all__ = ["PartyMasking", "ServerMasking", "masked_sizes"]
-
 _HEARD: Final[Mapping[MaskingMove, Any]] = {
     MaskingMove.KEYS: SeededRoster,
     MaskingMove.SHARES: NeighborKeys,

@@ -23,37 +23,6 @@ import msgspec.inspect
 from .errors import MalformedMessageError, PluginError, QuorumError, SessionAborted, StrangerError
 from .roles import SessionKind
 
-__all__ = [
-    "MAX_CHOSEN",
-    "MAX_GREETING_BYTES",
-    "MAX_MESSAGE_BYTES",
-    "MAX_NAMES_IN_ABORT",
-    "MAX_REASON_CHARACTERS",
-    "NIL",
-    "NOT_ADMITTED",
-    "NO_CHARTER",
-    "PROTOCOL_VERSION",
-    "Abort",
-    "Acknowledgement",
-    "Charter",
-    "Choice",
-    "Count",
-    "Described",
-    "Hello",
-    "Inquiry",
-    "Message",
-    "PayloadDecoder",
-    "Release",
-    "Report",
-    "Request",
-    "Terms",
-    "Welcome",
-    "decode",
-    "decode_payload",
-    "encode",
-    "encode_payload",
-]
-
 PROTOCOL_VERSION: Final = 10
 """Of the messages below; a session whose sides differ is refused at the first message."""
 MAX_MESSAGE_BYTES: Final = 1 << 20

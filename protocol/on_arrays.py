@@ -16,8 +16,6 @@ from .estimators.frequencies import Invertible, estimate_counts
 from .mechanisms import FrequencyOracle, Mechanism, OnArrays, RowMechanism
 from .randomness import philox_rows, stream_key
 
-__all__ = ["estimate", "perturb"]
-
 # Rows at a time: a bound on the memory of their uniforms.
 _BATCH_ROWS: Final = 1 << 18
 

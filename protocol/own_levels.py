@@ -15,8 +15,6 @@ from .arrays import IntArray
 from .columns import Column, Entries, missing_column
 from .errors import ConfigurationError, refuse, require
 
-__all__ = ["OwnLevels", "check_alone", "number_of", "place_in"]
-
 _COLUMN: Final = "epsilon"
 _MOST_SHOWN: Final = 20
 _BESIDE: Final = "left out beside epsilons: each {} has one of these"

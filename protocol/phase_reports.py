@@ -27,8 +27,6 @@ from .states import SESSION, Move, Position, SessionMove, SessionState, State
 from .tally import Tally
 from .transcript import Transcript
 
-__all__ = ["Attendance", "PhaseReports", "draws_for_releases"]
-
 
 def draws_for_releases(protocol: PhasedProtocol[Any, Any], noise: NoiseSource) -> Mapping[str, Draw]:
     """Return what the server draws its own noise by, for each phase that leaves the noise to it.

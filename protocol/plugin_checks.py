@@ -19,19 +19,6 @@ from .phases import Inputs, Phase, PhasedProtocol, Truth
 from .plugin_faults import blaming, plugin_of
 from .tally import Tally
 
-__all__ = [
-    "check_completed",
-    "check_declared",
-    "check_own_columns",
-    "check_reports",
-    "checked_inputs",
-    "checked_outcome",
-    "checked_own_outcomes",
-    "checked_phase_outcome",
-    "checked_tally",
-    "checked_truth",
-]
-
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
 # So many clients' reports are tallied in two parts as well, to see whether the parts add up to the whole.

@@ -14,8 +14,6 @@ from .errors import PluginError
 if TYPE_CHECKING:
     from .phases import PhasedProtocol
 
-__all__ = ["Frame", "blaming", "frames_of", "is_ours", "packages_of", "place_of", "plugin_of", "reason_of"]
-
 _WITHHELD = "what it says is left out, since it may tell what is private"
 
 

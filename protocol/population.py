@@ -23,19 +23,6 @@ from .plugin_faults import blaming
 from .randomness import NoiseSource, SimulatedNoise
 from .tally import Merged, Tally
 
-__all__ = [
-    "PopulationResult",
-    "draw_for_release",
-    "draw_reports",
-    "release_tallies",
-    "released_tally",
-    "run_batches",
-    "run_population",
-    "tally_batch",
-    "tally_batches",
-    "tally_places",
-]
-
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
 # Rows at a time: large enough for numpy, small enough that the temporaries stay in the processor's cache.

@@ -23,8 +23,6 @@ from .errors import require
 from .mechanisms import Mechanism, RowMechanism
 from .roles import SessionKind
 
-__all__ = ["NoiseSource", "SimulatedNoise", "philox_rows", "stream_key"]
-
 # Numbers drawn ahead for the parties that come next, at most: a block costs little more than a single row, since
 # seeding the generator is most of the work.
 _BLOCK_NUMBERS = 4096

@@ -19,24 +19,6 @@ from .messages import MAX_RECEIPT_BYTES, Choice, Count
 from .privacy import LedgerEntry
 from .tally import Tally
 
-__all__ = [
-    "Accepted",
-    "Acknowledged",
-    "Broken",
-    "Chosen",
-    "ClientRecord",
-    "Drawn",
-    "KeptTally",
-    "Left",
-    "PhaseClosed",
-    "PhaseOpened",
-    "Record",
-    "Remembered",
-    "Reserved",
-    "ServerRecord",
-    "receipt_of",
-]
-
 
 class Reserved(
     msgspec.Struct, frozen=True, tag="reserved", kw_only=True, forbid_unknown_fields=True, omit_defaults=True

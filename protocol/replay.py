@@ -30,8 +30,6 @@ from .records import (
 )
 from .states import Move, State
 
-__all__ = ["ClientPast", "replay_client", "replay_server"]
-
 
 class ClientPast(msgspec.Struct, frozen=True):
     """What a party's earlier conversations of a session have left.

@@ -10,8 +10,6 @@ from typing import Final
 
 from .errors import ConfigurationError
 
-__all__ = ["MAX_PARTY_NAME_LENGTH", "SERVER", "SessionKind", "Side", "check_party_name"]
-
 # Long enough for a legal name, short enough that a roster of 100,000 fits into memory many times.
 MAX_PARTY_NAME_LENGTH = 128
 

@@ -12,8 +12,6 @@ from .errors import ConfigurationError, StrangerError, quote, require
 from .masking import check_signature_key
 from .roles import check_party_name
 
-__all__ = ["Roster", "SeededRoster", "SigningRoster"]
-
 
 class SigningRoster(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Who may take part in a masked session, and by which keys they sign: what every party of it knows.

@@ -13,8 +13,6 @@ import msgspec
 from .errors import one_of, refuse, require
 from .phases import PhasedProtocol
 
-__all__ = ["DEFAULT_RULES", "JOIN", "PhaseRules", "SessionRules", "Wait", "names_of"]
-
 JOIN: Final = "join"
 """What the time before the first step is called in rules, deadlines and quorum errors."""
 

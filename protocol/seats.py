@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from .roles import Side
 from .states import CONVERSATION, Move, Position, State
 
-__all__ = ["Seat", "Seats"]
-
 _TABLE = CONVERSATION[Side.SERVER]
 
 

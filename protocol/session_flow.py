@@ -23,8 +23,6 @@ from .states import Move, State
 from .tally import Tally
 from .views import View
 
-__all__ = ["Releases", "SessionFlow", "SessionResult"]
-
 
 class SessionResult(msgspec.Struct, frozen=True):
     """What a session leaves with its server.

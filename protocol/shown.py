@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Shown", "Tabled", "brief", "exact_line"]
-
 _LONGEST: Final = 80
 """Of what stands in a line as it is, in characters; of all else the line says how much it is."""
 

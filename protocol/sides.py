@@ -15,8 +15,6 @@ from .privacy import Ledger
 from .randomness import NoiseSource
 from .roles import SessionKind, check_party_name
 
-__all__ = ["Party", "SessionMode"]
-
 
 @dataclasses.dataclass(frozen=True)
 class SessionMode:

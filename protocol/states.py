@@ -17,8 +17,6 @@ from typing import Final, Generic, TypeVar
 
 from .roles import Side
 
-__all__ = ["CONVERSATION", "KEPT", "SESSION", "Move", "Position", "SessionMove", "SessionState", "State", "mermaid"]
-
 StateT = TypeVar("StateT", bound=enum.Enum)
 MoveT = TypeVar("MoveT", bound=enum.Enum)
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from .arrays import IntArray, exact_column_sums
 
-__all__ = ["Merged", "Tally"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tally:

@@ -37,8 +37,6 @@ from .roles import SessionKind
 from .rules import names_of
 from .tally import Tally
 
-__all__ = ["RELEASE", "ExpectedTraffic", "PhaseTraffic", "TrafficMeter"]
-
 RELEASE: Final = "release"
 """What follows the last step: the release, and whatever ends a conversation."""
 

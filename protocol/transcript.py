@@ -16,8 +16,6 @@ from typing import Final
 
 from .messages import PROTOCOL_VERSION, Release, Request, Welcome, encode
 
-__all__ = ["Transcript", "show_digest"]
-
 _SHOWN_DIGITS: Final = 32
 """Hexadecimal digits that people compare. A server may try outcomes until two agree in them: 2**64 here, but 2**32,
 which is minutes of work, if there were only 16."""

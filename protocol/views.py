@@ -13,8 +13,6 @@ from .errors import require
 from .messages import NIL, Charter, Message, Request
 from .roles import SessionKind, Side
 
-__all__ = ["Happening", "Observation", "View", "check_view", "describe"]
-
 
 class Happening(enum.Enum):
     """What an observation is."""

@@ -18,8 +18,6 @@ import msgspec
 from ..protocol.estimators import Estimate
 from .tables import six_digits
 
-__all__ = ["Field", "Line", "Lines", "estimates_in", "number_of", "plain", "tables_of", "truth_of"]
-
 Field: TypeAlias = object  # a number, a text, an `Estimate`, or anything else that stands in one cell
 
 VALUE: Final = "value"  # the column of what is no struct

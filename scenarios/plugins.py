@@ -21,23 +21,6 @@ if TYPE_CHECKING:
     from ..agents.server import Server
     from ..transports.abc import Transport
 
-__all__ = [
-    "ADVERSARIES",
-    "ARRAY",
-    "AUTO",
-    "PROTOCOLS",
-    "ROLES",
-    "TRANSPORTS",
-    "check_registered",
-    "check_transport",
-    "find",
-    "find_client_role",
-    "find_server_role",
-    "load",
-    "make_transport",
-    "names_in",
-]
-
 ARRAY: Final = "array"  # the path without agents, where a transport's name would stand
 AUTO: Final = "auto"  # agents over memory, or arrays where parties are many
 PROTOCOLS: Final = "psephos.protocols"  # entry points: name → subclass of `PhasedProtocol`

@@ -12,8 +12,6 @@ from typing import Any, Final, cast
 
 import pytest
 
-__all__ = ["pytest_addoption", "pytest_collection_modifyitems"]
-
 _EXAMPLE: Final = "example"
 _GROUP: Final = "psephos"
 

@@ -23,19 +23,6 @@ from .plugins import PROTOCOLS, check_registered, find, load, names_in
 if TYPE_CHECKING:
     from ..protocol.phases import PhasedProtocol
 
-__all__ = [
-    "SYSTEMS",
-    "System",
-    "commands",
-    "find_protocol",
-    "load_each",
-    "load_part",
-    "names_with",
-    "part_of",
-    "protocol_names",
-    "systems",
-]
-
 SYSTEMS: Final = "psephos.systems"
 """Entry points: the protocol's name → `System`."""
 

@@ -16,8 +16,6 @@ from .reading.cells import inert_cell
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["Cell", "Entry", "Rows", "Table", "Tone", "cell_of", "csv_of", "listed", "markdown_of", "six_digits"]
-
 RowT = TypeVar("RowT")
 Tone: TypeAlias = Literal["", "good", "poor", "warning", "quiet", "strong", "open"]
 """How good something is, or how much it stands out; each renderer has its colors."""

@@ -13,24 +13,9 @@ import msgspec
 from ..protocol.estimators import Verdict as Decision
 from .system import load_each
 from .tables import Cell, Tone
-from .words import marked, say
-
-__all__ = [
-    "UNDECIDED",
-    "AuditVerdict",
-    "FileForm",
-    "Judgement",
-    "Verdict",
-    "as_written",
-    "at_most",
-    "cell_of_decision",
-    "from_written",
-    "round_down",
-    "round_up",
-]
 
 _ROUNDING: Final = 1e-12  # of what is computed in floats, which is not more for that
-UNDECIDED: Final = marked("undecided")
+UNDECIDED: Final = "undecided"
 """Of whatever cannot be told at a level."""
 
 
@@ -81,10 +66,10 @@ class Judgement(Verdict):
 
 
 _DECISIONS: Final[Mapping[str, Tone]] = {
-    marked("passes"): "good",
-    marked("fails"): "poor",
-    marked("undecided, leaning yes"): "warning",
-    marked("undecided, leaning no"): "warning",
+    "passes": "good",
+    "fails": "poor",
+    "undecided, leaning yes": "warning",
+    "undecided, leaning no": "warning",
     UNDECIDED: "warning",
     Decision.TOO_CLOSE.value: "warning",  # as an earlier Psephos wrote it
 }
@@ -129,7 +114,7 @@ def _forms_of(kind: type[msgspec.Struct]) -> list[FileForm]:
 def cell_of_decision(decision: object) -> Cell:
     """Return what a file has of a decision, for people; anything else has no tone."""
     words = "–" if decision is None else str(decision)
-    return Cell(say(words), tone=_DECISIONS.get(words, ""))
+    return Cell(words, tone=_DECISIONS.get(words, ""))
 
 
 def round_up(bound: float, digits: int = 3, *, decimals: int | None = None) -> float:

@@ -6,10 +6,8 @@ import io
 import re
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
-
-__all__ = ["marked", "refused", "say", "say_again", "say_all", "say_number", "show_all_signs", "shown_in"]
 
 _ERRORS: Final = "psephos-in-words"
 _ASCII: Final = "psephos-ascii"  # by another name, or click writes UTF-8 where a terminal says that it has ASCII alone
@@ -22,35 +20,9 @@ _SIGNS: Final[Mapping[str, str]] = dict(
 _SHAPES: Final = {"<super>": "^", "<sub>": "_"}
 
 
-def marked(message: str) -> str:
-    """Return a message as it is."""
-    return message
-
-
-def say(message: str, /, **places: object) -> str:
-    """Return a message with its places filled in."""
-    return message.format(**places) if places else message
-
-
 def say_number(one: str, many: str, number: int, /, **places: object) -> str:
     """Return what agrees with a number, which stands at {number} or {number:,}."""
     return (one if number == 1 else many).format(number=number, **places)
-
-
-def say_again(text: str, fewest: int = 0) -> str:
-    """Return a text as it is."""
-    del fewest
-    return text
-
-
-def say_all(texts: Sequence[str]) -> Sequence[str]:
-    """Return texts as they are."""
-    return texts
-
-
-def refused(error: Exception) -> str:
-    """Return what an error says."""
-    return str(error)
 
 
 def shown_in(encoding: str, text: str) -> str:

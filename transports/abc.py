@@ -37,8 +37,6 @@ import trio
 
 from .addresses import is_loopback
 
-__all__ = ["Channel", "Listener", "Transport"]
-
 
 class _Closable(abc.ABC):
     """A resource with an idempotent close."""

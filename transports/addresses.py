@@ -5,8 +5,6 @@ from typing import Final
 
 from ..protocol.errors import refuse
 
-__all__ = ["format_address", "is_loopback", "parse_address"]
-
 _MAX_PORT: Final = 65535
 
 

@@ -21,8 +21,6 @@ from ..protocol.errors import ConfigurationError, MalformedMessageError, RemoteP
 from .abc import Channel, Listener
 from .framing import MAX_FRAME_BYTES, check_size, refused_size
 
-__all__ = ["GREETING", "REFUSAL", "WINDOW_BYTES", "CarriedChannel", "Carrier"]
-
 GREETING: Final = b"\xc1psephos carrier 1"
 """No message begins so: its first byte is none of msgpack's."""
 WINDOW_BYTES: Final = 1 << 16

@@ -19,8 +19,6 @@ import trio
 from ..protocol.errors import require
 from .abc import Channel, Listener, Transport
 
-__all__ = ["CALM", "Fate", "Faults", "FaultyChannel", "FaultyTransport", "Weather", "seeded_weather"]
-
 _UNIFORM_BYTES: Final = 8
 
 

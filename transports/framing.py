@@ -11,8 +11,6 @@ from typing import Final
 
 from ..protocol.errors import MalformedMessageError
 
-__all__ = ["MAX_FRAME_BYTES", "FrameDecoder", "check_size", "encode_frames", "refused_size"]
-
 MAX_FRAME_BYTES: Final = 1 << 20
 """The greatest payload, as large as the greatest message."""
 

@@ -24,17 +24,6 @@ from cryptography.x509.oid import NameOID
 
 from .own_files import write_private
 
-__all__ = [
-    "VALID_DAYS",
-    "Identity",
-    "check_usable",
-    "fingerprint_of",
-    "make_identity",
-    "make_signature_key",
-    "read_certificate",
-    "read_signature_key",
-]
-
 VALID_DAYS: Final = 365
 """How long a certificate is good, unless its owner says otherwise."""
 _SKEW: Final = dt.timedelta(days=1)

@@ -15,8 +15,6 @@ import trio
 from .abc import Channel, Listener, Transport
 from .framing import MAX_FRAME_BYTES, check_size, refused_size
 
-__all__ = ["MAX_QUEUED_PAYLOADS", "MemoryTransport"]
-
 MAX_QUEUED_PAYLOADS: Final = 64
 """In one direction of one channel."""
 

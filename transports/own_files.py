@@ -9,8 +9,6 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-__all__ = ["OWN_FOLDER", "is_own", "replace_private", "write_private"]
-
 OWN_FOLDER: Final = "a folder of one's own, to which nobody else may write (chmod go-w)"
 """What is allowed where `is_own` has to hold."""
 

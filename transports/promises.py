@@ -10,8 +10,6 @@ from typing import cast
 
 import trio
 
-__all__ = ["keeping", "require", "sentence_of"]
-
 
 def sentence_of(check: Callable[..., object]) -> str:
     """Return the promise that a check checks: its docstring's first line."""

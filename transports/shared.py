@@ -13,8 +13,6 @@ from ..protocol.errors import RemoteProtocolError
 from .abc import Channel, Listener, Transport
 from .carrier import Carrier
 
-__all__ = ["SharedTransport"]
-
 _PAUSE_SECONDS: Final = 1.0
 """Between the beginnings of two connections, however many wait for one."""
 _CONNECT_SECONDS: Final = 30.0

@@ -23,8 +23,6 @@ from .addresses import format_address, parse_address
 from .framing import encode_frames
 from .tcp import open_socket
 
-__all__ = ["TappedTransport", "Traffic", "check_tapped"]
-
 _READ_BYTES: Final = 1 << 16
 _PAUSE_SECONDS: Final = 0.1
 """Before the next connection is accepted where one could not be: descriptors may be free again by then."""

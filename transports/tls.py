@@ -34,8 +34,6 @@ from .framing import check_size
 from .keys import Identity, fingerprint_of, make_identity
 from .tcp import SocketChannel, TCPTransport
 
-__all__ = ["HANDSHAKE_SECONDS", "TLSTransport"]
-
 HANDSHAKE_SECONDS: Final = 10.0
 """From TCP's connection to the end of the handshake; on a slow line it takes a second."""
 _ALERT_SECONDS: Final = 1.0

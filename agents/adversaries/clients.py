@@ -8,8 +8,6 @@ import msgspec
 from ...protocol.messages import Message, Report, Request
 from .deviation import Deviation, Passage
 
-__all__ = ["Changer", "Leaver", "Poisoner", "Replayer"]
-
 _NOTHING: Mapping[int, Sequence[int]] = {}
 
 

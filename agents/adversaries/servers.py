@@ -10,8 +10,6 @@ from ...protocol.masking import Confirmation, Confirmations, Survivors
 from ...protocol.messages import Message, Release, Report, Request, Terms, Welcome
 from .deviation import Deviation, Passage
 
-__all__ = ["Asker", "Dropper", "Equivocator", "Liar", "Unmasker"]
-
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Asker(Deviation):

@@ -43,8 +43,6 @@ from .variant import Holdings, Sums, Variant, unit_of
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["CentralSums", "CentralVariant", "CentralVotes", "PricedByWeight", "PublicWeightVotes"]
-
 _PHASE: Final = "votes"
 _LAW: Final = "discrete Laplace noise on sums"
 # The greatest weight in grid steps, and with the noise: scales stay below 2**40, and sums of a million partners' votes

@@ -19,16 +19,6 @@ from .parameters import VARIANTS, Parameters
 from .signed import OptimalVariant, signed_weights
 from .variant import Offer
 
-__all__ = [
-    "decide",
-    "error_of",
-    "make_central_offer",
-    "make_offers",
-    "make_paper_offer",
-    "make_public_offer",
-    "worst_variance_of",
-]
-
 # So many signed weights, of those that are symmetric about 0 so many, and such an ε take half a second at most.
 _QUICK_VALUES = 6
 _QUICK_SYMMETRIC_VALUES = 8

@@ -38,15 +38,6 @@ from .worst_case import MOST_SCHEMERS, greatest_budget, greatest_chance
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = [
-    "JointVariant",
-    "OpinionsPhase",
-    "PrintedVariant",
-    "WeightsPhase",
-    "debiased_variances",
-    "joint_worst_variance",
-]
-
 _OPINIONS = (0, 1)
 # Splits that are tried: so many hundredths of the price go to the weight.
 _SPLITS = range(1, 100)

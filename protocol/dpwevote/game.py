@@ -36,8 +36,6 @@ from ..estimators.frequencies import debiased_values
 from .parameters import Parameters
 from .variant import unit_of
 
-__all__ = ["MemberPower", "WeightedGame", "released_power"]
-
 # Additions of 64 bits that are made for the indices: some seconds.
 _MOST_STEPS: Final = 3_000_000_000
 # Cells of a table: 160 MB.

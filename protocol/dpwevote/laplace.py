@@ -31,8 +31,6 @@ from .variant import PublishedWeights, TwoReports
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["LaplaceGrids", "LaplaceOpinionsPhase", "LaplaceVariant", "LaplaceWeightsPhase"]
-
 _NOISE: Final = "discrete Laplace"
 _MAX_REPORT: Final = 2**19
 

@@ -28,8 +28,6 @@ from .variant import Holdings, Offer, Variant
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["MaskedVariant", "MaskedVotes", "PublicMaskedVotes"]
-
 _PHASE: Final = "votes"
 _MOST_SCALE: Final = 2**13
 """Grid steps: of this noise the law of sums is worked out."""

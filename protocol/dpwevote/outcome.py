@@ -5,16 +5,6 @@ import msgspec
 from ..estimators import Estimate, Verdict
 from ..shown import Shown
 
-__all__ = [
-    "CandidateOutcome",
-    "DecisionVerdict",
-    "LevelCount",
-    "Outcome",
-    "PossibleRanges",
-    "WeightCount",
-    "WeightsOutcome",
-]
-
 
 class WeightCount(msgspec.Struct, frozen=True):
     """How many partners hold a weight (or are in a group of weights, which `weight` then stands for).

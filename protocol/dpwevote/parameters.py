@@ -23,8 +23,6 @@ from .quotas import SIMPLE
 from .signed import OptimalVariant, SignedResponseVariant, SignedVariant, TwoPointVariant
 from .variant import Variant
 
-__all__ = ["DEFAULT_EPSILON", "LEFT_OUT", "VARIANTS", "Parameters", "VariantName"]
-
 VariantName: TypeAlias = Literal[
     "joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "central", "masked", "auto"
 ]

@@ -25,8 +25,6 @@ from .quotas import share_in
 from .rounding import nearest_places
 from .variant import Holdings, Variant
 
-__all__ = ["OPINIONS", "OPINION_WORDS", "DPWeVote"]
-
 OPINIONS: Final[Mapping[str, float]] = MappingProxyType(
     {"yes": 1.0, "y": 1.0, "true": 1.0, "no": 0.0, "n": 0.0, "false": 0.0}
 )

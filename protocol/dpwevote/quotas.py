@@ -6,8 +6,6 @@ from typing import Final
 
 from ..errors import ConfigurationError
 
-__all__ = ["SIMPLE", "share_in"]
-
 SIMPLE: Final = 1_000  # the greatest denominator of a share that is taken for meant
 _WRITTEN: Final = re.compile(r"(\d+) ?/ ?(\d+)|(\d*\.?\d+) ?(%?)", re.ASCII)
 

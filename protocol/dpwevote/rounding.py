@@ -20,8 +20,6 @@ from .outcome import DecisionVerdict
 if TYPE_CHECKING:
     from .parameters import Parameters
 
-__all__ = ["nearest_places", "quotas_within", "verdict_within", "votes_within"]
-
 _OUTWARDS: Final = 1 + 2.0**-40
 """More than all rounding errors of a quota."""
 

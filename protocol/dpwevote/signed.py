@@ -40,17 +40,6 @@ from .variant import Holdings, Offer, Sums, Variant
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = [
-    "OPTIMAL_LIMITS",
-    "OptimalVariant",
-    "SignedResponseVariant",
-    "SignedVariant",
-    "TwoPointVariant",
-    "VotesPhase",
-    "make_report",
-    "signed_weights",
-]
-
 OPTIMAL_LIMITS: Final = (
     f"at most {MOST_SYMMETRIC_VALUES // 2} where the quota is the majority, {MOST_VALUES - 1} where it is fixed or all "
     f"of the weight ({MOST_SYMMETRIC_VALUES - 1} if they and 0 are an even number that is symmetric about its middle, "

@@ -27,8 +27,6 @@ from .rounding import quotas_within, verdict_within, votes_within
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["Holdings", "Offer", "PublishedWeights", "Sums", "TwoReports", "Variant", "unit_of"]
-
 
 def unit_of(numbers: Iterable[Fraction]) -> Fraction:
     """Return the greatest number of which all of these are multiples; not all are 0."""

@@ -17,8 +17,6 @@ import numpy as np
 
 from ..arrays import FloatArray
 
-__all__ = ["MOST_SCHEMERS", "greatest_budget", "greatest_chance"]
-
 MOST_SCHEMERS: Final = 1_000
 """More partners than this take too long, whatever they weigh."""
 # Cells of all tables together: some five milliseconds.

@@ -16,8 +16,6 @@ from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse
 from ..mechanisms.own_matrix import exact_inverse
 from .linear import GREATEST_ROW, LinearEstimator
 
-__all__ = ["Invertible", "debiased_values", "estimate_counts", "inverse_matrix", "project_to_simplex"]
-
 Invertible: TypeAlias = GeneralizedRandomizedResponse | FiniteChannel
 """Randomizers with as many reports as values, whose channel has an inverse."""
 

@@ -20,8 +20,6 @@ from ..arrays import FloatArray
 from ..estimate import Estimate
 from .sum_tests import Alike
 
-__all__ = ["GREATEST_ROW", "LinearEstimator", "is_nearly_singular"]
-
 GREATEST_ROW: Final = 1e5
 """Of an inverse, without signs: beyond, variances of values are so much alike that rounding would tell them apart."""
 

@@ -31,8 +31,6 @@ import scipy as sp
 from ..arrays import FloatArray
 from ..elementary import exp, expm1, square
 
-__all__ = ["NoisePart", "reach_of_noise", "tail_of_noise"]
-
 GRID: Final = 2.0**-20
 """Tails are rounded up to it, so that a library's last bit, and the sum's error of about 1e-9, are not seen."""
 # In standard deviations; the probability beyond is below 1e-12 for every such law.

@@ -28,17 +28,6 @@ from ..errors import require
 from .noise_tails import GRID
 from .verdict import check_level
 
-__all__ = [
-    "Alike",
-    "are_nearly_normal",
-    "binomial_bounds",
-    "decisive_reach",
-    "is_nearly_normal",
-    "least_probability",
-    "reach_of_products",
-    "tails_of_sums",
-]
-
 # Terms below this part of the greatest one do not change a sum of floats.
 _NEGLIGIBLE = 1e-25
 # The bound holds for every slope. These are multiples of what is best where a sum is normal, and how they are apart.

@@ -11,8 +11,6 @@ from typing import Final
 from ..arguments import exact_arguments
 from ..errors import require
 
-__all__ = ["DEFAULT_LEVEL", "UNDECIDED", "Verdict", "check_level"]
-
 DEFAULT_LEVEL: Final = 0.05
 """Of one decision."""
 UNDECIDED: Final = "undecided"

@@ -19,8 +19,6 @@ from .parameters import Parameters
 from .posteriors import DIFFERENCES, UTILITIES, chance_by_differences, chance_by_utilities
 from .utility_noise import UtilityNoise
 
-__all__ = ["CONFIRMED", "Assurance", "assurance_of_choice", "assurance_of_estimates", "assurance_of_test"]
-
 CONFIRMED: Final = "confirmed"
 
 

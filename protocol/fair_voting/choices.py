@@ -43,8 +43,6 @@ from .lots import draw_lot
 from .objective import Objective, welfare_of
 from .scoring import Scoring
 
-__all__ = ["Choice", "ExponentialChoice", "SampleScale", "SampledChoice"]
-
 SampleScale: TypeAlias = Literal["unbiased", "printed"]
 
 _GREATEST: Final = 2**62

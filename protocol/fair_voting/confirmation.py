@@ -24,8 +24,6 @@ from .posteriors import merits_of, ranges_of, shares_of
 from .report_laws import LaplaceSums, ReportSums
 from .utility_noise import UtilityNoise
 
-__all__ = ["p_value_of"]
-
 _MOST_FUNCTIONS: Final = 32
 """So many, which six groups have, are held each against each."""
 _HALVES: Final = 2

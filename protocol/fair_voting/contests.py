@@ -15,8 +15,6 @@ from scipy.special import expm1
 from ..arrays import FloatArray, IntArray
 from ..mechanisms import Uniform
 
-__all__ = ["law_above_floor", "law_of_contest"]
-
 
 def law_of_contest(chances: FloatArray, behind: FloatArray) -> FloatArray:
     """Return for each alternative the probability that it beats all others.

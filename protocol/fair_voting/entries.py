@@ -20,21 +20,6 @@ from ..phases import Entries, missing_column
 from .parameters import SEPARATOR, TIE
 from .rankings import Rankings, are_strict, positions_of_classes, positions_of_orders
 
-__all__ = [
-    "MOST_NAMED",
-    "RANKINGS_LOOKED_AT",
-    "alternatives_of",
-    "check_order",
-    "groups_of",
-    "names_of",
-    "names_two_groups",
-    "orders_of",
-    "places_of_groups",
-    "positions_of",
-    "text_of",
-    "tiers_of",
-]
-
 MOST_NAMED: Final = 20
 """Names in an error message."""
 # Rankings from which alternatives are found: one line may be wrong, and most are not.

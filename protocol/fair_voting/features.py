@@ -15,8 +15,6 @@ import msgspec
 from ..arguments import NAMES, is_name
 from ..errors import require
 
-__all__ = ["MAX_FEATURES", "Feature", "Partition", "check_features"]
-
 MAX_FEATURES: Final = 16
 
 Partition: TypeAlias = tuple[tuple[int, ...], ...]

@@ -36,8 +36,6 @@ from .report_laws import ReportLaw, law_of_pairs, law_of_positions, law_of_ranki
 from .reports import ByPositions, ByScores, LocalReport, chances_of, is_possible
 from .scoring import Scoring
 
-__all__ = ["JointReport", "make_joint_report", "possible_joint_reports"]
-
 _MOST_ANSWERS: Final = 1_000
 """Of the signs that one report may have, so that its law is written down."""
 

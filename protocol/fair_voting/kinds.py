@@ -6,8 +6,6 @@ from typing import Final, Literal, TypeAlias
 
 from ..privacy import TrustModel
 
-__all__ = ["BY_QUALITY", "CENTRAL", "JOINT", "LOCAL", "MECHANISMS", "Mechanism", "MechanismName"]
-
 MechanismName: TypeAlias = Literal[
     "laplace",
     "sampling",

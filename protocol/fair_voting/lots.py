@@ -9,8 +9,6 @@ import hashlib
 
 from ..arrays import IntArray
 
-__all__ = ["draw_lot", "key_of", "lot_of"]
-
 _BYTES = 8
 
 

@@ -15,8 +15,6 @@ from typing import Literal, TypeAlias
 
 from .features import Partition
 
-__all__ = ["Objective", "ObjectiveName", "Utilities", "disparity_of", "joined", "welfare_of"]
-
 ObjectiveName: TypeAlias = Literal["parity", "constrained", "penalized", "welfare_constrained", "welfare"]
 
 Utilities: TypeAlias = Sequence[Sequence[Fraction]]

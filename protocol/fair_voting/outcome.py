@@ -14,8 +14,6 @@ from .features import Feature
 from .objective import ObjectiveName
 from .pairwise import PairwiseName
 
-__all__ = ["AlternativeOutcome", "Details", "FeatureOutcome", "LevelCount", "Outcome"]
-
 
 class FeatureOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What is released of one alternative and one of several features.

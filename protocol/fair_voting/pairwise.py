@@ -18,19 +18,6 @@ from ..elementary import exp
 from ..mechanisms import VectorLaplace
 from ..privacy import NeighboringRelation
 
-__all__ = [
-    "MAX_KEMENY",
-    "PAIRWISE",
-    "PairwiseName",
-    "best_by_pairs",
-    "copeland_scores",
-    "kemeny_orders",
-    "make_pair_noise",
-    "p_value_of_pairs",
-    "preferences_of",
-    "table_of_pairs",
-]
-
 PairwiseName: TypeAlias = Literal["copeland", "kemeny"]
 PAIRWISE: Final = ("copeland", "kemeny")
 MAX_KEMENY: Final = 6

@@ -26,16 +26,6 @@ from .sampling_bounds import SampleReading, is_feasible, label_of, num_samples
 from .sampling_plans import SamplingPlan, plan_for
 from .scoring import MAX_SCORE, MOST_BITS, ScoreName, Scoring, make_scores
 
-__all__ = [
-    "DEFAULT_GAMMA",
-    "DEFAULT_WELFARE_SHARE",
-    "MAX_EPSILON",
-    "MAX_GROUPS",
-    "MAX_SAMPLES",
-    "MIN_EPSILON",
-    "Parameters",
-]
-
 MIN_EPSILON: Final = 1e-4
 """Below, noise of Laplace's law has no room in reports of 64 bits."""
 MAX_EPSILON: Final = 30.0

@@ -23,8 +23,6 @@ from .sampling_bounds import proven_epsilon
 from .scoring import Scoring
 from .subsample import Subsample
 
-__all__ = ["DisclosedRankings", "JointRankings", "MaskedRankings", "RandomizedRankings"]
-
 PHASE: Final = "rankings"
 UNIT: Final = "voter"
 # Groups whose rankings are compared by the phase's own check of its losses; all groups are alike.

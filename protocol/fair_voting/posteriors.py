@@ -26,18 +26,6 @@ from .features import Partition
 from .objective import Objective
 from .utility_noise import UtilityNoise, draw_within
 
-__all__ = [
-    "DIFFERENCES",
-    "UTILITIES",
-    "chance_by_differences",
-    "chance_by_utilities",
-    "merits_of",
-    "num_draws",
-    "qualities_of",
-    "ranges_of",
-    "shares_of",
-]
-
 DIFFERENCES: Final = "uniform differences"
 UTILITIES: Final = "uniform utilities"
 

@@ -48,8 +48,6 @@ from .rules import RULES
 from .scoring import Scoring
 from .utility_noise import UtilityNoise
 
-__all__ = ["FairVoting"]
-
 # Sums of utilities stay below, so that they never overflow, with room for noise.
 _GREATEST_SUM: Final = 2**61
 

@@ -16,18 +16,6 @@ from numpy.typing import NDArray
 
 from ..arrays import IntArray
 
-__all__ = [
-    "Rankings",
-    "are_rankings",
-    "are_strict",
-    "cells_of_members",
-    "check_ranking",
-    "members_of_cells",
-    "positions_of_classes",
-    "positions_of_orders",
-    "some_rankings",
-]
-
 # Of more alternatives, some rankings stand for all.
 _FEW_ALTERNATIVES = 4
 _NO_RANKING = "a position is not the number of alternatives ahead"

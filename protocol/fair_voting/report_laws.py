@@ -19,8 +19,6 @@ from ..estimators.noise_tails import NoisePart, tail_of_noise
 from ..estimators.sum_tests import Alike, are_nearly_normal, is_nearly_normal, tails_of_sums
 from ..mechanisms import GeneralizedRandomizedResponse
 
-__all__ = ["LaplaceSums", "ReportLaw", "ReportSums", "in_group", "law_of_pairs", "law_of_positions", "law_of_rankings"]
-
 _MOST_CELLS: Final = 2_000_000
 """Different sums times laws times outcomes, and of one law for each group; what is beyond takes seconds."""
 _MOST_LAWS: Final = 16

@@ -41,20 +41,6 @@ from .report_laws import ReportLaw, law_of_pairs, law_of_positions, law_of_ranki
 from .scoring import Scoring
 from .utility_noise import error_of_levels
 
-__all__ = [
-    "ByPositions",
-    "ByScores",
-    "LocalReport",
-    "RankingReport",
-    "best_report",
-    "chances_of",
-    "is_possible",
-    "make_report",
-    "make_reports",
-    "possible_reports",
-    "utilities_by_level",
-]
-
 
 class LocalReport(abc.ABC):
     """One local mechanism by which voters report, and the scores that it tells something of.

@@ -16,8 +16,6 @@ from ..arrays import IntArray
 from ..mechanisms import scores_of_positions
 from .rankings import Rankings
 
-__all__ = ["RULES", "borda", "copeland", "egalitarian", "pairwise_wins", "plurality"]
-
 
 def plurality(rankings: Rankings) -> list[int]:
     """Return whom most voters rank first."""

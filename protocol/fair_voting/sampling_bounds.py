@@ -26,23 +26,6 @@ from .choices import SampleScale
 from .objective import ObjectiveName
 from .scoring import Scoring
 
-__all__ = [
-    "Comparison",
-    "SampleReading",
-    "delta_of_hit",
-    "epsilon_of_hit",
-    "hit_bound",
-    "is_feasible",
-    "label_of",
-    "largest_probability",
-    "num_samples",
-    "proven_epsilon",
-    "simple_hit_bound",
-    "spread_bound",
-    "steepest_step",
-    "tighter_hit_bound",
-]
-
 SampleReading: TypeAlias = Literal["group", "subsample"]
 """Whom line 9 of Algorithm 2 draws voters from: P_k, so that line 4 is idle, or line 4's sub-sample."""
 

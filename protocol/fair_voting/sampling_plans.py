@@ -29,8 +29,6 @@ from .sampling_bounds import SampleReading, proven_epsilon
 from .scoring import Scoring
 from .utility_noise import quantiles_of
 
-__all__ = ["GREATEST_GAMMA", "SamplingPlan", "plan_for"]
-
 GREATEST_GAMMA: Final = 0.5
 """That is chosen: a winner that is random more often than not is hardly worth a vote."""
 

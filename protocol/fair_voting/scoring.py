@@ -19,8 +19,6 @@ from ..mechanisms import scores_of_positions
 from ..privacy import NeighboringRelation
 from .rankings import Rankings
 
-__all__ = ["MAX_SCORE", "ScoreName", "Scoring", "make_scores"]
-
 ScoreName: TypeAlias = Literal["borda", "plurality", "veto"]
 
 MAX_SCORE: Final = 1e6

@@ -14,8 +14,6 @@ from ..mechanisms.logarithms import log_of
 from ..mechanisms.mechanism import check_candidates
 from ..privacy import NoRelease
 
-__all__ = ["Subsample"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Subsample(ExactMechanism):

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .joint_reports import JointReport
     from .reports import RankingReport
 
-__all__ = ["UtilityNoise", "draw_within", "error_of_levels", "quantiles_of", "share_quantiles"]
-
 _ROOT_TWO = math.sqrt(2)
 # Beyond so many errors on the far side of a normal law, what is left of it is exponential.
 _FAR = 30.0

@@ -18,8 +18,6 @@ from typing import Final
 from ..arguments import exact_arguments
 from ..errors import ConfigurationError, require
 
-__all__ = ["LEAST_FOR_CIRCLE", "Circle", "Complete", "circle_for"]
-
 LEAST_FOR_CIRCLE: Final = 1_001
 """Who take part to the end, T, and so parties: where fewer have to, all form a complete graph."""
 _MOST_DEGREE: Final = 512

@@ -34,8 +34,6 @@ from .steps import (
     Survivors,
 )
 
-__all__ = ["MaskingParty", "mask_of", "mask_of_seed", "private_key_of"]
-
 _SaidT = TypeVar("_SaidT")
 _NUMBER_BYTES: Final = 8
 

@@ -11,8 +11,6 @@ from typing import Final, Protocol
 from ..errors import require
 from .shamir import PRIME
 
-__all__ = ["KEY_BYTES", "SIGNATURE_BYTES", "Primitives", "check_signature_key"]
-
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 _D: Final = -121665 * pow(121666, -1, PRIME) % PRIME  # of Ed25519's curve −x² + y² = 1 + d·x²·y²

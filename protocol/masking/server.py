@@ -34,8 +34,6 @@ from .steps import (
     Survivors,
 )
 
-__all__ = ["MaskingServer", "Said", "Told"]
-
 Said: TypeAlias = Keys | Boxes | Masked | Confirmation | Shares
 """What a party says in a step."""
 Told: TypeAlias = NeighborKeys | Boxes | Survivors | Confirmations

@@ -12,8 +12,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-__all__ = ["PRIME", "SEED_BYTES", "SHARE_BYTES", "combine", "entropy_bytes", "split"]
-
 PRIME: Final = 2**255 - 19
 SEED_BYTES: Final = 31
 SHARE_BYTES: Final = 32

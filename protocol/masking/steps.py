@@ -28,22 +28,6 @@ from .graph import Circle, Complete
 from .primitives import KEY_BYTES, SIGNATURE_BYTES, check_signature_key
 from .shamir import SHARE_BYTES
 
-__all__ = [
-    "BOX_BYTES",
-    "MASKING",
-    "Boxes",
-    "Confirmation",
-    "Confirmations",
-    "Keys",
-    "Masked",
-    "MaskingMove",
-    "MaskingRules",
-    "MaskingState",
-    "NeighborKeys",
-    "Shares",
-    "Survivors",
-]
-
 BOX_BYTES: Final = 2 * SHARE_BYTES + 16
 _Place = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 _Key = Annotated[bytes, msgspec.Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]

@@ -44,17 +44,6 @@ from .logarithms import log_of
 from .mechanism import FiniteMechanism, RowMechanism, check_batch, check_candidates, check_numbers
 from .randomized_response import MAX_EPSILON
 
-__all__ = [
-    "MIN_FLIP_PROBABILITY",
-    "NO_ANSWER",
-    "FreshTwoLayer",
-    "OneLayer",
-    "TwoLayer",
-    "block_offsets",
-    "epsilon_of",
-    "flip_probability_of",
-]
-
 NO_ANSWER: Final = -1
 """A place without an answer; reported as it is, since it is public which places are answered."""
 MIN_FLIP_PROBABILITY: Final = 2.0**-44

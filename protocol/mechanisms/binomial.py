@@ -10,8 +10,6 @@ from typing import Final
 
 from .exact import Below
 
-__all__ = ["binomial_law", "draw_binomial", "draw_binomial_exactly"]
-
 # What is rarer, relative to the mode, no uniform of 53 bits names.
 _NEGLIGIBLE: Final = 2.0**-80
 

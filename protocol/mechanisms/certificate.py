@@ -22,8 +22,6 @@ from ..arguments import make_fields_exact
 from ..elementary import exp
 from ..errors import require
 
-__all__ = ["Certificate"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:

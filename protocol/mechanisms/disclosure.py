@@ -17,8 +17,6 @@ from ..errors import require
 from ..privacy.events import NonPrivate
 from .mechanism import Mechanism, check_batch
 
-__all__ = ["Disclosure"]
-
 _TOO_LARGE = 2**62
 
 

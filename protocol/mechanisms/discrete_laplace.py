@@ -28,8 +28,6 @@ from ..privacy import events
 from .exact import Below, happens_exp
 from .mechanism import Mechanism, check_batch, sums_of
 
-__all__ = ["CLAMP_IN_SCALES", "DiscreteLaplace", "VectorLaplace", "are_within", "laplace_grid"]
-
 # Grid steps per scale: the variance then differs from the continuous law's by a factor of 1 - 1/(12 * 128**2).
 _STEPS_PER_SCALE: Final = 128
 # Reports are clamped so many scales beyond the values; that happens with probability below e**-60, and

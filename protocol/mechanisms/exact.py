@@ -15,8 +15,6 @@ from typing import TypeAlias
 from ..arguments import exact_arguments
 from .mechanism import RowMechanism
 
-__all__ = ["Below", "ExactMechanism", "happens_exp", "has_happened", "has_happened_exp"]
-
 Below: TypeAlias = Callable[[int], int]
 """Returns an integer that is uniform in [0, n), for n ≥ 1, independent of all before."""
 

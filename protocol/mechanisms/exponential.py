@@ -21,19 +21,6 @@ from .exact import Below, has_happened_exp
 from .hyper import Uniform
 from .logarithms import log_of, log_sums
 
-__all__ = [
-    "choice_probabilities",
-    "choose",
-    "choose_exactly",
-    "flip",
-    "flip_exactly",
-    "flip_probabilities",
-    "greatest_choice_deficit",
-    "greatest_flip_deficit",
-    "log_choice_probabilities",
-    "log_flip_probabilities",
-]
-
 # e^(−x) is no positive float far beyond this.
 _GREATEST_EXPONENT: Final = 700
 

@@ -24,8 +24,6 @@ from .logarithms import log_of
 from .mechanism import FiniteMechanism, check_batch
 from .randomized_response import check_epsilon
 
-__all__ = ["TOTAL_MASS", "TOTAL_MASS_BITS", "FiniteChannel", "least_ratio_of"]
-
 TOTAL_MASS_BITS: Final = 53
 TOTAL_MASS: Final = 1 << TOTAL_MASS_BITS
 """The mass of each row."""

@@ -29,8 +29,6 @@ from .finite_channel import TOTAL_MASS, least_ratio_of
 from .mechanism import Mechanism, check_candidates, check_numbers
 from .randomized_response import check_epsilon
 
-__all__ = ["FrequencyOracle", "HadamardResponse", "LocalHashing", "OracleLaw", "SubsetSelection"]
-
 _BLOCK: Final = 1 << 20  # numbers of a table that is worked on at once: a bound on memory
 
 

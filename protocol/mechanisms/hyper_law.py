@@ -24,21 +24,6 @@ from .exact import Below
 from .logarithms import log_of, log_sums
 from .quadrature import Rule
 
-__all__ = [
-    "ONE",
-    "UNIFORM_BITS",
-    "HyperLaw",
-    "HyperQuantiles",
-    "Mixture",
-    "check_probability",
-    "check_range",
-    "flips_of",
-    "mixture_of_points",
-    "mixture_on",
-    "scale_exactly",
-    "snapped",
-]
-
 UNIFORM_BITS: Final = 256
 """Random bits of each uniform from which a flip probability is drawn exactly."""
 

@@ -33,8 +33,6 @@ from .hyper_law import ONE, HyperLaw, Mixture, check_range, flips_of, mixture_on
 from .logarithms import log_sums
 from .quadrature import legendre_rule, num_nodes_for
 
-__all__ = ["TruncatedNormal"]
-
 _MOST_SCALES: Final = 32
 """So far may the range reach from the location: the density there is e^−512 of its peak."""
 _MOST_AWAY: Final = 1000.0

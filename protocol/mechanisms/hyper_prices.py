@@ -32,8 +32,6 @@ from ..arguments import exact_arguments
 from .hyper import Uniform, uniform_for
 from .joint_law import loss_of_all_answers, loss_of_one_answer
 
-__all__ = ["LossUnit", "least_uniform_loss", "uniform_of_loss"]
-
 LossUnit: TypeAlias = Literal["all answers", "one answer"]
 """Of what a loss is: J or R."""
 

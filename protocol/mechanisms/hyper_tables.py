@@ -32,8 +32,6 @@ from .hyper_law import (
 from .logarithms import log_of
 from .quadrature import Rule, canonical_moments, gauss_rule, legendre_rule, num_nodes_for
 
-__all__ = ["MAX_MOMENTS", "Discrete", "Moments", "Piecewise"]
-
 MAX_MOMENTS: Final = 32
 """The most moments that a law may be given by; floats tell hardly a dozen apart from impossible ones."""
 

@@ -40,17 +40,6 @@ from ..arguments import exact_arguments
 from ..elementary import power_of_two_below
 from .hyper import Beta, Discrete, HyperDistribution, PointMass, Uniform
 
-__all__ = [
-    "HyperLosses",
-    "compare_hypers",
-    "hypers_of_mean",
-    "loss_of_all_answers",
-    "loss_of_flip_probability",
-    "loss_of_longest_row",
-    "loss_of_mean",
-    "loss_of_one_answer",
-]
-
 # Losses are snapped upwards to this grid, relative to those above 1, so that a processor's last bit does not show.
 _GRID: Final = 2.0**-32
 # An upper bound on the error of ln L for each answer: its terms are products of so many factors.

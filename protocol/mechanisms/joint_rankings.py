@@ -36,8 +36,6 @@ from .rankings import (
     scores_of_positions,
 )
 
-__all__ = ["MAX_JOINT_GROUPS", "JointPair", "JointPosition", "JointRanking", "JointScores"]
-
 MAX_JOINT_GROUPS: Final = 100
 """A report has a number for each group; and of more groups hardly anything could be estimated."""
 _CELLS: Final = "cells, each group·m + position"

@@ -8,8 +8,6 @@ import scipy as sp
 
 from ..arrays import FloatArray
 
-__all__ = ["log_of", "log_sums"]
-
 
 def log_of(numbers: FloatArray) -> FloatArray:
     """Return ln of each number ≥ 0; −∞ for 0, without a warning."""

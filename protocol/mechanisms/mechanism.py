@@ -26,19 +26,6 @@ from ..privacy.events import PrivacyEvent, SelfComposed
 from ..shown import Tabled
 from .logarithms import log_of
 
-__all__ = [
-    "FiniteMechanism",
-    "Mechanism",
-    "OnArrays",
-    "PostProcessed",
-    "Prepared",
-    "RowMechanism",
-    "check_batch",
-    "check_candidates",
-    "check_numbers",
-    "sums_of",
-]
-
 # Methods whose arguments are converted, whoever writes them.
 _TAKING_NUMBERS: Final = frozenset(
     {

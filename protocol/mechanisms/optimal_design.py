@@ -34,8 +34,6 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray, solve_positive_definite
 from ..elementary import exp
 
-__all__ = ["Design", "design"]
-
 _Subsets: TypeAlias = NDArray[np.bool_]
 """One row for each subset, one column for each value."""
 _Numbers: TypeAlias = NDArray[Any]

@@ -26,8 +26,6 @@ from ..arguments import number_of
 from ..errors import ConfigurationError, require
 from .finite_channel import TOTAL_MASS, FiniteChannel, least_ratio_of
 
-__all__ = ["GREATEST_INVERSE", "LEAST_ENTRY", "MOST_MATRIX_VALUES", "Matrix", "channel_of", "exact_inverse"]
-
 Matrix: TypeAlias = tuple[tuple[float | str, ...], ...]
 """Rows of probabilities, as they are written."""
 

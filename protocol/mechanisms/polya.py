@@ -37,8 +37,6 @@ from .exact import Below, ExactMechanism, happens_exp
 from .logarithms import log_of
 from .mechanism import Mechanism, check_batch, sums_of
 
-__all__ = ["MOST_TIMES", "REACH_IN_SCALES", "PolyaShare", "share_log_law", "share_masses", "share_reach", "wrapped"]
-
 REACH_IN_SCALES: Final = 64
 """Of the table of the law; noise beyond has probability below e^(−64)."""
 

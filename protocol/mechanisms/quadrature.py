@@ -23,8 +23,6 @@ import scipy as sp
 from ..arrays import FloatArray
 from .logarithms import log_of
 
-__all__ = ["Rule", "canonical_moments", "gauss_rule", "legendre_rule", "num_nodes_for"]
-
 # Newton's steps double the digits each time: the first guess is right to 4 %, the fifth step changes the last bits.
 _NEWTON_STEPS: Final = 5
 # Polynomials grow and shrink by hundreds of orders of magnitude over a rule's nodes; beyond this they are scaled down.

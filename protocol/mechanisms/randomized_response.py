@@ -20,8 +20,6 @@ from ..estimate import Estimate
 from ..privacy.events import RandomizedResponse
 from .mechanism import FiniteMechanism, check_batch
 
-__all__ = ["MAX_EPSILON", "MIN_EPSILON", "GeneralizedRandomizedResponse", "check_epsilon"]
-
 # A uniform of the simulation has 53 bits. Beyond this, a lie would be rarer than such a uniform can express,
 # and the simulated law would no longer be the stated one.
 MAX_EPSILON = 30.0

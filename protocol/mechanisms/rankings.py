@@ -28,22 +28,6 @@ from .exact import Below, ExactMechanism
 from .mechanism import Prepared, RowMechanism, check_candidates
 from .randomized_response import GeneralizedRandomizedResponse
 
-__all__ = [
-    "MAX_ALTERNATIVES",
-    "MAX_RANKED",
-    "NoisyScores",
-    "Pairs",
-    "SampledPair",
-    "SampledPosition",
-    "SampledQuestion",
-    "WholeRanking",
-    "check_number",
-    "check_places",
-    "code_of_rankings",
-    "rankings_of_codes",
-    "scores_of_positions",
-]
-
 MAX_ALTERNATIVES: Final = 50
 MAX_RANKED: Final = 8
 """Of more alternatives there are so many rankings that a report is hardly ever the true one, at any ε that protects."""

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray, IntArray
 from .mechanism import Mechanism, Prepared, RowMechanism
 
-__all__ = ["Gap", "greatest_gap", "realized_loss", "reports_to_try", "rows_to_try"]
-
 # A table of so many logarithms is made in a hundredth of a second or two.
 _MOST_CELLS: Final = 1 << 18
 _MOST_ROWS: Final = 64

@@ -23,8 +23,6 @@ from ..errors import require
 from ..privacy.events import PureMechanism
 from .mechanism import RowMechanism, check_candidates, check_numbers
 
-__all__ = ["MAX_DIMENSION", "SphericalLaplace"]
-
 MAX_DIMENSION = 4096
 """The greatest width of a row."""
 

@@ -27,17 +27,6 @@ from .mechanism import FiniteMechanism
 from .optimal_design import Design, design
 from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
 
-__all__ = [
-    "MOST_SYMMETRIC_VALUES",
-    "MOST_VALUES",
-    "UnbiasedName",
-    "UnbiasedReport",
-    "has_optimal",
-    "optimal",
-    "randomized_response",
-    "two_point",
-]
-
 UnbiasedName: TypeAlias = Literal["two-point", "k-RR", "optimal"]
 
 # The time grows with the third to fourth power of the number of values; a symmetric set takes an eighth of it.

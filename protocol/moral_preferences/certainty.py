@@ -23,18 +23,6 @@ from .maxima import EXACT, MAX_SIMULATED_LEVELS, NUM_PARTS, Answer, NoiseOfLevel
 from .outcome import Ball, NoisyMaxima, Outcome
 from .parameters import Paradigm
 
-__all__ = [
-    "PRIORS",
-    "PriorName",
-    "certainty_of",
-    "check_prior",
-    "level_asked",
-    "noise_parts",
-    "p_value_of",
-    "why_no_certainty",
-    "why_no_verdict",
-]
-
 PriorName: TypeAlias = Literal["ball", "size"]
 PRIORS: Final[tuple[PriorName, ...]] = get_args(PriorName)
 """`ball`: the release without noise is uniform in its ball. `size`: it is so in a ball whose radius is uniform up to

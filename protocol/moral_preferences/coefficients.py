@@ -28,16 +28,6 @@ from ..errors import require
 from .records import check_offsets
 from .sensitivity import num_coefficients
 
-__all__ = [
-    "clip_differences",
-    "clip_items",
-    "coefficients_of_records",
-    "split",
-    "sum_coefficients",
-    "sum_rows",
-    "unit_directions",
-]
-
 _LINEAR = math.sqrt(2 / math.pi)
 _QUADRATIC = -1 / math.pi
 # Differences of clipped items exceed norm 1 by rounding only; `sensitivity` leaves room for so much.

@@ -21,8 +21,6 @@ from .certainty import PRIORS, PriorName, certainty_of, check_prior, level_asked
 from .outcome import Outcome
 from .records import GREATEST_FEATURE
 
-__all__ = ["Decision", "decide"]
-
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """What is chosen.

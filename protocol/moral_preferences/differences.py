@@ -25,8 +25,6 @@ from ..estimators.noise_tails import NoisePart, reach_of_noise
 from .certainty import level_asked, noise_parts
 from .outcome import Outcome
 
-__all__ = ["DIFFERS", "MOST_COMPARED", "Difference", "compare_societies"]
-
 DIFFERS: Final = "differs"
 """The verdict on a difference that holds."""
 MOST_COMPARED: Final = 30

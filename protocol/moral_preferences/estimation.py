@@ -17,8 +17,6 @@ import numpy as np
 from ..arrays import FloatArray
 from .outcome import LevelOutcome
 
-__all__ = ["LevelSums", "Mean", "average"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LevelSums:

@@ -18,8 +18,6 @@ from .parameters import Remedy
 from .remedies import maximize_indefinite, remedy_project, remedy_trim
 from .sensitivity import num_coefficients
 
-__all__ = ["NoisyObjective", "maximize_noisy"]
-
 # A report's grid is fine enough that its rounding is nothing beside the noise.
 _BLOCK_ROWS = 1 << 13
 

@@ -25,8 +25,6 @@ from .functional import maximize_noisy
 from .outcome import NoisyMaxima
 from .sensitivity import num_coefficients
 
-__all__ = ["EXACT", "MAX_SIMULATED_LEVELS", "NUM_PARTS", "Answer", "NoiseOfLevel", "simulate_answers"]
-
 NUM_PARTS: Final = 8
 """Of a simulation, drawn apart: what they differ by is its error."""
 MAX_SIMULATED_LEVELS: Final = 8

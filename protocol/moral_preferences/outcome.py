@@ -11,8 +11,6 @@ from ..estimators import Estimate
 from ..shown import Shown
 from .parameters import MechanismName, Paradigm, Remedy
 
-__all__ = ["Ball", "LevelOutcome", "NoisyMaxima", "Outcome", "SocietyOutcome"]
-
 
 class Ball(msgspec.Struct, frozen=True, kw_only=True):
     """Where preferences without noise are, about 0.

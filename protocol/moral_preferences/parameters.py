@@ -14,23 +14,6 @@ from ..phases import check_sizes
 from ..privacy import TrustModel
 from .whitening import GREATEST_FACTOR, Whitening
 
-__all__ = [
-    "MAX_BOUND",
-    "MAX_EPSILON",
-    "MAX_FEATURES_OF_COEFFICIENTS",
-    "MAX_LEVELS",
-    "MAX_RECORDS",
-    "MAX_SOCIETIES",
-    "MIN_BOUND",
-    "MIN_EPSILON",
-    "PAPERS",
-    "Level",
-    "MechanismName",
-    "Paradigm",
-    "Parameters",
-    "Remedy",
-]
-
 MechanismName: TypeAlias = Literal["laplace", "functional", "pooled", "direction"]
 Remedy: TypeAlias = Literal["project", "trim", "nonconvex"]
 

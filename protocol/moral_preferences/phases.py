@@ -21,8 +21,6 @@ from .functional import NoisyObjective
 from .parameters import Level, Parameters
 from .summaries import AdditiveNoise, Summary
 
-__all__ = ["DisclosedPhase", "MaskedPreferences", "PerturbedPhase", "SocietiesPhase"]
-
 PHASE: Final = "preferences"
 # Squares of reports are summed coarsely, which is enough for a variance: in steps of a 32nd of the noise's standard
 # deviation, and no farther than 2**15 of them, where noise is nothing beside what differs between voters anyway. So the

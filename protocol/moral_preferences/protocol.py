@@ -28,8 +28,6 @@ from .phases import DisclosedPhase, MaskedPreferences, PerturbedPhase, Societies
 from .records import GREATEST_FEATURE, Records
 from .summaries import GREATEST_SUM, Summary, make_summary
 
-__all__ = ["MoralPreferences"]
-
 # What comes out of linear algebra is released on a public grid, so that a library's last bit is not seen.
 _GRID: Final = 2.0**32
 # A number of each kind that takes as many bytes as any.

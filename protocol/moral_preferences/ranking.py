@@ -24,8 +24,6 @@ from .certainty import PriorName, level_asked
 from .decision import Decision, decide
 from .outcome import Outcome
 
-__all__ = ["MOST_ALTERNATIVES", "RankedAlternative", "Ranking", "rank"]
-
 MOST_ALTERNATIVES: Final = 100
 
 

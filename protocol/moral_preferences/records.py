@@ -12,8 +12,6 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 
-__all__ = ["GREATEST_FEATURE", "Records", "check_offsets"]
-
 GREATEST_FEATURE: Final = 1e9
 """Numbers of a description are smaller; a likelihood of larger ones has no digits left for the choices of others."""
 

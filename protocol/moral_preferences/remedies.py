@@ -19,8 +19,6 @@ from ..arrays import FloatArray
 from ..errors import require
 from ..estimators.l1_ball import project_to_l1_ball
 
-__all__ = ["maximize_indefinite", "remedy_project", "remedy_trim"]
-
 # Zhang et al. (2012) take four standard deviations of the Laplace noise, which are √2 scales each.
 _RIDGE_IN_SCALES = 4 * math.sqrt(2)
 _NUM_STARTS = 8

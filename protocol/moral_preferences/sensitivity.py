@@ -13,8 +13,6 @@ import math
 from ..elementary import power_of_two_below
 from ..errors import one_of, refuse, require
 
-__all__ = ["COEFFICIENT_BOUNDS", "grid_sensitivity", "num_coefficients", "printed_sensitivity", "tight_sensitivity"]
-
 COEFFICIENT_BOUNDS = ("printed", "tight")
 # Vectors are accepted up to a norm of 1 + 2⁻³⁶, since one that was clipped to norm 1 can exceed it by (d/2 + 6)·2⁻⁵³;
 # a computed coefficient is off by 2⁻⁵¹ of it. With the rounding in here, all of that raises a bound by less than 2⁻³⁴.

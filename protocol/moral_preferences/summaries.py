@@ -28,8 +28,6 @@ from .records import Records
 from .sensitivity import grid_sensitivity, num_coefficients
 from .whitening import Whitening
 
-__all__ = ["GREATEST_SUM", "AdditiveNoise", "Coefficients", "Direction", "PreferenceVector", "Summary", "make_summary"]
-
 # Grid steps in a unit of a summary: rounding is then below the noise of millions of voters' mean.
 _STEPS_IN_UNIT: Final = 1 << 20
 GREATEST_SUM: Final = 1 << 60

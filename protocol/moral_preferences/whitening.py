@@ -13,8 +13,6 @@ import numpy as np
 
 from ..arrays import FloatArray
 
-__all__ = ["GREATEST_FACTOR", "Whitening"]
-
 GREATEST_FACTOR: Final = 1e6
 """By which whitening may change a number."""
 

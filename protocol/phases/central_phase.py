@@ -15,8 +15,6 @@ from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
 from .phase import Draw, Phase
 
-__all__ = ["CentralPhase"]
-
 
 class CentralPhase(GuardedRelease, Phase):
     """A phase in which the server is trusted with the values, and draws the noise itself (the central model).

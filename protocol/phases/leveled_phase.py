@@ -10,8 +10,6 @@ from ..mechanisms import RowMechanism
 from ..privacy import PrivacyEvent, PrivacyLoss
 from .phase import MechanismGroups, Phase
 
-__all__ = ["LeveledPhase", "places_by"]
-
 
 class LeveledPhase(Phase):
     """A phase whose persons have one of several levels of ε: its place is the end of their public rows.

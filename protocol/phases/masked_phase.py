@@ -36,8 +36,6 @@ from ..privacy import SEMI_HONEST, NeighboringRelation, PrivacyLoss, SelfCompose
 from ..tally import Tally
 from .phase import Codec, Phase, Step, parts_of
 
-__all__ = ["MOST_PARTIES", "MaskedPhase", "MaskedSums", "check_sizes", "law_of", "sizes_of"]
-
 MOST_PARTIES: Final = 10_000
 """The roster of so many fits into a message."""
 _BYTES_OF_HEADERS: Final = 512

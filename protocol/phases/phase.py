@@ -25,8 +25,6 @@ from ..messages import MAX_MESSAGE_BYTES, PayloadDecoder
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 
-__all__ = ["MAX_VALUES_IN_REPORT", "Codec", "Draw", "MechanismGroups", "Phase", "Step", "parts_of"]
-
 Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
 """Applies a mechanism to a row, with randomness of its owner's."""
 

@@ -27,8 +27,6 @@ from ..tally import Tally
 from .masked_phase import MaskedPhase
 from .phase import Phase, Step
 
-__all__ = ["Inputs", "OnePhaseProtocol", "PhasedProtocol", "Truth"]
-
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float | str]
 """What an outcome estimates, by name: numbers, labels, or both."""
 

@@ -29,15 +29,6 @@ from .events import (
 from .relations import NeighboringRelation
 from .shared_noise import shared_laplace_loss
 
-__all__ = [
-    "Accountant",
-    "ApproximateAccountant",
-    "ConcentratedAccountant",
-    "PureAccountant",
-    "epsilon_of_rho",
-    "rho_of_epsilon",
-]
-
 _Private: TypeAlias = (
     RandomizedResponse | LocalRandomizer | DiscreteLaplaceNoise | PureMechanism | SharedDiscreteLaplace
 )

@@ -21,8 +21,6 @@ from .relations import SEMI_HONEST, NeighboringRelation, TrustModel, is_semi_hon
 if TYPE_CHECKING:
     from .ledger import LedgerEntry, PrivacyLoss
 
-__all__ = ["Total", "common_relation", "count_of", "event_under", "total_of"]
-
 
 class Total(NamedTuple):
     """What some losses of one person add up to.

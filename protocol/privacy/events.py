@@ -10,19 +10,6 @@ import msgspec
 
 from ..arguments import make_fields_exact
 
-__all__ = [
-    "Composed",
-    "DiscreteLaplaceNoise",
-    "LocalRandomizer",
-    "NoRelease",
-    "NonPrivate",
-    "PrivacyEvent",
-    "PureMechanism",
-    "RandomizedResponse",
-    "SelfComposed",
-    "SharedDiscreteLaplace",
-]
-
 
 class NoRelease(msgspec.Struct, frozen=True, tag=True):
     """Nothing that depends on the data left its owner."""

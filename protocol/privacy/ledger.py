@@ -23,20 +23,6 @@ from .composition import count_of, event_under, total_of
 from .events import PrivacyEvent
 from .relations import NeighboringRelation, TrustModel
 
-__all__ = [
-    "Amount",
-    "Budget",
-    "Charge",
-    "Ledger",
-    "LedgerEntry",
-    "PartLoss",
-    "PrivacyLoss",
-    "Reservation",
-    "approximate_epsilon",
-    "compose_parallel",
-    "local_loss",
-]
-
 # Budgets are decimal numbers that users type and losses are sums of quotients: 0.1 + 0.2 must fit into 0.3.
 _ROUNDING = 1e-9
 

@@ -35,8 +35,6 @@ from typing import TypeVar
 
 from ..errors import require
 
-__all__ = ["check_period", "within"]
-
 T = TypeVar("T")
 
 

@@ -8,8 +8,6 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["SEMI_HONEST", "NeighboringRelation", "TrustModel", "is_semi_honest"]
-
 SEMI_HONEST: Final = "semi-honest server only"
 """What a loss's mechanism is marked by, at its end, where the loss holds against no server that lies."""
 

@@ -26,8 +26,6 @@ from ..arguments import exact_arguments
 from ..elementary import exp, expm1, ln
 from ..errors import require
 
-__all__ = ["shared_laplace_loss"]
-
 _SCALES: Final = 20  # a sum's terms fall by e^(−2) a scale
 _MOST_TERMS: Final = 1 << 20  # beyond, the bound is looser, and holds
 _MOST_SCALES_APART: Final = 100  # farther, products would be too small for floats

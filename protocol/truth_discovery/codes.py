@@ -17,8 +17,6 @@ from ..mechanisms import NO_ANSWER
 from ..phases import Entries
 from .parameters import SEPARATOR
 
-__all__ = ["NO_TASK", "Codes", "answers_of", "tasks_in", "tasks_of"]
-
 NO_TASK: Final = -1
 """In a public row, behind the worker's last task."""
 

@@ -16,8 +16,6 @@ from typing import Final
 from ..arrays import FloatArray, IntArray
 from .estimators import ESTIMATORS, Credit
 
-__all__ = ["CREDITS", "average_confidences"]
-
 CREDITS: Final[Mapping[str, Credit]] = {name: each.credit for name, each in ESTIMATORS.items()}
 """By estimator; shares of votes or weights (a majority's, CRH's) claim no probability, and stay."""
 

@@ -27,8 +27,6 @@ from ..estimators.truth_inference import MISSING, Inference, SupportLimits, Ties
 from ..mechanisms import PolyaShare, VectorLaplace
 from ..mechanisms.polya import share_masses, share_reach
 
-__all__ = ["CountNoise", "counted_limits", "majority_of_counts"]
-
 
 @dataclasses.dataclass(frozen=True)
 class CountNoise:

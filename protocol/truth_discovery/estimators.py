@@ -23,8 +23,6 @@ from ..estimators.truth_inference import (
 )
 from ..estimators.truth_inference.cautious import CREDIT
 
-__all__ = ["AUTO", "ESTIMATORS", "Credit", "Estimator", "EstimatorName"]
-
 EstimatorName: TypeAlias = Literal[
     "majority",
     "truth_discovery",

@@ -20,8 +20,6 @@ from .estimators import AUTO, ESTIMATORS, EstimatorName
 from .noise import Noise
 from .parameters import Parameters
 
-__all__ = ["find_truths", "known_noise"]
-
 # Equally likely values that stand for a hyper-distribution; points of a discrete one with a share below half of such a
 # part are left out.
 _NUM_VALUES: Final = 15

@@ -57,8 +57,6 @@ from ..privacy import (
 from .counts import CountNoise
 from .parameters import DEFAULT_EPSILON, Parameters
 
-__all__ = ["MASKED_DISTANCE", "Noise", "distance_of", "informativeness", "make_noise"]
-
 _UNIT: Final = "all answers of a worker"
 _PART: Final = "one answer"
 _LAW_OF_SHARES: Final = "shares of discrete Laplace noise on sums"

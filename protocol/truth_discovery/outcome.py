@@ -17,8 +17,6 @@ from ..shown import Shown
 from .confidence import CREDITS
 from .counts import CountNoise, counted_limits
 
-__all__ = ["LevelReports", "Outcome", "OwnOutcome"]
-
 
 class LevelReports(msgspec.Struct, frozen=True):
     """What the workers of one level of ε reported.

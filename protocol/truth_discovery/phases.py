@@ -19,8 +19,6 @@ from .codes import NO_TASK, Codes
 from .noise import MASKED_DISTANCE, Noise, distance_of
 from .parameters import Parameters
 
-__all__ = ["AnswersPhase", "CountedAnswers", "MaskedAnswers"]
-
 PHASE: Final = "answers"
 
 

@@ -32,8 +32,6 @@ from .outcome import LevelReports, Outcome, OwnOutcome
 from .parameters import EstimatorName, Parameters
 from .phases import AnswersPhase, CountedAnswers, MaskedAnswers
 
-__all__ = ["TruthDiscovery"]
-
 # Confidences and weights come out of iterations in floating point; what is released is rounded to a public grid.
 _GRID: Final = 2.0**20
 _LONGEST_NAME: Final[EstimatorName] = "noise_aware_dawid_skene"

@@ -14,8 +14,6 @@ from .codes import NO_TASK
 from .outcome import Outcome
 from .protocol import TruthDiscovery
 
-__all__ = ["reference_run"]
-
 
 def reference_run(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedNoise) -> PopulationResult[Outcome]:
     """Run a session of any mechanism and estimator in which every worker answers.

@@ -28,8 +28,6 @@ from .over_votes import beliefs_over, lesson_over
 from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, Voted, check_between
 from .trials import try_coalition
 
-__all__ = ["AnswerCount", "AskedAnew", "AskerRole", "count_answers", "votes_answered"]
-
 _MOST_TIMES: Final = 100
 _MOST_VOTES: Final = 50
 
@@ -116,7 +114,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
 
     def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
         """Return what it believes after each vote of a series, on the ledgers as they were charged."""
-        who = f"{'the ' + votes[0].scene.protocol.server_role.replace('-', ' ')!s}, over the series"
+        who = f"{'the ' + votes[0].scene.protocol.server_role.replace('-', ' ')}, over the series"
         beliefs = beliefs_over(self.attack, votes, target=self.target)
         _, secret = self.attack(votes[0].scene)
         return lesson_over(self.name, secret, beliefs, votes, who=who, trust=_TRUST)
@@ -144,7 +142,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         again = f"each request {1 + self.times} times in one session"
         rows: list[Row] = [_row(again, tried[0])]
         for votes in sorted({1, min(2, self.votes), max(1, self.votes // 2), self.votes}):
-            way = f"{f'{votes} sessions' if votes > 1 else f'{votes} session'!s} with fresh noise"
+            way = f"{f'{votes} sessions' if votes > 1 else f'{votes} session'} with fresh noise"
             rows.append(_row(way, tried[votes - 1]))
         if allowed < self.votes and allowed:
             way = f"{self.votes} sessions, of which a budget allows {allowed}"
@@ -157,9 +155,9 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         first, last = tried[0], tried[-1]
         bound = round_up(last.bound, decimals=3)
         kept = [f"phase {phase.name!r} ({phase.kept})" for phase in scene.protocol.phases if phase.kept is not None]
-        but = f", but for the reports of {' and '.join(kept)!s}, which are repeated as they are," if kept else ""
+        but = f", but for the reports of {' and '.join(kept)}, which are repeated as they are," if kept else ""
         yield (
-            f"Over {self.votes:,} sessions with fresh noise{but!s} it names the {secret!s} rightly in "
+            f"Over {self.votes:,} sessions with fresh noise{but} it names the {secret} rightly in "
             f"{last.found.success:.3f}, after one in {first.found.success:.3f}, by guessing in "
             f"{first.found.baseline:.3f}. One session's proven loss of it is {at_most(first.epsilon)}, that of all "
             f"{at_most(last.epsilon)}: whoever sees them is right in {bound:.3f} at most."
@@ -196,7 +194,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         bounds = tuple(own.bound for own in tried)
         series.append(Series(name="proven bound", x=votes, y=bounds, style="bound"))
         return Figure(
-            title=f"How often the {secret!s} is named rightly",
+            title=f"How often the {secret} is named rightly",
             x_label="times that the same parties are asked",
             y_label="probability",
             series=tuple(series),
@@ -301,12 +299,12 @@ def _say_repeated(scene: Scene, happened: Happened, answers: AnswerCount, *, tim
     if happened.failure is not None:
         yield f"The session came to no end: {happened.failure}"
     if not answers.requests:
-        yield f"No {role!s}'s view was recorded."
+        yield f"No {role}'s view was recorded."
         return
     charged = len(happened.entries)
     yield (
         f"In this session it sent each request {1 + times:,} times. {answers.reports:,} answers to "
-        f"{answers.requests:,} requests left the {role!s}s, of which {answers.distinct:,} were new: one for each "
-        f"{role!s} and phase, the same bytes every time. The ledgers have {charged:,} charges, as without repetition."
+        f"{answers.requests:,} requests left the {role}s, of which {answers.distinct:,} were new: one for each "
+        f"{role} and phase, the same bytes every time. The ledgers have {charged:,} charges, as without repetition."
     )
     yield "So its posterior is that of one answer: an average of equal numbers says what one of them says."

@@ -41,8 +41,6 @@ from .role import (
 )
 from .trials import try_coalition
 
-__all__ = ["CoalitionRole"]
-
 _MOST_TOLD: Final = 12  # targets whose posteriors are told one by one
 _ROUNDING: Final = 1e-9  # of logarithms: a bound that holds with equality is not passed
 _NONE_OF_THESE: Final = "none of these"
@@ -122,7 +120,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         if SERVER not in self.members:
             return None
         first = votes[0]
-        who = f"{_who(first.members, first.scene)!s}, over the series"
+        who = f"{_who(first.members, first.scene)}, over the series"
         trust = _trust(first.scene, first.scene.coalition(first.members))
         beliefs = beliefs_over(self.attack, votes, target=self.target)
         _, secret = self.attack(first.scene)
@@ -154,7 +152,7 @@ def _who(members: Sequence[str], scene: Scene) -> str:
     number = len([name for name in members if name != SERVER])
     clients = scene.some_parties(number) if number else ""
     server = "the " + scene.protocol.server_role.replace("-", " ") if SERVER in members else ""
-    return f"{server!s} and {clients!s}" if server and clients else server or clients
+    return f"{server} and {clients}" if server and clients else server or clients
 
 
 def _trust(scene: Scene, coalition: Coalition) -> str:
@@ -165,10 +163,10 @@ def _trust(scene: Scene, coalition: Coalition) -> str:
     if (masked := scene.protocol.masked_phase) is not None:
         sees = "one noisy sum, takes its own rows and shares of noise off, knows at worst all values but the target's"
         if masked.is_sparse and coalition.has_server:
-            sees = f"(but for 2⁻⁴⁰ a session, where nobody colludes or leaves for a place on the circle) {sees!s}"
+            sees = f"(but for 2⁻⁴⁰ a session, where nobody colludes or leaves for a place on the circle) {sees}"
     return (
-        f"The coalition is semi-honest: it follows the protocol, sees {sees!s}, and pools it. "
-        f"{others:,} of {len(scene.names):,} {scene.protocol.client_role!s}s are honest."
+        f"The coalition is semi-honest: it follows the protocol, sees {sees}, and pools it. "
+        f"{others:,} of {len(scene.names):,} {scene.protocol.client_role}s are honest."
     )
 
 
@@ -178,10 +176,10 @@ def _said_of_bound(greatest: float, epsilon: float, *, is_exact: bool) -> str:
     if math.isinf(epsilon):
         return "No privacy loss is proven against this coalition, so nothing bounds what it learns."
     if greatest <= epsilon + _ROUNDING:
-        return f"Its evidence {moved!s} at most; the proven bound is e^{at_most(epsilon)}."
+        return f"Its evidence {moved} at most; the proven bound is e^{at_most(epsilon)}."
     if is_exact:
-        return f"This ledger is refuted: exact evidence {moved!s}, and e^{epsilon:g} is said to be proven."
-    return f"It approximates, and believes that its evidence {moved!s} at most: too bold, for e^{epsilon:g} is proven."
+        return f"This ledger is refuted: exact evidence {moved}, and e^{epsilon:g} is said to be proven."
+    return f"It approximates, and believes that its evidence {moved} at most: too bold, for e^{epsilon:g} is proven."
 
 
 def _sentences(
@@ -196,8 +194,8 @@ def _sentences(
     # What is believed of secrets that were not drawn as believed is no mutual information.
     and_bits = f", and {tried.information:.3f} bits" if is_average else ""
     told = [
-        f"{tried_on!s} it names the {secret!s} rightly in {f'{tried.success:.3f}{error}':s}{times!s}; {guessing!s}.",
-        f"That is an advantage of {tried.advantage:.3f} (1: it always knows){and_bits!s}.",
+        f"{tried_on} it names the {secret} rightly in {f'{tried.success:.3f}{error}':s}{times}; {guessing}.",
+        f"That is an advantage of {tried.advantage:.3f} (1: it always knows){and_bits}.",
         bound,
     ]
     if math.isinf(epsilon) or not is_average:
@@ -232,7 +230,7 @@ def _figures(posteriors: Posteriors, tried: Evaluation, *, epsilon: float, secre
     bars = {"guessing": (tried.baseline, 0.0), "coalition": (tried.success, tried.success_error)}
     if math.isfinite(epsilon):
         bars["bound"] = (success_bound(epsilon, prior), 0.0)
-    figures = [success_figure(f"Naming the {secret!s} rightly", bars)]
+    figures = [success_figure(f"Naming the {secret} rightly", bars)]
     if len(posteriors.probabilities) == 1 and len(posteriors.labels) <= _MOST_BARS:
         beliefs = {"before": prior, "after": posteriors.probabilities[0]}
         figures.append(belief_figure(secret, posteriors.labels, beliefs))

@@ -19,8 +19,6 @@ from ..verdicts import at_most
 from .role import Figure, Happened, Lesson, Role, Row, Scene, Series, check_at_least
 from .trials import try_coalition
 
-__all__ = ["CollusionCase", "CollusionSweepRole"]
-
 # Sizes that are tried unless others are named: all but one, half, a quarter … of the parties.
 _LEAST_SHARE: Final = 1 / 8
 _MOST_CASES: Final = 12
@@ -81,7 +79,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
                 bound = losses[has_server]
                 rows.append(_row(title, secret, epsilon, size, evaluation, has_server=has_server, bound=bound))
             bounded = {who: evaluation for who, evaluation in found.items() if math.isfinite(losses[who[0]])}
-            panels.append(_panel(bounded, f"{title!s}: {secret!s}", epsilon=epsilon, bound=losses[False]))
+            panels.append(_panel(bounded, f"{title}: {secret}", epsilon=epsilon, bound=losses[False]))
             if len(bounded) < len(found):
                 most = max(own.advantage for who, own in found.items() if who not in bounded)
                 trusted[title] = max(most, trusted.get(title, 0.0))
@@ -93,7 +91,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
             sentences=tuple(_sentences(rows)),
             rows=tuple(rows),
             figures=(*panels, *([_panel_of_trusted(trusted)] if trusted else [])),
-            setting=f"{_range_of(numbers)!s} parties in each session: coalitions infer the first one's secret · ε "
+            setting=f"{_range_of(numbers)} parties in each session: coalitions infer the first one's secret · ε "
             "proven against all but a trusted server · advantage: 0 is guessing, 1 is knowing",
         )
 
@@ -131,7 +129,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
                 settings = [*case.settings, *([] if epsilon is None else [f"epsilon={epsilon!r}"])]
                 of_case = found or _resolved(scene, case, settings)
                 attack = find_attack(of_case.protocol).against(of_case.inputs)
-                title = case.title or f"{of_case.protocol.name}, {of_case.protocol.model.value!s} model"
+                title = case.title or f"{of_case.protocol.name}, {of_case.protocol.model.value} model"
                 yield title, of_case, attack, case.secret or attack.default_secret
 
 
@@ -177,7 +175,7 @@ def _panel(found: Mapping[tuple[bool, int], Evaluation], row: str, *, epsilon: f
         series.append(Series(name="bound", x=tuple(map(float, ends)), y=(most, most), style="bound"))
     proven = "" if math.isclose(bound, epsilon) else f" (for this secret {at_most(bound, 4)})"
     return Figure(
-        title=f"ε = {epsilon:g}{proven!s}",
+        title=f"ε = {epsilon:g}{proven}",
         x_label="others in the coalition",
         y_label="advantage",
         series=tuple(series),
@@ -223,14 +221,14 @@ def _sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if any(float(row["bound_on_success"]) >= 1 for row in of_server):  # which no proof is to bound
             said = "the server is trusted, and sees every value"
         alone = sorted((row for row in own if row["server"] == "out"), key=lambda row: int(row["others"]))
-        begun = f"{title}, ε = {epsilon:g}: {said!s}"
+        begun = f"{title}, ε = {epsilon:g}: {said}"
         if not alone:  # sizes of which all are too small
-            yield f"{begun!s}; what so few learn without it is not computed."
+            yield f"{begun}; what so few learn without it is not computed."
             continue
         told = [f"{row['others']:,} others have {row['advantage']:.3f}" for row in (alone[len(alone) // 2], alone[-1])]
         last, error = alone[-1], float(alone[-1]["standard error"])
         right = f"{float(last['success']):.3f}{f' ± {error:.3f}' if error >= _LEAST_ERROR else ''}"
         yield (
-            f"{begun!s}; without it, {' and '.join(dict.fromkeys(told))!s}, who are right in "
+            f"{begun}; without it, {' and '.join(dict.fromkeys(told))}, who are right in "
             f"{right:s} (the bound is {float(last['bound_on_success']):.3f})."
         )

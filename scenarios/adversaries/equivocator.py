@@ -12,8 +12,6 @@ from ...protocol.transcript import Transcript, show_digest
 from ...protocol.views import Happening, View
 from .role import Happened, Lesson, Role, Row, Scene
 
-__all__ = ["EquivocatorRole"]
-
 
 class EquivocatorRole(Role, frozen=True, kw_only=True):
     """A server that releases the opposite of every yes and no, and another winner, to some parties."""
@@ -51,7 +49,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
             who=f"a server that tells {len(self.misled)} of {len(scene.names)} parties another outcome",
             trust="The server deviates in what it tells; each party sees a session that is right by itself.",
             sentences=(
-                f"{len(known)} parties heard a release; their transcripts have {len(distinct)} digests: {came!s}",
+                f"{len(known)} parties heard a release; their transcripts have {len(distinct)} digests: {came}",
                 "No report depends on what a server tells, so that nobody paid more or drew otherwise.",
                 "`psephos join` and `psephos serve` print the digest: compare it anywhere but through the server.",
             ),

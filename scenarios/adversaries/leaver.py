@@ -8,8 +8,6 @@ from ...protocol.errors import QuorumError, one_of, refuse
 from ...protocol.privacy import NeighboringRelation, total_of
 from .role import Happened, Lesson, Role, Row, Scene
 
-__all__ = ["LeaverRole"]
-
 
 class LeaverRole(Role, frozen=True, kw_only=True):
     """Parties that leave before they report in a phase."""
@@ -67,7 +65,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
             for name in self.members
         ]
         return self.lesson(
-            who=f"{scene.some_parties(len(self.members))!s} that may leave before phase {phase!r}",
+            who=f"{scene.some_parties(len(self.members))} that may leave before phase {phase!r}",
             trust="Leavers see what everybody sees, and send nothing false.",
             sentences=(came,),
             rows=tuple(rows),

@@ -11,8 +11,6 @@ from ...protocol.messages import Abort
 from ...protocol.views import Happening, View
 from .role import Happened, Lesson, Role, Row, Scene
 
-__all__ = ["LiarRole", "reason_of_abort"]
-
 
 class LiarRole(Role, frozen=True, kw_only=True):
     """A server that names false parameters."""

@@ -15,8 +15,6 @@ from ...protocol.views import View
 from .liar import reason_of_abort
 from .role import Happened, Lesson, Role, Row, Scene, masked_step
 
-__all__ = ["UnmaskerRole", "WrongSharesRole"]
-
 _MOST_TOLD = 12  # parties, one by one
 
 
@@ -61,10 +59,10 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
             is_open = min(own, keys) + phase.colluders >= phase.threshold
             told.append(
                 f"The row of {name}: {own} shares of its own mask were told and {keys} of its keys, and "
-                f"{phase.threshold} of both open it. {'It was opened.' if is_open else 'It was not opened.'!s}"
+                f"{phase.threshold} of both open it. {'It was opened.' if is_open else 'It was not opened.'}"
             )
         return self.lesson(
-            who=f"a server that says of {scene.some_parties(len(lost))!s} whose rows came that they left",
+            who=f"a server that says of {scene.some_parties(len(lost))} whose rows came that they left",
             trust="The server deviates in whom it says to have survived. Parties check that, and signatures on it.",
             sentences=(*told, *_ending(happened)),
             rows=[{"party": each.party, "found out in": each.step, "said": each.reason} for each in found[:_MOST_TOLD]],
@@ -92,7 +90,7 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
         left = {name: reason for name, reason in told.items() if reason and name not in self.members}
         rows: list[Row] = [{"party": name, "left since": reason} for name, reason in left.items()]
         return self.lesson(
-            who=f"{scene.some_parties(len(self.members))!s} that send wrong shares",
+            who=f"{scene.some_parties(len(self.members))} that send wrong shares",
             trust="Members deviate in their shares. They learn nothing by it; one of them can end a session.",
             sentences=(
                 *_ending(happened),

@@ -12,8 +12,6 @@ from ...protocol.population import draw_reports
 from .pushing import Pushed
 from .role import Row
 
-__all__ = ["MaskedPush"]
-
 _UNWRAPPED: Final = 2**61  # modulo 2⁶⁴, whatever the noise is
 
 
@@ -58,9 +56,9 @@ class MaskedPush:
         poisoning = self._pushed.poisoning
         (first, *_), own = self.rows, next(row for row in self.rows if row["each adds"] == times)
         yield (
-            f"They push {poisoning.pushed!s} {'up' if poisoning.sign > 0 else 'down'!s}, and each adds a false value "
+            f"They push {poisoning.pushed} {'up' if poisoning.sign > 0 else 'down'}, and each adds a false value "
             f"{times:,} times: {own['in noise']:.3g} standard errors of the sum's noise. As drawn: "
-            f"{first['decision']!s}. With their rows: {own['decision']!s}."
+            f"{first['decision']}. With their rows: {own['decision']}."
         )
         least = next((each for each, end in self._ends.items() if poisoning.has_reached(end)), None)
-        yield f"The decision is theirs {'never' if least is None else f'from {least:,} times on'!s}, of those tried."
+        yield f"The decision is theirs {'never' if least is None else f'from {least:,} times on'}, of those tried."

@@ -25,8 +25,6 @@ from ..attacks import Attack, Candidates, Evaluation, evaluate_channel
 from ..verdicts import round_up
 from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, bars_figure
 
-__all__ = ["NetworkObserverRole"]
-
 _DRAWS: Final = 500  # made-up reports for each candidate, where not all can be listed
 _MOST_ROWS: Final = 64  # candidates, where a row is anything
 _MOST_LISTED: Final = 10_000  # reports of a phase that are listed one by one
@@ -71,7 +69,7 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
             figures=(
                 _timeline(happened.traffic),
                 bars_figure(
-                    f"What the size of a report tells of the {secret!s}",
+                    f"What the size of a report tells of the {secret}",
                     "bits",
                     names,
                     {"as sent": sent, "if numbers took as few bytes as they need": compact},
@@ -150,7 +148,7 @@ def _sentences(scene: Scene, upstream: Mapping[int, int], most: float, *, secret
     sizes = sorted(set(upstream.values()))
     told = [f"{len(upstream)} connections were seen, so that it knows how many take part, and when each reports."]
     if len(sizes) == 1:
-        told.append(f"Each carried {sizes[0]:,} bytes to the server: no size tells anything of the {secret!s}.")
+        told.append(f"Each carried {sizes[0]:,} bytes to the server: no size tells anything of the {secret}.")
     else:
         told.append(
             f"They carried {sizes[0]:,} to {sizes[-1]:,} bytes to the server; names have {min(names)} to {max(names)} "
@@ -177,4 +175,4 @@ def _timeline(traffic: Sequence[Traffic]) -> Figure:
             )
         )
     title = f"What is seen of the first {min(_MOST_DRAWN, 1 + max((seen.connection for seen in shown), default=0))}"
-    return Figure(title=f"{title!s} connections", x_label="milliseconds", y_label="bytes", series=tuple(series))
+    return Figure(title=f"{title} connections", x_label="milliseconds", y_label="bytes", series=tuple(series))

@@ -18,8 +18,6 @@ from ..attacks import Attack, Coalition, Seen, infer, success_bound
 from ..verdicts import round_up
 from .role import Figure, Lesson, Row, Scene, Series, Voted
 
-__all__ = ["Belief", "beliefs_over", "lesson_over"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Belief:
@@ -127,7 +125,7 @@ def lesson_over(
         said += f" What its ledger lost of it, {lost:g}, allows {bound:.4f}."
     else:
         said = (
-            f"After {len(votes):,} votes it names the {secret!s} of {last.success:.0%} of {len(last.names):,} rightly, "
+            f"After {len(votes):,} votes it names the {secret} of {last.success:.0%} of {len(last.names):,} rightly, "
             f"by guessing of {1 / number:.0%}; how many of so few is chance as well. Its surest belief about one of "
             f"them is {last.surest:.4f}; what the ledgers lost of it, {lost:g}, allows {bound:.4f}."
         )
@@ -135,7 +133,7 @@ def lesson_over(
         role=role,
         who=who,
         trust=trust,
-        sentences=(f"{said!s}{again!s}",),
+        sentences=(f"{said}{again}",),
         rows=tuple(_row_of_one(each, votes, prior) if len(last.names) == 1 else _row(each, prior) for each in beliefs),
         figures=(_figure(beliefs, prior, secret=secret),),
     )
@@ -146,11 +144,11 @@ def _said_of_one(belief: Belief, votes: Sequence[Voted], *, secret: str) -> str:
     (name,), (truth,) = belief.names, belief.truths
     likeliest = belief.labels[int(np.argmax(belief.probabilities[0]))]
     told = (
-        f"After {len(votes):,} votes the likeliest {secret!s} of {name} is {likeliest!r}, with probability "
+        f"After {len(votes):,} votes the likeliest {secret} of {name} is {likeliest!r}, with probability "
         f"{belief.surest:.4f}, and before with {1 / len(belief.labels):.4f}"
     )
     may_show_truth = all(voted.scene.may_show_truth for voted in votes)
-    return f"{told!s}; the true one is {belief.labels[truth]!r}." if may_show_truth else f"{told}."
+    return f"{told}; the true one is {belief.labels[truth]!r}." if may_show_truth else f"{told}."
 
 
 def _row(belief: Belief, prior: FloatArray) -> Row:
@@ -186,7 +184,7 @@ def _figure(beliefs: Sequence[Belief], prior: FloatArray, *, secret: str) -> Fig
     )
     bounds = tuple(success_bound(each.epsilon, prior) for each in beliefs)
     return Figure(
-        title=f"What is believed of the {secret!s} from vote to vote",
+        title=f"What is believed of the {secret} from vote to vote",
         x_label="vote",
         y_label="probability",
         series=(

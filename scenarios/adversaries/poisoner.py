@@ -22,8 +22,6 @@ from .masked_push import MaskedPush
 from .pushing import Pushed, PushingRole, others_by_lot, poisoners
 from .role import Figure, Happened, Lesson, Row, Scene, Series, bars_figure
 
-__all__ = ["PoisonerRole", "extreme_figures", "extreme_rows", "say_extremes"]
-
 _ROUNDING: Final = 1e-9  # a quotient of sums of floats that is meant to be 1
 _SHARES: Final = 7  # shares of poisoners that are tried, none and the greatest included
 # The smallest and the greatest ε at which the gain is computed, as multiples of the session's.
@@ -123,10 +121,10 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         most = pushed.bound(places)
         bound = round_up(most, 4)
         yield (
-            f"They push {f'{poisoning.pushed!s} up' if self.direction == 'up' else f'{poisoning.pushed!s} down'!s}. "
-            f"Without them it is {before:.4g} {poisoning.unit!s} "
-            f"(standard error {pushed.honest_error:.3g}), and {decided!s}; with their {own['reports']!s} "
-            f"{own['estimate']:.4g}, and {own['decision']!s}."
+            f"They push {f'{poisoning.pushed} up' if self.direction == 'up' else f'{poisoning.pushed} down'}. "
+            f"Without them it is {before:.4g} {poisoning.unit} "
+            f"(standard error {pushed.honest_error:.3g}), and {decided}; with their {own['reports']} "
+            f"{own['estimate']:.4g}, and {own['decision']}."
         )
         if happened.failure is not None:
             yield f"The session itself came to no end: {happened.failure}"
@@ -138,13 +136,12 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         role, gain = pushed.scene.protocol.client_role, most / pushed.truthful_range(places)
         if gain > 1 + _ROUNDING:
             yield (
-                f"One of them weighs as much as {gain:,.2f} {role!s}s who lie about a value but randomize it honestly. "
-                f"That factor grows as epsilon shrinks: noise that hides a {role!s} also hides a poisoner."
+                f"One of them weighs as much as {gain:,.2f} {role}s who lie about a value but randomize it honestly. "
+                f"That factor grows as epsilon shrinks: noise that hides a {role} also hides a poisoner."
             )
         else:
             yield (
-                f"None of them weighs more than a {role!s} who lies about a value, and no {role!s} can be kept from "
-                "that."
+                f"None of them weighs more than a {role} who lies about a value, and no {role} can be kept from that."
             )
         yield _undetected(pushed.scene)
 
@@ -193,7 +190,7 @@ def _undetected(scene: Scene) -> str:
     return (
         "The server checks each report's length, its range and its sender's public row, and drops who fails; the "
         "roster bounds how many report. Nothing detects a single false report that is well formed: an honest "
-        f"{role!s} could have drawn it."
+        f"{role} could have drawn it."
     )
 
 
@@ -224,9 +221,9 @@ class _Sweep:
         for strategy in STRATEGIES:
             first = next((n for n, own in zip(self.numbers, self.has_reached[strategy], strict=True) if own), None)
             share = "" if first is None else f"{first:,} ({first / self._num_parties:.0%})"
-            told.append(f"{_IN_WORDS[strategy]!s}: {f'from {share} on' if share else 'never'!s}")
+            told.append(f"{_IN_WORDS[strategy]}: {f'from {share} on' if share else 'never'}")
         most = self.numbers[-1]
-        yield f"With up to {most:,} poisoners tried, the decision becomes theirs by {', '.join(told)!s}."
+        yield f"With up to {most:,} poisoners tried, the decision becomes theirs by {', '.join(told)}."
 
     def figure(self, *, before: float) -> Figure:
         """Draw the shift in standard errors against the share of poisoners."""
@@ -242,8 +239,8 @@ class _Sweep:
         ]
         bound = Series(name="proven bound", x=shares, y=tuple(own / scale for own in self.bounds), style="bound")
         return Figure(
-            title=f"How far {poisoning.pushed!s} moves",
-            x_label=f"poisoners, in percent of all {self._pushed.scene.protocol.client_role!s}s",
+            title=f"How far {poisoning.pushed} moves",
+            x_label=f"poisoners, in percent of all {self._pushed.scene.protocol.client_role}s",
             y_label="standard errors",
             series=(*series, bound),
         )
@@ -264,7 +261,7 @@ def _figure_of_gains(pushed: Pushed) -> Figure:
         found.append((epsilon * factor, math.fsum(most - least for least, most in spreads) / truthful))
     x = tuple(epsilon for epsilon, _ in found)
     return Figure(
-        title=f"What one poisoner weighs, against one {scene.protocol.client_role!s} who lies about a value",
+        title=f"What one poisoner weighs, against one {scene.protocol.client_role} who lies about a value",
         x_label="epsilon",
         y_label="times",
         series=(
@@ -306,7 +303,7 @@ def say_extremes(
     (own,) = [row for row in rows if row["estimate"] == extremes.aimed]
     in_errors = abs(float(own["in standard errors"]))
     yield (
-        f"They push the estimate {extremes.aimed!r} {direction!s}. Without them it is {own['without them']:.4g} "
+        f"They push the estimate {extremes.aimed!r} {direction}. Without them it is {own['without them']:.4g} "
         f"(standard error {own['standard error']:.3g}), with their reports {own['with them']:.4g}."
     )
     if happened.failure is not None:
@@ -338,7 +335,7 @@ def extreme_figures(
     )
     sweep = Figure(
         title=f"How far the estimate {extremes.aimed!r} moves",
-        x_label=f"poisoners, in percent of all {scene.protocol.client_role!s}s",
+        x_label=f"poisoners, in percent of all {scene.protocol.client_role}s",
         y_label="standard errors",
         series=(series,),
     )

@@ -20,8 +20,6 @@ from ...protocol.population import draw_reports
 from ..attacks.poisoning import Poisoning, StrategyName, find_poisoning, outcome_of, reports_of
 from .role import Role, Scene, masked_step
 
-__all__ = ["Pushed", "PushingRole", "others_by_lot", "poisoners"]
-
 _HONEST_VOTES: Final = 50  # honest votes from which the error of one is estimated: to 10 % of itself
 
 

@@ -18,8 +18,6 @@ from ..plugins import ADVERSARIES, find, names_in
 from ..reading.conversion import convert
 from .role import Happened, Lesson, Role, Scene
 
-__all__ = ["checked_deviations", "checked_lesson", "checked_strangers", "find_adversary", "read_adversaries"]
-
 _ROLE: Final = "role"
 _EVERYBODY: Final = "*"
 _MOST_IN_RANGE: Final = 1_000_000  # more than any roster of agents; a slip of the pen must not fill the memory

@@ -6,8 +6,6 @@ from typing import ClassVar
 from ...agents.adversaries import Deviation, Replayer
 from .role import Happened, Lesson, Role, Row, Scene, check_between
 
-__all__ = ["ReplayerRole"]
-
 
 class ReplayerRole(Role, frozen=True, kw_only=True):
     """Parties that want their reports to count more than once."""
@@ -53,7 +51,7 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
         if happened.failure is not None:
             came.append(f"The session came to no end: {happened.failure}.")
         return self.lesson(
-            who=f"{scene.some_parties(len(self.members))!s} that send reports again",
+            who=f"{scene.some_parties(len(self.members))} that send reports again",
             trust="Replayers are parties of the roster, and have no other party's key.",
             sentences=came,
             rows=tuple(rows),

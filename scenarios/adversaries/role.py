@@ -35,24 +35,6 @@ from ...transports.tap import Traffic
 if TYPE_CHECKING:
     from ..attacks import Attack, Coalition, Seen
 
-__all__ = [
-    "Figure",
-    "Happened",
-    "InferringRole",
-    "Lesson",
-    "Role",
-    "Row",
-    "Scene",
-    "Series",
-    "Voted",
-    "bars_figure",
-    "belief_figure",
-    "check_at_least",
-    "check_between",
-    "masked_step",
-    "success_figure",
-]
-
 Row: TypeAlias = Mapping[str, str | int | float]
 """A line of a lesson's table; all lines of one have the same keys."""
 
@@ -260,7 +242,7 @@ def success_figure(title: str, bars: Mapping[str, tuple[float, float]]) -> Figur
 def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, FloatArray]) -> Figure:
     """Return what is believed of a target's secret, as bars: by name the probability of each label."""
     heights = {name: values.tolist() for name, values in beliefs.items()}
-    return bars_figure(f"What is believed of the target's {secret!s}", "probability", labels, heights, is_share=True)
+    return bars_figure(f"What is believed of the target's {secret}", "probability", labels, heights, is_share=True)
 
 
 def check_at_least(field: str, value: float, least: float) -> None:

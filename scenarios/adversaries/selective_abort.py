@@ -15,8 +15,6 @@ from ..attacks.posteriors import success_bound
 from ..verdicts import at_most, round_up
 from .role import Happened, InferringRole, Lesson, Row, Scene, check_at_least, success_figure
 
-__all__ = ["SelectiveAbortRole"]
-
 
 class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     """A server that serves one party and the coalition's members, and drops everybody else.
@@ -61,7 +59,7 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
             trust="The server deviates in whom it counts, and in nothing else. What it publishes, everybody reads.",
             sentences=(_what_happened(scene, happened), *_what_was_learnt(found, secret=secret, most=most)),
             rows=rows,
-            figures=(success_figure(f"Naming the {secret!s} of {self.target} rightly", bars),),
+            figures=(success_figure(f"Naming the {secret} of {self.target} rightly", bars),),
         )
 
     def _isolation(self, scene: Scene, *, trials: int) -> Isolation:
@@ -102,7 +100,7 @@ def _what_happened(scene: Scene, happened: Happened) -> str:
             )
         return (
             f"Without a quorum that forbids it the session ended with {counted} of {len(scene.names)} parties counted; "
-            f"{', '.join(told) or 'nobody was dropped'!s}."
+            f"{', '.join(told) or 'nobody was dropped'}."
         )
     return "The session came to no end, and nothing was published."
 
@@ -110,7 +108,7 @@ def _what_happened(scene: Scene, happened: Happened) -> str:
 def _what_was_learnt(found: Isolation, *, secret: str, most: float) -> Iterator[str]:
     gain = found.after.success - found.before.success
     yield (
-        f"Who reads what is published names the {secret!s} rightly in {found.before.success:.3f} where all are "
+        f"Who reads what is published names the {secret} rightly in {found.before.success:.3f} where all are "
         f"counted, and would in {found.after.success:.3f} where the target is alone ({gain:+.3f})."
     )
     yield f"Guessing without evidence is right in {found.before.baseline:.3f}."

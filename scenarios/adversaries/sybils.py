@@ -29,8 +29,6 @@ from ..verdicts import at_most
 from .pushing import Pushed, PushingRole
 from .role import Figure, Happened, Lesson, Row, Scene, Series, check_between
 
-__all__ = ["Rehearsal", "SybilsRole", "rehearse"]
-
 _MOST_OUTSIDERS: Final = 100  # connections that are tried one after another before a session begins
 _VOTES: Final = 30  # votes over which the shift of false values is averaged
 _STEPS: Final = 6  # numbers of identities in the picture
@@ -115,7 +113,7 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         held = f"{len(self.members):,} names on the roster" if self.members else ""
         made_up = f"{self.outsiders:,} that are not" if self.outsiders else ""
         others = f"{len(self.impersonated):,} of other people" if self.impersonated else ""
-        return f"one person with {', '.join(part for part in (held, made_up, others) if part)!s}"
+        return f"one person with {', '.join(part for part in (held, made_up, others) if part)}"
 
     def _outsiders(self, scene: Scene) -> list[str]:
         """Return as many names that are not on the roster."""
@@ -133,8 +131,8 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         shift, spread = _mean_shift(pushed, places)
         yield (
             f"The {len(places):,} names that the person holds by right are {own / whole:.1%} of all that "
-            f"{poisoning.pushed!s} can be moved by with values. Reporting one wish under all of them moves it by "
-            f"{shift:.4g} ± {spread:.2g} {poisoning.unit!s} on average, {abs(shift) / error:.2f} standard errors, "
+            f"{poisoning.pushed} can be moved by with values. Reporting one wish under all of them moves it by "
+            f"{shift:.4g} ± {spread:.2g} {poisoning.unit} on average, {abs(shift) / error:.2f} standard errors, "
             f"and by {at_most(own, 4)} at most (proven, in expectation). With chosen reports it could be "
             f"{at_most(pushed.bound(places), 4)}."
         )
@@ -155,7 +153,7 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         x = tuple(float(number) for number in numbers)
         return (
             Figure(
-                title=f"How far one person moves {poisoning.pushed!s}",
+                title=f"How far one person moves {poisoning.pushed}",
                 x_label="names on the roster that the person holds by right",
                 y_label="standard errors",
                 series=(
@@ -212,8 +210,8 @@ def _say_refused(rows: Sequence[Row], rehearsals: Mapping[bool, Rehearsal]) -> I
         first = {True: "takes the seat, and its owner is refused", False: "is refused, and its owner takes part"}
         yield (
             "A name whose owner has yet to come: with certificates on the roster the impostor "
-            f"{first[rehearsals[True].impostor_is_welcome]!s}; without them whoever speaks first "
-            f"{first[rehearsals[False].impostor_is_welcome]!s}. So a roster needs certificates wherever strangers can "
+            f"{first[rehearsals[True].impostor_is_welcome]}; without them whoever speaks first "
+            f"{first[rehearsals[False].impostor_is_welcome]}. So a roster needs certificates wherever strangers can "
             "reach the server, as every deployment's has."
         )
 

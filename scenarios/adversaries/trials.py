@@ -23,8 +23,6 @@ from ..attacks import (
 )
 from .role import Scene
 
-__all__ = ["try_coalition"]
-
 _SERVER_TARGETS: Final = 10_000  # with the server all made-up targets fit into one session; else each few take one
 _TARGETS: Final = 200
 _LEAST_SESSIONS: Final = 8

@@ -21,8 +21,6 @@ from ...protocol.privacy import NeighboringRelation, total_of
 from .posteriors import Evaluation, Posteriors, evaluate, evaluate_expected, infer
 from .seen import Coalition, Seen
 
-__all__ = ["NO_CANDIDATE", "Attack", "Candidates", "check_targets", "report_log_likelihoods"]
-
 NO_CANDIDATE: Final = -1
 """In place of a label's place: a row that is none of the candidates."""
 

@@ -18,8 +18,6 @@ from .candidates import CandidateRows, columns_seen, given_rows, listed_rows
 from .masked_sums import MaskedAttack
 from .seen import Seen
 
-__all__ = ["ReportAttack", "find_attack"]
-
 _MOST_CANDIDATES: Final = 1024  # beyond, a posterior says little that anybody could read
 _MOST_PUBLIC_ROWS: Final = 32  # kinds of public rows for which it is looked up whether they allow the same private rows
 

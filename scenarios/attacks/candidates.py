@@ -19,8 +19,6 @@ from ...protocol.mechanisms.realized import rows_to_try
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.plugin_faults import blaming
 
-__all__ = ["CandidateRows", "columns_seen", "given_rows", "listed_rows", "some_rows_of"]
-
 
 class CandidateRows(NamedTuple):
     """Distinct private rows of one person."""

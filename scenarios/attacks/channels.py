@@ -9,8 +9,6 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.phases import PhasedProtocol
 
-__all__ = ["session_channel"]
-
 _MOST_OUTPUTS: Final = 50_000  # reports of a session; the channel has as many columns, and an evaluation looks at each
 _ROUNDING: Final = 1e-9
 

@@ -26,8 +26,6 @@ from ...protocol.tally import Tally
 from ..outcomes import estimates_in
 from .seen import draw_all
 
-__all__ = ["NOT_COMPUTED", "ExtremeReports"]
-
 Chosen: TypeAlias = Mapping[tuple[int, int], int]
 """By phase and column of a report the number that is put there; the others stay as they were drawn."""
 

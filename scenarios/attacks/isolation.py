@@ -23,8 +23,6 @@ from .attack import Attack
 from .posteriors import Evaluation, pool
 from .seen import Coalition, seen_by_arrays
 
-__all__ = ["Isolation", "evaluate_isolation"]
-
 _SESSION: Final = "isolation"
 
 

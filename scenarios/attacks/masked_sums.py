@@ -20,8 +20,6 @@ from ...protocol.privacy import NeighboringRelation, PureAccountant
 from .attack import NO_CANDIDATE, Attack, Candidates
 from .seen import Coalition, Seen
 
-__all__ = ["MaskedAttack"]
-
 
 class MaskedAttack(Attack):
     """Infers from the sum of a masked phase what another attack names as secrets of a row."""

@@ -30,17 +30,6 @@ from ...protocol.randomness import SimulatedNoise
 from ..system import names_with, part_of
 from .seen import draw_all, tallies_of
 
-__all__ = [
-    "STRATEGIES",
-    "Choices",
-    "Poisoning",
-    "StrategyName",
-    "find_poisoning",
-    "has_poisoning",
-    "outcome_of",
-    "reports_of",
-]
-
 StrategyName: TypeAlias = Literal["greatest", "input", "random"]
 STRATEGIES: Final[tuple[StrategyName, ...]] = get_args(StrategyName)
 

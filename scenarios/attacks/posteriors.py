@@ -19,19 +19,6 @@ from scipy import special
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError, refuse
 
-__all__ = [
-    "Evaluation",
-    "Posteriors",
-    "check_prior",
-    "evaluate",
-    "evaluate_channel",
-    "evaluate_expected",
-    "infer",
-    "information_bound",
-    "pool",
-    "success_bound",
-]
-
 _ROUNDING = 1e-9  # a prior is typed by hand: .1 + .2 + .7
 
 

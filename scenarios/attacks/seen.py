@@ -24,18 +24,6 @@ from ...protocol.roles import Side
 from ...protocol.tally import Tally
 from ...protocol.views import Happening, Observation, View
 
-__all__ = [
-    "Background",
-    "Coalition",
-    "Seen",
-    "draw_all",
-    "seen_by_agents",
-    "seen_by_arrays",
-    "seen_by_server",
-    "tallies_of",
-    "with_shares",
-]
-
 _PLAIN = msgspec.msgpack.Decoder(Any)
 
 

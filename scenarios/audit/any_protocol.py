@@ -41,8 +41,6 @@ from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
 from .whole_sessions import AGENT_SHARES, PARTY_SHARES, TWO_PARTY_SHARES, charge, exposure_of_two
 
-__all__ = ["cases_of_protocol", "cases_of_scenario"]
-
 _Neighbors: TypeAlias = NDArray[np.bool_]
 _MOST_PUBLIC_ROWS: Final = 8  # kinds of public rows, each audited for itself
 _DRAWS: Final = 64  # reports of each candidate among which the worst pair is searched, beside those that are listed

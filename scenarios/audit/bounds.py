@@ -25,19 +25,6 @@ from scipy.special import betainccinv, betaincinv, ndtri, xlogy
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.elementary import exp
 
-__all__ = [
-    "delta_bounds",
-    "epsilon_bounds",
-    "exact_delta",
-    "exact_epsilon",
-    "exact_mu",
-    "exact_trade_off",
-    "lower_limits",
-    "mu_bounds",
-    "samples_needed",
-    "upper_limits",
-]
-
 _ROUNDING: Final = 1e-12  # relative: far more than the error of scipy's inverse of the incomplete beta function
 _LEAST_ERROR: Final = 1e-9
 _GREATEST_EXPONENT: Final = 700.0

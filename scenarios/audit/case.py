@@ -17,19 +17,6 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import RowMechanism
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, TrustModel, total_of
 
-__all__ = [
-    "FULL_SAMPLES",
-    "NO_PLACE",
-    "Case",
-    "LawCheck",
-    "OutputSampler",
-    "Pair",
-    "Score",
-    "Source",
-    "Streams",
-    "View",
-]
-
 NO_PLACE: Final = -1  # in place of a column: what was drawn is an output that neither law has
 Source: TypeAlias = Literal["simulated", "secure"]
 """Whose randomness is audited: that of simulations, or that of deployments."""

@@ -21,8 +21,6 @@ from .bounds import delta_bounds, epsilon_bounds, mu_bounds
 from .case import Pair, Score
 from .features import Feature, features_of, learn_scores
 
-__all__ = ["ChosenEvent", "Edge", "Event", "choose_by_laws", "choose_by_outputs", "choose_edge", "scored"]
-
 _MOST_THAT_TEACH: Final = 1 << 15
 _MOST_THAT_TEACH_MORE: Final = 1 << 14
 # Of intervals by which an event for δ is chosen from fewer outputs than decide: no rare event can win by chance, since

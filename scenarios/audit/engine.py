@@ -37,8 +37,6 @@ from .features import outcome_feature
 from .following import NOTHING_HELD, Counts, draw_checks, hold
 from .verdict import Audited, Bounds, Evidence, judge
 
-__all__ = ["audit", "check_confidence", "check_samples"]
-
 _SHARE_THAT_CHOOSES: Final = 0.2
 _MOST_THAT_CHOOSE: Final = 1 << 18
 # How the risk is shared: by laws where there are any; of the rest by ε, by the edge, and by the curve (with δ and μ).

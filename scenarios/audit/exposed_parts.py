@@ -21,17 +21,6 @@ from ...protocol.randomness import NoiseSource, SimulatedNoise
 from ...protocol.tally import Tally
 from .case import NO_PLACE
 
-__all__ = [
-    "MAX_OUTPUTS",
-    "ExposedPart",
-    "OwnRelease",
-    "Released",
-    "Reported",
-    "draw_releases",
-    "greatest_gaps",
-    "noisy_in",
-]
-
 MAX_OUTPUTS: Final = 1 << 14  # outputs of an exact joint law: more take longer than sampling tells
 
 

@@ -20,8 +20,6 @@ from .case import NO_PLACE, OutputSampler, Pair, Score
 from .exposed_parts import MAX_OUTPUTS, ExposedPart, Released, Reported
 from .machines import SESSION, HeldSession, noise_of, reports_of_each, roster_of, session_sampler
 
-__all__ = ["CandidateSampler", "Exposure", "exposure_of_party", "exposure_of_release"]
-
 _PARTIES: Final = 32  # with the same row in one session by machines
 _SIDES: Final = 2
 

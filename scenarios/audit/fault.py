@@ -9,18 +9,6 @@ from ...agents.noise import SecureNoise
 from ...protocol.mechanisms import RowMechanism
 from .case import Case, Source
 
-__all__ = [
-    "CONFIDENCE",
-    "GROUP",
-    "SAMPLES",
-    "SECURE_SAMPLES",
-    "Drawing",
-    "Fault",
-    "WrongDraw",
-    "WrongNoise",
-    "fault_of",
-]
-
 GROUP: Final = "faults"
 """What `psephos audit` calls them."""
 CONFIDENCE: Final = 1 - 1e-11

@@ -21,8 +21,6 @@ from scipy.special import xlogy
 from ...protocol.arrays import FloatArray, IntArray
 from .case import Score
 
-__all__ = ["Feature", "Named", "features_of", "learn_scores", "outcome_feature"]
-
 _MOST_COLUMNS: Final = 16  # columns that are looked at one by one; all are looked at in sums, counts and whole rows
 _MOST_PAIRED: Final = 6  # columns whose differences are looked at
 _LOW_BITS: Final = (1, 3, 8)

@@ -28,8 +28,6 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.elementary import ln
 from .case import NO_PLACE, LawCheck, OutputSampler, Streams, View
 
-__all__ = ["NOTHING_HELD", "Counts", "Held", "departure", "draw_checks", "greatest_unnoticed", "hold"]
-
 _NUM_KINDS: Final = 5  # bins, tails, outcomes, rests, holes
 _MOST_BINS: Final = 512
 _LEAST_EXPECTED: Final = 5

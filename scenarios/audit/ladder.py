@@ -41,24 +41,6 @@ from .machines import (
 from .stream_views import Stream
 from .whole_sessions import charge
 
-__all__ = [
-    "ALPHABETS",
-    "FIRST_ROTATION",
-    "OWN",
-    "RUNGS",
-    "Climb",
-    "Climbed",
-    "Combination",
-    "Ends",
-    "Ladder",
-    "Member",
-    "Stage",
-    "climbed",
-    "combinations",
-    "of_other_level",
-    "tried_of",
-]
-
 RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)  # sizes that are tried of whatever grows
 ALPHABETS: Final = (2, 3, 4, 6, 8, 16, 33, 64)  # the same of what a number may be: neighbors of powers of two, too
 FIRST_ROTATION: Final = 1

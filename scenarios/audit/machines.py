@@ -48,26 +48,6 @@ from ..running.earlier_reports import EarlierReports
 from ..running.session import Adversity, AgentClasses, Told, run_agents
 from .case import OutputSampler, Source
 
-__all__ = [
-    "SESSION",
-    "HeldSession",
-    "Holder",
-    "MakeNoise",
-    "NoiseMaker",
-    "Wire",
-    "by_agents",
-    "by_arrays",
-    "by_machines",
-    "names_of",
-    "noise_of",
-    "one_source",
-    "reports_of_all",
-    "reports_of_each",
-    "roster_of",
-    "session_sampler",
-    "source_of_each",
-]
-
 SESSION: Final = "audited"  # what audited sessions are called, with a number behind it
 _NUMBERS: Final = msgspec.msgpack.Decoder(tuple[int, ...])
 _SIDES: Final = 2

@@ -23,8 +23,6 @@ from .machines import one_source
 from .masked_stages import MASKED_STEP, MaskedStage
 from .planting import SEED, ReportChanger, planted_in_stage
 
-__all__ = ["masked_faults"]
-
 _TIMES = 10  # as many outputs as a full run has: a fault is found at a higher confidence
 
 

@@ -40,8 +40,6 @@ from .ladder import RUNGS, Stage
 from .machines import SESSION, Wire, names_of, noise_of, roster_of
 from .mechanisms.checking import noise_of_laplace, views_of_noise
 
-__all__ = ["MASKED_RUNGS", "MASKED_STEP", "MaskedStage", "sizes_of"]
-
 MASKED_RUNGS: Final = RUNGS[1:6]
 """Parties of a masked session: each masks with each other one."""
 MASKED_STEP: Final = [*MaskingMove].index(MaskingMove.MASKED)

@@ -33,8 +33,6 @@ from .machines import (
 )
 from .whole_sessions import charge
 
-__all__ = ["SEED", "ReportChanger", "Sessions", "by_draw", "planted_in_stage"]
-
 SEED = 1
 """Of rosters into which a fault is planted."""
 _PARTIES = 32  # with the same row in one session, where each is an output by itself

@@ -26,29 +26,6 @@ from .ladder import FIRST_ROTATION, Climb, Climbed, Ladder, climbed, tried_of
 from .mechanisms import shared_cases
 from .verdict import Audited
 
-__all__ = [
-    "ALL",
-    "DEFAULT_CONFIDENCE",
-    "QUICK",
-    "SECURE_SAMPLES",
-    "SIMULATED_SAMPLES",
-    "THOROUGH",
-    "AuditReport",
-    "AuditRow",
-    "Job",
-    "SourceName",
-    "audit_all",
-    "audit_cases",
-    "cases_of",
-    "group_names",
-    "ladder_cases",
-    "mechanism_cases",
-    "row_of",
-    "session_cases",
-    "sources_of",
-    "work",
-]
-
 SourceName: TypeAlias = Literal["simulated", "secure", "both"]
 
 ALL: Final = "all"  # the name that stands for every group

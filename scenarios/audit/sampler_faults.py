@@ -30,8 +30,6 @@ from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
 from .mechanisms.shares import sum_of
 
-__all__ = ["at_half_the_scale", "sampler_fault", "sampler_faults"]
-
 _EPSILON: Final = 1.0
 _STEPS: Final = 128
 _CLIPPED_AT: Final = 8  # scales

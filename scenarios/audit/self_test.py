@@ -11,8 +11,6 @@ from ..verdicts import AuditVerdict
 from .engine import audit
 from .faults import CONFIDENCE, Fault, planted_faults
 
-__all__ = ["FaultResult", "run_self_test", "show_self_test"]
-
 
 class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
     """What the audit says of a fault and of its repair."""

@@ -15,8 +15,6 @@ from ..verdicts import AuditVerdict
 from .running import AuditReport, AuditRow
 from .verdict import Audited
 
-__all__ = ["show_report", "write_report"]
-
 _NOTHING = "–"
 _LARGE = 1e6
 

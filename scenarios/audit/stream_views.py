@@ -39,8 +39,6 @@ from .case import NO_PLACE, View
 from .mechanisms.checking import WITH_MARGINS, Noise, noise_of_laplace, noise_of_sphere
 from .mechanisms.sampling import numbering
 
-__all__ = ["LAGS", "Piece", "Stream", "pieces_of"]
-
 LAGS: Final = (1, 2, 3, 5, 8, 16, 31)
 """Distances at which reports, or numbers of one report, are held beside each other."""
 _MOST_OUTPUTS: Final = 1 << 12  # reports that are a piece as a whole; of more, each number is one

@@ -15,8 +15,6 @@ from .bounds import exact_delta, exact_epsilon, exact_mu, exact_trade_off
 from .case import Case, Source
 from .following import NOTHING_HELD, Held
 
-__all__ = ["TOLERANCE", "Audited", "Bounds", "Evidence", "judge"]
-
 TOLERANCE: Final = 1e-9  # what an exact ε may exceed the proven one by: laws are written in floats
 _NUM_CORNERS: Final = 65
 

@@ -35,17 +35,6 @@ from .machines import (
     session_sampler,
 )
 
-__all__ = [
-    "AGENT_SHARES",
-    "PARTY_SHARES",
-    "TWO_PARTY_SHARES",
-    "Party",
-    "charge",
-    "exposure_of_two",
-    "of_finest_unit",
-    "two_party_cases",
-]
-
 PARTY_SHARES: Final = (0.2, 0.06)
 """Of the outputs that are asked for: one of several numbers takes a few microseconds, and in sessions with the noise of
 deployments some tenths of a millisecond."""

@@ -2,7 +2,5 @@
 
 from .group import main
 
-__all__: tuple[str, ...] = ()
-
 if __name__ == "__main__":
     main()

@@ -12,14 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..words import marked, refused, say, say_again
-
 if TYPE_CHECKING:
     from ...protocol.phases import PhasedProtocol
     from ..deployment import Invitation, Keys
     from ..deployment.own_entries import Questions
-
-__all__ = ["ask_entries", "ask_invitation", "ask_keys", "ask_own", "given_or_asked"]
 
 _T = TypeVar("_T")
 _VOTED = "yes or no"  # how a protocol describes an answer, which may be given in the language that is spoken
@@ -35,9 +31,9 @@ def given_or_asked(given: str | None, *, field: str, question: str, use: Callabl
 
     if given is not None:
         return use(given)
-    require(sys.stdin.isatty(), field, "left out", marked("given where there is no terminal to ask"))
+    require(sys.stdin.isatty(), field, "left out", "given where there is no terminal to ask")
     while True:
-        answer = _ask(say_again(question))
+        answer = _ask(question)
         try:
             return use(answer)
         except ConfigurationError as error:
@@ -118,7 +114,7 @@ def _read_choices(settings: Sequence[str]) -> dict[str, str]:
     for setting in settings:
         name, separator, value = (part.strip() for part in setting.partition("="))
         is_new = separator and name and name not in choices
-        require(is_new, "--set", setting, marked("NAME=VALUE, once for each name"))
+        require(is_new, "--set", setting, "NAME=VALUE, once for each name")
         choices[name] = value
     return choices
 
@@ -145,7 +141,7 @@ def _ask_choices(
             choices[column.name] = given_or_asked(
                 None,
                 field="--set",
-                question=f"  {column.name!s}, which everybody will see ({column.description!s})",
+                question=f"  {column.name}, which everybody will see ({column.description})",
                 use=functools.partial(_checked_choice, protocol, column.name, choices),
             )
     return choices
@@ -206,8 +202,7 @@ def ask_entries(
         if (questions := questions_of(protocol, public)) is not None:
             left = {name: allowed for name, allowed in questions.allowed.items() if name not in known}
             questions = dataclasses.replace(questions, allowed=left)
-            shown = {"party": printable(party), "session": printable(invitation.session)}
-            click.echo(say("Your values as {party} in session {session}", **shown), err=True)
+            click.echo(f"Your values as {printable(party)} in session {printable(invitation.session)}", err=True)
             return _ask_each(protocol, questions, check)
 
     def read(file: str) -> Mapping[str, Any]:
@@ -250,8 +245,7 @@ def _ask_each(
     waiting = list(allowed)
     while waiting:
         name = waiting.pop(0)
-        said = _ask(f"  {say(name)} ({say_again(allowed[name])})")
-        answers[name] = {say("yes"): "yes", say("no"): "no"}.get(said, said) if allowed[name] == _VOTED else said
+        answers[name] = _ask(f"  {name} ({allowed[name]})")
         try:
             check(questions.entries(answers))
         except ConfigurationError as error:
@@ -276,4 +270,4 @@ def _ask(question: str) -> str:
 
 
 def _show(error: Exception) -> None:
-    click.echo(f"  {refused(error)}", err=True)
+    click.echo(f"  {error}", err=True)

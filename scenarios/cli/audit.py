@@ -15,8 +15,6 @@ from .reports import given_command, report_option, reporting
 if TYPE_CHECKING:
     from ..audit.case import Case, Source
 
-__all__ = ["audit"]
-
 _REFUTED = 1
 _ROTATIONS = 100_000
 _PAPERS = "papers"

@@ -7,8 +7,6 @@ import click
 from .group import cli
 from .options import folder_option, make_folder, tell_folder
 
-__all__ = ["calibrate"]
-
 
 @cli.command(short_help="Hold stated probabilities and errors against counted ones.")
 @click.argument("system", metavar="[SYSTEM|all]", default="all")

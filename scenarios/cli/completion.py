@@ -9,8 +9,6 @@ from collections.abc import Iterator
 import click
 from click.shell_completion import CompletionItem
 
-__all__ = ["complete_keys", "complete_scenario", "complete_shipped"]
-
 
 def complete_shipped(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the scenarios that come with Psephos and begin so."""

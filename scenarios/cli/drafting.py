@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ..words import marked, refused, say, say_again
 from .asking import given_or_asked
 from .completion import complete_shipped
 from .group import Named, cli, with_traceback
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
     from ..reading.headers import TableOptions
     from ..running.drafts import Beginning, Draft, Sheet, UnclearError
-
-__all__ = ["new", "samples", "show"]
 
 _MAX_TITLE: Final = 100
 _MAX_NAME: Final = 64
@@ -59,7 +56,7 @@ class _Kinds(Named):
         if args and args[0] not in _beginnings() and Path(args[0]).is_file():
             return super().resolve_command(ctx, [_word_for(Path(args[0]), args[1:]), *args])
         is_file = args and args[0] not in _beginnings() and (Path(args[0]).suffix or os.sep in args[0])
-        refuse(is_file, "FILE", args[0], marked("a file that is there, or a word: psephos new --help lists them"))
+        refuse(is_file, "FILE", args[0], "a file that is there, or a word: psephos new --help lists them")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -126,7 +123,7 @@ def _word_for(path: Path, words: list[str]) -> str:
             refused_by[word] = error
     for fitting in (named, drafted, understood):
         if len(fitting) == 1:
-            click.echo(say_again(f"{path.name} looks like what `psephos new {fitting[0]}` begins."), err=True)
+            click.echo(f"{path.name} looks like what `psephos new {fitting[0]}` begins.", err=True)
             return fitting[0]
     if len(refused_by) == len(kinds):
         raise next(iter(refused_by.values()))
@@ -138,9 +135,9 @@ def _word_for(path: Path, words: list[str]) -> str:
 
     if not sys.stdin.isatty():
         told = "; ".join(f"psephos new {word} {shlex.quote(str(path))}" for word in fitting)
-        allowed = marked(f"given, since {path.name} does not tell what it holds: {told}")
+        allowed = f"given, since {path.name} does not tell what it holds: {told}"
         raise ConfigurationError(field="the word after new", value="left out", allowed=allowed)
-    question = marked(f"What is {path.name}") + f"? ({', '.join(fitting)})"
+    question = f"What is {path.name}" + f"? ({', '.join(fitting)})"
     return given_or_asked(None, field="the word after new", question=question, use=use)
 
 
@@ -232,18 +229,14 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     _check_characters(text, field="FILE")
     copy = target.parent / sample.name
     if own is None:
-        _check_free(
-            copy, sample.read_text(encoding="utf-8"), field="FILE", fix=marked(f"{copy} is there already: name it")
-        )
-    _check_free(
-        target, text, field="--to", fix=marked(f"another file: {target} is there already, and holds something else")
-    )
+        _check_free(copy, sample.read_text(encoding="utf-8"), field="FILE", fix=f"{copy} is there already: name it")
+    _check_free(target, text, field="--to", fix=f"another file: {target} is there already, and holds something else")
     try:
         _check(text, target, own or sample, written)
     except ConfigurationError as error:  # nothing that was answered is lost
         if chosen == said:
             raise
-        told = marked(f"; your answers so far: `{_command(beginning, own or sample, given, chosen, ())}`")
+        told = f"; your answers so far: `{_command(beginning, own or sample, given, chosen, ())}`"
         raise ConfigurationError(field=error.field, value=error.value, allowed=error.allowed + told) from None
     if own is None:
         _write(sample.read_text(encoding="utf-8"), copy)
@@ -255,7 +248,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         if sentence:
             show_note(console, sentence)
     console.print(f"\n{text}", soft_wrap=True)
-    console.print(say_again(f"Written to {target}"), soft_wrap=True)
+    console.print(f"Written to {target}", soft_wrap=True)
     if given["runs"]:
         context.invoke(run, scenario=str(target), out=given["out"])
 
@@ -269,7 +262,7 @@ def _options_of(given: Mapping[str, Any], chosen: Mapping[str, Sequence[str]]) -
     only = dict[str, tuple[str, ...]]()
     for each in chosen.get("only", ()):
         column, sign, word = (part.strip() for part in each.rpartition("="))
-        require((column and sign) or each == NONE, "--only", each, marked(f"COLUMN=WORD, or {NONE}: all rows count"))
+        require((column and sign) or each == NONE, "--only", each, f"COLUMN=WORD, or {NONE}: all rows count")
         only |= {column: (*only.get(column, ()), word)} if column else {}
     empty = tuple(each for each in chosen.get("leave-out-empty", ()) if each != NONE)
     known = {name: given[name] for name in ("header", "header_lines")}
@@ -284,16 +277,16 @@ def _trust(protocol: str, beginning: "Beginning", given: str | None) -> tuple[st
     if not find_protocol(protocol).settings_by_trust:
         return "", ""
     if given is None and not sys.stdin.isatty():
-        said = f"Nobody is trusted. If who counts may see the {beginning.shown!s}, say --trust central."
-        return "local", marked(said)
-    words = {say("yes"): "central", say("no"): "local", "central": "central", "local": "local"}
+        said = f"Nobody is trusted. If who counts may see the {beginning.shown}, say --trust central."
+        return "local", said
+    words = {"yes": "central", "no": "local", "central": "central", "local": "local"}
 
     def use(answer: str) -> str:
-        require(answer in words, "--trust", answer, say("{first} or {last}", first=say("yes"), last=say("no")))
+        require(answer in words, "--trust", answer, "yes or no")
         return words[answer]
 
-    question = f"May the person who counts see the {beginning.shown!s}? ({'yes'!s}, {'no'!s})"
-    return given_or_asked(given, field="--trust", question=say_again(question), use=use), ""
+    question = f"May the person who counts see the {beginning.shown}? (yes, no)"
+    return given_or_asked(given, field="--trust", question=question, use=use), ""
 
 
 def _chosen(beginning: "Beginning", given: "Mapping[str, Any]", folder: Path) -> "dict[str, Sequence[str]]":
@@ -354,10 +347,10 @@ def _drafted(
             if not asked:
                 raise
             if str(error) == last:
-                told = marked(f"; your answers so far: `{_command(beginning, path, given, chosen, ())}`")
+                told = f"; your answers so far: `{_command(beginning, path, given, chosen, ())}`"
                 raise ConfigurationError(field=error.field, value=error.value, allowed=error.allowed + told) from None
             last = str(error)
-            click.echo(f"  {refused(error)}", err=True)
+            click.echo(f"  {error}", err=True)
             option = asked.pop()
             left = chosen.pop(option)[:-1]
             chosen |= {option: left} if left else {}
@@ -374,7 +367,7 @@ def _drafted(
             )
             return answer
 
-        question = f"{capitalized(say_again(unclear.question))}? ({', '.join(unclear.choices)})"
+        question = f"{capitalized(unclear.question)}? ({', '.join(unclear.choices)})"
         answer = given_or_asked(None, field=f"--{unclear.option}", question=question, use=use)
         chosen[unclear.option] = (*chosen.get(unclear.option, ()), answer)
         asked.append(unclear.option)
@@ -383,7 +376,7 @@ def _drafted(
 def _line_of(answer: str) -> int:
     from ...protocol.errors import require
 
-    require(answer.isdecimal(), "a line", answer, marked("a number"))
+    require(answer.isdecimal(), "a line", answer, "a number")
     return int(answer)
 
 
@@ -472,7 +465,7 @@ def _target(given: Path | None, file: Path) -> Path:
     from ...protocol.errors import refuse
 
     if given is not None:
-        refuse(given.name in {"", ".."}, "--to", str(given), marked("the name of a file"))
+        refuse(given.name in {"", ".."}, "--to", str(given), "the name of a file")
         return given if given.suffix == ".toml" else given.with_name(f"{given.name}.toml")
     stem = file.name.removesuffix(".gz").removesuffix(file.suffix)
     slug = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:_MAX_NAME].strip("-")
@@ -505,7 +498,7 @@ def _check_free(path: Path, text: str, *, field: str, fix: str) -> None:
     from ...protocol.errors import refuse, require
     from ..reading.files import readable
 
-    require(path.parent.is_dir(), field, str(path), marked("in a folder that is there"))
+    require(path.parent.is_dir(), field, str(path), "in a folder that is there")
     with readable(path, field=field):
         refuse(path.exists() and path.read_bytes() != text.encode(), field, str(path), fix)
 
@@ -552,7 +545,7 @@ def samples(folder: Path) -> None:
     from ..reading.files import readable
     from ..running.drafts import samples as sample_files
 
-    require(folder.is_dir(), "FOLDER", str(folder), marked("a folder that is there"))
+    require(folder.is_dir(), "FOLDER", str(folder), "a folder that is there")
     for name, path in sample_files().items():
         target = folder / name
         with readable(target, field="FOLDER", value=folder, what="where files can be written"):

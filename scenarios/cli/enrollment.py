@@ -7,8 +7,6 @@ import click
 from .group import cli
 from .options import file_option, folder_option, load, make_folder, scenario_options, warn
 
-__all__ = ["enroll", "revoke", "roster"]
-
 
 @cli.command(short_help="Make PARTY's keys, which stay with it.")
 @click.argument("party")

@@ -17,8 +17,6 @@ from .options import (
 )
 from .reports import given_command, report_option, reporting
 
-__all__ = ["plan", "trials", "variants"]
-
 
 @cli.command(short_help="Run a scenario many times, and say how good its outcomes are.")
 @scenario_options

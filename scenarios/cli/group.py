@@ -15,8 +15,6 @@ import click
 
 from ..words import show_all_signs
 
-__all__ = ["Named", "cli", "folders", "main", "of_systems", "with_traceback"]
-
 _RUN_FAILED, _WRONG_INPUT = 1, 2
 _ENDED_BY_SIGNAL: Final = 128  # by custom, and the signal's number is added
 SECTIONS: Final = {
@@ -152,12 +150,11 @@ def main() -> NoReturn:
         _fail_interrupted()
     except Exception as error:
         from ...protocol.errors import ConfigurationError, JournalError, PluginError, PsephosError
-        from ..words import refused
 
         if ending.shows_traceback:
             traceback.print_exception(error)
         has_more = isinstance(error, PluginError) and error.__cause__ is not None and not ending.shows_traceback
-        sentence = f"{error}; --traceback shows all of it" if has_more else refused(error)
+        sentence = f"{error}; --traceback shows all of it" if has_more else str(error)
         if isinstance(error, (ConfigurationError, JournalError)):  # a journal is its owner's to mend, or to wait for
             _fail(sentence, status=_WRONG_INPUT)
         if isinstance(error, (PsephosError, OSError)):

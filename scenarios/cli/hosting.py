@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ..words import say, say_again
 from .options import make_folder, print_json, tell_folder, tell_transcript, warn
 from .reports import reporting
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from ...agents.person_journal import PersonJournal
     from ..deployment import Agreement
     from ..deployment.hosting import Hosted
-
-__all__ = ["host", "show_agreement", "tell_of_loss", "tell_of_new_journal"]
 
 _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
@@ -66,7 +63,7 @@ def host(
     transport = find_transport(how["transport"], keys=keys)
     check_address(address or first.address, field="the server's address", transport=transport)
     for said in keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
-        click.echo(say_again(f"warning: {said!s}"), err=True)
+        click.echo(f"warning: {said}", err=True)
     with open_host_journal(kept[0], is_simulation=how["seed"] is not None, witness=kept[1]) as journal:
         joining = [
             Joining(
@@ -106,7 +103,7 @@ def host(
         late = collections.Counter(each.late_phase for each in hosted.heard.values() if each.late_phase is not None)
         for phase, number in late.items():
             said = f"Late: phase {phase!r} closed without {number:,} of {len(joining):,} parties, see parties.csv"
-            console.print(f"\n{say_again(said)}", soft_wrap=True)
+            console.print(f"\n{said}", soft_wrap=True)
         tell_transcript(console, heard.transcript)
         tell_folder(console, folder)
     if hosted.failures:
@@ -117,20 +114,20 @@ def host(
 
 def tell_of_loss(error: Exception) -> None:
     """Say why the connection is tried again."""
-    click.echo(say_again(f"trying again: {error}"), err=True)
+    click.echo(f"trying again: {error}", err=True)
 
 
 def _tell_of_failures(hosted: "Hosted") -> None:
     party, error = next(iter(hosted.failures.items()))
     number = len(hosted.failures)
     said = f"going on without {number:,} of the parties, such as {party!r}: {error}"
-    click.echo(say_again(said), err=True)
+    click.echo(said, err=True)
 
 
 def tell_of_new_journal(console: "Console", kept: "PersonJournal | None") -> None:
     """Say where a journal was begun just now."""
     if kept is not None and kept.is_new:
-        begun = say_again(f"Journal: {kept.path}, begun now; it knows of no earlier loss.")
+        begun = f"Journal: {kept.path}, begun now; it knows of no earlier loss."
         console.print(f"\n{begun}", soft_wrap=True)
 
 
@@ -153,17 +150,17 @@ def show_agreement(console: "Console", agreement: "Agreement", *, num_parties: i
     if num_parties > 1:
         party, shown, counted = f"{num_parties:,} {agreement.protocol.client_role}s", {}, {}
     facts = [
-        say("as {party}", party=party),
+        f"as {party}",
         # Public entries as the server has them; a worker's tasks may be hundreds.
-        *(f"{say(column)} {entry}" for column, entry in shown.items()),
-        *(say("{column} counts as {entry}", column=say(column), entry=entry) for column, entry in counted.items()),
-        say("protocol {name}", name=terms.protocol),
-        say(terms.kind),
-        say_again(f"costs epsilon = {at_most(agreement.cost)} in all{replaced!s}"),
+        *(f"{column} {entry}" for column, entry in shown.items()),
+        *(f"{column} counts as {entry}" for column, entry in counted.items()),
+        f"protocol {terms.protocol}",
+        terms.kind,
+        f"costs epsilon = {at_most(agreement.cost)} in all{replaced}",
         *(
-            say_again(f"{phase!s}: kept from session {quote(each.session)} of {each.report.scope}, nothing paid")
+            f"{phase}: kept from session {quote(each.session)} of {each.report.scope}, nothing paid"
             for phase, each in agreement.recalled.items()
         ),
     ]
-    title, trust = say("Session {name}", name=printable(terms.session)), trust_in(agreement.protocol)
+    title, trust = f"Session {printable(terms.session)}", trust_in(agreement.protocol)
     show_heading(console, title=title, facts=facts, description="", trust=trust)

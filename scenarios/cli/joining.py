@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..words import marked, say_again
 from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
 from .group import cli
 from .options import (
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
     from ..deployment import Agreement, Invitation, Keys
     from ..deployment.client import Heard
-
-__all__ = ["join"]
 
 
 def _read_period(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -185,7 +182,7 @@ def join(
     )
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     for said in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
-        click.echo(say_again(f"warning: {said!s}"), err=True)
+        click.echo(f"warning: {said}", err=True)
     told = "" if invitation is None else invitation.forecast
     is_asked = input_file is None and sys.stdin.isatty()
     warn(told * is_asked, err=as_json)
@@ -237,7 +234,7 @@ def _show_heard(console: "Console", heard: "Heard", agreement: "Agreement") -> N
     show_privacy(console, agreement.protocol, public=agreement.terms.public, kept=agreement.recalled)
     if heard.late_phase is not None:
         late = f"Late: phase {heard.late_phase!r} closed without a report of yours"
-        console.print(f"\n{say_again(late)}", soft_wrap=True)
+        console.print(f"\n{late}", soft_wrap=True)
     tell_transcript(console, heard.transcript)
 
 
@@ -247,7 +244,7 @@ def _patience_in(seconds: float | None) -> float:
     from ...protocol.errors import require
 
     patience = PATIENCE_SECONDS if seconds is None else seconds
-    require(patience > 0, "--patience", seconds, marked("a positive number of seconds, or inf"))
+    require(patience > 0, "--patience", seconds, "a positive number of seconds, or inf")
     return patience
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ...agents.witness import Witness
     from ...protocol.privacy import LedgerEntry
 
-__all__ = ["journal", "show_journal"]
-
 _MOST_NAMED: Final = 3
 """Parties of a host that are named in one row of a table; more are counted."""
 _CommandT = TypeVar("_CommandT", bound="Callable[..., Any]")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from ..words import marked, say, say_again
 from .completion import complete_keys, complete_scenario
 from .group import folders
 
@@ -17,24 +16,6 @@ if TYPE_CHECKING:
 
     from ..running.config import Scenario
     from ..running.folder import RunFolder
-
-__all__ = [
-    "cluster_option",
-    "file_option",
-    "folder_option",
-    "load",
-    "make_folder",
-    "out_option",
-    "print_json",
-    "resume_option",
-    "scenario_options",
-    "simulate_options",
-    "tell_folder",
-    "tell_transcript",
-    "transport_option",
-    "warn",
-    "witness_option",
-]
 
 _HOW: Final = "pip install 'psephos[pictures]'"
 
@@ -129,7 +110,7 @@ def warn(said: str, *, err: bool = False) -> None:
     from ...protocol.errors import printable
 
     if said:
-        click.echo(say_again(f"warning: {printable(said)!s}"), err=err)
+        click.echo(f"warning: {printable(said)}", err=err)
 
 
 def print_json(value: object) -> None:
@@ -166,15 +147,15 @@ def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False,
     found = {name: words for name, words in _FILES.items() if (folder.path / name).exists()}
     if is_brief:
         page = {name: found[name] for name in ("report.html",) if name in found}
-        found = page | {"--verbose": marked("prints the rest here")}
-    console.print(f"\n{say('Everything is in {folder}', folder=folder.path)}", soft_wrap=True)
+        found = page | {"--verbose": "prints the rest here"}
+    console.print(f"\n{f'Everything is in {folder.path}'}", soft_wrap=True)
     if found:
-        found = {name: say(words) for name, words in found.items()}
+        found = dict(found.items())
         show_facts(console, found, indent=2, spaced=False)
     console.print()
     draws = draws or click.get_current_context().params.get("pictures", False)
     if draws and importlib.util.find_spec("matplotlib") is None:
-        console.print(say("There is no picture, since matplotlib is not installed: {how}", how=_HOW), soft_wrap=True)
+        console.print(f"There is no picture, since matplotlib is not installed: {_HOW}", soft_wrap=True)
         console.print()
 
 
@@ -183,7 +164,7 @@ def tell_transcript(console: "Console", digest: str | None) -> None:
     from ...protocol.transcript import show_digest
 
     if digest is not None:
-        told = say("Public transcript {digest}: compare it with the others'", digest=show_digest(digest))
+        told = f"Public transcript {show_digest(digest)}: compare it with the others'"
         console.print(f"\n{told}", soft_wrap=True)
 
 

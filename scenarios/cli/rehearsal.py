@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..running.config import Scenario
     from ..running.resolution import Local
 
-__all__ = ["rehearse"]
-
 _MOST_FAILURES: Final = 12
 """Parties that are named with what they said."""
 

@@ -15,8 +15,6 @@ from .options import file_option
 if TYPE_CHECKING:
     from ..running.folder import RunFolder
 
-__all__ = ["compare", "given_command", "report", "report_option", "reporting"]
-
 report_option = click.option(
     "--report/--no-report", "with_report", default=True, help="Leave report.html in the folder (default: yes)."
 )

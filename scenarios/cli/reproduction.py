@@ -14,8 +14,6 @@ from .reports import given_command, report_option, reporting
 if TYPE_CHECKING:
     from ..experiments.paper import Paper
 
-__all__ = ["reproduce"]
-
 
 class _Papers(Named):
     """A group with a command for each system that brings its paper's experiments."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..words import marked, say, say_again
 from .group import cli
 from .options import (
     file_option,
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from ..deployment import Serving
     from ..deployment.status import Status
     from ..running.resolution import Served
-
-__all__ = ["serve", "tally"]
 
 
 @cli.command(short_help="Be the server of SCENARIO; each party is another process.")
@@ -121,7 +118,7 @@ def serve(
     serving = dataclasses.replace(serving, kept=read_kept(side, after, kind=mode.kind))
     names = dict(zip(side.fingerprints or (), side.names, strict=False))
     for said in () if serving.keys is None else serving.keys.ending_soon(names):
-        click.echo(say_again(f"warning: {said!s}"), err=True)
+        click.echo(f"warning: {said}", err=True)
     console = make_console()
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
@@ -142,14 +139,14 @@ def serve(
         def tell_address(address: str) -> None:
             hides = side.protocol.hides_participation
             where = "who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"
-            click.echo(say_again(f"listening on {address} for {side.parties}; {where!s}"), err=as_json)
+            click.echo(f"listening on {address} for {side.parties}; {where}", err=as_json)
             if page is not None:
                 click.echo(str(page), err=as_json)
 
         left = serve_in_folder(
             serving,
             folder,
-            on_resuming=lambda said: click.echo(say_again(said), err=as_json),
+            on_resuming=lambda said: click.echo(said, err=as_json),
             pictures=pictures,
             listener=watching.listener,
             on_listening=tell_address,
@@ -212,14 +209,14 @@ def _show_session(console: "Console", side: "Served", *, kind: str) -> None:
     scenario, protocol = side.scenario, side.protocol
     facts = [
         side.parties,
-        say("protocol {name}", name=protocol.name),
-        say(kind),
-        say("known by their certificates" if side.fingerprints is not None else "known by their names alone"),
-        *map(say_again, _waiting_of(side)),
+        f"protocol {protocol.name}",
+        kind,
+        ("known by their certificates" if side.fingerprints is not None else "known by their names alone"),
+        *_waiting_of(side),
     ]
     title = scenario.title or scenario.name
     trust = f"{trust_in(protocol)} {scenario.said_of_trust}"
-    show_heading(console, title=title, facts=facts, description=say_again(side.note), trust=trust)
+    show_heading(console, title=title, facts=facts, description=side.note, trust=trust)
 
 
 def _waiting_of(side: "Served") -> list[str]:
@@ -227,7 +224,7 @@ def _waiting_of(side: "Served") -> list[str]:
     from ...protocol.rules import names_of
 
     names = [name for name, is_hidden in names_of(side.protocol).items() if is_hidden]
-    return [marked(f"{name!s} closes after {side.rules.of(name).deadline_seconds:g} s") for name in names]
+    return [f"{name} closes after {side.rules.of(name).deadline_seconds:g} s" for name in names]
 
 
 @cli.command(short_help="Count the reports of a session of SCENARIO again.")

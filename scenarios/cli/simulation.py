@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ..words import say, say_again
 from .group import cli
 from .options import (
     cluster_option,
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from ..running.run import Finished
     from ..running.series import Series
     from ..running.shards import Sharded
-
-__all__ = ["ledger", "run", "scenarios"]
 
 
 class _How(NamedTuple):
@@ -325,13 +322,12 @@ def _run_series(
 def _facts_of_series(series: "Series", first: "Local") -> list[str]:
     """Return how many votes there are, and how they are held."""
     transport, number = first.scenario.transport, len(series.votes)
-    facts = [
+    return [
         f"{number:,} vote{'' if number == 1 else 's'}",
         f"protocol {first.protocol.name}",
         {"array": "arrays, no agents"}.get(transport, f"agents over {transport}"),
         f"{first.scenario.noise} noise",
     ]
-    return list(map(say_again, facts))
 
 
 def _show_trust_of_series(console: "Console", series: "Series", votes: "Sequence[Local]", *, is_brief: bool) -> None:
@@ -343,14 +339,14 @@ def _show_trust_of_series(console: "Console", series: "Series", votes: "Sequence
 
     said = trust_of(facts_of_votes(votes))
     if is_brief:
-        show_label(console, say("Trust"), said[0], is_apart=False)
+        show_label(console, "Trust", said[0], is_apart=False)
         return
-    limit = say_allowance(series) or say("what votes cost adds up, without a limit")
-    over = say("Over the series: {limit}.", limit=limit)
+    limit = say_allowance(series) or "what votes cost adds up, without a limit"
+    over = f"Over the series: {limit}."
     differ = len({model_of(vote.protocol) for vote in votes}) > 1
-    where = say("In one vote, and in others less:") if differ else say("In each vote:")
-    show_label(console, say("Trust"), " ".join([where, *said, votes[0].scenario.said_of_trust, over]))
-    show_label(console, say("About"), series.description)
+    where = "In one vote, and in others less:" if differ else "In each vote:"
+    show_label(console, "Trust", " ".join([where, *said, votes[0].scenario.said_of_trust, over]))
+    show_label(console, "About", series.description)
 
 
 def _begin(
@@ -404,10 +400,10 @@ def _facts_of(resolved: "Local", *, verbose: bool = True) -> list[str]:
     scenario, protocol, way = resolved.scenario, resolved.protocol, resolved.scenario.transport
     return [
         resolved.parties,
-        say("protocol {name}", name=protocol.name),
-        *([say("variant {name}", name=name)] if (name := getattr(protocol.parameters, "variant", "")) else []),
-        *([say_again({"array": "arrays, no agents"}.get(way, f"agents over {way}"))] * verbose),
-        say(f"{scenario.noise} noise"),
+        f"protocol {protocol.name}",
+        *([f"variant {name}"] if (name := getattr(protocol.parameters, "variant", "")) else []),
+        *([{"array": "arrays, no agents"}.get(way, f"agents over {way}")] * verbose),
+        f"{scenario.noise} noise",
     ]
 
 
@@ -429,13 +425,13 @@ def _show_briefly(
         for note in filter(None, (resolved.note, finished.note)):
             show_note(console, note)
         if not protocol.hides_participation and (missing := len(finished.record.endings)):
-            lost = say("{number:,} of {all:,} did not hear the outcome", number=missing, all=finished.num_parties)
+            lost = f"{missing:,} of {finished.num_parties:,} did not hear the outcome"
             show_note(console, lost, style="yellow")
         show_privacy(console, protocol, is_brief=True)
-        show_label(console, say("Trust"), trust_of(about(protocol))[0], is_apart=False)
+        show_label(console, "Trust", trust_of(about(protocol))[0], is_apart=False)
         for lesson in finished.lessons:
-            who = say("Adversary {role}", role=say(lesson.role))
-            show_label(console, who, " ".join(map(say_again, lesson.sentences[:1])), is_apart=False)
+            who = f"Adversary {lesson.role}"
+            show_label(console, who, " ".join(lesson.sentences[:1]), is_apart=False)
         tell_folder(console, folder, is_brief=True)
 
     facts = Text(" · ".join(_facts_of(resolved, verbose=False)), style="cyan")
@@ -460,8 +456,8 @@ def _show_trust(console: "Console", resolved: "Local") -> None:
     from ..running.statements import trust_in
 
     scenario = resolved.scenario
-    show_label(console, say("Trust"), f"{trust_in(resolved.protocol)} {scenario.said_of_trust}")
-    show_label(console, say("About"), f"{scenario.description} {say_again(resolved.note)}")
+    show_label(console, "Trust", f"{trust_in(resolved.protocol)} {scenario.said_of_trust}")
+    show_label(console, "About", f"{scenario.description} {resolved.note}")
 
 
 def _show_end(console: "Console", resolved: "Local", finished: "Finished") -> None:

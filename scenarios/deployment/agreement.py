@@ -26,8 +26,6 @@ from .common import DEFAULT_TRANSPORT, Keys
 from .invitations import Invitation, check_expiry
 from .own_rows import check_choices, encode_own, with_choices
 
-__all__ = ["DEFAULT_BUDGET", "Agreement", "Joining", "check_trust", "protocol_of"]
-
 DEFAULT_BUDGET: Final = 10.0
 """What all sessions in a journal may cost (ε), where a client joins without an invitation or a limit of its own."""
 

@@ -22,18 +22,6 @@ from ...transports.keys import Identity, fingerprint_of, read_certificate
 from ...transports.tls import TLSTransport
 from ..plugins import ARRAY, make_transport
 
-__all__ = [
-    "DEFAULT_TRANSPORT",
-    "Keys",
-    "check_address",
-    "check_seed",
-    "find_transport",
-    "in_charter",
-    "make_mode",
-    "naming_address",
-    "utc",
-]
-
 _MOST_NAMED: Final = 3
 DEFAULT_TRANSPORT: Final = "tls"
 """Over which parties that are processes meet, unless they name another."""

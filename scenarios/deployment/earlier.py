@@ -23,8 +23,6 @@ from ..running.resolution import Served
 from ..running.rosters import PARAMETERS_FILE, fingerprints_in, read_roster
 from .server import JOURNAL_FILE
 
-__all__ = ["read_kept"]
-
 _AFTER: Final = "--after"
 _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 

@@ -21,25 +21,8 @@ from ...protocol.roster import Roster
 from ...transports.keys import Identity, fingerprint_of, make_identity, read_certificate
 from ...transports.own_files import replace_private, write_private
 from ..running.rosters import PARAMETERS_FILE, ROSTER_FILE
-from ..words import marked
 from .common import Keys, utc
 from .keys import Enrollment, check_days, check_enrollments, find_key, read_certificates, slug_of
-
-__all__ = [
-    "INVITATIONS",
-    "SERVER_KEY_FILE",
-    "Drawn",
-    "Invitation",
-    "Opening",
-    "check_expiry",
-    "draw_session",
-    "find_invitation",
-    "read_invitations",
-    "read_opening",
-    "revoke",
-    "stems_of",
-    "write_session",
-]
 
 SERVER_KEY_FILE: Final = "server.pem"
 """The server's private key and certificate, in its folder."""
@@ -108,13 +91,11 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             peers = (read_certificate(self.server)[0],)
             own = Identity.of(self.key) if self.key else find_key(self.certificate, candidates)
         except ValueError as error:
-            allowed = marked(f"an invitation with certificates, or --transport tcp on one machine ({error})")
+            allowed = f"an invitation with certificates, or --transport tcp on one machine ({error})"
             raise ConfigurationError(field="INVITATION", value=self.party, allowed=allowed) from None
         if own is None:
             looked = ", ".join(map(str, candidates))
-            allowed = marked(
-                f"given: the folder of the keys of {self.party!r}, with certificate {self.certificate[:16]}…"
-            )
+            allowed = f"given: the folder of the keys of {self.party!r}, with certificate {self.certificate[:16]}…"
             raise ConfigurationError(field="--key", value=f"no such key in {looked}", allowed=allowed)
         return Keys(own, peers)
 
@@ -324,7 +305,7 @@ def revoke(folder: Path, party: str) -> tuple[str, list[str]]:
 def check_expiry(charter: Charter, *, field: str) -> None:
     """Raise ConfigurationError if a session's time is over."""
     if charter.expires and time.time() > charter.expires:
-        allowed = marked("of a session that is not over by this machine's clock")
+        allowed = "of a session that is not over by this machine's clock"
         raise ConfigurationError(field=field, value=f"expired on {utc(charter.expires)}", allowed=allowed)
 
 
@@ -342,15 +323,13 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
         if not path.is_dir() or found.party == party:
             return found
     refuse(party is None, "--as", "left out", f"given: {path} holds invitations of several")
-    raise ConfigurationError(
-        field="INVITATION", value=str(path), allowed=marked(f"a folder with an invitation of {party!r}")
-    )
+    raise ConfigurationError(field="INVITATION", value=str(path), allowed=f"a folder with an invitation of {party!r}")
 
 
 def read_invitations(folder: Path) -> dict[str, Invitation]:
     """Return the invitations in a folder, by party; ConfigurationError: there is none, or one cannot be read."""
     found = {each.party: each for each in _invitations_in(folder)}
-    require(found, "INVITATION", str(folder), marked("a folder with invitations"))
+    require(found, "INVITATION", str(folder), "a folder with invitations")
     return found
 
 
@@ -362,11 +341,11 @@ def _read_invitation(file: Path) -> Invitation:
     try:
         found = msgspec.json.decode(file.read_bytes(), type=Invitation)
     except OSError as error:
-        allowed = marked(f"a readable file ({error.strerror!s})")
+        allowed = f"a readable file ({error.strerror})"
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # A key may stand in it: the file is named and not shown.
-        allowed = marked(f"an invitation ({error})")
+        allowed = f"an invitation ({error})"
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
     check_party_name(found.party, field=f"party ({file.name})")
     return found

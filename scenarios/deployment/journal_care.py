@@ -18,8 +18,6 @@ from ...protocol.errors import ConfigurationError, JournalError, require
 from ...protocol.records import Drawn, Left
 from .common import utc
 
-__all__ = ["ACCEPT_OPTION", "Pruned", "back_up", "leave", "move", "prune", "restore"]
-
 ACCEPT_OPTION: Final = "--accept-unknown-losses"
 """What a person says who restores a backup."""
 

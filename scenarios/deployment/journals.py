@@ -15,9 +15,6 @@ from ...agents.witness import Witness
 from ...protocol.errors import JournalError, JournalInUseError, refuse
 from .keys import slug_of, stem_of
 
-__all__ = ["HOST_FILE", "check_free", "default_journal", "journal_file", "open_journal", "witness_of"]
-
-
 HOST_FILE: Final = "host.sqlite"
 """What a host's journal is called in its folder."""
 

@@ -31,22 +31,6 @@ from ..plugins import ROLES, names_in
 from ..reading.files import readable
 from ..reading.text_forms import header_of, read_rows
 
-__all__ = [
-    "ENROLLMENT_FILE",
-    "KEY_FILE",
-    "Enrollment",
-    "check_days",
-    "check_enrollments",
-    "enroll",
-    "find_key",
-    "parties_in",
-    "read_certificates",
-    "read_enrollments",
-    "signer_beside",
-    "slug_of",
-    "stem_of",
-]
-
 KEY_FILE: Final = "key.pem"
 """A party's private key and certificate of TLS."""
 SIGNATURE_FILE: Final = "signature.pem"

@@ -28,9 +28,6 @@ from ...protocol.errors import printable
 from ...protocol.rules import JOIN
 from ...protocol.states import SessionState
 from ..running.progress import Watcher
-from ..words import say, say_again
-
-__all__ = ["Watching", "first_names", "picture_of", "watch_server"]
 
 _SECONDS_BETWEEN_PICTURES: Final = 0.5
 _LABEL: Final = 12
@@ -111,21 +108,21 @@ def watch_server(*, console: Console | None, errors: Console, num_parties: int, 
 def picture_of(standing: Standing, *, role: str, width: int) -> RenderableType:
     """Return what a terminal, so many cells wide, shows of where a session stands."""
     if standing.state is SessionState.RELEASED:
-        told = say_again(f"the {f'{role}s'!s} are told the outcome")
-        return Text.assemble((f"  {say('release'):<{_LABEL}}", "bold"), f" {told}")
+        told = f"the {f'{role}s'} are told the outcome"
+        return Text.assemble((f"  {'release':<{_LABEL}}", "bold"), f" {told}")
     if not standing.is_open:
         return Text()
-    phase = Text(f"  {say(printable(standing.phase)):<{_LABEL}}", style="bold")
+    phase = Text(f"  {printable(standing.phase):<{_LABEL}}", style="bold")
     left = _time_left(standing.seconds_left)
     attendance = standing.attendance
     is_joining = standing.phase == JOIN
     if attendance is None:
-        who = say("who joins is private") if is_joining else say("who reports is private")
+        who = "who joins is private" if is_joining else "who reports is private"
         return Text.assemble(phase, " ", f"{left} · {who}")
-    verb = say("joined") if is_joining else say("reported")
+    verb = "joined" if is_joining else "reported"
     num_present = len(attendance.present)
     total = num_present + len(attendance.awaited)
-    counted = Text(f"{say('{low:,} of {number:,}', low=num_present, number=total)} {verb} · {left}")
+    counted = Text(f"{f'{num_present:,} of {total:,}'} {verb} · {left}")
     line = Table.grid(padding=(0, 1))
     room = min(_WIDEST_BAR, width - phase.cell_len - counted.cell_len - 2)
     if room < _NARROWEST_BAR:
@@ -134,7 +131,7 @@ def picture_of(standing: Standing, *, role: str, width: int) -> RenderableType:
         line.add_row(phase, ProgressBar(total=max(1, total), completed=num_present, width=room), counted)
     rows = [
         Text.assemble((f"    {label:<{_LABEL - 2}} ", "dim"), first_names(names, width=width - _LABEL - 4))
-        for label, names in ((verb, attendance.present), (say("awaited"), attendance.awaited))
+        for label, names in ((verb, attendance.present), ("awaited", attendance.awaited))
         if names
     ]
     return Group(line, *rows)
@@ -155,7 +152,7 @@ def first_names(names: Sequence[str], *, width: int) -> str:
 
 
 def _and_more(number: int) -> str:
-    return say(" and {number:,} more", number=number) if number else ""
+    return f" and {number:,} more" if number else ""
 
 
 def _shortened(name: str) -> str:
@@ -167,5 +164,5 @@ def _shortened(name: str) -> str:
 
 def _time_left(seconds: float) -> str:
     if math.isinf(seconds):
-        return say("no deadline")
-    return say("{time} left", time=dt.timedelta(seconds=math.ceil(min(seconds, _MOST_SECONDS))))
+        return "no deadline"
+    return f"{dt.timedelta(seconds=math.ceil(min(seconds, _MOST_SECONDS)))} left"

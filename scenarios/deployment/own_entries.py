@@ -15,17 +15,6 @@ from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.text_forms import form_of, header_of, open_table, read_rows
 from ..system import load_each, part_of
 
-__all__ = [
-    "INPUT",
-    "OwnEntries",
-    "OwnFile",
-    "Questions",
-    "own_file_of",
-    "questions_of",
-    "read_entries_of_many",
-    "read_own_entries",
-]
-
 INPUT: Final = "--input"
 """What names the file, for errors."""
 

@@ -7,8 +7,6 @@ from typing import Any
 from ...protocol.errors import ConfigurationError, one_of, refuse, require
 from ...protocol.phases import PhasedProtocol
 
-__all__ = ["check_choices", "encode_chosen", "encode_own", "with_choices"]
-
 
 def encode_own(
     protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]

@@ -36,8 +36,6 @@ from ..running.results import published
 from ..running.statements import setting_of
 from ..running.writing import open_run, write_outcome
 
-__all__ = ["read_journaled", "read_reports", "recount", "recount_in_folder", "write_reports"]
-
 _FIELD: Final = "--reports"
 _PLACE, _PHASE, _PAYLOAD = _COLUMNS = ("place", "phase", "payload")
 _MOST_SHOWN: Final = 40

@@ -35,7 +35,6 @@ from ..running.results import published
 from ..running.rosters import FINGERPRINT_COLUMN, SIGNATURE_COLUMN
 from ..running.statements import setting_of
 from ..running.writing import describe_failure, open_run, write_outcome
-from ..words import marked
 from .common import DEFAULT_TRANSPORT, Keys, find_transport, in_charter, naming_address
 
 __all__ = ["JOURNAL_FILE", "Serving", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
@@ -196,9 +195,9 @@ def open_sitting(
             num_reports = sum(isinstance(record, Accepted) for record in journal.records)
             counted = "" if side.protocol.hides_participation else f", {num_reports:,} reports are kept"
             told = f"{num_closed} of {len(side.protocol.phases)} phases are closed{counted}"
-            said = marked(f"going on with this session: {told}")
+            said = f"going on with this session: {told}"
             if isinstance(last := journal.records[-1], Broken):
-                said = marked(f"this session has failed: too few took part in phase {last.phase!r}; who joins is told")
+                said = f"this session has failed: too few took part in phase {last.phase!r}; who joins is told"
             on_resuming(said)
         yield journal
 

@@ -33,8 +33,6 @@ from ...protocol.rules import JOIN
 from ...protocol.states import SessionState
 from ...transports.addresses import format_address, is_loopback, parse_address
 
-__all__ = ["Status", "open_status"]
-
 _MOST_AT_ONCE: Final = 8
 _MOST_PER_SECOND: Final = 10
 """With thousands of parties a page takes milliseconds, so a flood of requests takes a few hundredths of the time."""

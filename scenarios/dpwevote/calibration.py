@@ -24,8 +24,6 @@ from ...protocol.mechanisms import MAX_EPSILON, RowMechanism
 from ...protocol.phases import MaskedPhase
 from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement, draw_sessions
 
-__all__ = ["CALIBRATION", "Sessions", "matrices_of", "truth_of", "vote_of"]
-
 _DIGITS: Final = 15
 """Of entries of matrices, whose rows must add up to 1 as they are written."""
 _MOST_ROWS: Final = 200_000

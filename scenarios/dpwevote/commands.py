@@ -7,8 +7,6 @@ import click
 from ..cli.options import load, make_folder, scenario_options, tell_folder
 from ..cli.reports import reporting
 
-__all__ = ["power"]
-
 
 @click.command(short_help="Show how often each partner of a weighted vote decides, with noise and without.")
 @scenario_options

@@ -42,8 +42,6 @@ from .draft_weights import any_number, draft_weights
 from .draft_words import BECOME, Words, abstentions_of, check_answers, num_absent_of, with_explained, words_by_meaning
 from .words import CODES, word_of
 
-__all__ = ["BEGINNING"]
-
 _HEADS: Final = frozenset({*OPINIONS, "ja", "nein", "oui", "non", "sí"})  # no header, but somebody's answer
 _TWO: Final = 2
 _FEWEST: Final = 4  # of so many weights one may well be the sum of the others

@@ -19,18 +19,6 @@ from .draft_weights import any_number, are_numbers
 from .draft_words import Words, counted, unknown_in
 from .words import ABSTENTIONS, ANSWER, NO, YES, code_kinds, filled_of, word_of
 
-__all__ = [
-    "WEIGHTS",
-    "WHICH",
-    "candidates_of",
-    "names_persons",
-    "partner_of",
-    "plain_name",
-    "weight_of",
-    "with_answer",
-    "with_one_line_each",
-]
-
 _TWO: Final = 2
 _FEW: Final = 4
 _MOST_SHOWN: Final = 3

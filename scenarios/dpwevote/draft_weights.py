@@ -18,9 +18,6 @@ from ...protocol.errors import ConfigurationError, require
 from ..reading.cells import may_be_thousands, number_of
 from ..running.drafts import Chosen, Line, Sheet, UnclearError
 from ..verdicts import at_most
-from ..words import marked
-
-__all__ = ["Weights", "any_number", "are_numbers", "draft_weights"]
 
 _MOST_WEIGHTS: Final = 10
 _FEWEST_HOLDERS: Final = 2
@@ -67,7 +64,7 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str) -> Weights:
     for row, entry in enumerate(entries):
         number = number_of(entry, decimal)
         if not 0 < number < math.inf:
-            allowed = marked(f"a number > 0 for each partner, with {decimal!r} before its decimals and nothing behind")
+            allowed = f"a number > 0 for each partner, with {decimal!r} before its decimals and nothing behind"
             raise ConfigurationError(field=sheet.where(column, row), value=entry, allowed=allowed)
         own.append(number)
     about = (
@@ -82,9 +79,7 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str) -> Weights:
         rounding.append(Line("weights_within", within, "each is taken for the nearest of these: verdicts allow for it"))
         rounded = f" {_rounded(own, weights, within)}"
         is_public = is_public or len(weights) == 1
-    told = (
-        marked(f"Weights are those of the column {column!r}, and {'public' if is_public else 'private'!s}.") + rounded
-    )
+    told = f"Weights are those of the column {column!r}, and {'public' if is_public else 'private'}." + rounded
     comment = "public: nothing is spent on them" if is_public else "everybody may know that these are possible"
     parameters = [Line("weights", [_plain(weight) for weight in weights], comment), *rounding]
     if is_public:
@@ -115,11 +110,11 @@ def _share(chosen: Chosen, own: Sequence[float], *, is_public: bool) -> float:
     number = len(set(own))
     if given := chosen.get("round-weights", ()):
         share = any_number(given[-1].removesuffix("%").strip()) / (100 if given[-1].endswith("%") else 1)
-        allowed = marked(f"a share of each weight from {_LEAST_SHARE:.0%} to {MOST_ROUNDING:.0%}, such as 5%")
+        allowed = f"a share of each weight from {_LEAST_SHARE:.0%} to {MOST_ROUNDING:.0%}, such as 5%"
         require(_LEAST_SHARE <= share <= MOST_ROUNDING, "--round-weights", given[-1], allowed)
         most = MAX_WEIGHTS if is_public else MAX_GROUPS
         possible = len(_grid(min(own), max(own), share)[0])
-        allowed = marked(f"a greater share: {possible:,} weights are possible with this one, and {most:,} at most are")
+        allowed = f"a greater share: {possible:,} weights are possible with this one, and {most:,} at most are"
         require(possible <= most, "--round-weights", given[-1], allowed)
         return share
     is_few = number <= _ALWAYS_FEW or (number <= _MOST_WEIGHTS and _FEWEST_HOLDERS * number <= len(own))
@@ -127,11 +122,11 @@ def _share(chosen: Chosen, own: Sequence[float], *, is_public: bool) -> float:
         return 0.0
     grids = {share: _grid(min(own), max(own), float(share.removesuffix("%")) / 100)[0] for share in _SHARES}
     grids = {share: grid for share, grid in grids.items() if len(grid) <= MAX_GROUPS}
-    shares = "; ".join(marked(f"{share!s}: {len(grid)} possible weights") for share, grid in grids.items())
+    shares = "; ".join(f"{share}: {len(grid)} possible weights" for share, grid in grids.items())
     what = "are private, and the scenario, which everybody reads, would list them"
     question = (
-        f"{number:,} different weights {'are more than a scenario lists' if is_public else what!s}. By which share of "
-        f"itself may each be rounded ({shares!s}), which verdicts allow for"
+        f"{number:,} different weights {'are more than a scenario lists' if is_public else what}. By which share of "
+        f"itself may each be rounded ({shares}), which verdicts allow for"
     )
     if not is_public:
         question += "; or --public-weights, where everybody knows them"
@@ -168,9 +163,8 @@ def _rounded(own: Sequence[float], grid: Sequence[float], within: float) -> str:
     numbers = np.array(grid)
     moved = math.fsum(numbers[nearest_places(np.array(own), numbers)].tolist()) / math.fsum(own) - 1
     least, greatest = (f"{weight:,.10g}" for weight in (grid[0], grid[-1]))
-    rounded = (
+    return (
         f"Each is rounded by at most {at_most(100 * within, 4)} % to one of {len(grid):,} possible weights, all "
-        f"together by {100 * moved:+.2g} %; verdicts allow for that. Everybody may know that none is below {least!s} "
-        f"or above {greatest!s}."
+        f"together by {100 * moved:+.2g} %; verdicts allow for that. Everybody may know that none is below {least} "
+        f"or above {greatest}."
     )
-    return marked(rounded)

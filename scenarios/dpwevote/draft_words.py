@@ -17,18 +17,6 @@ from . import words as known_words
 from .draft_weights import any_number, are_numbers
 from .words import CODES, code_kinds, word_of
 
-__all__ = [
-    "BECOME",
-    "Words",
-    "abstentions_of",
-    "check_answers",
-    "counted",
-    "num_absent_of",
-    "unknown_in",
-    "with_explained",
-    "words_by_meaning",
-]
-
 _TWO: Final = 2
 _FEW: Final = 4
 _MOST_SHOWN: Final = 3

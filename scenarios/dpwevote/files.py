@@ -6,8 +6,6 @@ from ...protocol.dpwevote import Outcome
 from ...protocol.estimators import Verdict
 from ..verdicts import UNDECIDED, FileForm
 
-__all__ = ["FILE_FORM"]
-
 
 def _write(outcome: dict[str, Any]) -> None:
     for candidate in outcome["candidates"]:

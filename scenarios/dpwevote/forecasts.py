@@ -14,9 +14,6 @@ from ...protocol.phases import Inputs, PhasedProtocol
 from ..running.forecasts import AIM, Forecast
 from ..running.offers import if_allowed
 from ..verdicts import round_up
-from ..words import marked, say
-
-__all__ = ["forecasts_of"]
 
 _QUICK: Final = ("two_point", "signed_rr")  # variants that any price has at once
 _TRUSTED: Final = ("central",)
@@ -36,10 +33,10 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
         return []
     if parameters.public_weights:
         whole = math.fsum(np.array(parameters.weights)[inputs.public[:, 1]].tolist())
-        of = say("of all votes")
+        of = "of all votes"
     else:
         mean = math.fsum(parameters.weights) / len(parameters.weights)
-        whole, of = len(inputs) * mean, say("of all votes, if weights are {mean:g} on average", mean=mean)
+        whole, of = len(inputs) * mean, f"of all votes, if weights are {mean:g} on average"
     if reach <= AIM * whole:
         return []
     quota = parameters.fraction if parameters.quota is None else parameters.quota / whole
@@ -59,7 +56,7 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
     if is_sum:
         return [own]
     price, by = _price(parameters, inputs, AIM * whole, variants=_TRUSTED, least=_LEAST)
-    return [own, dataclasses.replace(own, trust=marked("a trusted tally"), price=price, by=by)]
+    return [own, dataclasses.replace(own, trust="a trusted tally", price=price, by=by)]
 
 
 def _price(

@@ -17,8 +17,6 @@ from ...protocol.mechanisms import GeneralizedRandomizedResponse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..experiments.measures import POSITIVE, Measure, Measures
 
-__all__ = ["VoteMeasures", "inverse_of_weights", "mean_square_of_shares", "yes_votes_of"]
-
 _YES = 1
 _CUBE = 3  # dimensions of a tally of opinions: candidates, weights, opinions
 _DECISIONS = (

@@ -9,9 +9,6 @@ from ...protocol.dpwevote.choice import worst_variance_of
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import PhasedProtocol
 from ..running.offers import Offer
-from ..words import marked
-
-__all__ = ["offers_at_price"]
 
 _MOST_WEIGHTS: Final = 50  # above, comparing takes more than half a second
 _ROUNDING: Final = 1e-9  # of sums in floating point
@@ -37,10 +34,10 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     is_price_new = abs(price - parameters.epsilon) > _ROUNDING * price
     return [
         Offer(
-            name=marked(f"{offer.variant} with epsilon={price:.4g}") if is_price_new else offer.variant,
+            name=f"{offer.variant} with epsilon={price:.4g}" if is_price_new else offer.variant,
             value=math.sqrt(num_parties * offer.worst_variance),
             own=own,
-            of=marked("of a margin at worst"),
+            of="of a margin at worst",
         )
         for offer in make_offers(at_price, is_quick=True)
         if offer.variant != parameters.variant

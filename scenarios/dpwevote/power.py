@@ -31,8 +31,6 @@ from ..running.folder import RunFolder
 from ..running.resolution import Local
 from ..tables import Table
 
-__all__ = ["Powers", "measure_power", "show_power", "simulated_power", "write_power"]
-
 _MOST_SHOWN: Final = 10**12  # numbers of coalitions below are shown in full
 _MOST_NAMED: Final = 3
 _AT_ONCE: Final = 100_000  # rows that are randomized at once

@@ -17,17 +17,15 @@ from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import estimate_text, show_note, show_table, styled
 from ..tables import Cell, Entry, Rows, Table, listed, six_digits
 from ..verdicts import at_most, cell_of_decision, round_up
-from ..words import say, say_again, say_number
-
-__all__ = ["PRESENTERS"]
+from ..words import say_number
 
 
 def _show(console: Console, outcome: Outcome, known: Known) -> None:
     # Reports of signed weights tell the margin alone.
     with_support = all(candidate.support is not None for candidate in outcome.candidates)
-    columns = [say("Candidate"), say("Verdict"), *[say("Support"), say("Quota")] * with_support, say("Margin")]
+    columns = ["Candidate", "Verdict", *["Support", "Quota"] * with_support, "Margin"]
     truth = None if known.is_brief else known.truth
-    columns += [] if truth is None else [say("True margin")]
+    columns += [] if truth is None else ["True margin"]
     rows: list[Sequence[Entry]] = []
     for candidate in outcome.candidates:
         cells = [
@@ -40,7 +38,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
             cells += [six_digits(truth[candidate.name] - truth["quota"], signed=True)]
         rows.append(cells)
     # The margin is what the verdict rests on, and it says most of what support and quota say.
-    drop = (say("True margin"), say("Quota"), say("Support"))
+    drop = ("True margin", "Quota", "Support")
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=drop, whole=known.table)
     if outcome.weight_counts and not known.is_brief:
         console.print()
@@ -60,10 +58,10 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         show_note(console, note, style="yellow")
     if rounded := _rounded(outcome):
         show_note(console, rounded, style="yellow")
-    note = say("± is one standard error of the randomization.")
+    note = "± is one standard error of the randomization."
     if not known.is_brief:
-        wrong = say_again(f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is.")
-        reports = say_again(f"From the reports of {some(outcome.num_partners, 'partner')}.")
+        wrong = f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is."
+        reports = f"From the reports of {some(outcome.num_partners, 'partner')}."
         note = f"{reports} {note} {wrong} {_levels_of(outcome)}".rstrip()
     show_note(console, note)
 
@@ -72,10 +70,9 @@ def _rounded(outcome: Outcome) -> str:
     """Return by how much weights are rounded, and what allows for that; empty where they are not."""
     if isinstance(outcome.weights_within, msgspec.UnsetType):
         return ""
-    return say(
-        "Weights are rounded, each by at most {share:.4g} %: verdicts are about those before, other numbers about "
-        "those after it.",
-        share=round_up(100 * outcome.weights_within, 4),
+    return (
+        f"Weights are rounded, each by at most {round_up(100 * outcome.weights_within, 4):.4g} %: verdicts are about "
+        "those before, other numbers about those after it."
     )
 
 
@@ -84,7 +81,7 @@ def _levels_of(outcome: Outcome) -> str:
     if isinstance(outcome.levels, msgspec.UnsetType):
         return ""
     levels = ", ".join(f"{level.epsilon:g} ({level.num_partners:,})" for level in outcome.levels)
-    return say("Partners by their own ε: {levels}.", levels=levels)
+    return f"Partners by their own ε: {levels}."
 
 
 _MOST_NOISE: Final = 6  # so many estimates that are nothing but noise are listed
@@ -99,14 +96,14 @@ def _noise(outcome: Outcome, *, most: int) -> Iterator[str]:
     """Yield a sentence on each estimate that cannot be true."""
     told = "{name} {estimate}: only {low} to {high} is possible; the excess is noise"
     beyond = [
-        say(told, name=name, estimate=_short(estimate.value), low=_short(low), high=_short(high))
+        told.format(name=name, estimate=_short(estimate.value), low=_short(low), high=_short(high))
         for name, estimate, (low, high) in _estimates(outcome)
         if not low <= estimate.value <= high
     ]
     yield from beyond[:most]
     if len(beyond) > most:
         told = "and {number:,} more estimates beyond what is possible"
-        yield say(told, number=len(beyond) - most)
+        yield told.format(number=len(beyond) - most)
 
 
 def _estimates(outcome: Outcome) -> Iterator[tuple[str, Estimate, tuple[float, float]]]:
@@ -121,7 +118,7 @@ def _estimates(outcome: Outcome) -> Iterator[tuple[str, Estimate, tuple[float, f
             if estimate is not None and estimate.standard_error:
                 yield f"{candidate.name}, {name}", estimate, between
     for count in outcome.weight_counts:
-        yield say_again(f"partners of weight {count.weight:g}"), count.count, possible.count
+        yield f"partners of weight {count.weight:g}", count.count, possible.count
 
 
 def _short(value: float) -> str:
@@ -159,7 +156,7 @@ def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
     shown = ordered[: drawing.MOST_ROWS]
     names = [drawing.fold(candidate.name) for candidate in shown]
     title = "" if len(shown) == len(ordered) else " (the {few} of {all} with the greatest margins)"
-    title = say(title, few=len(shown), all=len(ordered))
+    title = title.format(few=len(shown), all=len(ordered))
     return drawing.Picture(
         draw=functools.partial(_draw_rows, candidates=shown, names=names, truth=known.truth),
         size=drawing.size_of_rows(names, row=0.36),
@@ -207,7 +204,7 @@ def _draw_quotas(axes: Any, quotas: Sequence[Estimate], *, is_margin: bool) -> b
         if error := drawing.ERRORS_SHOWN * quota.standard_error:
             axes.fill_betweenx(reach, quota.value - error, quota.value + error, **_BAND)
     if is_one:
-        said = say("quota") if is_margin else say("quota {value}", value=_short(quotas[0].value))
+        said = "quota" if is_margin else f"quota {_short(quotas[0].value)}"
         drawing.annotate_line(axes, quotas[0].value, said)
     return any(quota.standard_error for quota in quotas)
 
@@ -232,20 +229,20 @@ def _sheet(outcome: Outcome, known: Known) -> Table:
         return Cell(words, estimate.value, is_part=True)
 
     columns: dict[str, Callable[[CandidateOutcome], Cell]] = {
-        say("Candidate"): lambda each: Cell(each.name),
-        say("Verdict"): _decision,
-        say("Support"): lambda each: counted(each.support),
-        say("Quota"): lambda each: counted(each.quota),
-        say("Margin"): lambda each: counted(each.margin, signed=True),
+        "Candidate": lambda each: Cell(each.name),
+        "Verdict": _decision,
+        "Support": lambda each: counted(each.support),
+        "Quota": lambda each: counted(each.quota),
+        "Margin": lambda each: counted(each.margin, signed=True),
     }
     truth = known.truth or {}
     if {"quota", *(each.name for each in outcome.candidates)} <= truth.keys():
-        columns[say("True support")] = lambda each: counted(Estimate(truth[each.name], 0.0))
+        columns["True support"] = lambda each: counted(Estimate(truth[each.name], 0.0))
         if any(each.quota is None or each.quota.standard_error for each in outcome.candidates):
-            columns[say("True quota")] = lambda _: counted(Estimate(truth["quota"], 0.0))
+            columns["True quota"] = lambda _: counted(Estimate(truth["quota"], 0.0))
     note = " ".join(filter(None, [_rounded(outcome), _levels_of(outcome)]))
     if total is not None:
-        shares = say("Percentages are of all votes: {total}.", total=estimate_text(total).plain)
+        shares = f"Percentages are of all votes: {estimate_text(total).plain}."
         note = f"{shares} {note}".rstrip()
     return listed(outcome.candidates, list(columns.items()), labels=2, note=note)
 
@@ -272,26 +269,21 @@ def _conclude(outcome: Outcome) -> str:
     names: dict[str, list[str]] = {verdict: [] for verdict in _VERBS}
     for candidate in outcome.candidates:
         names[candidate.decision].append(candidate.name)
-    said = [f"{say('; ').join(_clause(verdict, of_verdict) for verdict, of_verdict in names.items() if of_verdict)}."]
+    said = [f"{'; '.join(_clause(verdict, of_verdict) for verdict, of_verdict in names.items() if of_verdict)}."]
     number, level = len(outcome.candidates), _level(outcome)
     close = sum(candidate.verdict.verdict is Verdict.TOO_CLOSE for candidate in outcome.candidates)
     if number == 1 and not close:
-        said.append(say("Wrong in at most {level} of such votes, whatever the truth is.", level=level))
+        said.append(f"Wrong in at most {level} of such votes, whatever the truth is.")
     elif close < number and outcome.joint_level < 1:
         joint = f"{at_most(100 * outcome.joint_level, 4)} %"
         said.append(
-            say(
-                "Each verdict is wrong in at most {level} of such votes, whatever the truth is; one or more of the "
-                "{number:,} in at most {joint}.",
-                level=level,
-                number=number,
-                joint=joint,
-            )
+            f"Each verdict is wrong in at most {level} of such votes, whatever the truth is; one or more of the "
+            f"{number:,} in at most {joint}."
         )
     elif close < number:
-        said.append(say("Each verdict is wrong in at most {level} of such votes, whatever the truth is.", level=level))
+        said.append(f"Each verdict is wrong in at most {level} of such votes, whatever the truth is.")
     if close:
-        said.append(say("A leaning is no verdict: near a tie it is wrong about half of the time."))
+        said.append("A leaning is no verdict: near a tie it is wrong about half of the time.")
     return " ".join(said)
 
 
@@ -315,7 +307,7 @@ VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=
 
 
 def _say_weights(weights: WeightsOutcome) -> Text:
-    return Text(say(", approximate quota ")).append_text(estimate_text(weights.quota))
+    return Text(", approximate quota ").append_text(estimate_text(weights.quota))
 
 
 WEIGHTS: Presenter[WeightsOutcome] = Presenter(show=PLAIN.show, rows=PLAIN.rows, draw=PLAIN.draw, say=_say_weights)

@@ -33,8 +33,6 @@ from ..experiments.variants import OF_MASKS, SIZES, Offered, Unit, VariantTable
 from ..presentation.numbers import written
 from ..running.resolution import Served
 
-__all__ = ["VoteVariants"]
-
 _PAPERS: Final = "joint, the paper's split"
 _OWN: Final = "joint, own matrices"
 _OF_SOME: Final = (

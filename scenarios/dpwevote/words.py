@@ -10,30 +10,12 @@ from typing import Final
 
 from ...protocol.dpwevote.protocol import OPINIONS
 from ..reading.cells import number_in, text_of
-from ..words import marked
-
-__all__ = [
-    "ABSTENTIONS",
-    "ANSWER",
-    "CODES",
-    "CROSSES",
-    "NO",
-    "ONE_SESSION",
-    "OUR_ABSTENTIONS",
-    "TICKS",
-    "TOTALS",
-    "UNSURE",
-    "YES",
-    "code_kinds",
-    "filled_of",
-    "word_of",
-]
 
 ANSWER: Final = "answer"
 """What the motion is called whose answers are columns, of which each line fills one."""
 OUR_ABSTENTIONS: Final = ("", "abstain", "abstention")
 """Entries that say neither yes nor no in every file, beside its own (`partners.abstain`)."""
-ONE_SESSION: Final = marked("all partners of one session vote on each of its motions")
+ONE_SESSION: Final = "all partners of one session vote on each of its motions"
 
 
 def _words(text: str) -> frozenset[str]:

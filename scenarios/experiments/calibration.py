@@ -36,26 +36,6 @@ from ..tables import Cell as Entry
 from ..tables import Table, listed, markdown_of
 from .sheets import flat
 
-__all__ = [
-    "ALL",
-    "LADDER",
-    "Axes",
-    "Calibration",
-    "Case",
-    "Cell",
-    "Held",
-    "Statement",
-    "Wanted",
-    "calibrate",
-    "cells_of",
-    "check_calibration",
-    "draw_sessions",
-    "hold",
-    "page_of_calibration",
-    "search",
-    "show_calibration",
-]
-
 ALL: Final = "all"
 """Every system that has the part."""
 LADDER: Final = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 31, 50, 64, 100)

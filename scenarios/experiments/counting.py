@@ -16,8 +16,6 @@ from ...protocol.mechanisms import (
     SubsetSelection,
 )
 
-__all__ = ["COUNTING", "Counted", "counting_errors"]
-
 COUNTING: Final = {
     "k-RR": GeneralizedRandomizedResponse,
     "subset selection": SubsetSelection,

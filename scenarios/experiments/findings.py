@@ -16,19 +16,6 @@ import msgspec
 from ..system import load_each
 from ..verdicts import Judgement
 
-__all__ = [
-    "ON_OWN_DATA",
-    "ON_PAPER",
-    "ON_STAND_IN",
-    "READINGS",
-    "BoundedFinding",
-    "Certainty",
-    "Finding",
-    "by_heading",
-    "findings_on_papers",
-    "in_sentences",
-]
-
 READINGS: Final = "docs/readings.md"
 """The page of the manual that explains every reading by its identifier."""
 

@@ -14,14 +14,6 @@ from ..presentation.terminal import STYLES, show_facts
 from ..verdicts import Judgement
 from .findings import READINGS, BoundedFinding, Finding
 
-__all__ = [
-    "bounded_finding_as_data",
-    "count_in_words",
-    "findings_in_markdown",
-    "show_bounded_findings",
-    "show_findings",
-]
-
 _MEANINGS: Final = {
     Judgement.HOLDS: "the claim is true",
     Judgement.IN_PART: "the claim is true only in the cases that the entry names",

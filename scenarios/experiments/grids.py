@@ -9,8 +9,6 @@ import msgspec
 from ...protocol.errors import ConfigurationError, refuse
 from ..running.config import Scenario, load_scenario
 
-__all__ = ["Settings", "load_cells", "read_axes"]
-
 Settings: TypeAlias = tuple[tuple[str, str], ...]  # what is set in one cell: keys and values, as they were written
 
 _MOST_CELLS: Final = 1_000

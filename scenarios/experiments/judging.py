@@ -18,22 +18,6 @@ from ...protocol.elementary import square
 from ..verdicts import Judgement
 from .measurements import Measurement, apart, mean_square
 
-__all__ = [
-    "MOST_CLAIMS",
-    "RISK",
-    "agree",
-    "ahead_somewhere",
-    "all_above",
-    "average",
-    "between",
-    "difference",
-    "difference_of_shares",
-    "errors_of",
-    "judged",
-    "on_average",
-    "unless_contradicted",
-]
-
 RISK: Final = 0.01
 """That any claim at all is judged wrongly, in either direction."""
 MOST_CLAIMS: Final = 200

@@ -24,18 +24,6 @@ from .measures import Measure, measures_of
 from .redrawing import LEAST_DRAWS, in_draws
 from .summaries import LEAST_TRIALS, Summary, summary_of, summary_of_draws
 
-__all__ = [
-    "BYTES",
-    "MESSAGES",
-    "Cell",
-    "MeasuredCell",
-    "PhaseMeans",
-    "RefusedCell",
-    "Trial",
-    "Wanted",
-    "wanted_of",
-]
-
 BYTES: Final = Measure(name="bytes", about="that one party sends and receives, on average")
 MESSAGES: Final = Measure(name="messages", about="that one party sends and receives, on average")
 

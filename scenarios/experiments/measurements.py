@@ -11,22 +11,6 @@ from scipy.special import ndtri
 
 from ...protocol.elementary import erfc, square
 
-__all__ = [
-    "Measurement",
-    "apart",
-    "apart_by",
-    "as_published",
-    "deviation",
-    "in_blocks",
-    "mean_of",
-    "mean_square",
-    "most_by_chance",
-    "normal_probability",
-    "share_in",
-    "share_of",
-    "unseen",
-]
-
 _RISK: Final = 0.05  # that something is said to differ by chance alone
 _EXCESS = 4.0  # a mean square so many of its standard deviations above 1 is no chance
 

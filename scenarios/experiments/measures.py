@@ -20,8 +20,6 @@ from ..outcomes import estimates_in
 from ..running.resolution import Local
 from ..system import part_of
 
-__all__ = ["POSITIVE", "EstimateErrors", "Measure", "Measures", "measures_of"]
-
 POSITIVE: Final = (0.0, math.inf)
 """The limits of what is never negative."""
 

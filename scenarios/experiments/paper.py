@@ -6,8 +6,6 @@ The rule that holds here: nothing heavy is imported, since the command line's he
 import dataclasses
 from collections.abc import Mapping
 
-__all__ = ["Paper"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Paper:

@@ -15,8 +15,6 @@ from .measurements import Measurement
 from .summaries import Summary
 from .variants import REACH, Offered, SimulatedVariants, Unit, VariantTable
 
-__all__ = ["PlainVariants", "variants_of"]
-
 _PART: Final = "System brings the part 'variants', a VariantTable"
 
 

@@ -30,8 +30,6 @@ from .searches import SearchClock
 from .variant_searches import VariantSearch, share_of
 from .variants import Offered, Unit, VariantTable, table_of
 
-__all__ = ["TRIALS", "Plan", "Planned", "Sought", "make_plan", "make_table"]
-
 TRIALS: Final = 50
 """Of a variant at a price, where errors are found by trials."""
 

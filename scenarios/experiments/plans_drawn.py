@@ -9,8 +9,6 @@ from ..presentation.drawing import COLORS, INK, MUTED, WIDTH, Marks, Picture, cl
 from ..running.statements import certainty_of, rounded_up
 from .plans import Plan, Planned
 
-__all__ = ["picture_of"]
-
 _HEIGHT: Final = 4.6
 _REACH: Final = 16.0
 """So far from the chosen ε on either side."""

@@ -22,8 +22,6 @@ from .plans_drawn import picture_of
 from .variants import Offered, VariantTable
 from .variants_shown import best_of, trusting
 
-__all__ = ["plan_in_json", "show_plan", "verdict_of_plan", "write_plan"]
-
 _TABLE: Final = "plan.csv"
 _HEADINGS: Final = {
     "epsilon": "If that is too much",

@@ -23,8 +23,6 @@ from ..running.resolution import Local, resolve
 from ..system import find_protocol
 from .measurements import Measurement, mean_of
 
-__all__ = ["LEAST_DRAWS", "Spread", "check_redrawn", "in_draws", "redrawn", "spread_of"]
-
 LEAST_DRAWS: Final = 3
 """Of two there is no standard error of a variance between draws."""
 _SEED: Final = "seed"

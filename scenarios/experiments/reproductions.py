@@ -29,18 +29,6 @@ from .findings_shown import count_in_words, findings_in_markdown, show_findings
 from .paper import Paper
 from .sheets import Row, flat
 
-__all__ = [
-    "Asked",
-    "Experiments",
-    "PaperReproduction",
-    "Part",
-    "as_option",
-    "check_options",
-    "page_of",
-    "reproduce",
-    "show_reproduction",
-]
-
 _STAND_IN: Final = "The paper's data are not there. Data of our own making stand in for them, and count neither way."
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _OWN: Final = (

@@ -11,8 +11,6 @@ from typing import Final, TypeVar
 
 from ..running.progress import OnStep
 
-__all__ = ["OutOfTimeError", "SearchClock", "least_by_trials"]
-
 _WITHIN: Final = 1.2  # the least is found within so much: an answer by trials is no surer
 _BEYOND: Final = 1.1  # a guess is passed by so much, so that what suffices is enclosed soon
 _STRIDE: Final = 16.0  # the longest step while one side is unknown

@@ -14,8 +14,6 @@ import msgspec
 from ..tables import Rows, Table
 from .measurements import Measurement
 
-__all__ = ["Row", "Words", "flat", "listing", "pivoting", "stacked", "where"]
-
 Row: TypeAlias = msgspec.Struct | Mapping[str, Any]
 """Fields by name: a struct where sentences and pictures are made of them, too, and else a mapping."""
 RowT = TypeVar("RowT", bound=Row)

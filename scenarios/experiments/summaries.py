@@ -23,8 +23,6 @@ from ..audit.bounds import lower_limits, upper_limits
 from .measurements import Measurement, mean_of
 from .redrawing import spread_of
 
-__all__ = ["LEAST_TRIALS", "QUANTILES", "Quantile", "Summary", "summary_of", "summary_of_draws"]
-
 LEAST_TRIALS: Final = 2
 """Of one trial there is no standard error."""
 QUANTILES: Final = (0.05, 0.5, 0.95)

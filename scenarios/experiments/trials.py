@@ -44,20 +44,6 @@ from .measures import Measure, measures_of
 from .redrawing import LEAST_DRAWS, check_redrawn, redrawn
 from .summaries import LEAST_TRIALS
 
-__all__ = [
-    "CHECKS",
-    "DEFAULT_TRIALS",
-    "MOST_TRIALS",
-    "check_trials",
-    "made_up_like",
-    "open_journal",
-    "prepare",
-    "prepare_all",
-    "run_trials",
-    "usual_trials",
-    "work",
-]
-
 DEFAULT_TRIALS: Final = 500
 MOST_TRIALS: Final = 100_000
 _SEED_BITS: Final = 128

@@ -12,8 +12,6 @@ from .measured import MeasuredCell
 from .measures import Measure
 from .summaries import Summary
 
-__all__ = ["picture_of"]
-
 _MOST_PANELS: Final = 6
 _COLUMNS: Final = 2
 _BINS: Final = 30

@@ -35,18 +35,6 @@ from .measures import Measure
 from .summaries import QUANTILES, Summary
 from .trials_drawn import picture_of
 
-__all__ = [
-    "check_form",
-    "losses_of",
-    "measures_in",
-    "number_of_trials",
-    "show_trials",
-    "summary_in_json",
-    "verdict_of_trials",
-    "write_trials",
-    "written",
-]
-
 _MOST_DECIMALS: Final = 5
 _ROUNDING: Final = 1e-9  # of sums of losses
 _SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}  # what quantiles are called

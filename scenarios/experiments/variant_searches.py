@@ -19,8 +19,6 @@ from .searches import OutOfTimeError, SearchClock, least_by_trials
 from .variants import MOST_PEOPLE, Offered, VariantTable
 from .variants import price_for as least_price
 
-__all__ = ["VariantSearch", "share_of"]
-
 _T = TypeVar("_T")
 
 _FACTOR: Final = 4.0  # between the prices at which a search begins

@@ -35,21 +35,6 @@ from .measurements import Measurement
 from .summaries import Summary
 from .trials import prepare, run_trials
 
-__all__ = [
-    "MOST_PEOPLE",
-    "OF_MASKS",
-    "REACH",
-    "SIZES",
-    "Offered",
-    "SimulatedVariants",
-    "Unit",
-    "VariantTable",
-    "epsilon_at",
-    "price_for",
-    "price_of",
-    "table_of",
-]
-
 OF_MASKS: Final = (
     "masked: the server learns a noisy sum alone, if as many take part and as few are with it as the session says; "
     "where more than 1,000 have to take part, if it is semi-honest, too"

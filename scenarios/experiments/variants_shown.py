@@ -19,9 +19,6 @@ from .counting import counting_errors
 from .measurements import Measurement, apart_by, deviation, unseen
 from .variants import Offered, VariantTable
 
-__all__ = ["as_good", "best_of", "show_variants", "trusting", "variants_in_json", "verdict_of_variants"]
-
-
 Prices: TypeAlias = Mapping[str, Offered | None]
 """What variants offer at about the least price for an error, by name; None where no price is known to suffice."""
 _NO_PRICES: Final[Prices] = {}

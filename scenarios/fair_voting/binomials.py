@@ -10,8 +10,6 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms.binomial import draw_binomial
 
-__all__ = ["draw_binomials"]
-
 _NEGLIGIBLE: Final = 2.0**-80  # as in the protocol's own sampler
 _MOST: Final = 2**53
 

@@ -30,8 +30,6 @@ from ...protocol.mechanisms.polya import share_masses
 from ...protocol.phases import Inputs
 from ..experiments.calibration import Axes, Calibration, Case, Held, Statement, draw_sessions
 
-__all__ = ["CALIBRATION", "VOTES", "estimates_of", "profile_of", "vote_of"]
-
 _LEAVING: Final = 10  # of so many voters one may leave a masked vote, and one be with its server
 _MOST_SCALE: Final = 1 << 10
 _MOST_NUMBERS: Final = 4_000_000

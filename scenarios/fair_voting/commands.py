@@ -6,8 +6,6 @@ import click
 
 from ..cli.options import load, make_folder, out_option, scenario_options, tell_folder
 
-__all__ = ["group_prices", "trade_off"]
-
 
 @click.command("trade-off", short_help="Draw what privacy costs a fair vote's voters in fairness and welfare.")
 @scenario_options

@@ -8,8 +8,6 @@ import msgspec
 from ...protocol.fair_voting import Parameters
 from ...protocol.fair_voting.parameters import DEFAULT_GAMMA
 
-__all__ = ["MECHANISMS", "PRICED", "with_mechanism"]
-
 # What a scenario may have set for one mechanism, and what is wrong for another.
 _PLAIN: Final[Mapping[str, Any]] = {
     "calibration": "tight",

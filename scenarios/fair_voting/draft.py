@@ -31,10 +31,7 @@ from ..running.drafts import (
     check_column,
     check_header,
 )
-from ..words import marked, say_again
 from .data.own_tables import RankingTable, Tiers, parts_of, place_in
-
-__all__ = ["BEGINNING"]
 
 _VOTERS: Final = ("voter", "name", "member", "person", "partner")
 _PERSONS: Final = re.compile(r"(voter|member|user)?[\s_]*name|.*e-?mail.*|voter|member|person|partner", re.IGNORECASE)
@@ -81,9 +78,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     if several := next(
         (name for name in sheet.header if name.casefold() in _COUNTS and {*sheet.column(name)} != {"1"}), ""
     ):
-        allowed = marked(
-            f"a line for each voter: {several} seems to say how many a line stands for (PrefLib's files say so)"
-        )
+        allowed = f"a line for each voter: {several} seems to say how many a line stands for (PrefLib's files say so)"
         raise ConfigurationError(field=sheet.path.name, value=several, allowed=allowed)
     apart = [chosen[key][-1] for key in ("voter", "group") if chosen.get(key)]
     silent = _silent(sheet, chosen)
@@ -114,22 +109,22 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     refuse(group and len(groups) < _LEAST, "--group", group, allowed)
     number, listed = sheet.count(len(sheet.rows)), ", ".join(names)
     if group:
-        said = [marked(f"{number} voters of {len(groups):,} groups ({', '.join(groups[:9])}) rank {listed}.")]
+        said = [f"{number} voters of {len(groups):,} groups ({', '.join(groups[:9])}) rank {listed}."]
         parameters = [Line("objective", "penalized", "the welfare of all, less what groups differ by")]
-        title = say_again(f"Which of {listed} serves all groups alike")
+        title = f"Which of {listed} serves all groups alike"
     else:
-        said = [marked(f"{number} voters rank {listed}: one group, and the most welfare wins.")]
+        said = [f"{number} voters rank {listed}: one group, and the most welfare wins."]
         parameters = [Line("groups", ["voters"], "one: nobody is compared"), Line("objective", "welfare")]
-        title = say_again(f"Which of {listed} is elected")
+        title = f"Which of {listed} is elected"
     if silent:
-        said.append(marked(f"No alternatives: {', '.join(silent.values())}."))
+        said.append(f"No alternatives: {', '.join(silent.values())}.")
     if found.kind != "ranking":
-        said.append(marked(f"{', '.join(found.columns)}: {say_again(_ABOUT[found.kind])}."))
-    said.append(marked(f"Voters by the column {voter!r}.") if voter else marked("Voters are numbered."))
+        said.append(f"{', '.join(found.columns)}: {_ABOUT[found.kind]}.")
+    said.append(f"Voters by the column {voter!r}." if voter else "Voters are numbered.")
     return Draft(
         title=title,
         role="voter",
-        price=marked("a voter's ranking"),
+        price="a voter's ranking",
         parameters=parameters,
         parties=lines,
         said=said,
@@ -172,7 +167,7 @@ def _rankings(sheet: Sheet, chosen: Chosen, rest: Sequence[str], silent: Collect
         found = _by_form(sheet, chosen, rest, questions, silent)
     if len(found) == 1:
         return found[0]
-    question = marked(
+    question = (
         f"which column has a ranking, such as a {SEPARATOR} b {SEPARATOR} c; or --place (or --score) for each column"
         " with the places (or scores) of an alternative, or --choice for the first, second and further choices in turn"
     )
@@ -253,7 +248,7 @@ def _sign_of(sheet: Sheet, column: str) -> str:
     usual = [sign for sign in there if len(set(_sets(entries, sign))) == 1]
     if len(usual or there) == 1:
         return (usual or there)[0]
-    question = marked(f"which sign stands between the alternatives in {column!r}")
+    question = f"which sign stands between the alternatives in {column!r}"
     raise UnclearError(option="between", question=question, choices=there or _SIGNS)
 
 
@@ -295,7 +290,7 @@ def _kind_of(
     )
     if are_places and list(range(1, len(columns) + 1)) in filled and are_called:
         return "places"
-    question = marked(
+    question = (
         f"what the numbers in {', '.join(columns)} are: places (1 is the best), or scores (the higher, the better)"
     )
     raise UnclearError(option="numbers", question=question, choices=("places", "scores"))
@@ -326,7 +321,7 @@ def _read(sheet: Sheet, chosen: Chosen, found: _Found, silent: Mapping[str, str]
     rare = [name for name in names if counts[name] < min(max(_LEAST, _FEW * len(rows)), len(rows))]
     if rare:
         usual = [name for name in names if name not in rare]
-        question = marked(
+        question = (
             f"which names are alternatives: few voters name {', '.join(rare[:9])}; --not-ranked leaves out what is none"
         )
         choices = [",".join(own) for own in (usual, names) if own]
@@ -339,7 +334,7 @@ def _check_unlike(names: Sequence[str], where: str, to_do: str) -> None:
     """Raise ConfigurationError where two names differ in large letters or blanks alone: they may be one."""
     if (places := first_alike(names)) is not None:
         first, again = (names[place] for place in places)
-        allowed = marked(f"unlike {first!r}, but for case and blanks: {to_do!s}")
+        allowed = f"unlike {first!r}, but for case and blanks: {to_do}"
         raise ConfigurationError(field=where, value=again, allowed=allowed)
 
 
@@ -349,7 +344,7 @@ def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequen
     flat = [[name for tier in own for name in tier] for own in tiers]
     again = [row for row, own in enumerate(flat) if len(set(own)) < len(own)]
     if again:
-        question = marked(
+        question = (
             f"line {sheet.lines[again[0]]} ranks an alternative twice: its first place counts, or the file is refused"
         )
         lines += _said(chosen, "twice", question, ("first", "refuse"))
@@ -360,12 +355,12 @@ def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequen
     ]
     if tied:
         whose, first = f"{len(tied):,} voter{'s' * (len(tied) != 1)}", sheet.lines[tied[0]]
-        question = marked(
+        question = (
             f"ties, or alternatives left out, of {whose}, the first in line {first}: what is left out stands last,"
             " and what is tied shares the mean score of its places; or the file is refused"
         )
         if nothing := sum(1 for ranked in flat if not ranked):
-            question = marked(f"{question!s}; {nothing:,} rank nothing, which --leave-out-empty leaves out")
+            question = f"{question}; {nothing:,} rank nothing, which --leave-out-empty leaves out"
         lines += _said(chosen, "ties", question, ("mean", "refuse"))
     people: dict[str, dict[int, str]] = {}
     for row, name in enumerate(sheet.column(voter) if voter else ()):
@@ -374,9 +369,9 @@ def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequen
     same = [own for own in repeated if len({*own.values()}) < len(own)]
     for own in (same or repeated)[:1]:
         shown = ", ".join(map(str, own))
-        question = marked(f"{next(iter(own.values()))} stands in lines {shown}: which row counts")
+        question = f"{next(iter(own.values()))} stands in lines {shown}: which row counts"
         if not same:
-            question = marked(f"{question!s}, if that is one voter, or {NONE!r}: these are different voters")
+            question = f"{question}, if that is one voter, or {NONE!r}: these are different voters"
         lines += _said(chosen, "repeats", question, ("last", "first", *([] if same else [NONE])))
     return lines
 

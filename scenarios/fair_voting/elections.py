@@ -41,8 +41,6 @@ from ...protocol.randomness import SimulatedNoise
 from .binomials import draw_binomials
 from .profiles import Profiles
 
-__all__ = ["Release", "choice_shares", "clean_release", "elect", "has_quick_law", "qualities_of", "release"]
-
 _ROWS_AT_A_TIME: Final = 1 << 16
 _NOBODY: Final = -1
 _MOST: Final = 2**62

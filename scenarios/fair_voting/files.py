@@ -6,8 +6,6 @@ from ...protocol.estimators import Verdict
 from ...protocol.fair_voting import Outcome
 from ..verdicts import UNDECIDED, FileForm
 
-__all__ = ["FILE_FORM"]
-
 
 def _rename(outcome: dict[str, Any], before: str, after: str) -> None:
     if outcome["assurance"]["verdict"] == before:

@@ -23,8 +23,6 @@ from ...protocol.mechanisms import MAX_JOINT_GROUPS, GeneralizedRandomizedRespon
 from ..presentation.terminal import show_note, show_table
 from ..tables import listed
 
-__all__ = ["PRICES", "GroupPrice", "prices_of_groups", "show_group_prices"]
-
 PRICES: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # ε of the table, beside the scenario's own
 
 

@@ -17,8 +17,6 @@ from ...protocol.fair_voting.objective import Utilities, disparity_of, joined
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..experiments.measures import Measure, Measures
 
-__all__ = ["ElectionMeasures"]
-
 _EQUAL = Measure(
     name="equal winners",
     about="the share of trials whose winner is one without noise",

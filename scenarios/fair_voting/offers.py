@@ -17,9 +17,6 @@ from ...protocol.fair_voting.joint_reports import make_joint_report, possible_jo
 from ...protocol.fair_voting.reports import make_report, possible_reports
 from ...protocol.phases import PhasedProtocol
 from ..running.offers import Offer
-from ..words import marked
-
-__all__ = ["offers_at_price"]
 
 
 def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Sequence[Offer]:
@@ -47,7 +44,7 @@ def _reports(parameters: Parameters) -> list[Offer]:
         own = make_report(parameters).name
         reports = possible_reports(scoring, parameters.epsilon, with_ties=has_ties)
         errors = {report.name: math.sqrt(report.mean_variance / min(sizes)) for report in reports}
-    of = marked("of a mean utility in the smallest group")
+    of = "of a mean utility in the smallest group"
     return [Offer(name=name, value=error, own=errors[own], of=of) for name, error in errors.items() if name != own]
 
 
@@ -65,7 +62,7 @@ def _choices(protocol: FairVoting) -> list[Offer]:
             name="permute_and_flip" if other.is_flipped else "exponential",
             value=offered,
             own=own,
-            of=marked(f"of quality that the winner may lack, except with {100 * parameters.level:g} %"),
+            of=f"of quality that the winner may lack, except with {100 * parameters.level:g} %",
             sign="",
         )
     ]

@@ -16,8 +16,6 @@ from ...protocol.fair_voting import Scoring
 from ...protocol.fair_voting.rankings import are_strict
 from ...protocol.mechanisms import scores_of_positions
 
-__all__ = ["Profiles", "fixed_profile"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Profiles:

@@ -25,8 +25,6 @@ from .comparisons import MECHANISMS, with_mechanism
 from .elections import choice_shares, clean_release, elect, release
 from .profiles import Profiles, fixed_profile
 
-__all__ = ["EPSILONS", "TradeOff", "TradeOffRow", "trade_off", "usual_mechanisms"]
-
 EPSILONS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # unless others are asked for
 MOST_TRIALS: Final = 100_000
 _MOST_REPORTS: Final = 1 << 31

@@ -30,8 +30,6 @@ from ..verdicts import round_up
 from .attack.misreporter_role import bound_of_gain
 from .comparisons import PRICED
 
-__all__ = ["ElectionVariants", "WelfareErrors", "model_of", "sizes_of"]
-
 _NAMES: Final = tuple(
     name for name, each in MECHANISMS.items() if not each.is_joint and not each.is_choice and not each.counts_pairs
 )

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Sequence
 
-__all__ = ["agreement_of"]
-
 
 def agreement_of(preferences: Sequence[float], others: Sequence[float]) -> float | None:
     """Return the share of pairs of alternatives of which both prefer the same one: 1 − angle/π.

@@ -14,8 +14,6 @@ from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..reading.cells import number_in
 from .data.csv_numbers import ALLOWED, NumberTable, codes_of, read_numbers
 
-__all__ = ["AlternativePair", "parse_alternative", "read_alternatives", "read_pairs"]
-
 _PAIR, _ALTERNATIVE = "pair", "alternative"
 _SIDES: Final = ("first", "second")
 _MOST_NAMED: Final = 30  # features that an error lists

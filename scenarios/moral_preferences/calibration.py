@@ -30,8 +30,6 @@ from ...protocol.moral_preferences import (
 from ...protocol.moral_preferences.parameters import MechanismName
 from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement
 
-__all__ = ["CALIBRATION", "SOCIETIES", "WAYS", "protocol_of", "society_of"]
-
 _BOUND: Final = 2.0
 _RECORDS: Final = 10
 _NAMES: Final = ("a", "b", "c")

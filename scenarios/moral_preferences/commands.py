@@ -5,8 +5,6 @@ from pathlib import Path
 
 import click
 
-__all__ = ["decide"]
-
 
 @click.command(short_help="Say which alternative the society of RUN prefers.")
 @click.argument("run", type=click.Path(path_type=Path))

@@ -31,16 +31,6 @@ from ..tables import Cell, Entry, Table
 from ..verdicts import UNDECIDED, at_most
 from .alternatives import AlternativePair
 
-__all__ = [
-    "decide_by_society",
-    "decide_pairs",
-    "rank_alternatives",
-    "read_outcome",
-    "show_decision",
-    "show_decisions",
-    "show_ranking",
-]
-
 _RUN: Final = "RUN"
 _RESULTS: Final = ("result.json", "outcome.json")
 _SIDES: Final = ("first", "second")

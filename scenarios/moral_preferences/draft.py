@@ -4,9 +4,6 @@ from typing import Final
 
 from ...protocol.errors import did_you_mean, require
 from ..running.drafts import Beginning, Chosen, Draft, Line, Sheet
-from ..words import marked, say
-
-__all__ = ["BEGINNING"]
 
 _COLUMNS: Final = ("voter", "record", "choice")
 
@@ -19,12 +16,12 @@ def _draft(sheet: Sheet, _: Chosen) -> Draft:
     features = [name for name in sheet.header if name not in _COLUMNS]
     voters = sheet.count(len(set(sheet.column("voter"))))
     return Draft(
-        title=say("What voters prefer"),
+        title="What voters prefer",
         role="voter",
-        price=marked("all records of a voter together"),
+        price="all records of a voter together",
         parameters=[Line("bound", 2.0, "the greatest length of a voter's preferences; longer ones are cut")],
         parties=[Line("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")],
-        said=[marked(f"{voters} voters compare alternatives by {', '.join(features)}.")],
+        said=[f"{voters} voters compare alternatives by {', '.join(features)}."],
     )
 
 

@@ -17,8 +17,6 @@ from ...protocol.phases import Inputs, PhasedProtocol
 from ..experiments.measures import POSITIVE, Measure, Measures
 from .agreement import agreement_of
 
-__all__ = ["PreferenceMeasures"]
-
 _EQUAL = Measure(
     name="choices as without noise",
     about="the share of pairs with the choice that the same voters' preferences make without noise",

@@ -21,11 +21,8 @@ from ..presentation.numbers import decimals_of, in_a_row, rounded, some
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import show_facts, show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
-from ..words import marked, say
 from .agreement import agreement_of
 from .societies import draw_societies, rows_of_societies, show_societies, verdict_on_societies
-
-__all__ = ["PRESENTERS"]
 
 _REACH: Final = 10  # cells of a bar on either side of 0, and what stands above them
 _SURE, _UNSURE, _AXIS = "█", "░", "│"
@@ -34,14 +31,14 @@ _BRIEFLY: Final = 4  # features of a brief table
 _MOST_LEVELS: Final = 10  # rows of the table of levels; more of them are joined to ranges
 
 _MECHANISMS: Final = {
-    "laplace": marked("Laplace noise on preferences"),
-    "functional": marked("the functional mechanism: noise on each voter's objective"),
-    "pooled": marked("noise on the coefficients of the voters' objectives, pooled"),
-    "direction": marked("noise on the directions of the voters' choices"),
+    "laplace": "Laplace noise on preferences",
+    "functional": "the functional mechanism: noise on each voter's objective",
+    "pooled": "noise on the coefficients of the voters' objectives, pooled",
+    "direction": "noise on the directions of the voters' choices",
 }
 _PROTECTED: Final = {
-    Level.VOTER: marked("a voter: everything that it says"),
-    Level.RECORD: marked("a record: one of a voter's choices"),
+    Level.VOTER: "a voter: everything that it says",
+    Level.RECORD: "a record: one of a voter's choices",
 }
 _WHISKER: Final[dict[str, Any]] = {"color": drawing.INK, "linewidth": 1.4}
 _PALE: Final = 0.35
@@ -93,7 +90,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     _show_features(console, shown, _decimals(shown), known.table)
     if len(features) > len(shown):
         more = some(len(features) - len(shown), "feature")
-        show_note(console, say("and {more} nearer to 0 in {table}", more=more, table=known.table))
+        show_note(console, f"and {more} nearer to 0 in {known.table}")
     _show_agreement(console, features)
     notes = list(_notes(outcome, shown))
     if known.is_brief:
@@ -110,21 +107,19 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     console.print()
     paradigm = Paradigm(outcome.paradigm)
     facts = {
-        paradigm.value: say(
-            "{voters}, by {mechanism}", voters=_voters(outcome), mechanism=say(_MECHANISMS[outcome.mechanism])
-        ),
-        say("ε protects"): say(_PROTECTED[paradigm.level]),
+        paradigm.value: f"{_voters(outcome)}, by {_MECHANISMS[outcome.mechanism]}",
+        "ε protects": _PROTECTED[paradigm.level],
     }
     if number := len(outcome.by_society):
         told = "{number:,}: each has a release of its own, and a voter pays for that of its own alone"
-        facts[say("Societies")] = say(told, number=number)
+        facts["Societies"] = told.format(number=number)
     show_facts(console, facts, spaced=False)
 
 
 def _voters(outcome: Outcome) -> str:
     """Return how many voters there are, or may be at most where that is private."""
     number = some(outcome.num_voters, "voter")
-    return say("up to {number}", number=number) if outcome.relation == "add-remove-one" else number
+    return f"up to {number}" if outcome.relation == "add-remove-one" else number
 
 
 def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
@@ -138,10 +133,10 @@ def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
         weight = math.fsum(level.weight * level.num_voters for level in joined)
         name = f"{joined[0].epsilon:g}"
         if len(joined) > 1:
-            name = say("{low} to {high}", low=name, high=f"{joined[-1].epsilon:g}")
+            name = "{low} to {high}".format(low=name, high=f"{joined[-1].epsilon:g}")
         share = f"{100 * weight / total:.1f} %" if total else ""
         rows.append((name, f"{number:,}", f"{weight / number:.3g}", share))
-    weights = say("Weight of a report") if size == 1 else say("Mean weight")
+    weights = "Weight of a report" if size == 1 else "Mean weight"
     show_table(console, Table(columns=("Voters' own ε", "Voters", weights, "Share of the mean"), rows=rows))
 
 
@@ -155,7 +150,7 @@ def _show_features(console: Console, features: Sequence[_Feature], decimals: int
         if with_clean:
             cells.append("" if feature.clean is None else rounded(feature.clean, decimals, signed=True))
         rows.append(cells)
-    bar = f"{say('against').ljust(_REACH)}0{say('for').rjust(_REACH)}"
+    bar = f"{'against'.ljust(_REACH)}0{'for'.rjust(_REACH)}"
     columns = ["Feature", bar, "Preference", *(["Without noise"] if with_clean else [])]
     show_table(console, Table(columns=columns, rows=rows), drop=(bar, "Without noise"), whole=table)
 
@@ -182,27 +177,27 @@ def _show_agreement(console: Console, features: Sequence[_Feature]) -> None:
     if len(clean) < len(released) or (same := agreement_of(released, clean)) is None:
         return
     said = "in {share:.1f} % of pairs, drawn from one normal law, the same choice as without noise"
-    show_note(console, say(said, share=100 * same), style="bold")
+    show_note(console, said.format(share=100 * same), style="bold")
 
 
 def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
     """Yield what readers of the table need to know."""
     if outcome.is_direction and not any(outcome.preferences):
-        yield say("the reports cancel out: they have no direction")
+        yield "the reports cancel out: they have no direction"
     if outcome.errors is None:
         if outcome.mechanism in {"functional", "pooled"}:
-            yield say("no standard errors: those of noisy objectives' maxima have no closed form")
+            yield "no standard errors: those of noisy objectives' maxima have no closed form"
         return
     if outcome.mechanism == "functional":
-        yield say("± is one standard error, by the spread of reports: that of voters as well")
-        yield say("noise also draws all preferences towards 0: that is no part of ±")
+        yield "± is one standard error, by the spread of reports: that of voters as well"
+        yield "noise also draws all preferences towards 0: that is no part of ±"
     else:
-        yield say("± is one standard error of the noise, not of how voters differ")
+        yield "± is one standard error of the noise, not of how voters differ"
     if outcome.is_projected:
-        yield say("preferences were projected to the ball of the bound; ± is from before that")
+        yield "preferences were projected to the ball of the bound; ± is from before that"
     if not all(feature.is_sure for feature in shown):
         told = "{bar} or pale: within {errors} standard errors of 0; the noise may have turned the sign"
-        yield say(told, bar=_UNSURE, errors=_SURE_ERRORS)
+        yield told.format(bar=_UNSURE, errors=_SURE_ERRORS)
 
 
 def _decimals(features: Sequence[_Feature]) -> int:
@@ -233,9 +228,7 @@ def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
         draw=functools.partial(_draw_rows, features=features, names=names, outcome=outcome),
         size=drawing.size_of_rows(names, row=0.17),
         setting=_source(outcome),
-        title=""
-        if is_all
-        else say(" (the strongest {few} of {all} features)", few=len(features), all=len(outcome.features)),
+        title="" if is_all else f" (the strongest {len(features)} of {len(outcome.features)} features)",
     )
 
 
@@ -280,8 +273,8 @@ def _draw_rows(panels: Any, *, features: Sequence[_Feature], names: Sequence[str
 def _meaning(outcome: Outcome) -> str:
     """Return what the axis shows."""
     if outcome.is_direction:
-        return marked("direction alone: how features compare, not how strong preferences are")
-    return marked("how much the feature speaks for an alternative")
+        return "direction alone: how features compare, not how strong preferences are"
+    return "how much the feature speaks for an alternative"
 
 
 def _source(outcome: Outcome) -> str:
@@ -311,24 +304,24 @@ def _conclude(outcome: Outcome) -> str:
     """Return what speaks most for an alternative and most against it, and of how much the noise may turn the sign."""
     features = _features(outcome, Known())
     if not any(feature.value for feature in features):
-        return say("The reports cancel out: no feature speaks for or against an alternative.")
+        return "The reports cancel out: no feature speaks for or against an alternative."
     sure = sorted((each for each in features if each.is_sure), key=lambda feature: -abs(feature.value))
     unsure = [feature.name for feature in features if not feature.is_sure]
     if not sure:
-        return say("Nothing stands out of the noise: all is within {number} standard errors of 0.", number=_SURE_ERRORS)
+        return f"Nothing stands out of the noise: all is within {_SURE_ERRORS} standard errors of 0."
     sides = {
         "for": [each.name for each in sure if each.value > 0],
         "against": [each.name for each in sure if each.value < 0],
     }
-    sentences = [f"{say('; ').join(_speaking(names, side) for side, names in sides.items() if names)}."]
+    sentences = [f"{'; '.join(_speaking(names, side) for side, names in sides.items() if names)}."]
     if outcome.errors is None:
-        sentences.append(say("How far the noise moved them is not known."))
+        sentences.append("How far the noise moved them is not known.")
     if unsure:
         which = in_a_row(unsure) if len(unsure) <= _MOST_NAMED else some(len(unsure), "feature")
         near = "The noise may have turned the sign of {which}: within {number} standard errors of 0."
-        sentences.append(say(near, number=_SURE_ERRORS, which=which))
+        sentences.append(near.format(number=_SURE_ERRORS, which=which))
     if outcome.is_direction:
-        sentences.append(say("Only how features compare is released, not how strong preferences are."))
+        sentences.append("Only how features compare is released, not how strong preferences are.")
     if outcome.by_society:
         sentences.append(verdict_on_societies(outcome))
     return " ".join(sentences)
@@ -336,21 +329,21 @@ def _conclude(outcome: Outcome) -> str:
 
 def _speaking(names: Sequence[str], side: str) -> str:
     """Return the first of the features on one side, as those that speak most where there are more."""
-    return say(
-        _SPEAKING[side][min(len(names) - 1, 1) + (len(names) > _MOST_NAMED)], names=in_a_row(names[:_MOST_NAMED])
+    return _SPEAKING[side][min(len(names) - 1, 1) + (len(names) > _MOST_NAMED)].format(
+        names=in_a_row(names[:_MOST_NAMED])
     )
 
 
 _SPEAKING: Final = {
     "for": (
-        marked("{names} speaks for an alternative"),
-        marked("{names} speak for an alternative"),
-        marked("{names} speak most for an alternative"),
+        "{names} speaks for an alternative",
+        "{names} speak for an alternative",
+        "{names} speak most for an alternative",
     ),
     "against": (
-        marked("{names} speaks against one"),
-        marked("{names} speak against one"),
-        marked("{names} speak most against one"),
+        "{names} speaks against one",
+        "{names} speak against one",
+        "{names} speak most against one",
     ),
 }
 """Of one feature, of some, and of the first of more."""

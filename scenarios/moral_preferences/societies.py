@@ -16,17 +16,7 @@ from ..presentation.presenter import Known
 from ..presentation.terminal import show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
 from ..verdicts import UNDECIDED, at_most
-from ..words import say, say_number
-
-__all__ = [
-    "compare_largest",
-    "draw_societies",
-    "rows_of_societies",
-    "show_differences",
-    "show_societies",
-    "verdict_on_differences",
-    "verdict_on_societies",
-]
+from ..words import say_number
 
 _MOST_SOCIETIES: Final = 5  # side by side in a terminal
 _MOST_DRAWN: Final = len(drawing.COLORS)
@@ -55,7 +45,7 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
     for feature, place in zip(features, places, strict=True):
         rows.append((feature, *(_cell(society, place, decimals) for society in shown)))
     if errors:
-        rows.append((say("± each"), *(Cell(_error_of(society, decimals), tone="quiet") for society in shown)))
+        rows.append(("± each", *(Cell(_error_of(society, decimals), tone="quiet") for society in shown)))
     names = [drawing.fold(society.name, most_lines=1) for society in shown]
     show_table(console, Table(columns=["Feature", *names], rows=rows))
     left = len(outcome.by_society) - len(shown)
@@ -112,7 +102,7 @@ def show_differences(
         if level is not None:
             cells += [
                 Cell(_interval(each, decimals), tone=tone),
-                Cell(say(UNDECIDED if tone else str(each.verdict)), tone=tone),
+                Cell((UNDECIDED if tone else str(each.verdict)), tone=tone),
             ]
         rows.append(cells)
     columns = ("Feature", "counts more to", "than to", "by", *(() if level is None else (_INTERVAL, "Verdict")))
@@ -143,7 +133,7 @@ def show_differences(
             "noise makes any interval or verdict wrong with a probability of at most {level}, whatever the societies "
             "are"
         )
-        show_note(console, say(told, level=f"{at_most(100 * level)} %"))
+        show_note(console, told.format(level=f"{at_most(100 * level)} %"))
     if outcome.mechanism != "functional":  # whose errors have what differs between voters in them
         show_note(console, "± is of the noise: how far other voters would differ is no part of it")
 
@@ -151,10 +141,10 @@ def show_differences(
 def _interval(difference: Difference, decimals: int) -> str:
     """Return where a difference lies without noise, rounded outwards."""
     if difference.low is None or difference.high is None:
-        return say("anywhere")
+        return "anywhere"
     step = 10.0**-decimals
     low, high = math.floor(difference.low / step) * step, math.ceil(difference.high / step) * step
-    return say("{low} to {high}", low=rounded(low, decimals, signed=True), high=rounded(high, decimals, signed=True))
+    return f"{rounded(low, decimals, signed=True)} to {rounded(high, decimals, signed=True)}"
 
 
 def _stands_out(difference: Difference) -> bool:
@@ -167,7 +157,7 @@ def _stands_out(difference: Difference) -> bool:
 def verdict_on_societies(outcome: Outcome) -> str:
     """Return in a sentence where the societies with most voters differ by more than noise explains."""
     found = compare_largest(outcome, most=_MOST_SOCIETIES)
-    return verdict_on_differences(found) if found else say("Where the societies differ beyond the noise is not known.")
+    return verdict_on_differences(found) if found else "Where the societies differ beyond the noise is not known."
 
 
 def verdict_on_differences(found: Sequence[Difference]) -> str:
@@ -175,12 +165,10 @@ def verdict_on_differences(found: Sequence[Difference]) -> str:
     first = next(filter(_stands_out, found), None)
     if first is not None:
         told = "The societies differ most clearly on {feature}: it counts more to {more} than to {less}."
-        return say(told, feature=first.feature, more=first.more, less=first.less)
+        return told.format(feature=first.feature, more=first.more, less=first.less)
     if found[0].level is None:
-        return say(
-            "No difference between societies is larger than {errors} standard errors.", errors=drawing.ERRORS_SHOWN
-        )
-    return say("Every difference between societies is undecided.")
+        return f"No difference between societies is larger than {drawing.ERRORS_SHOWN} standard errors."
+    return "Every difference between societies is undecided."
 
 
 def rows_of_societies(outcome: Outcome, known: Known) -> Rows:

@@ -19,8 +19,6 @@ from ..running.resolution import Local
 from ..verdicts import at_most
 from .agreement import agreement_of
 
-__all__ = ["PreferenceVariants"]
-
 _NAMES: Final = (
     "VLCP/laplace",
     "RLCP/laplace",

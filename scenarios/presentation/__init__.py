@@ -18,7 +18,6 @@ from ...protocol.phases import Truth
 from ...protocol.plugin_faults import is_ours, place_of, reason_of
 from ..system import load_each
 from ..tables import Rows, Table
-from ..words import say
 from .drawing import save_picture
 from .lessons import show_lesson, written_lesson
 from .lessons_drawn import draw_lesson
@@ -88,7 +87,7 @@ def verdict_of(outcome: msgspec.Struct) -> str:
 
 def show_verdict(console: Console, outcome: msgspec.Struct) -> None:
     """Print what came of a session, and an empty line below it."""
-    console.print(Text(say("Verdict: {verdict}", verdict=verdict_of(outcome)), style="bold"))
+    console.print(Text(f"Verdict: {verdict_of(outcome)}", style="bold"))
     console.print()
 
 

@@ -20,46 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from ...transports.own_files import replace_private
-from ..words import marked, say
 from .embedding import embeddable
-
-__all__ = [
-    "ALLOWED",
-    "BEYOND",
-    "COLORS",
-    "ERRORS_SHOWN",
-    "ESTIMATE",
-    "GOOD",
-    "GRID",
-    "INK",
-    "INKS",
-    "MARKERS",
-    "MOST_ROWS",
-    "MUTED",
-    "NARROW",
-    "POOR",
-    "RULE",
-    "TRUTH",
-    "WHISKERS",
-    "WIDTH",
-    "WITHIN",
-    "Marks",
-    "Measured",
-    "Picture",
-    "annotate_line",
-    "annotate_row",
-    "clean",
-    "draw_measured",
-    "fold",
-    "label_lines",
-    "log_scale",
-    "name_rows",
-    "name_ticks",
-    "percent_scale",
-    "save_picture",
-    "save_pictures",
-    "size_of_rows",
-]
 
 INK: Final = "#1f2933"
 MUTED: Final = "#616e7c"
@@ -93,8 +54,8 @@ ERRORS_SHOWN: Final = 2
 ± is one standard error wherever it is written, as in the files. Whiskers are compared by eye, with each other and with
 lines, and that is fair where they cover the truth as a rule; a picture says what they are in words, without ±.
 """
-WHISKERS: Final = marked("whiskers: 2 standard errors")  # what a picture says of them
-ESTIMATE: Final = marked("estimate, whiskers: 2 standard errors")
+WHISKERS: Final = "whiskers: 2 standard errors"  # what a picture says of them
+ESTIMATE: Final = "estimate, whiskers: 2 standard errors"
 
 MOST_ROWS: Final = 40  # a picture of more of them says nothing; the table has them all
 
@@ -210,9 +171,7 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
             height = picture.narrow_height or picture.size[1] * columns
             figure = figures.Figure(figsize=(_NARROW_INCHES, height), layout="constrained")
             panels = figure.subplots(rows * columns, 1, squeeze=False).reshape(rows, columns)
-            marks = {
-                textwrap.fill(say(label), _NARROW_LINE): mark for label, mark in (picture.draw(panels) or {}).items()
-            }
+            marks = {textwrap.fill(label, _NARROW_LINE): mark for label, mark in (picture.draw(panels) or {}).items()}
             height += sum(_narrow(axes, line[0]) for line in panels for axes in line if axes in figure.axes)
             narrow = dataclasses.replace(picture, size=(_NARROW_INCHES, height))
             _frame(figure, narrow, marks, **words)
@@ -266,7 +225,7 @@ def _narrow(axes: Any, first: Any) -> float:
 
 def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: str) -> None:
     """Write what stands above the panels and below them, and make room for it."""
-    marks = {say(label): mark for label, mark in marks.items()}
+    marks = dict(marks.items())
     width, height = picture.size
     head = textwrap.wrap(title, int(_CHARACTERS_OF_TITLE * width))
     most = int(_CHARACTERS_OF_SMALL * width) - (_LESS_WHEN_NARROW if width == _NARROW_INCHES else 0)
@@ -372,9 +331,9 @@ def clean(axes: Any, *, title: str = "", x: str = "", y: str = "", grid: Literal
     axes.set_axisbelow(True)
     axes.tick_params(length=3, which="major")
     axes.tick_params(length=0, which="minor")
-    axes.set_title(say(title))
-    axes.set_xlabel(say(x))
-    axes.set_ylabel(say(y))
+    axes.set_title(title)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
 
 
 def name_rows(axes: Any, names: Sequence[str], *, x: str) -> None:

@@ -10,8 +10,6 @@ import html
 import re
 from typing import Final
 
-__all__ = ["embeddable"]
-
 _MEASURED_FONT: Final = "'DejaVu Sans'"
 _FONTS: Final = f"{_MEASURED_FONT}, 'Bitstream Vera Sans', Verdana, Geneva, sans-serif"
 """Alike wide, so that what fits in one fits in the others; a browser takes the first that it has."""

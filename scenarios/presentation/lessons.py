@@ -10,10 +10,7 @@ from rich.text import Text
 
 from ..adversaries.role import Lesson
 from ..tables import Table
-from ..words import say, say_again, say_all
 from .terminal import show_note, show_table, title_of
-
-__all__ = ["show_lesson", "written_lesson"]
 
 _MOST_ROWS: Final = 24  # a longer table is for a file
 
@@ -21,10 +18,9 @@ _MOST_ROWS: Final = 24  # a longer table is for a file
 def show_lesson(console: Console, lesson: Lesson, *, is_drawn: bool = True) -> None:
     """Print whom an adversary corrupts, what it learnt, its table, and where its figures are if they are drawn."""
     console.print()
-    label = say("{label}: ", label=say("Adversary"))
-    console.print(Text.assemble((label, "bold"), (f"{say(lesson.role)}, {say_again(lesson.who, 1)}", "bold magenta")))
-    trust = Text.assemble((say("{label}: ", label=say("Trust")), "bold"), (say_again(lesson.trust), "dim"))
-    for text in (trust, *map(Text, map(say_again, lesson.sentences))):
+    console.print(Text.assemble(("Adversary: ", "bold"), (f"{lesson.role}, {lesson.who}", "bold magenta")))
+    trust = Text.assemble(("Trust: ", "bold"), (lesson.trust, "dim"))
+    for text in (trust, *map(Text, lesson.sentences)):
         show_note(console, text)
     if any("±" in sentence for sentence in lesson.sentences):
         show_note(console, "± is one standard error.")
@@ -35,7 +31,7 @@ def show_lesson(console: Console, lesson: Lesson, *, is_drawn: bool = True) -> N
         headers = list(lesson.rows[0])
         texts = [key for key in headers if isinstance(lesson.rows[0][key], str)]
         ordered = [*texts, *(key for key in headers if key not in texts)]
-        columns = [say_all([_cell(row[key]) for row in lesson.rows]) for key in ordered]
+        columns = [[_cell(row[key]) for row in lesson.rows] for key in ordered]
         rows = list(zip(*columns, strict=True))
         show_table(console, Table(columns=[title_of(key) for key in ordered], rows=rows, labels=len(texts)))
     if lesson.figures and is_drawn:

@@ -14,11 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from ..adversaries.role import Figure, Lesson, Series
-from ..words import marked, say, say_again, say_all
 from . import drawing
 from .numbers import capitalized
-
-__all__ = ["draw_lesson"]
 
 _COLORS: Final = tuple(drawing.COLORS.values())
 _COLORS_OF_BARS: Final = (drawing.COLORS["sky"], drawing.COLORS["blue"], drawing.COLORS["orange"])
@@ -36,7 +33,7 @@ _SHARE_TICKS: Final = (0, 0.25, 0.5, 0.75, 1)
 _FEW_TICKS: Final = (0, 0.5, 1)
 _CHARACTERS_OF_ROW: Final = 19
 _GUESSING, _BOUND = "guessing", "bound"  # names of bars that a measured success stands between
-_RULED_OUT: Final = marked("ruled out by proof")
+_RULED_OUT: Final = "ruled out by proof"
 _REGION: Final[dict[str, Any]] = {"color": drawing.BEYOND, "linewidth": 0, "zorder": 0}
 _REGION_MARK: Final[dict[str, Any]] = {"color": drawing.BEYOND, "marker": "s", "markersize": 11, "linestyle": "none"}
 _EDGE: Final[dict[str, Any]] = {"color": drawing.RULE, "linewidth": 1.0}
@@ -71,15 +68,15 @@ def draw_lesson(lesson: Lesson, *, folder: Path, name: str, setting: str = "") -
         panels=(len(rows), max(len(row.figures) for row in rows)),
         narrow_height=sum(row.height * len(row.figures) for row in rows) + _BELOW_INCHES,
     )
-    title = f"{capitalized(say(lesson.role).replace('-', ' '))}: {say_again(lesson.who, 1)}"
-    setting = say_again(lesson.setting) or setting
+    title = f"{capitalized(lesson.role.replace('-', ' '))}: {lesson.who}"
+    setting = lesson.setting or setting
     return drawing.save_picture(picture, folder=folder, name=name, title=title, setting=setting)
 
 
 def _said(figure: Figure) -> Figure:
     """Return a panel in the language that is spoken; names of its bars are said where they are written."""
-    said = {key: say_again(getattr(figure, key)) for key in ("title", "x_label", "y_label", "row")}
-    series = tuple(msgspec.structs.replace(each, name=say_again(each.name)) for each in figure.series)
+    said = {key: getattr(figure, key) for key in ("title", "x_label", "y_label", "row")}
+    series = tuple(msgspec.structs.replace(each, name=each.name) for each in figure.series)
     return msgspec.structs.replace(figure, **said, series=series)
 
 
@@ -241,13 +238,13 @@ def _draw_small(axes: Any, figure: Figure, shared: Sequence[Figure], *, is_first
 
 def _region_marks(figures: Sequence[Figure]) -> drawing.Marks:
     has_bound = any(series.style == "bound" for figure in figures for series in figure.series)
-    return {say(_RULED_OUT): _REGION_MARK} if has_bound else {}
+    return {_RULED_OUT: _REGION_MARK} if has_bound else {}
 
 
 def _draw_bars(axes: Any, figure: Figure) -> drawing.Marks:
     """Draw a panel whose bars lie in rows; a bar that is called a bound is a region, which no other reaches into."""
     bars = _bars_of(figure)
-    labels = list(map(drawing.fold, say_all(list(map(str, bars[0].x)))))
+    labels = list(map(drawing.fold, list(map(str, bars[0].x))))
     width = _HEIGHT_OF_BARS / len(bars)
     marks: dict[str, Mapping[str, Any]] = {}
     said: list[list[str]] = [[] for _ in labels]
@@ -278,7 +275,7 @@ def _draw_bars(axes: Any, figure: Figure) -> drawing.Marks:
     if bound is not None:
         axes.axvline(bound, **_EDGE)
         axes.axvspan(bound, max(axes.get_xlim()[1], bound), **_REGION)
-        marks[say(_RULED_OUT)] = _REGION_MARK
+        marks[_RULED_OUT] = _REGION_MARK
     drawing.name_rows(axes, labels, x=figure.y_label)
     axes.set_title(figure.title)
     return marks

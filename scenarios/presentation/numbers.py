@@ -4,9 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
-from ..words import say, say_number
-
-__all__ = ["capitalized", "decimals_of", "in_a_row", "rounded", "some", "written"]
+from ..words import say_number
 
 _DIGITS: Final = 2
 _DIGITS_WITHOUT_ERRORS: Final = 3
@@ -44,7 +42,7 @@ def some(number: int, noun: str, plural: str = "") -> str:
 def in_a_row(words: Iterable[str]) -> str:
     """Return words as people list them: "a, b and c"; at least one."""
     *first, last = words
-    return say("{first} and {last}", first=", ".join(first), last=last) if first else last
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def capitalized(sentence: str) -> str:

@@ -27,20 +27,6 @@ from .rows import table_of_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "frame_of",
-    "frame_of_entries",
-    "frame_of_lessons",
-    "frame_of_rows",
-    "frame_of_views",
-    "html_of",
-    "html_of_outcome",
-    "mark_of",
-    "paragraph",
-    "table_of",
-    "text_of",
-]
-
 _MOST_ROWS: Final = 40  # of a table in a notebook; the frame has all of them
 _MOST_LINES: Final = 12  # of what is printed below a verdict
 _PLUS_MINUS: Final = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"

@@ -17,8 +17,6 @@ from .numbers import capitalized, decimals_of, in_a_row, rounded, some
 from .presenter import Brief, Known, Presenter
 from .terminal import show_note, show_table, title_of
 
-__all__ = ["PLAIN", "columns_of", "plain_briefs", "plain_verdict"]
-
 _MOST_LINES: Final = 40  # a longer table is for a file
 _MOST_SAID: Final = 4  # of what an outcome holds, in its verdict
 _MOST_PANELS: Final = 6

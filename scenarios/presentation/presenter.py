@@ -12,8 +12,6 @@ from ...protocol.estimators import Estimate
 from ..tables import Rows, Table
 from .drawing import Picture
 
-__all__ = ["FLAGS", "VERDICT", "Brief", "Known", "Presenter", "error_of"]
-
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
 FLAGS: Final = frozenset({"wins"})

@@ -5,12 +5,9 @@ from typing import Final
 
 from ..tables import Cell, Rows, Table
 from ..verdicts import cell_of_decision
-from ..words import say
 from .numbers import decimals_of, rounded, written
 from .presenter import FLAGS, VERDICT, error_of
 from .terminal import percent, title_of
-
-__all__ = ["MOST_ROWS", "column_of", "table_of_rows"]
 
 MOST_ROWS: Final = 300  # that a page shows of a table; a longer one is for a file
 
@@ -40,7 +37,7 @@ def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
     if is_name:
         return [Cell(str(value)) for value in values]
     if key in FLAGS and {*values} <= {0, 1}:
-        return [Cell(say(Cell.of(bool(value)).words)) for value in values]
+        return [Cell(Cell.of(bool(value)).words) for value in values]
     if key.endswith("probability"):
         return [Cell(percent(value), value) if isinstance(value, float) else Cell.of(value) for value in values]
     numbers = [float(value) for value in values if isinstance(value, (int, float))]

@@ -16,23 +16,8 @@ from rich.text import Text
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
 from ..tables import Cell, Entry, Table, Tone, six_digits
-from ..words import say, say_again, shown_in
+from ..words import shown_in
 from .numbers import in_a_row
-
-__all__ = [
-    "STYLES",
-    "estimate_text",
-    "lines_of",
-    "make_console",
-    "percent",
-    "show_facts",
-    "show_label",
-    "show_note",
-    "show_sheet",
-    "show_table",
-    "styled",
-    "title_of",
-]
 
 STYLES: Final[Mapping[Tone, str]] = {
     "": "",
@@ -140,7 +125,7 @@ def show_facts(console: Console, facts: Mapping[str, Entry], *, indent: int = 0,
 
 def show_note(console: Console, text: str | Text, *, style: str = "dim") -> None:
     """Print what the reader of a table needs to know below it, said again: lines stay below their beginning."""
-    said = Text(say_again(text), style=style) if isinstance(text, str) else text
+    said = Text(text, style=style) if isinstance(text, str) else text
     console.print(Padding(_shown(console, said), (0, 0, 0, _PADDING), expand=False))
 
 
@@ -149,9 +134,7 @@ def show_label(console: Console, label: str, text: str, *, style: str = "dim", i
     if text.strip():
         if is_apart:
             console.print()
-        console.print(
-            Text.assemble((say("{label}: ", label=label) if label else "", "bold"), (" ".join(text.split()), style))
-        )
+        console.print(Text.assemble((f"{label}: " if label else "", "bold"), (" ".join(text.split()), style)))
 
 
 def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whole: str = "") -> None:
@@ -160,13 +143,13 @@ def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whol
     A console that is too narrow goes without the columns to `drop`, in their order, and a line below names them, and
     `whole`, which has them all. Where even the others do not fit, each row is a block with a line for each of them.
     """
-    headers = [shown_in(console.encoding, say(header)) for header in table.columns]
+    headers = [shown_in(console.encoding, header) for header in table.columns]
     columns = {
         header: [_shown(console, styled(row[place])) for row in table.rows] for place, header in enumerate(headers)
     }
     texts = headers[: table.labels]
     left_out: list[str] = []
-    for dropped in dict.fromkeys(shown_in(console.encoding, say(header)) for header in drop):
+    for dropped in dict.fromkeys(shown_in(console.encoding, header) for header in drop):
         if _spare(console, columns, texts) >= 0:
             break
         if columns.pop(dropped, None) is not None:

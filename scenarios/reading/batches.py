@@ -27,8 +27,6 @@ from .files import MAX_FILE_BYTES, WatchedFile, readable
 from .headers import USUAL, TableOptions, check_column_names
 from .text_forms import PLAIN, form_of, open_table
 
-__all__ = ["Piece", "RowBatch", "TableFiles", "is_columnar", "is_in_batches", "is_table"]
-
 _PARQUET: Final = ".parquet"
 _ARROW: Final = (".arrow", ".feather", ".ipc")
 _CSV: Final = (".csv", ".csv.gz", ".txt", ".tsv")

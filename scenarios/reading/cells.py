@@ -17,8 +17,6 @@ import numpy as np
 from ...protocol.errors import ConfigurationError, refuse
 from .files import readable
 
-__all__ = ["inert_cell", "may_be_thousands", "number_in", "number_of", "plain_cell", "rows_in", "text_of"]
-
 _BEGINNING: Final = r"[=+\-@\t\r\n＝＋－＠]."
 _FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
 """A formula's beginning, and text that has been made inert before."""

@@ -11,8 +11,6 @@ from ...protocol.errors import ConfigurationError, refuse, require
 from .cells import text_of
 from .files import check_size
 
-__all__ = ["BEGINNINGS", "naming_arrow_faults", "pyarrow_for", "rows_of_columns"]
-
 BEGINNINGS: Final = (b"PAR1", b"ARROW1")
 """Of such files."""
 

@@ -26,8 +26,6 @@ from .files import BOM, MAX_LINE, open_bytes
 from .headers import USUAL, Table, TableOptions
 from .text_forms import PLAIN, TextForm, form_of, open_table
 
-__all__ = ["NameColumn", "NameTable", "is_plain", "read_blocks", "read_names", "read_plain"]
-
 _BLOCK_BYTES: Final = 1 << 23  # lines that are parsed at once: a few MB keep the parser's own tables small
 _PARTS: Final = 4
 """Of a block, which are parsed one after another where little memory counts for more than a fifth of the time."""

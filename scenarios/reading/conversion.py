@@ -10,8 +10,6 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError, did_you_mean, one_of
 
-__all__ = ["convert"]
-
 # msgspec's names of types, as somebody who writes TOML knows them.
 _WORDS: Final = {
     "array": "a list",

@@ -15,24 +15,6 @@ from typing import IO, Any, AnyStr, Final, cast
 
 from ...protocol.errors import ConfigurationError, refuse
 
-__all__ = [
-    "BOM",
-    "MAX_FILE_BYTES",
-    "MAX_LINE",
-    "HeldFile",
-    "WatchedFile",
-    "bounded_lines",
-    "check_files",
-    "check_size",
-    "decode_line",
-    "decoded",
-    "open_bytes",
-    "open_text",
-    "readable",
-    "readable_in_data_folder",
-    "size_of",
-]
-
 BOM: Final = b"\xef\xbb\xbf"  # what may stand before UTF-8
 MAX_LINE: Final = 1 << 24  # characters, or bytes, of one line: more are no line of a table, and would fill the memory
 MAX_FILE_BYTES: Final = 1 << 28  # of a table that is held in memory: as objects these are a few GB

@@ -17,8 +17,6 @@ from ...protocol.errors import ConfigurationError, refuse, require
 from .cells import text_of
 from .files import HeldFile
 
-__all__ = ["AnyFrame", "Frame", "columns_of", "frames_in", "is_frame", "naming_rows", "path_of", "with_frames"]
-
 
 class AnyFrame(Protocol):
     """A frame of pandas, polars, pyarrow or anybody else, as far as types know."""

@@ -22,8 +22,6 @@ from .batches import RowBatch
 from .cells import number_in, text_of
 from .files import readable
 
-__all__ = ["Names", "RowPlaces", "RowsOnDisk", "coded", "hashed", "numbers_in"]
-
 _PART_BYTES: Final = 1 << 25
 _NUMBER_BYTES: Final = 8
 

@@ -14,9 +14,6 @@ import msgspec
 
 from ...protocol.arguments import first_repeated
 from ...protocol.errors import ConfigurationError, PsephosError, did_you_mean, require
-from ..words import marked
-
-__all__ = ["USUAL", "Rows", "Table", "TableOptions", "UnclearTableError", "check_column_names"]
 
 _LOOKED_AT: Final = 100  # rows in which a header is looked for
 _FURTHEST: Final = 1_000
@@ -102,13 +99,13 @@ class Table:
         self.header = _names(lines)
         self.unnamed = [place for place, name in enumerate(self.header, start=1) if not name]
         for place in self.unnamed:
-            self.header[place - 1] = marked(f"column {place}")
+            self.header[place - 1] = f"column {place}"
         self._rows = itertools.chain(head[start + options.header_lines :], rows)
         self.num_rows, self.left_out = 0, collections.Counter[str]()
         for key, names in (("only", options.only), ("leave_out_empty", options.leave_out_empty)):
             for name in names if self.header else ():
                 shown = ", ".join(self.header[:_MOST_SHOWN])
-                allowed = marked(f"a column of {path.name}: {shown}{did_you_mean(name, self.header)}")
+                allowed = f"a column of {path.name}: {shown}{did_you_mean(name, self.header)}"
                 require(name in self.header, key, name, allowed)
 
     def __iter__(self) -> Rows:
@@ -129,18 +126,18 @@ class Table:
                 row.pop()
             if len(row) != width:
                 shown = ", ".join(self.header[:_MOST_SHOWN]) + (", ..." if width > _MOST_SHOWN else "")
-                allowed = marked(f"{width} entries: {shown}")
+                allowed = f"{width} entries: {shown}"
                 raise ConfigurationError(
                     field=f"{self._name} line {line}", value=f"{len(row)} entries", allowed=allowed
                 )
             self.num_rows += 1
-            reason = next((marked(f"{name} is empty") for place, name in needed if not row[place].strip()), "")
+            reason = next((f"{name} is empty" for place, name in needed if not row[place].strip()), "")
             for place, name, words in () if reason else picks:
                 if (word := row[place].strip()) in words:
                     due.discard((name, word))
                 else:
                     other[name].add(word)
-                    reason = marked(f"{name} is not {' or '.join(map(repr, words))}")
+                    reason = f"{name} is not {' or '.join(map(repr, words))}"
                     break
             if reason:
                 self.left_out[reason] += 1
@@ -148,9 +145,9 @@ class Table:
                 yield line, row
         for name, word in sorted(due):
             found = sorted(other[name])[:_MOST_SHOWN]
-            allowed = marked(f"a word that stands there: {', '.join(map(repr, found))}{did_you_mean(word, found)}")
+            allowed = f"a word that stands there: {', '.join(map(repr, found))}{did_you_mean(word, found)}"
             raise ConfigurationError(field=f"only.{name}", value=word, allowed=allowed)
-        allowed = marked(f"a table of which a row is left ({'; '.join(self.left_out)})")
+        allowed = f"a table of which a row is left ({'; '.join(self.left_out)})"
         require(not self.left_out or self.left_out.total() < self.num_rows, self._name, "no rows", allowed)
 
     @property
@@ -164,15 +161,14 @@ class Table:
         last = self.line + options.header_lines - 1
         said = [self._form]
         if options.header_lines > 1:
-            said.append(marked(f"The header of {name} is put together from lines {self.line} to {last}."))
+            said.append(f"The header of {name} is put together from lines {self.line} to {last}.")
         elif options.header:
-            said.append(marked(f"The header of {name} is line {self.line}."))
+            said.append(f"The header of {name} is line {self.line}.")
         said += [
-            marked(f"Column {place} of {name} has no name, and is called {self.header[place - 1]!r}.")
-            for place in self.unnamed
+            f"Column {place} of {name} has no name, and is called {self.header[place - 1]!r}." for place in self.unnamed
         ]
         said += [
-            marked(f"{number:,} of {self.num_rows:,} rows of {name} are left out: {reason!s}.")
+            f"{number:,} of {self.num_rows:,} rows of {name} are left out: {reason}."
             for reason, number in self.left_out.items()
         ]
         return " ".join(filter(None, said))
@@ -189,7 +185,7 @@ def _first_of(head: Sequence[tuple[int, Sequence[str]]], options: TableOptions, 
     filled = [place for place, (_, row) in enumerate(head) if _width(row)]
     if options.header:
         found = [place for place in filled if head[place][0] == options.header]
-        require(found, "header", options.header, marked(f"a line of {name} that is not empty"))
+        require(found, "header", options.header, f"a line of {name} that is not empty")
         return found[0]
     if not filled:
         return len(head)
@@ -215,7 +211,7 @@ def _check_lines(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> None:
         number = 2 if is_odd and not second[0].strip() and third[0].strip() and _width(second) > 1 else 0
     if number:
         raise UnclearTableError(
-            marked(
+            (
                 f"{name}: the header seems to take {number} lines. Add --header-lines {number} (in a scenario: "
                 f"header_lines = {number}); or --header {rows[0][0]}, if it takes one."
             ),
@@ -241,7 +237,7 @@ def _check_title(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> None:
         is_alone = all(len(above) != len(row) or _width(above) < width for _, above in rows[:place])
         if width > 1 and is_alone and fits(place):
             raise UnclearTableError(
-                marked(
+                (
                     f"{name}: the header seems to be in line {line}. Add --header {line} (in a scenario: header = "
                     f"{line})."
                 ),

@@ -16,8 +16,6 @@ from .batches import TableFiles
 from .files import readable
 from .headers import USUAL
 
-__all__ = ["ListedFile", "Manifest", "remembered"]
-
 _SCHEMA: Final = 1
 _ANEW: Final = "remove the manifest, or name another, to read the files anew"
 

@@ -10,9 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
 from ...protocol.errors import ConfigurationError, one_of, refuse
-from ..words import marked
-
-__all__ = ["Settings", "Tables", "read_setting", "read_settings", "read_toml", "set_value"]
 
 Tables: TypeAlias = dict[str, Any]  # a scenario as its file holds it
 
@@ -79,7 +76,7 @@ def set_value(
     inner = tables
     for part in path:
         found: Any = inner.setdefault(part, {})
-        refuse(not isinstance(found, dict), "--set", key, marked(f"another key: {part!r} is no table here"))
+        refuse(not isinstance(found, dict), "--set", key, f"another key: {part!r} is no table here")
         inner = cast("Tables", found)
     inner[name] = value
 

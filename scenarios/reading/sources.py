@@ -15,8 +15,6 @@ from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from .batches import TableFiles
 from .headers import USUAL, TableOptions
 
-__all__ = ["Batch", "OpenStream", "PartiesTable", "PartySources", "PartyStream", "ReadParties", "RowFiles", "located"]
-
 _MOST_PARTIES: Final = 1 << 40
 _ROW: Final = re.compile(r"(.*) in row (\d+)(: .*)?$")
 

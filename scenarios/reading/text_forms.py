@@ -21,14 +21,11 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from ...protocol.errors import ConfigurationError, refuse
-from ..words import marked
 from .columnar import BEGINNINGS, rows_of_columns
 from .files import BOM, HeldFile, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
 from .frames import path_of
 from .headers import USUAL, Rows, Table, TableOptions
 from .workbooks import FoundSheet, find_sheet, rows_of
-
-__all__ = ["PLAIN", "TextForm", "form_of", "header_of", "note_of", "open_table", "read_rows"]
 
 _UTF_8: Final = "utf-8-sig"
 _FALLBACK: Final = "cp1252"
@@ -42,9 +39,9 @@ _UTF_16: Final = {"utf-16-le": 1, "utf-16-be": 0}  # without a mark: where in ea
 _MOST_OF: Final = 0.95
 _PART_OF: Final = 0.2
 _NAMES: Final = {
-    _FALLBACK: marked("as Windows-1252, since it is not UTF-8"),
-    "utf-16": marked("as UTF-16"),
-    **dict.fromkeys(_UTF_16, marked("as UTF-16, which it does not say")),
+    _FALLBACK: "as Windows-1252, since it is not UTF-8",
+    "utf-16": "as UTF-16",
+    **dict.fromkeys(_UTF_16, "as UTF-16, which it does not say"),
 }
 _DECLARED: Final = re.compile(r"sep=([,;\t|])\r?\n?", re.IGNORECASE)
 """The line by which Excel is told the sign between entries, and which it shows nobody."""
@@ -77,13 +74,13 @@ class TextForm:
     def note(self, name: str) -> str:
         """Return how a file was read, as a sentence for people; empty for UTF-8 with commas."""
         if (sheet := self.sheet) is not None:
-            many = marked(f", of {sheet.number:,}") if sheet.number > 1 else ""
+            many = f", of {sheet.number:,}" if sheet.number > 1 else ""
             shown = ", ".join(map(repr, sheet.passed))
-            many += marked(f"; passed by, as hidden or without a table: {shown}") if sheet.passed else ""
-            return marked(f"Of {name} the sheet {sheet.name!r} is read{many!s}.")
+            many += f"; passed by, as hidden or without a table: {shown}" if sheet.passed else ""
+            return f"Of {name} the sheet {sheet.name!r} is read{many}."
         found = [_NAMES[self.encoding]] if self.encoding in _NAMES else []
-        found += [marked(f"with {_DELIMITERS[self.delimiter]!s} between entries")] if self.delimiter != "," else []
-        return marked(f"{name} is read {', '.join(found)!s}.") if found else ""
+        found += [f"with {_DELIMITERS[self.delimiter]} between entries"] if self.delimiter != "," else []
+        return f"{name} is read {', '.join(found)}." if found else ""
 
 
 PLAIN: Final = TextForm()  # UTF-8, with or without a byte order mark, and commas
@@ -107,11 +104,11 @@ def form_of(path: Path, wanted: Collection[str] = (), options: TableOptions = US
             return TextForm(_WORKBOOK, sheet=find_sheet(path, options.sheet), options=options)
         file.seek(0)
         if file.read(len(BEGINNINGS[1])).startswith(BEGINNINGS):
-            refuse(options.sheet, "sheet", options.sheet, marked(f"left out: {path.name} is no workbook"))
+            refuse(options.sheet, "sheet", options.sheet, f"left out: {path.name} is no workbook")
             return TextForm(_COLUMNS, options=options)
         file.seek(0)
         encoding = _encoding_of(file, path)
-    refuse(options.sheet, "sheet", options.sheet, marked(f"left out: {path.name} is no workbook"))
+    refuse(options.sheet, "sheet", options.sheet, f"left out: {path.name} is no workbook")
     with _open(path, encoding) as text:
         lines = _lines_in(text, path)
         if options.header > 1:
@@ -236,11 +233,9 @@ def _encoding_of(file: IO[bytes], path: Path) -> str:
     block = file.read(_BLOCK_BYTES)
     start = block.removeprefix(BOM).lstrip()[:2]
     is_json = path.suffix in _JSON or (start[:1] in {b"{", b"["} and start[1:].strip() in {b"", b'"', b"{", b"["})
-    allowed = marked(
-        "a table: this one is JSON; choose CSV, or another table, where the program that wrote it exports it"
-    )
+    allowed = "a table: this one is JSON; choose CSV, or another table, where the program that wrote it exports it"
     refuse(is_json, path.name, str(path), allowed)
-    allowed = marked("a table with a line for each voter, such as CSV: this one counts ballots by numbers (BLT)")
+    allowed = "a table with a line for each voter, such as CSV: this one counts ballots by numbers (BLT)"
     refuse(path.suffix.casefold() == ".blt", path.name, str(path), allowed)
     for beginning, kind in _FOREIGN.items():
         allowed = f"a CSV file: this one is {kind}; save it as CSV (UTF-8) in the program that wrote it"

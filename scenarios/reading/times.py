@@ -9,8 +9,6 @@ from ...protocol.errors import ConfigurationError, did_you_mean, require
 from ...protocol.privacy.periods import check_period
 from ..words import say_number
 
-__all__ = ["read_period", "read_time", "say_period"]
-
 _SECONDS: Final = {"minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 
 

@@ -21,11 +21,8 @@ from xml.etree import ElementTree as ET
 import msgspec
 
 from ...protocol.errors import ConfigurationError, one_of, refuse, require
-from ..words import marked
 from .cells import text_of
 from .files import MAX_FILE_BYTES, check_size
-
-__all__ = ["FoundSheet", "find_sheet", "rows_of"]
 
 _SAVE: Final = "save it as CSV (UTF-8) in the program that wrote it"
 _MOST_CELLS: Final = 1 << 24
@@ -35,15 +32,15 @@ _TWO: Final = 2
 _WORKSHEET: Final = "/worksheet"
 _CELL: Final = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
 _NEVER: Final = (
-    marked("a formula that was never computed"),
-    marked("an entry, or a formula with its result: open the file in a spreadsheet, and save it"),
+    "a formula that was never computed",
+    "an entry, or a formula with its result: open the file in a spreadsheet, and save it",
 )
-_LONG: Final = marked("text, where it is a name: spreadsheets keep 15 digits of a number; format the column as text")
+_LONG: Final = "text, where it is a name: spreadsheets keep 15 digits of a number; format the column as text"
 _HIDDEN: Final = (
-    marked("a row that is hidden"),
-    marked("shown, where it counts, or deleted: what a spreadsheet hides or filters out is in the file all the same"),
+    "a row that is hidden",
+    "shown, where it counts, or deleted: what a spreadsheet hides or filters out is in the file all the same",
 )
-_FAILED: Final = marked("an entry: mend it, or leave it empty, in the program that wrote it")
+_FAILED: Final = "an entry: mend it, or leave it empty, in the program that wrote it"
 
 
 class FoundSheet(msgspec.Struct, frozen=True):
@@ -68,7 +65,7 @@ class _Sheet(msgspec.Struct):
     width: int = 0
     num_filled: int = 0
     is_wide: bool = False
-    fault: tuple[str, str, str] | None = None
+    fault: tuple[str, ...] | None = None
 
     def add_row(self, row: int, width: int, num_filled: int) -> None:
         """Take up a row, the last of those that are alike: how far it reaches, and how many entries it has."""
@@ -92,7 +89,7 @@ def find_sheet(path: Path, sheet: str = "") -> FoundSheet:
     names = [each.name for each in sheets]
     require(names, path.name, str(path), "a workbook with a sheet")
     if sheet:
-        require(sheet in names, "sheet", sheet, marked(f"a sheet of {path.name}: {one_of(names, sheet)!s}"))
+        require(sheet in names, "sheet", sheet, f"a sheet of {path.name}: {one_of(names, sheet)}")
         found = sheets[names.index(sheet)]
     else:
         visible = [each for each in sheets if each.is_visible] or sheets
@@ -134,9 +131,9 @@ def _sheets_of(path: Path, state: tuple[int, int]) -> Sequence[_Sheet]:
             sheets = list(_in_ods(packed) if is_ods else _in_xlsx(packed))
     number = sum(each.height * each.width for each in sheets)
     far = max(sheets, key=lambda each: each.height * each.width, default=_Sheet(""))
-    allowed = marked(
+    allowed = (
         f"sheets of at most {_MOST_CELLS:,} cells; {far.name!r} reaches to row {far.height:,} and column "
-        f"{_letters(far.width)}: delete what stands far out, or {_SAVE!s}"
+        f"{_letters(far.width)}: delete what stands far out, or {_SAVE}"
     )
     refuse(number > _MOST_CELLS, path.name, f"{number:,} cells", allowed)
     return sheets
@@ -209,7 +206,7 @@ def _look_at_xlsx(packed: zipfile.ZipFile, part: str, sheet: _Sheet, *, is_compu
             each.clear()
 
 
-def _fault_of(kind: str, value: str) -> tuple[str, str] | None:
+def _fault_of(kind: str, value: str) -> tuple[str, ...] | None:
     """Return what a cell of an .xlsx holds that is nothing to be counted, and what it is to hold."""
     if kind == "e":
         return value, _FAILED
@@ -235,7 +232,7 @@ def _in_ods(packed: zipfile.ZipFile) -> Iterator[_Sheet]:
             kind = _own(each, "value-type")
             if kind or len(each):
                 width, num_filled = column + repeats, num_filled + repeats
-            fault = _NEVER if _own(each, "formula") and not kind else None
+            fault: tuple[str, ...] | None = _NEVER if _own(each, "formula") and not kind else None
             if "error" in {value for key, value in each.attrib.items() if key.endswith("}value-type")}:
                 fault = "".join(each.itertext()), _FAILED
             elif kind == "float" and abs(float(_own(each, "value"))) >= _GREATEST:

@@ -16,10 +16,8 @@ from ..presentation.terminal import title_of
 from ..running.reader import Audit, RunLeft
 from ..running.session_facts import Priced, SessionFacts
 from ..tables import Cell, Rows, Table, listed
-from ..words import marked, say, say_number
+from ..words import say_number
 from .page import Step, Steps, epsilon_cell, epsilon_text
-
-__all__ = ["audited_losses", "estimates_in", "exchange_of"]
 
 _ERROR: Final = "_standard_error"
 _UNSAID: Final = frozenset({"level", "bias"})  # where all rows share them, a verdict says more
@@ -42,7 +40,7 @@ def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None
     left_out: Mapping[str, Cell] = {} if is_whole else _same_in_all(rows)
     unknown = [key for key in rows[0] if all(row.get(key) is None for row in rows)]
     table = table_of_rows(rows, caption="What was estimated", name="estimates", left_out=[*left_out, *unknown])
-    shared = (f"{say(title_of(key))} {cell.words}" for key, cell in left_out.items() if key not in _UNSAID)
+    shared = (f"{title_of(key)} {cell.words}" for key, cell in left_out.items() if key not in _UNSAID)
     return table, ", ".join(shared)
 
 
@@ -81,22 +79,22 @@ def exchange_of(left: RunLeft, about: SessionFacts) -> Steps:
     """Return the messages of a session in their order, as parties and server send them."""
     received = {} if left.result is None else left.result.received
     num = None if left.result is None or (left.is_deployment and about.hides_participation) else left.result.num_parties
-    server = say(about.server_role.replace("-", " "))
+    server = about.server_role.replace("-", " ")
     parties = say_number(about.client_role, f"{about.client_role}s", 2)
-    hello = marked("who I am, and which session") if num is None else say("{number:,} on the roster", number=num)
+    hello = "who I am, and which session" if num is None else f"{num:,} on the roster"
     steps = [
         Step(way="up", title="Hello", words=hello),
         Step(way="down", title="Welcome", words="the agreed parameters"),
     ]
     for phase in about.phases:
         drawn = "; ".join(_priced(loss) for loss in phase.losses)
-        steps.append(Step(way="down", title=say("Request: {phase}", phase=say(phase.name))))
-        number = marked("who reports is private") if phase.hides_participation else _counted(received.get(phase.name))
+        steps.append(Step(way="down", title=f"Request: {phase.name}"))
+        number = "who reports is private" if phase.hides_participation else _counted(received.get(phase.name))
         if phase.is_central:
             steps.append(Step(way="up", title="values as they are", words=number))
             steps.append(Step(way="server", title="adds the noise", words=drawn))
         else:
-            words = say("{drawn}; kept in {scope}", drawn=drawn, scope=phase.kept) if phase.kept else drawn
+            words = f"{drawn}; kept in {phase.kept}" if phase.kept else drawn
             steps.append(Step(way="parties", title="randomize, each on its own", words=words))
             steps.append(Step(way="up", title=phase.name, words=number))
         if phase.publishes:
@@ -111,11 +109,11 @@ def exchange_of(left: RunLeft, about: SessionFacts) -> Steps:
 
 
 def _priced(loss: Priced) -> str:
-    unit = say(loss.unit if loss.unit.startswith(("one ", "all ")) else f"one {loss.unit}")
-    told = {"mechanism": say(loss.mechanism), "unit": unit, "epsilon": epsilon_text(loss.proven)}
+    unit = loss.unit if loss.unit.startswith(("one ", "all ")) else f"one {loss.unit}"
+    told = {"mechanism": loss.mechanism, "unit": unit, "epsilon": epsilon_text(loss.proven)}
     if loss.number == 1:
-        return say("{mechanism}, {unit}, ε ≤ {epsilon}", **told)
-    return say("{mechanism}, {number:,} times {unit}, ε ≤ {epsilon} in all", number=loss.number, **told)
+        return "{mechanism}, {unit}, ε ≤ {epsilon}".format(**told)
+    return "{mechanism}, {number:,} times {unit}, ε ≤ {epsilon} in all".format(number=loss.number, **told)
 
 
 def _counted(number: int | None) -> str:

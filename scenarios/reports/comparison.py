@@ -22,8 +22,6 @@ from .blocks import estimates_in
 from .page import Page, Section, Text, drawn, epsilon_cell
 from .run_page import settings_of, verdict_in
 
-__all__ = ["Compared", "compare_runs", "page_of_comparison", "show_comparison"]
-
 _RUN: Final = "RUN"
 _FEWEST: Final = 2
 _NOT_SAID: Final = "–"

@@ -14,8 +14,6 @@ from xml.etree import ElementTree as ET
 from ...protocol.errors import ConfigurationError, printable, refuse
 from ..presentation.drawing import ALLOWED, BEYOND, COLORS, GOOD, GRID, INK, INKS, MUTED, POOR, RULE, WITHIN
 
-__all__ = ["Classes", "Drawing", "inlined"]
-
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())

@@ -25,25 +25,7 @@ from ..presentation.drawing import NARROW
 from ..presentation.rows import MOST_ROWS
 from ..tables import Cell, Table, Tone, csv_of
 from ..verdicts import at_most
-from ..words import say
 from .drawings import Classes, Drawing, inlined
-
-__all__ = [
-    "Block",
-    "Code",
-    "Facts",
-    "Page",
-    "Section",
-    "Step",
-    "Steps",
-    "Text",
-    "download_of",
-    "drawn",
-    "epsilon_cell",
-    "epsilon_text",
-    "repeated",
-    "write_page",
-]
 
 _MOST_DOWNLOADED: Final = 5_000  # rows that a page carries to be downloaded
 _MARK: Final = b'<meta name="generator" content="Psephos'
@@ -182,7 +164,6 @@ def _render(page: Page) -> str:
     style, script = _part("report.css") + classes.style, _part("report.js")
     return _template().render(
         page=page,
-        say=say,
         most_rows=MOST_ROWS,
         download_of=download_of,
         next_drawing=lambda: next(drawings),

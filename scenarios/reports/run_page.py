@@ -19,7 +19,6 @@ from ..running.report import against_whom
 from ..running.session_facts import SessionFacts
 from ..running.statements import meaning_of, trust_of, warning_of
 from ..tables import Cell, Entry, Table, Tone, listed
-from ..words import marked, say, say_again, say_all
 from .blocks import audited_losses, estimates_in, exchange_of
 from .page import (
     Block,
@@ -34,8 +33,6 @@ from .page import (
     repeated,
 )
 from .series_page import losses_of_persons, price_of_series, sections_of_votes, table_of_votes
-
-__all__ = ["page_of_run", "settings_of", "verdict_in"]
 
 _MOST_CHARACTERS: Final = 160  # of a setting
 _NOT_SETTINGS: Final = ("name", "title", "description", "trust")
@@ -76,19 +73,19 @@ def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
     elif left.kind == "series" and left.result is not None:
         held = [vote for vote in left.result.votes if "outcome" in vote]
         said = [
-            say("{held:,} of {votes} came to an outcome.", held=len(held), votes=some(len(left.result.votes), "vote"))
+            "{held:,} of {votes} came to an outcome.".format(held=len(held), votes=some(len(left.result.votes), "vote"))
         ]
     elif left.missing_protocol:
         said = [left.missing_protocol]
     elif left.run is None:
-        said = [marked("No outcome: the run has not ended, or its process was killed. What it wrote is below.")]
+        said = ["No outcome: the run has not ended, or its process was killed. What it wrote is below."]
     elif not failed:
-        said = [marked("No outcome: the folder has none.")]
+        said = ["No outcome: the folder has none."]
     refuting = [learnt.who for learnt in left.learnt if learnt.refutes_ledger]
-    said += [say("This ledger is refuted: {who} learnt more than it says is proven.", who=who) for who in refuting]
+    said += [f"This ledger is refuted: {who} learnt more than it says is proven." for who in refuting]
     if left.run is not None and left.run.failure is not None:
         reason = left.run.failure.reason
-        what = say("Nobody heard it") if left.outcome is not None else say("No outcome")
+        what = "Nobody heard it" if left.outcome is not None else "No outcome"
         said.append(f"{what}: {reason}.".replace("..", "."))
         return said, "poor"
     if refuting:
@@ -99,7 +96,7 @@ def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
 def _facts(left: RunLeft) -> Iterator[str]:
     """Yield the day, how many took part of how many, and whether it was real."""
     with contextlib.suppress(ValueError, OverflowError):
-        yield say("{date:%-d %B %Y}", date=dt.datetime.fromisoformat("" if left.run is None else left.run.at))
+        yield "{date:%-d %B %Y}".format(date=dt.datetime.fromisoformat("" if left.run is None else left.run.at))
     num = None if left.result is None else left.result.num_parties
     hides = left.about is None or left.about.hides_participation
     roles = ("party", "parties") if left.about is None else (left.about.client_role,)
@@ -111,9 +108,9 @@ def _facts(left: RunLeft) -> Iterator[str]:
             yield number
         else:
             share = 100 * came / num
-            yield say("{came:,} of {number} took part ({share:.0f} %)", came=came, number=number, share=share)
+            yield f"{came:,} of {number} took part ({share:.0f} %)"
     if not left.is_deployment or _is_rehearsal(left):
-        yield say("a simulation, which protects nobody")
+        yield "a simulation, which protects nobody"
 
 
 def _technical(left: RunLeft) -> dict[str, str]:
@@ -121,15 +118,15 @@ def _technical(left: RunLeft) -> dict[str, str]:
     scenario, run = left.scenario or {}, left.run
     how = ""
     if left.kind == "party" or (run is not None and run.kind):
-        how = say("a process for each party")
+        how = "a process for each party"
     elif run is not None and run.transport:
-        how = {"array": say("arrays, no agents")}.get(run.transport, say("agents over {how}", how=run.transport))
+        how = {"array": "arrays, no agents"}.get(run.transport, f"agents over {run.transport}")
     is_secure = left.is_deployment and not _is_rehearsal(left)
     return {
-        say("Protocol"): left.protocol,
-        say("Variant"): str(scenario.get("parameters", {}).get("variant", "")),
-        say("Computed by"): how,
-        say("Noise"): say("secure") if is_secure else say("simulated, from a seed"),
+        "Protocol": left.protocol,
+        "Variant": str(scenario.get("parameters", {}).get("variant", "")),
+        "Computed by": how,
+        "Noise": "secure" if is_secure else "simulated, from a seed",
     }
 
 
@@ -152,7 +149,7 @@ def _outcome(left: RunLeft) -> Iterator[Block]:
         if any(cell.is_part for row in table.cells for cell in row):
             yield Text("± is one standard error of the randomization.", "quiet")
         if shared:
-            yield Text(say("The same in all rows: {shared}.", shared=shared), "quiet")
+            yield Text(f"The same in all rows: {shared}.", "quiet")
     elif left.result is not None and left.result.outcome is not None:
         yield Code(text=json.dumps(left.result.outcome, indent=2, ensure_ascii=False), words="As it was written:")
     if left.result is not None and left.result.truth is not None:
@@ -174,7 +171,7 @@ def _cost(left: RunLeft) -> Iterator[Block]:
         warning = ""
         yield Text("In each vote:", "quiet")
     if left.kind == "party" and left.entries is not None and not left.entries:
-        meaning, warning = (say("Nothing was paid."),), ""
+        meaning, warning = ("Nothing was paid.",), ""
     if meaning:
         yield Text(" ".join(meaning))
     if warning:
@@ -200,8 +197,7 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
     kinds: dict[tuple[str, ...], list[LedgerEntry]] = {}
     for entry in entries:
         against = against_whom(entry.mechanism, entry.model.value)
-        words = map(say, (entry.phase, entry.mechanism, entry.unit, entry.relation.value, against))
-        kind = tuple(words)
+        kind = entry.phase, entry.mechanism, entry.unit, entry.relation.value, against
         kinds.setdefault(kind, []).append(entry)
     hides = left.kind == "party" or left.about is None or left.about.hides_participation
     is_alike = len({kind[3:] for kind in kinds}) == 1  # then a sentence says it once
@@ -231,18 +227,18 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
     yield Table(caption=caption, name="ledger", columns=(*columns, "ε claimed", "ε proven"), rows=rows)
     if is_alike:
         relation, model = next(iter(kinds))[3:]
-        yield Text(say("{relation} neighbors; {model}.", relation=relation, model=model), "quiet")
+        yield Text(f"{relation} neighbors; {model}.", "quiet")
 
 
 def _stated(about: SessionFacts) -> Table:
     return listed(
         [(phase, loss) for phase in about.phases for loss in phase.losses],
         [
-            ("Phase", lambda each: say(each[0].name)),
-            ("Mechanism", lambda each: say(each[1].mechanism)),
-            ("Unit", lambda each: say(each[1].unit)),
-            ("Neighbors", lambda each: say(each[1].relation)),
-            ("Model", lambda each: say(against_whom(each[1].mechanism, each[1].model))),
+            ("Phase", lambda each: each[0].name),
+            ("Mechanism", lambda each: each[1].mechanism),
+            ("Unit", lambda each: each[1].unit),
+            ("Neighbors", lambda each: each[1].relation),
+            ("Model", lambda each: against_whom(each[1].mechanism, each[1].model)),
             ("ε claimed", lambda each: epsilon_cell(each[1].claimed)),
             ("ε proven", lambda each: epsilon_cell(each[1].proven)),
         ],
@@ -256,7 +252,7 @@ def _range(numbers: Iterable[float]) -> Cell:
     low, high = ordered[0], ordered[-1]
     if f"{low:g}" == f"{high:g}":
         return epsilon_cell(high)
-    return Cell(say("{low:g} to {high:g}", low=low, high=high), high, is_part=True)
+    return Cell(f"{low:g} to {high:g}", high, is_part=True)
 
 
 def _trust(left: RunLeft) -> Iterator[Block]:
@@ -273,10 +269,10 @@ def _trust(left: RunLeft) -> Iterator[Block]:
 
 def _too_old(left: RunLeft) -> str:
     if left.run is None:
-        return marked("Not known: a run that has not ended does not say whom it trusts.")
+        return "Not known: a run that has not ended does not say whom it trusts."
     if left.schema == 0:
-        return marked("Not known: an earlier Psephos wrote this folder, and did not say whom it trusts.")
-    return marked("Not known: the session ended before it was agreed whom it trusts.")
+        return "Not known: an earlier Psephos wrote this folder, and did not say whom it trusts."
+    return "Not known: the session ended before it was agreed whom it trusts."
 
 
 def _happened(left: RunLeft) -> Iterator[Block]:
@@ -287,7 +283,7 @@ def _happened(left: RunLeft) -> Iterator[Block]:
             yield Text("This run was computed by arrays: the same numbers, without messages.", "quiet")
     if left.run is not None and left.run.traffic:
         rows = [
-            (say(each.phase), *map(Cell.of, (each.messages_up, each.bytes_up, each.messages_down, each.bytes_down)))
+            (each.phase, *map(Cell.of, (each.messages_up, each.bytes_up, each.messages_down, each.bytes_down)))
             for each in left.run.traffic
         ]
         columns = ("Phase", "Messages up", "Bytes up", "Messages down", "Bytes down")
@@ -320,30 +316,23 @@ def _adversaries(left: RunLeft) -> Iterator[Section]:
     blocks.append(Text("Who deviated, watched or inferred; what each was allowed, and what came of it."))
     yield Section(title="Adversaries", blocks=blocks)
     for place, learnt in enumerate(left.learnt, start=1):
-        who = f"{say(learnt.role)}, {say_again(learnt.who, 1)}"
+        who = f"{learnt.role}, {learnt.who}"
         yield Section(title=who, blocks=list(_learnt(left, learnt, place)), is_part=True)
 
 
 def _learnt(left: RunLeft, learnt: Learnt, place: int) -> Iterator[Block]:
-    role = say(learnt.role)
-    yield Text(f"{say('Trust')}: {say_again(learnt.trust)}", "quiet")
+    role = learnt.role
+    yield Text(f"Trust: {learnt.trust}", "quiet")
     for sentence in learnt.sentences:
-        yield Text(say_again(sentence))
-    yield from drawn(left.pictures, f"adversary-{place}", say("What {role} learnt, or did", role=role))
+        yield Text(sentence)
+    yield from drawn(left.pictures, f"adversary-{place}", f"What {role} learnt, or did")
     if learnt.rows:
         keys = list(learnt.rows[0])
-        said = [_said_column([row.get(key) for row in learnt.rows]) for key in keys]
+        said = [[row.get(key) for row in learnt.rows] for key in keys]
         rows = [list(map(Cell.of, row)) for row in zip(*said, strict=True)]
         columns = [title_of(key) for key in keys]
         name = f"adversary-{place}"
-        yield Table(
-            caption=say("What {role} found", role=role), name=name, columns=columns, rows=rows, full=learnt.rows
-        )
-
-
-def _said_column(values: Sequence[Any]) -> Sequence[Any]:
-    """Return a column of an adversary's table, words of ours in the language that is spoken."""
-    return say_all(values) if all(isinstance(value, str) for value in values) else values
+        yield Table(caption=f"What {role} found", name=name, columns=columns, rows=rows, full=learnt.rows)
 
 
 def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
@@ -362,7 +351,7 @@ def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
 
     for key, value in scenario.items():
         if key == "parties" and isinstance(value, list):
-            found[key] = say("{number:,} listed", number=len(value))  # pyright: ignore[reportUnknownArgumentType]  plain data
+            found[key] = f"{len(value):,} listed"  # pyright: ignore[reportUnknownArgumentType]  plain data
         elif key not in _NOT_SETTINGS:
             walk(key, value)
     return found
@@ -413,6 +402,6 @@ def _about_run(left: RunLeft) -> Iterator[Block]:
             facts["Transcript"] = run.transcript
         if run.events_lost:
             facts["Events that could not be written"] = json.dumps(run.events_lost)
-        facts |= {say("Kept, {phase}", phase=phase): source for phase, source in run.kept.items()}
-    facts["Schema of the folder"] = str(left.schema) if left.schema else say("none: an earlier Psephos wrote it")
+        facts |= {f"Kept, {phase}": source for phase, source in run.kept.items()}
+    facts["Schema of the folder"] = str(left.schema) if left.schema else "none: an earlier Psephos wrote it"
     yield Facts({label: said for label, said in facts.items() if said})

@@ -17,11 +17,8 @@ from ..running.reader import Released, RunLeft
 from ..running.series_shown import say_limit
 from ..running.statements import LITTLE, held_by, little_of, meaning_of, odds_of
 from ..tables import Cell, Entry, Table
-from ..words import say
 from .blocks import estimates_in
 from .page import Block, Facts, Section, Text, drawn, epsilon_text
-
-__all__ = ["MOST_VOTES", "losses_of_persons", "price_of_series", "sections_of_votes", "table_of_votes"]
 
 MOST_VOTES: Final = 100  # that have a part of the page each; the folder of a further one has all of it
 _MOST_DRAWN: Final = 24  # whose estimates are drawn: more pictures would make a page of many megabytes
@@ -41,7 +38,7 @@ def table_of_votes(left: RunLeft) -> Iterator[Table]:
         rows.append(
             (
                 Cell.of(vote.get("vote")),
-                Cell(title or say("Vote {place}", place=place), leads_to=leads_to),
+                Cell(title or f"Vote {place}", leads_to=leads_to),
                 Cell.of(vote.get("num_parties")),
                 Cell.of(refused),
                 outcome,
@@ -75,16 +72,16 @@ def sections_of_votes(left: RunLeft, own: Sequence[RunLeft | None]) -> Iterator[
         return
     votes = left.result.votes
     over = len(votes) - MOST_VOTES
-    said = say("Each vote by itself: what came of it, the privacy loss, and who was not there.")
+    said = "Each vote by itself: what came of it, the privacy loss, and who was not there."
     if over > 0:
-        said += say(" The folders of further votes have it: psephos report writes the page of one.")
+        said += " The folders of further votes have it: psephos report writes the page of one."
     yield Section(title="Vote by vote", blocks=[Text(said)])
     names_are_told = not (left.is_deployment or left.about is None or left.about.hides_participation)
     for place, vote in enumerate(votes[:MOST_VOTES], start=1):
         title = str(vote.get("title", ""))
         absent = _absent(left.losses, vote, place) if names_are_told else {}
         yield Section(
-            title=say("Vote {place}", place=place) + (f": {title}" if title else ""),
+            title=f"Vote {place}" + (f": {title}" if title else ""),
             blocks=list(_vote(left, vote, place, absent, own[place - 1])),
             is_part=True,
             anchor=_anchor(place),
@@ -98,18 +95,18 @@ def _vote(
     if outcome is not None:
         yield Text(verdict_of(outcome))
     elif failure := vote.get("failure"):
-        yield Text(f"{say('No outcome')}: {failure}.".replace("..", "."), "poor")
+        yield Text(f"No outcome: {failure}.".replace("..", "."), "poor")
     yield Facts({**_turnout(left, vote), **absent, "Privacy loss per person": _price(left, place)})
     if own is None:
         return
     if place <= _MOST_DRAWN:
-        yield from drawn(own.pictures, "estimates", say("The estimates of vote {place} with their errors", place=place))
+        yield from drawn(own.pictures, "estimates", f"The estimates of vote {place} with their errors")
     table, shared = estimates_in(own)
     if table is not None:
-        caption, name = say("What was estimated in vote {place}", place=place), f"vote-{place}-estimates"
+        caption, name = f"What was estimated in vote {place}", f"vote-{place}-estimates"
         yield dataclasses.replace(table, caption=caption, name=name)
         if shared:
-            yield Text(say("The same in all rows: {shared}.", shared=shared), "quiet")
+            yield Text(f"The same in all rows: {shared}.", "quiet")
 
 
 def _turnout(left: RunLeft, vote: Mapping[str, Any]) -> dict[str, str]:
@@ -122,7 +119,7 @@ def _turnout(left: RunLeft, vote: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(num, int) and not (left.is_deployment and hides):
         roles = ("party", "parties") if left.about is None else (left.about.client_role,)
         number = some(vote.get("num_there", num + refused), *roles)
-        facts["Who took part"] = say("{came:,} of {number}", came=num, number=number) if refused else number
+        facts["Who took part"] = f"{num:,} of {number}" if refused else number
     return facts
 
 
@@ -140,7 +137,7 @@ def _absent(losses: Sequence[Mapping[str, object]], vote: Mapping[str, Any], pla
 
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (say(" and {number:,} more", number=more) if more > 0 else "")
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def price_of_series(result: Released, role: str) -> tuple[str, str]:
@@ -148,15 +145,15 @@ def price_of_series(result: Released, role: str) -> tuple[str, str]:
     person, budget = result.privacy.person, result.privacy.budget
     epsilon = epsilon_text(person.proven)
     told = "Privacy loss per person over all votes: at most ε = {epsilon} (proven, {relation})."
-    said = [say(told, epsilon=epsilon, relation=say(person.relation))]
+    said = [told.format(epsilon=epsilon, relation=person.relation)]
     warning = ""
     if person.certainty is not None:
         said.append(f"{odds_of(person.certainty, held_by(role))}.")
         if person.certainty > LITTLE:
-            warning = little_of([say("ε = {epsilon} over all votes", epsilon=epsilon)])
+            warning = little_of([f"ε = {epsilon} over all votes"])
     if budget is not None:
         limit = say_limit(budget, role=role, period_seconds=budget.period_seconds, in_all=budget.in_all)
-        said.append(say("The budget: {limit}.", limit=limit))
+        said.append(f"The budget: {limit}.")
     return " ".join(said), warning
 
 
@@ -167,6 +164,6 @@ def _price(left: RunLeft, place: int) -> str:
         if entry.session.endswith(f", vote {place}"):
             paid.setdefault(entry.person, []).append(entry)
     if not paid:
-        return say("Nothing.")
+        return "Nothing."
     dearest = max(paid.values(), key=lambda own: total_of(own, relation=NeighboringRelation.REPLACE_ONE).proven)
     return " ".join(meaning_of(dearest, party="party" if left.about is None else left.about.client_role))

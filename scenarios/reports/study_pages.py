@@ -27,8 +27,6 @@ from ..verdicts import AuditVerdict, Judgement, round_up
 from .blocks import audited_losses
 from .page import Block, Page, Section, Text, drawn, repeated
 
-__all__ = ["page_of_study", "sections_of_studies"]
-
 _PICTURE: Final = re.compile(r"!\[(.*?)\]\((?:.*/)?([\w.-]+)\.png\)", re.DOTALL)
 _STUDY: Final = "study.json"
 _PROVEN: Final = "ε proven"

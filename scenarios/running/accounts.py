@@ -14,8 +14,6 @@ from ...protocol.privacy import Budget, Ledger, LedgerEntry, PrivacyLoss
 from ...protocol.privacy.periods import within
 from .series import Allowance
 
-__all__ = ["Accounts"]
-
 _NO_CLOCK: Final = 0.0  # the time of every vote of a series without a clock, whose budget has no period
 
 

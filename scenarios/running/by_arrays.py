@@ -17,8 +17,6 @@ from .earlier_reports import EarlierReports
 from .plugin_errors import blaming_plugins, parts_of
 from .record import SessionRecord, Told
 
-__all__ = ["run_arrays", "run_streamed"]
-
 
 def run_arrays(
     protocol: PhasedProtocol[Any, Any],

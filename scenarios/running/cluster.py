@@ -20,8 +20,6 @@ from ..plugins import load
 from .journaling import own_versions
 from .processes import Pool, TaskError, num_cores
 
-__all__ = ["LOCAL", "answer_task", "open_cluster"]
-
 LOCAL: Final = "local"
 _TRIES: Final = 3
 _OF_LOCAL: Final = {

@@ -28,27 +28,8 @@ from ..reading.frames import Frame, is_frame, with_frames
 from ..reading.settings import Settings, Tables, read_settings, read_toml, set_value
 from ..reading.sources import PartySources
 from ..system import find_protocol
-from ..words import marked
 from .parties import sources_of
 from .synthetic import checked_made_up
-
-__all__ = [
-    "VOTES",
-    "Scenario",
-    "drop_replaced",
-    "find_source",
-    "load_scenario",
-    "name_parties",
-    "protocol_of",
-    "read_tables",
-    "scenario_of",
-    "settable_keys",
-    "shipped_scenarios",
-    "shipped_series",
-    "unknown_key",
-    "with_absolute_paths",
-    "with_paths",
-]
 
 VOTES: Final = "votes"  # the key by which a file is a series, which `series.load_series` reads
 
@@ -423,13 +404,13 @@ def find_source(source: str) -> Path:
         if path.is_file():
             return path
         if path.exists():
-            kind = marked("a folder") if path.is_dir() else marked("neither a file nor a folder")
-            allowed = marked(f"a file of TOML or JSON: this is {kind!s}")
+            kind = "a folder" if path.is_dir() else "neither a file nor a folder"
+            allowed = f"a file of TOML or JSON: this is {kind}"
             raise ConfigurationError(field="scenario", value=source, allowed=allowed)
     if hint := did_you_mean(source, shipped):
-        allowed = marked(f"a file, or the name of one that comes with Psephos{hint!s}; `psephos scenarios` lists them")
+        allowed = f"a file, or the name of one that comes with Psephos{hint}; `psephos scenarios` lists them"
     else:
-        allowed = marked(f"a file, or one of {', '.join(shipped)}")
+        allowed = f"a file, or one of {', '.join(shipped)}"
     raise ConfigurationError(field="scenario", value=source, allowed=allowed)
 
 

@@ -21,30 +21,6 @@ from ...protocol.errors import ConfigurationError, did_you_mean, one_of, printab
 from ..reading.files import MAX_FILE_BYTES, readable
 from ..reading.headers import USUAL, TableOptions, check_column_names
 from ..reading.text_forms import form_of, open_table
-from ..words import marked, say_again
-
-__all__ = [
-    "NONE",
-    "Beginning",
-    "Chosen",
-    "Draft",
-    "Line",
-    "Option",
-    "QuestionsError",
-    "Sheet",
-    "UnclearError",
-    "check_column",
-    "check_header",
-    "chosen_column",
-    "draft_of",
-    "is_status",
-    "price_line",
-    "samples",
-    "scenario_text",
-    "table_lines",
-    "trust_line",
-    "written_line",
-]
 
 _STATUS: Final = re.compile(r"(?:.*[ _.:-])?(?:status|state|finished)|.*status", re.IGNORECASE)
 """Names of columns that say of each row whether it counts."""
@@ -55,8 +31,8 @@ _ELECTIONS: Final = frozenset({".soc", ".soi", ".toc", ".toi", ".cat", ".pb"})
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
 _TRUSTED: Final = {
-    "local": marked('nobody is trusted; "central": who counts is, and the result is far more exact'),
-    "central": marked('who counts is trusted; "local": nobody is'),
+    "local": 'nobody is trusted; "central": who counts is, and the result is far more exact',
+    "central": 'who counts is trusted; "local": nobody is',
 }
 MOST_LINES: Final = 20
 """Of a scenario that is written: it is to be read."""
@@ -94,7 +70,7 @@ class Sheet:
         Raises:
             ConfigurationError: it cannot be read, or is no table with rows.
         """
-        allowed = marked(
+        allowed = (
             f"a table: a scenario reads an election of PrefLib or Pabulib as it is, by file = {path.name!r} in [voters]"
         )
         refuse(path.suffix.casefold() in _ELECTIONS, path.name, str(path), allowed)
@@ -105,9 +81,9 @@ class Sheet:
         ):
             found = [(line, tuple(map(str.strip, row))) for line, row in itertools.islice(table, _ROWS_LOOKED_AT)]
             header, where = table.header, f"{path.name} line {table.line}"
-        allowed = marked("a header of distinct, non-empty names; if the file has no header, put one above this line")
+        allowed = "a header of distinct, non-empty names; if the file has no header, put one above this line"
         check_column_names(header, where, allowed)
-        require(found, path.name, "no rows", marked("a CSV file with a header and rows"))
+        require(found, path.name, "no rows", "a CSV file with a header and rows")
         lines, rows = zip(*found, strict=True)
         return cls(
             path=path,
@@ -122,7 +98,7 @@ class Sheet:
 
     def where(self, column: str, row: int) -> str:
         """Return where an entry stands, for errors."""
-        return marked(f"{column} ({self.path.name} line {self.lines[row]})")
+        return f"{column} ({self.path.name} line {self.lines[row]})"
 
     def without(self, left_out: Collection[int]) -> "Sheet":
         """Return the sheet without some of its rows."""
@@ -304,7 +280,7 @@ def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names:
     if any(name.casefold() in named for name in sheet.header):
         return
     if any(_is_like(name, sheet.column(name)) for name in sheet.header):
-        allowed = marked(
+        allowed = (
             f"the columns' names, such as {example}: this line looks like those below it. Put the names above it, or "
             f"say which of these is one with --{options[0]}"
         )
@@ -357,7 +333,7 @@ def check_column(sheet: Sheet, name: str, option: str) -> str:
     """Return a column's name, if the table has it; ConfigurationError: it has not."""
     if name not in sheet.header:
         shown = ", ".join(sheet.header[:_MOST_SHOWN])
-        allowed = marked(f"a column of {sheet.path.name}: {shown}{did_you_mean(name, sheet.header)}")
+        allowed = f"a column of {sheet.path.name}: {shown}{did_you_mean(name, sheet.header)}"
         raise ConfigurationError(field=f"--{option}", value=name, allowed=allowed)
     return name
 
@@ -395,7 +371,7 @@ def scenario_text(
         options: what was said of the parties' file as a table.
     """
     again = f"Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"
-    lines = [f"# {say_again(again)}"]
+    lines = [f"# {again}"]
     lines += map(written_line, [Line("title", draft.title), Line("protocol", protocol)])
     if trust:
         lines.append(written_line(trust_line(trust)))
@@ -415,12 +391,12 @@ def trust_line(trust: str) -> Line:
 
 def price_line(draft: Draft, epsilon: float) -> Line:
     """Return the line of a scenario that says what it costs each one."""
-    return Line("epsilon", epsilon, f"the price of {draft.price!s}: less is more private, and less exact")
+    return Line("epsilon", epsilon, f"the price of {draft.price}: less is more private, and less exact")
 
 
 def written_line(line: Line) -> str:
     """Return a line as TOML, with its comment."""
-    comment = f"  # {printable(say_again(line.comment))}" if line.comment else ""
+    comment = f"  # {printable(line.comment)}" if line.comment else ""
     return f"{_key(line.key)} = {_value(line.value)}{comment}"
 
 

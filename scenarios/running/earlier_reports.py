@@ -15,8 +15,6 @@ from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.privacy import Ledger
 from ...protocol.sides import Party
 
-__all__ = ["EarlierReports"]
-
 
 class EarlierReports:
     """The kept reports of one session: what its parties bring along, and what they leave (`all`).

@@ -37,9 +37,6 @@ from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
 from ...transports.own_files import OWN_FOLDER, is_own
 from ..tables import csv_of
-from ..words import marked
-
-__all__ = ["COMMAND", "SCHEMA", "RunFolder", "add_ledgers", "check_schema", "open_event_log", "read_ledger", "to_json"]
 
 SCHEMA: Final = 2
 """How `run.json` and `result.json` are written, which both say; a folder that says nothing is older, and is 0."""
@@ -150,9 +147,9 @@ class RunFolder:
             occupied, is_ours = any(path.iterdir()) and not resumes, is_own(path)
         except OSError as error:
             raise ConfigurationError(
-                field="--out", value=str(path), allowed=marked(f"a folder to write to ({error.strerror or error!s})")
+                field="--out", value=str(path), allowed=f"a folder to write to ({error.strerror or error})"
             ) from None
-        refuse(occupied, "--out", str(path), marked("a new or an empty folder"))
+        refuse(occupied, "--out", str(path), "a new or an empty folder")
         refuse(not is_ours, "--out", str(path), OWN_FOLDER)
         self.path, self._resumes = path, resumes
 

@@ -12,10 +12,7 @@ from typing import Any, Final
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..presentation.numbers import some
 from ..system import part_of
-from ..words import say
 from .offers import if_allowed
-
-__all__ = ["AIM", "Forecast", "Forecasts", "forecast"]
 
 AIM: Final = 0.1
 """A session that tells margins of such a share of the whole is worth having, and nothing is said."""
@@ -51,19 +48,15 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bo
     if not found or found[0].share <= AIM:
         return ""
     own, *others = found
-    who = say("{number} at ε = {epsilon:g}", number=some(len(inputs), protocol.client_role), epsilon=own.epsilon)
+    who = f"{some(len(inputs), protocol.client_role)} at ε = {own.epsilon:g}"
     if own.share <= own.most:
         told = "{who} can only be sure of margins of {share} % and more {whole}"
-        told = say(told, who=who, share=math.ceil(100 * own.share - _ROUNDING), whole=own.whole)
+        told = told.format(who=who, share=math.ceil(100 * own.share - _ROUNDING), whole=own.whole)
         if not is_brief:
-            told = say("{told}: closer ones may stay undecided", told=told)
+            told = f"{told}: closer ones may stay undecided"
     else:
-        told = say("{who} may stay undecided even if all agree", who=who)
+        told = f"{who} may stay undecided even if all agree"
     aim = f"{100 * AIM:.0f} %"
-    prices = [say("ε = {price:g} would tell {aim}, by {by}", price=own.price, aim=aim, by=own.by)] if own.price else []
-    prices += [
-        say("with {trust} ε = {price:.3g} does", trust=say(each.trust), price=each.price)
-        for each in others
-        if each.price
-    ]
+    prices = [f"ε = {own.price:g} would tell {aim}, by {own.by}"] if own.price else []
+    prices += [f"with {each.trust} ε = {each.price:.3g} does" for each in others if each.price]
     return f"{'; '.join([told, *prices])}."

@@ -11,8 +11,6 @@ from .config import Scenario
 from .drafts import Beginning, Draft, Sheet, UnclearError, draft_of, price_line, trust_line, written_line
 from .parties import sources_of
 
-__all__ = ["scenario_of_frame"]
-
 
 def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | None) -> tuple[Scenario, tuple[str, ...]]:
     """Return a scenario of a frame's parties, and what was found in it, whom it trusts and its price, as sentences.

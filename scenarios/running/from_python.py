@@ -46,8 +46,6 @@ from .run import Watched, run_in_folder, run_in_memory
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Part", "RunResult", "load", "run"]
-
 _T = TypeVar("_T")
 
 _SOURCES: Final = "a shipped scenario's name, a file's path, or what `load` returns; of parties a frame"

@@ -19,8 +19,6 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError, JournalError, PsephosError, require
 
-__all__ = ["FINISHED", "ConflictingCopyError", "Journal", "own_versions", "seed_in"]
-
 FINISHED: Final = "finished.jsonl"
 """The file's name; it goes when the run's results are there."""
 _ROOMS: Final = ("protocol", "transports", "agents", "scenarios")

@@ -12,8 +12,6 @@ from ...transports.abc import Transport
 from ...transports.tap import TappedTransport
 from ..plugins import ARRAY
 
-__all__ = ["calm_collector", "check_descriptors", "reserve_descriptors", "reserve_for_server"]
-
 # Descriptors of a session over sockets that are not its channels: listener, files, trio's own.
 _SPARE_DESCRIPTORS: Final = 64
 # Connections that have not said who they are: fewer, and a party could not come where a handful of strangers are.

@@ -15,9 +15,6 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ..presentation.numbers import decimals_of, rounded
 from ..system import part_of
-from ..words import say, say_again
-
-__all__ = ["WORTH_SAYING", "Offer", "Offers", "best_offer", "if_allowed", "sentence_of"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,4 +78,4 @@ def sentence_of(offer: Offer) -> str:
     decimals = decimals_of([offer.value, offer.own], [])
     value, own = (f"{offer.sign}{rounded(number, decimals)}" for number in (offer.value, offer.own))
     told = "{name}: {value} instead of {own} {of}, at the same price"
-    return say(told, name=say_again(offer.name), value=value, own=own, of=say_again(offer.of))
+    return told.format(name=offer.name, value=value, own=own, of=offer.of)

@@ -28,8 +28,6 @@ from ..reading.sources import PartiesTable, PartySources
 from ..reading.text_forms import PLAIN, form_of, open_table
 from ..system import part_of
 
-__all__ = ["check_names", "check_unlike", "read_parties", "read_parties_file", "sources_of"]
-
 _LARGE_BYTES: Final = 1 << 20  # from these on a file is read by columns, by pandas, which takes half a second to import
 _NAME: Final = "name"  # what a column of names may be called too
 _AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})

@@ -8,8 +8,6 @@ from ...protocol.errors import PluginError, PsephosError, UnusablePluginError
 from ...protocol.phases import PhasedProtocol
 from ...protocol.plugin_faults import Frame, frames_of, is_ours, packages_of, place_of, plugin_of, reason_of
 
-__all__ = ["Plugin", "blaming", "blaming_plugins", "parts_of"]
-
 # What parameters and entries that nobody foresaw most often come to.
 _OF_VALUES: Final = (ArithmeticError, LookupError, TypeError, ValueError)
 # What is said of an exception that ours raised over what somebody else's returned.

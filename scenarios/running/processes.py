@@ -17,19 +17,6 @@ import msgspec
 
 from ...protocol.errors import PsephosError
 
-__all__ = [
-    "Pool",
-    "Processes",
-    "TaskError",
-    "Worker",
-    "named_answers",
-    "num_cores",
-    "open_worker",
-    "open_workers",
-    "shares_of",
-    "working",
-]
-
 AnswerT = TypeVar("AnswerT")
 TaskT = TypeVar("TaskT", bound=msgspec.Struct)
 

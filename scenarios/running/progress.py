@@ -25,8 +25,6 @@ from rich.text import Text
 from ...protocol.effects import Closed, Effect
 from .report import show_phase
 
-__all__ = ["OnStep", "Steps", "Watcher", "steps", "watch"]
-
 OnStep: TypeAlias = Callable[[str, float, float], None]
 """Is told what goes on, how many steps are done, and how many there are; 0 of them where nobody knows.
 

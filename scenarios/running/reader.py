@@ -26,26 +26,6 @@ from ..verdicts import AuditVerdict, from_written
 from .folder import COMMAND, check_schema, read_ledger
 from .session_facts import SessionFacts
 
-__all__ = [
-    "Audit",
-    "AuditedLoss",
-    "BudgetLeft",
-    "Failure",
-    "Kind",
-    "Learnt",
-    "PersonLoss",
-    "PrivacyLeft",
-    "Released",
-    "RunJSON",
-    "RunLeft",
-    "TrafficOfPhase",
-    "pictures_in",
-    "read_as",
-    "read_command",
-    "read_run",
-    "read_votes",
-]
-
 _RUN: Final = "RUN"
 _FOLDER: Final = "the folder of a run"
 _BEGUN: Final = ("scenario.json", "events.jsonl", "ledger.jsonl")

@@ -14,8 +14,6 @@ from ...protocol.tally import Tally
 from ...protocol.traffic import PhaseTraffic
 from ...protocol.views import View
 
-__all__ = ["SessionRecord", "Told"]
-
 
 class Told(Observers, frozen=True, kw_only=True):
     """Who is told of a session as it goes on, by agents or arrays, and what gets all that it leaves however it ends.

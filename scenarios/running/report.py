@@ -27,28 +27,17 @@ from ..presentation.numbers import some
 from ..presentation.terminal import show_label, show_note, show_table
 from ..tables import Cell, Entry, Table
 from ..verdicts import at_most
-from ..words import marked, say, say_again
 from .statements import meaning_of, warning_of
-
-__all__ = [
-    "against_whom",
-    "show_heading",
-    "show_ledger",
-    "show_phase",
-    "show_privacy",
-    "show_release",
-    "show_scenarios",
-]
 
 T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
 
 _ROUNDING = 1e-9  # of sums in floating point, which are not more for that
 _MODELS: Final = {
-    "local": marked("local model: against everyone else, even if all of them collude"),
-    "distributed": marked("distributed model: against the server, and as many parties with it as the session says"),
-    SEMI_HONEST: marked("distributed model: against a server that follows the protocol, and as many parties with it"),
-    "central": marked("central model: against everyone who sees the release; the server is trusted"),
+    "local": "local model: against everyone else, even if all of them collude",
+    "distributed": "distributed model: against the server, and as many parties with it as the session says",
+    SEMI_HONEST: "distributed model: against a server that follows the protocol, and as many parties with it",
+    "central": "central model: against everyone who sees the release; the server is trusted",
 }
 
 
@@ -66,23 +55,23 @@ def show_heading(console: Console, *, title: str, facts: Sequence[str], descript
     console.print(Text(title, style="bold"))
     console.print(Text(" · ".join(facts), style="cyan"))
     show_label(console, "", description)
-    show_label(console, say("Trust"), trust)
+    show_label(console, "Trust", trust)
     console.print()
 
 
 def show_phase(console: Console, closed: Closed, *, num_parties: int) -> None:
     """Print one line as a phase closes: how many reported, unless that is private, and what it publishes."""
-    number, verb = closed.num_received, say("joined") if closed.phase == JOIN else say("reported")
-    came = say("{low:,} of {number:,}", low=number, number=num_parties) if closed.num_missing else f"{number or 0:,}"
-    who = say("closed: who {verb} is private", verb=verb) if number is None else f"{came} {verb}"
+    number, verb = closed.num_received, "joined" if closed.phase == JOIN else "reported"
+    came = f"{number:,} of {num_parties:,}" if closed.num_missing else f"{number or 0:,}"
+    who = f"closed: who {verb} is private" if number is None else f"{came} {verb}"
     said = Text() if closed.outcome is None else said_of(closed.outcome)
-    show_note(console, Text.assemble(f"{say(closed.phase):<12} {who}", said, style="dim"))
+    show_note(console, Text.assemble(f"{closed.phase:<12} {who}", said, style="dim"))
 
 
 def show_release(console: Console, *, num_heard: int | None, role: str) -> None:
     """Print the last line of a session: how many were told, or None where that is private."""
-    who = f"the {f'{role}s'!s} who took part" if num_heard is None else some(num_heard, role)
-    show_note(console, f"{say('release'):<12} {say('told to {who}', who=say_again(who))}")
+    who = f"the {f'{role}s'} who took part" if num_heard is None else some(num_heard, role)
+    show_note(console, f"{'release':<12} {f'told to {who}'}")
     console.print()
 
 
@@ -107,9 +96,9 @@ def show_privacy(
     paid = [(phase.name, phase.losses if public is None else phase.losses_of(public)) for phase in drawn]
     losses = [loss for _, of_phase in paid for loss in of_phase]
     total = total_of(losses)
-    words = meaning_of(losses, party=protocol.client_role) if total.proven else [say("none.")]
+    words = meaning_of(losses, party=protocol.client_role) if total.proven else ["none."]
     show_label(
-        console, say("Privacy loss per person" if public is None else "Your privacy loss"), " ".join(words), style=""
+        console, ("Privacy loss per person" if public is None else "Your privacy loss"), " ".join(words), style=""
     )
     if warning := warning_of(losses):
         console.print(Text(warning, style="yellow"))
@@ -122,16 +111,16 @@ def show_privacy(
             alike = list(kind)
             sums = total_of(alike)
             numbers = f"{sums.claimed:g}", at_most(sums.proven)
-            rows.append((say(name), say(alike[0].mechanism), say(alike[0].unit), str(len(alike)), *numbers))
+            rows.append((name, alike[0].mechanism, alike[0].unit, str(len(alike)), *numbers))
             rows += _part_rows(alike)
-    in_all = (say("in all"), "", "", str(len(losses)), f"{total.claimed:g}", at_most(total.proven))
+    in_all = ("in all", "", "", str(len(losses)), f"{total.claimed:g}", at_most(total.proven))
     rows.append([Cell(words, tone="strong") for words in in_all])
     who = "Privacy loss per person" if public is None else "Your privacy loss"
     columns = (who, "Mechanism", "Unit", "Reports", "ε claimed", "ε proven")
     show_table(console, Table(columns=columns, rows=rows, labels=3), drop=("Reports", "Unit"))
     for phase in protocol.phases:
         if phase.name in kept:
-            show_note(console, f"{phase.name!s}: kept from an earlier session of {phase.kept}, nothing paid", style="")
+            show_note(console, f"{phase.name}: kept from an earlier session of {phase.kept}, nothing paid", style="")
     _show_excess(console, losses)
     _show_models(console, losses)
     _show_total(console, total, losses)
@@ -205,7 +194,7 @@ def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for unit, alike in _grouped(parts, lambda part: part.unit).items():
         numbers = [_range(part.claimed for part in alike), _range(part.proven for part in alike)]
-        cells = f"  {say_again(f'of which {unit!s}')}", "", "", "", *numbers
+        cells = f"  {f'of which {unit}'}", "", "", "", *numbers
         rows.append([Cell(words, tone="quiet") for words in cells])
     return rows
 
@@ -217,30 +206,30 @@ def _show_excess(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) 
         stated += [loss] if loss.part is None else [loss, loss.part]
     units = dict.fromkeys(loss.unit for loss in stated if loss.proven > loss.claimed * (1 + _ROUNDING))
     if units:
-        more = say_again(f"ε proven of {' and of '.join(units)!s} is more than claimed")
+        more = f"ε proven of {' and of '.join(units)} is more than claimed"
         told = "the paper's claim does not cover all that is protected here"
-        show_note(console, f"{more}: {say(told)}", style="yellow")
+        show_note(console, f"{more}: {told}", style="yellow")
 
 
 def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
     for relation, model in dict.fromkeys(
         (loss.relation.value, against_whom(loss.mechanism, loss.model.value)) for loss in losses
     ):
-        show_note(console, f"{relation!s} neighbors, {model!s}")
+        show_note(console, f"{relation} neighbors, {model}")
 
 
 def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | LedgerEntry]) -> None:
     """Say what a total means, where that is not what each of its losses does."""
     twice = "since a replacement is a removal and an addition"
     if total.is_converted:
-        told = f"in all for {total.relation.value!s} neighbors: an add-remove-one loss counts twice, {twice!s}"
+        told = f"in all for {total.relation.value} neighbors: an add-remove-one loss counts twice, {twice}"
         show_note(console, told)
     elif total.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
         replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE)
-        told = f"in all for {replaced.relation.value!s} neighbors: ε proven = {at_most(replaced.proven)}, {twice!s}"
+        told = f"in all for {replaced.relation.value} neighbors: ε proven = {at_most(replaced.proven)}, {twice}"
         show_note(console, told)
     if len({against_whom(loss.mechanism, loss.model.value) for loss in losses}) > 1:
-        show_note(console, f"in all against {total.against!s}")
+        show_note(console, f"in all against {total.against}")
 
 
 def _alike(loss: PrivacyLoss) -> tuple[object, ...]:

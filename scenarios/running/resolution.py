@@ -32,7 +32,7 @@ from ..reading.conversion import convert
 from ..reading.frames import naming_rows
 from ..reading.sources import OpenStream, PartiesTable, PartyStream
 from ..system import find_protocol, part_of
-from ..words import marked, say_number
+from ..words import say_number
 from .config import Scenario
 from .limits import check_descriptors
 from .parties import read_parties, sources_of
@@ -49,19 +49,6 @@ from .rosters import (
 from .streams import stream_of
 from .synthetic import check_seed, checked_made_up, has_own_values
 from .turnout import Turnout
-
-__all__ = [
-    "MOST_BY_AGENTS",
-    "Local",
-    "Resolved",
-    "Served",
-    "Streamed",
-    "dearest_losses",
-    "make_protocol",
-    "resolve",
-    "resolve_served",
-    "with_adversaries",
-]
 
 MOST_BY_AGENTS: Final = 10_000
 _MOST_MASKED: Final = 100  # in a masked session, whose work grows with the square
@@ -360,7 +347,7 @@ def _with_noise(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, is_re
 
 def _said_of_noise(scenario: Scenario, *, is_real: bool) -> str:
     """Return a sentence where values of real people have noise that was made for simulations."""
-    said = marked("The noise of these real values is simulated: no bound holds of who finds out its seed.")
+    said = "The noise of these real values is simulated: no bound holds of who finds out its seed."
     return said if is_real and scenario.noise == "simulated" else ""
 
 
@@ -389,8 +376,8 @@ def _on_path(
     most_by_agents = MOST_BY_AGENTS if protocol.masked_phase is None else _MOST_MASKED
     if has_agents or num_parties <= most_by_agents:
         return msgspec.structs.replace(scenario, transport=_AGENTS), ""
-    said = marked(
-        f"More than {most_by_agents:,} {protocol.client_role!s}s are computed by arrays, with the result that agents "
+    said = (
+        f"More than {most_by_agents:,} {protocol.client_role}s are computed by arrays, with the result that agents "
         f"would have; transport = {_AGENTS!r} makes agents of them."
     )
     return msgspec.structs.replace(scenario, transport=ARRAY), said
@@ -501,7 +488,7 @@ def make_protocol(
     if model is not None and protocol.model is not model:
         own = {name: given[name] for _, settings in kind.settings_by_trust for name in settings if name in given}
         shown = " and ".join(f"{name} = {value!r}" for name, value in own.items())
-        allowed = marked(f"{protocol.model.value!r}, as {shown} has it, or {' and '.join(own)} left out to follow it")
+        allowed = f"{protocol.model.value!r}, as {shown} has it, or {' and '.join(own)} left out to follow it"
         raise ConfigurationError(field="trust", value=model.value, allowed=allowed)
     if (equip := part_of(kind, "equip", Callable)) is not None:
         equip(protocol)

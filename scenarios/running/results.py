@@ -23,8 +23,6 @@ from .record import SessionRecord
 from .resolution import Local, Streamed
 from .statements import certainty_of
 
-__all__ = ["expect_traffic", "published", "result_of", "traffic_of"]
-
 
 def result_of(resolved: Local, record: SessionRecord, *, num_parties: int, truth: Truth | None) -> dict[str, Any]:
     """Return the content of `result.json`, with the truth where that may be shown."""

@@ -18,20 +18,6 @@ from ..reading.cells import plain_cell
 from ..reading.sources import PartiesTable
 from .parties import read_parties_file, sources_of
 
-__all__ = [
-    "FINGERPRINT_COLUMN",
-    "KEY_COLUMNS",
-    "PARAMETERS_FILE",
-    "ROSTER_FILE",
-    "SIGNATURE_COLUMN",
-    "check_columns",
-    "described_by",
-    "fingerprints_in",
-    "left_to_parties",
-    "read_roster",
-    "signature_keys_in",
-]
-
 ROSTER_FILE: Final = "roster.csv"  # in a folder of `psephos roster`
 PARAMETERS_FILE: Final = "parameters.json"  # beside it: the protocol's parameters, as the invitations have them
 FINGERPRINT_COLUMN: Final = "certificate_sha256"  # in a roster's file: the fingerprint of each party's certificate

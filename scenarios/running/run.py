@@ -42,8 +42,6 @@ from .writing import describe_failure, open_run, write_outcome
 if TYPE_CHECKING:
     from .shards import Sharded  # else every run would import what clusters need
 
-__all__ = ["Finished", "Watched", "run_in_folder", "run_in_memory", "run_session", "seed_of", "write_lessons"]
-
 Details = Callable[[Local], Mapping[str, Sequence[Mapping[str, Any]]]]
 """A system's part: parties that are nobody's secret → rows of tables, by the files' names."""
 _SEED_BITS: Final = 128

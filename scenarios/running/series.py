@@ -37,8 +37,6 @@ from .config import (
 from .parties import sources_of
 from .turnout import Turnout
 
-__all__ = ["Allowance", "Series", "Vote", "is_series", "load_series", "naming_vote"]
-
 _OF_SERIES: Final = (VOTES, "budget_period", "budget_in_all")  # the keys of a series that no scenario has
 _OF_VOTE: Final = ("at", "absent", "join", "leave", "entries")  # the keys of a vote that no scenario has
 _BUDGETS: Final = ("budget", "budget_datum", "budget_delta", "budget_in_all", "budget_period")

@@ -27,7 +27,6 @@ from ..adversaries.role import Lesson, Role, Voted
 from ..plugins import ARRAY
 from ..presentation.numbers import some
 from ..verdicts import round_up
-from ..words import say
 from .accounts import Accounts
 from .folder import SCHEMA, RunFolder
 from .plugin_errors import blaming_plugins
@@ -39,8 +38,6 @@ from .series import Series, Vote, naming_vote
 from .session_facts import SessionFacts, about, prices_of
 from .statements import certainty_of, model_of
 from .writing import describe_failure
-
-__all__ = ["FinishedSeries", "Held", "facts_of_votes", "resolve_series", "run_series"]
 
 Watching = Callable[[Local], AbstractContextManager[Watcher]]
 
@@ -221,7 +218,7 @@ def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str
     persons = {name for each in held for name in (*each.names, *each.refused)}
     most = max((math.fsum(each.paid.get(name, 0.0) for each in held) for name in persons), default=0.0)
     told = "at most ε = {most:g} proven for one {role} over all votes (replace-one)"
-    paid = say(told, most=round_up(most, 6), role=say(party))
+    paid = told.format(most=round_up(most, 6), role=party)
     return f"{some(len(persons), party)} · {paid} · {model_of(protocol)}"
 
 

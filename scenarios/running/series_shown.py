@@ -15,13 +15,11 @@ from ..presentation.presenter import Brief
 from ..presentation.terminal import show_label, show_note, show_table
 from ..reading.times import say_period
 from ..tables import Cell, Entry, Table
-from ..words import marked, say, say_again
+from ..verdicts import round_up
 from .reader import BudgetLeft
 from .series import Series, Vote
 from .series_run import FinishedSeries, Held
 from .statements import meaning_of
-
-__all__ = ["draw_series", "say_allowance", "say_limit", "show_losses", "show_series_verdict", "show_votes"]
 
 _MOST_BRIEFS: Final = 3  # things that are said of one vote in its row
 _MOST_DRAWN: Final = 20  # things that are drawn of all votes, as many of each
@@ -53,24 +51,24 @@ def say_allowance(series: Series) -> str:
 def say_limit(budget: Budget | BudgetLeft, *, role: str, period_seconds: float | None, in_all: float | None) -> str:
     """Return a limit of losses as a phrase: ε at a δ in a period, or in all of the series, and what holds beside it."""
     at_delta = f" (δ = {budget.delta:g})" if budget.delta else ""
-    limit = say("ε at most {epsilon} for each {role}", epsilon=f"{budget.epsilon:g}{at_delta}", role=say(role))
+    limit = f"ε at most {round_up(budget.epsilon, 6):g}{at_delta} for each {role}"
     if not math.isinf(budget.datum):
-        limit = say("{limit} and {datum:g} for each datum", limit=limit, datum=budget.datum)
+        limit = f"{limit} and {budget.datum:g} for each datum"
     if period_seconds is None:
-        return say("{limit} in all", limit=limit)
-    said = say("{limit} in any {period}", limit=limit, period=say_period(period_seconds))
-    return said + ("" if in_all is None else say(", and {in_all:g} in all", in_all=in_all))
+        return f"{limit} in all"
+    said = f"{limit} in any {say_period(period_seconds)}"
+    return said + ("" if in_all is None else f", and {in_all:g} in all")
 
 
 def show_series_verdict(console: Console, series: Series, held: Sequence[Held]) -> None:
     """Print what came of each vote in a line or two, or of how many something came where they are many."""
     if len(held) <= _MOST_VOTES:
-        titles = [say("{label}: ", label=_title_of(one, series) or one.vote.number) for one in held]
+        titles = [f"{_title_of(one, series) or one.vote.number}: " for one in held]
         said = "; ".join(f"{title}{_outcome_of(one, is_titled=True)}" for title, one in zip(titles, held, strict=True))
     else:
         came = sum(each.finished is not None for each in held)
-        said = say("{held:,} of {votes} came to an outcome.", held=came, votes=some(len(held), "vote"))
-    console.print(Text(say("Verdict: {verdict}", verdict=f"{said.removesuffix('.')}."), style="bold"))
+        said = f"{came:,} of {some(len(held), 'vote')} came to an outcome."
+    console.print(Text(f"Verdict: {said.removesuffix('.')}.", style="bold"))
 
 
 def _title_of(held: Held, series: Series) -> str:
@@ -87,13 +85,13 @@ def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
     if all(each.vote.at is None for each in held):
         rows = [(row[0], *row[2:]) for row in rows]
     texts = ("", *(["When"] if any(each.vote.at for each in held) else []), "Vote", "Outcome")
-    columns = (*texts, capitalized(say_again(f"{series.client_role}s")))
+    columns = (*texts, capitalized(f"{series.client_role}s"))
     show_table(console, Table(columns=columns, rows=rows, labels=len(texts)), drop=("When",))
     for note in _refusals(series, held):
         show_note(console, note, style="yellow")
     for each in held:
         if each.failure is not None:
-            show_note(console, f"{say('Vote {place}', place=each.vote.number)}: {each.failure}", style="red")
+            show_note(console, f"{f'Vote {each.vote.number}'}: {each.failure}", style="red")
 
 
 def show_losses(console: Console, series: Series, finished: FinishedSeries, *, is_brief: bool) -> None:
@@ -104,15 +102,15 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries, *, i
     worst = max(finished.accounts.persons, key=lambda name: _total(_paid_by(name, finished)), default=None)
     if worst is not None:
         words = meaning_of(finished.accounts.entries_of(worst), party=series.client_role)[: 1 if is_brief else None]
-        label = say("Privacy loss per person over all votes")
+        label = "Privacy loss per person over all votes"
         show_label(console, label, " ".join(words), style="", is_apart=not is_brief)
     if is_brief:
-        show_note(console, say_allowance(series) or say("what votes cost adds up, without a limit"))
+        show_note(console, say_allowance(series) or "what votes cost adds up, without a limit")
         return
     console.print()
     alike = _alike(finished)
     with_votes = len(finished.held) <= _MOST_VOTES
-    votes = [say("Vote {place}", place=each.vote.number) for each in finished.held] if with_votes else []
+    votes = [f"Vote {each.vote.number}" for each in finished.held] if with_votes else []
     allowance = series.allowance
     last = finished.held[-1].vote.at
     rows: list[Sequence[Entry]] = []
@@ -174,7 +172,7 @@ def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
         ends[_named(names, series.client_role)] = (heights[-1], color)
     if allowance.budget is not None:
         axes.axhline(allowance.budget.epsilon, color=drawing.RULE, linewidth=1.0)
-        ends[say("budget: refused above")] = (allowance.budget.epsilon, drawing.RULE)
+        ends["budget: refused above"] = (allowance.budget.epsilon, drawing.RULE)
     axes.set_ylim(bottom=0)
     axes.margins(y=0.12)
     if allowance.budget is not None:
@@ -182,9 +180,9 @@ def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
         axes.set_ylim(0, top)
         axes.axhspan(allowance.budget.epsilon, top, color=drawing.BEYOND, linewidth=0, zorder=0)
     axes.set_xticks(votes, [_tick(each.vote) for each in held])
-    seconds, over = allowance.period_seconds, marked("so far")
-    over = over if seconds is None else marked(f"in the {say_period(seconds)} up to each vote")
-    title = say_again(f"What each {series.client_role!s} lost {over!s}")
+    seconds, over = allowance.period_seconds, "so far"
+    over = over if seconds is None else f"in the {say_period(seconds)} up to each vote"
+    title = f"What each {series.client_role} lost {over}"
     drawing.clean(axes, title=title, y="ε proven", grid="y")
     drawing.label_lines(axes, ends, gap=_GAP)
 
@@ -210,7 +208,7 @@ def _draw_outcomes(axes: Any, briefs: Sequence[tuple[Vote, Brief]]) -> None:
         drawing.annotate_row(axes, row, brief.said.plain, color=drawing.INK)
     axes.axvline(0, color=drawing.MUTED, linewidth=0.8)
     drawing.name_rows(axes, names, x="estimate")
-    axes.set_title(say("What each vote released"))
+    axes.set_title("What each vote released")
 
 
 def _is_drawn(brief: Brief) -> bool:
@@ -225,7 +223,7 @@ def _briefs(held: Held) -> Sequence[Brief]:
 def _outcome_of(held: Held, *, is_titled: bool = False) -> Text:
     """Return what came of a vote, in a few words; where its title stands before it, without the one thing's name."""
     if held.finished is None:
-        return Text(say("not held") if not held.paid else say("no outcome"), style="red")
+        return Text("not held" if not held.paid else "no outcome", style="red")
     briefs = _briefs(held)
     said = Text()
     for place, brief in enumerate(briefs[:_MOST_BRIEFS]):
@@ -234,13 +232,13 @@ def _outcome_of(held: Held, *, is_titled: bool = False) -> Text:
             said.append(f"{brief.name}: ", style="dim")
         said.append_text(brief.said)
     if len(briefs) > _MOST_BRIEFS:
-        said.append(say("; and {number:,} more", number=len(briefs) - _MOST_BRIEFS), style="dim")
+        said.append(f"; and {len(briefs) - _MOST_BRIEFS:,} more", style="dim")
     return said
 
 
 def _turnout(held: Held) -> str:
     number = len(held.names)
-    return say("{low:,} of {number:,}", low=number, number=held.num_there) if held.refused else f"{number:,}"
+    return f"{number:,} of {held.num_there:,}" if held.refused else f"{number:,}"
 
 
 def _refusals(series: Series, held: Sequence[Held]) -> Iterator[str]:
@@ -249,8 +247,8 @@ def _refusals(series: Series, held: Sequence[Held]) -> Iterator[str]:
         if not each.refused:
             continue
         first, who = next(iter(each.refused.values())), _named(list(each.refused), series.client_role)
-        room = say("{low} of {number}", low=f"{first.remaining:g}", number=f"{first.requested:g}")
-        yield say_again(f"vote {each.vote.number:,}: too little budget left ({room}), so not there: {who}")
+        room = f"{first.remaining:g} of {first.requested:g}"
+        yield f"vote {each.vote.number:,}: too little budget left ({room}), so not there: {who}"
 
 
 def _alike(finished: FinishedSeries) -> list[tuple[list[str], tuple[float | None, ...]]]:

@@ -16,9 +16,6 @@ from ...protocol.phases import Phase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.privacy.composition import count_of
 
-__all__ = ["PhaseFacts", "Priced", "Prices", "SessionFacts", "about", "prices_of"]
-
-
 Epsilon: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
 

@@ -32,8 +32,6 @@ from .processes import Pool, named_answers, working
 from .resolution import Local, Streamed, make_protocol
 from .streams import StreamedInputs, batches_of, row_files_of
 
-__all__ = ["Sharded", "check_sharded", "missing_of", "shards_of", "work"]
-
 _WARNING: Final = (
     "simulation only: holds tallies without the server's noise, and the seed that takes the others' off again"
 )

@@ -27,8 +27,6 @@ from ..reading.sources import Batch, PartySources, PartyStream, RowFiles, locate
 from ..system import part_of
 from .plugin_errors import blaming
 
-__all__ = ["StreamedInputs", "batches_of", "row_files_of", "stream_of"]
-
 _NOT_NAMED: Final = "Each line counts as one person: names are not read, and who stands in several pays that often."
 
 

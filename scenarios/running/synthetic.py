@@ -15,9 +15,6 @@ from ...protocol.errors import ConfigurationError, refuse
 from ..reading.files import readable
 from ..reading.frames import Frame
 from ..reading.sources import PartySources
-from ..words import marked
-
-__all__ = ["check_seed", "checked_made_up", "digest_of", "has_own_values"]
 
 _DIGITS = 32
 _MANIFEST = "manifest"  # says what is in files, and is none of them
@@ -63,14 +60,14 @@ def checked_made_up(
     if not all(Path(file).exists() or glob.glob(file, recursive=True) for file in files):  # noqa: PTH207  or absolute
         return made_up  # who reads it says that it is missing
     if not all(Path(file).is_file() for file in files):
-        allowed = marked(
+        allowed = (
             f"said by who runs it, as --set made_up=true (in Python made_up=True): {own} may hold other files by now"
         )
         refuse(isinstance(made_up, str) or not is_chosen, "made_up", made_up, allowed)
         return made_up
     digest = digest_of([Path(file) for file in files])
     if made_up != digest and not (made_up is True and is_chosen):
-        allowed = marked(
+        allowed = (
             f"left out, as seed is, if {own} has values of real people. If nobody real stands behind what it has now, "
             f"write made_up = {digest!r}"
         )
@@ -92,7 +89,7 @@ def _files_in(parties: object, sources: PartySources) -> list[str]:
 
 def check_seed(seed: int | None, *, is_real: bool) -> None:
     """Raise ConfigurationError if values of somebody real would get noise that a known seed takes off again."""
-    allowed = marked(
+    allowed = (
         "left out: these are values of real people, and whoever knows the seed takes their noise off again. If that is "
         "meant, add --set noise=simulated; if nobody real stands behind them, --set made_up=true (in Python: "
         "noise='simulated', or made_up=True)"

@@ -11,8 +11,6 @@ from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries
 from ..reading.sources import PartiesTable
 
-__all__ = ["Turnout"]
-
 _MOST_NAMED: Final = 12  # parties in an error message
 
 

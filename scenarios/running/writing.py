@@ -23,8 +23,6 @@ from .folder import SCHEMA, RunFolder, open_event_log
 from .resolution import Local, Resolved, Served
 from .session_facts import about
 
-__all__ = ["Run", "describe_failure", "open_run", "write_outcome"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Run:

@@ -25,8 +25,6 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.population import tally_batch
 from ...protocol.tally import Tally
 
-__all__ = ["Computed", "compute", "compute_afresh", "main"]
-
 _LATER_SECONDS: Final = 400 * 86_400 + 3_661  # so much later the other processes believe to be
 _HASH_SEEDS: Final = (1, 2, 3)
 

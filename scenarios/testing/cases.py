@@ -15,8 +15,6 @@ from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
 from ..attacks.seen import draw_all, tallies_of
 
-__all__ = ["SESSION", "ProtocolCase", "Rows"]
-
 SESSION: Final = "check"  # what all sessions of a check are called
 
 Rows: TypeAlias = Mapping[str, Sequence[Any]] | Inputs

@@ -12,8 +12,6 @@ from ...protocol.arrays import IntArray
 from ...transports.promises import require
 from .cases import ProtocolCase
 
-__all__ = ["DECLARED", "check_columns"]
-
 _ROUNDING: Final = 1e-9
 
 

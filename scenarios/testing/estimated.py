@@ -24,8 +24,6 @@ from ..outcomes import estimates_in, tables_of, truth_of
 from ..presentation import is_plain
 from .cases import SESSION, ProtocolCase
 
-__all__ = ["check_estimates"]
-
 _SESSIONS: Final = 50
 _PARTIES: Final = 2_000
 """With the given rows again and again, where such a roster is allowed: what is wrong by a share then shows."""

@@ -22,8 +22,6 @@ from .estimated import check_estimates
 from .released import RELEASED
 from .reported import REPORTED
 
-__all__ = ["PROTOCOL_PROMISES", "check_protocol"]
-
 _CHECKS: Final[Mapping[str, Callable[[ProtocolCase], None]]] = {
     sentence_of(check): check for check in (*DECLARED, *REPORTED[:-3], *RELEASED, check_estimates, *REPORTED[-3:])
 }

@@ -35,8 +35,6 @@ from ..running.session import SessionRecord, run_agents, run_arrays
 from .afresh import compute, compute_afresh
 from .cases import SESSION, ProtocolCase
 
-__all__ = ["RELEASED", "replay"]
-
 _SESSIONS: Final = 3  # whose reports are tallied
 _PARTITIONS: Final = 3  # of the parties of each, beside everybody apart
 _MANY: Final = 3_000  # parties, with the given rows again and again, whose tallies are to add

@@ -27,8 +27,6 @@ from ..audit.following import draw_checks, hold
 from ..audit.mechanisms.checking import checks_of, some_rows
 from .cases import SESSION, ProtocolCase
 
-__all__ = ["FALSE_ALARM", "REPORTED"]
-
 FALSE_ALARM: Final = 1e-6  # of a whole check, for a protocol that keeps its promises
 _PARTIES: Final = 2_000  # so many, with the given rows again and again, report to see ranges
 _REFUSALS: Final = 32  # reports of any numbers that are held against a public row, of which there are some

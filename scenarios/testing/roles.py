@@ -37,8 +37,6 @@ from ..adversaries.role import Happened, Lesson, Role, Scene
 from ..running.session import Adversity, Strangers, Told, run_agents
 from .cases import SESSION, ProtocolCase, Rows
 
-__all__ = ["ROLE_PROMISES", "check_role"]
-
 _QUIET_SECONDS: Final = 0.01  # real time in which nothing happens: then the clock jumps to the next deadline
 _ROUNDING: Final = 1e-9
 

@@ -37,16 +37,6 @@ from .crowd_reports import Layout, draw_labels, renumbering
 from .data.published import CROWDS, load_crowd
 from .data.synthetic import make_crowd, skewed_crowd
 
-__all__ = [
-    "CALIBRATION",
-    "FAMILIES",
-    "Confidences",
-    "CrowdRow",
-    "credit_of",
-    "crowd_rows",
-    "sessions_of",
-]
-
 FAMILIES: Final[Mapping[str, Sequence[str]]] = {
     "birds": ("bluebird", "ducks"),
     "smiles": ("duchenne",),

@@ -15,8 +15,6 @@ from ...protocol.randomness import SimulatedNoise
 from ...protocol.truth_discovery import Noise, Parameters, TruthDiscovery
 from .data import Crowd
 
-__all__ = ["Layout", "draw_labels", "renumbering"]
-
 _PHASE: Final = "answers"
 
 

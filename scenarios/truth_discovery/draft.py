@@ -12,11 +12,8 @@ from typing import Final
 from ...protocol.columns import alike, first_alike
 from ...protocol.errors import refuse
 from ..running.drafts import Beginning, Chosen, Draft, Line, Option, Sheet, UnclearError, check_column, check_header
-from ..words import marked, say_again
 from .data.assembly import in_order
 from .data.labels import LabelWords, alike_in, named
-
-__all__ = ["BEGINNING"]
 
 _ID: Final = r"[ _.-]?(?:id|no|nr|number|name|email)?"
 _ROLES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
@@ -70,7 +67,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     for place, (own, name) in reversed([*enumerate(columns.items())]):  # without an answer often nobody is named either
         if empty := [row for row, entries in enumerate(rows) if not entries[place]]:
             where = sheet.where(name, empty[0])
-            question = marked(f"whether to leave out lines without a {own!s}: {len(empty):,}, the first is {where}")
+            question = f"whether to leave out lines without a {own}: {len(empty):,}, the first is {where}"
             raise UnclearError(option="leave-out-empty", question=question, choices=[name])
     lines = [Line("answers", sheet.written, "a line for each answer")]
     if renamed := {name: own for name, own in columns.items() if own != name}:
@@ -82,13 +79,13 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     lines += _truth(sheet, chosen, columns)
     tasks, workers, _ = (sheet.count(len(set(own))) for own in zip(*rows, strict=True))
     return Draft(
-        title=say_again(f"A crowd answers {tasks} questions"),
+        title=f"A crowd answers {tasks} questions",
         role="worker",
-        price=marked("each answer"),
+        price="each answer",
         parties=lines,
         said=[
-            marked(f"{workers} workers answer {tasks} tasks. Labels, for everybody to know: {named(words.names)}."),
-            marked("Who answered which task is public here; what they answered is not."),
+            f"{workers} workers answer {tasks} tasks. Labels, for everybody to know: {named(words.names)}.",
+            "Who answered which task is public here; what they answered is not.",
         ],
     )
 
@@ -136,7 +133,7 @@ def _check_one_column(sheet: Sheet) -> None:
         if point and {*sheet.column(name)} <= {"", label}:
             alike.setdefault(question, []).append(name)
     for question, names in alike.items():
-        allowed = marked(
+        allowed = (
             f"a column of answers: {', '.join(names)} have a label of {question!r} each. Put these into one column, "
             "one below the other, and name it with --label"
         )
@@ -173,7 +170,7 @@ def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tupl
         others = chosen.get("other-labels", ())
         label, where = rows[odd[0]][2], sheet.where("label", odd[0])
         if not others:
-            question = marked(
+            question = (
                 f"what becomes of answers that are none of the labels: {len(odd):,}, the first is {label!r}, {where}; "
                 "if they are left out, everybody can see whose"
             )
@@ -194,14 +191,14 @@ def _check_labels(found: Sequence[str], people: Mapping[str, set[str]]) -> None:
     if 1 < len(groups) == len(found) and not few and not several:
         return
     if len(found) == 1:
-        why = marked(f"{found[0]!r} stands there alone")
+        why = f"{found[0]!r} stands there alone"
     elif several:
-        why = marked(f"{several[0]!r} may be several in one cell")
+        why = f"{several[0]!r} may be several in one cell"
     elif len(groups) < len(found):
         first, second = max(groups, key=len)[:2]
-        why = marked(f"{first!r} and {second!r} may be one")
+        why = f"{first!r} and {second!r} may be one"
     else:
-        why = marked(f"{few[0]!r} was given by {len(people[few[0]])}, and everybody is told all labels")
+        why = f"{few[0]!r} was given by {len(people[few[0]])}, and everybody is told all labels"
     single = [label for label in found if label not in several]
     ways = [["=".join(group) for group in alike_in(single)], single, [label for label in single if label not in few]]
     sign = ";" if any("," in label for label in single) else ","
@@ -222,7 +219,7 @@ def _people(sheet: Sheet, chosen: Chosen, workers: Sequence[str]) -> list[Line]:
         return []
     first, again = (workers[place] for place in places)
     if not (given := chosen.get("alike-workers", ())):
-        question = marked(f"whether {first!r} and {again!r} in {sheet.path.name} are one worker, or several")
+        question = f"whether {first!r} and {again!r} in {sheet.path.name} are one worker, or several"
         raise UnclearError(option="alike-workers", question=question, choices=["one", "several"])
     return [Line("alike_workers", given[-1], "whose names differ in case or blanks alone")]
 
@@ -236,7 +233,7 @@ def _repeats(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]], words:
         pair = task, alike(worker) if is_one else worker
         if (code := words.index.get(label)) is not None and known.setdefault(pair, code) != code:
             where = sheet.where("label", row)
-            question = marked(f"which answer of {worker!r} to {task!r} counts, who gave another one before: {where}")
+            question = f"which answer of {worker!r} to {task!r} counts, who gave another one before: {where}"
             raise UnclearError(option="repeats", question=question, choices=["first", "last", "refuse"])
     return []
 

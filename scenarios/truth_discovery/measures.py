@@ -11,8 +11,6 @@ from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.truth_discovery import Outcome, TruthDiscovery
 from ..experiments.measures import Measure, Measures
 
-__all__ = ["TruthMeasures", "error_rate_of"]
-
 _ERROR_RATE = Measure(
     name="error rate",
     about="the share of wrong truths, of tasks whose truth is known",

@@ -16,9 +16,6 @@ from ...protocol.truth_discovery import TruthDiscovery
 from ...protocol.truth_discovery.noise import Noise, informativeness, make_noise
 from ...protocol.truth_discovery.parameters import MechanismName, Parameters
 from ..running.offers import Offer, if_allowed
-from ..words import marked
-
-__all__ = ["offers_at_price"]
 
 _MECHANISMS: Final[tuple[MechanismName, ...]] = ("one_layer", "two_layer")
 # Answers of one worker, above which finding a price takes more than half a second.
@@ -47,7 +44,7 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
                 name=mechanism,
                 value=informativeness(other, num_answers=parameters.max_answers),
                 own=own,
-                of=marked("of an answer that a report is worth"),
+                of="of an answer that a report is worth",
                 sign="",
                 is_less_better=False,
             )

@@ -40,41 +40,37 @@ from ..presentation.plain import PLAIN
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
-from ..words import marked, say, say_number
-
-__all__ = ["PRESENTERS"]
+from ..words import say_number
 
 # A table has all tasks where they are so few, or else those that are least sure; the file has them all.
 _FEW_TASKS: Final = 15
 _MOST_TASKS: Final = 10
 _BRIEFLY: Final = 8  # of which there are no more in a brief table
 _BIN: Final = 0.05
-_OF_WEIGHTS: Final = marked("the label's share of the weighted reports, which is no probability")
-_OF_SCORES: Final = marked("the label's share of the scores of its task, which is no probability")
+_OF_WEIGHTS: Final = "the label's share of the weighted reports, which is no probability"
+_OF_SCORES: Final = "the label's share of the scores of its task, which is no probability"
 _COUNTED: Final = "noisy counts"
 _MASKED: Final = "masked sums"
 _CONFIDENCES: Final = {
-    _COUNTED: marked(
-        "the share of the answers that the label is expected to have, given the noisy counts; no probability"
-    ),
-    _MASKED: marked(
+    _COUNTED: "the share of the answers that the label is expected to have, given the noisy counts; no probability",
+    _MASKED: (
         "the share of the answers that the label is expected to have, given the noisy counts; no probability. Who "
         "skips a task is not seen, so that its support is of those who were asked"
     ),
-    "majority": marked("the label's share of the reports, which is no probability"),
-    "truth_discovery": marked("from the label's share of the weighted reports"),
+    "majority": "the label's share of the reports, which is no probability",
+    "truth_discovery": "from the label's share of the weighted reports",
     "crh": _OF_WEIGHTS,
     "catd": _OF_WEIGHTS,
     "truth_finder": _OF_SCORES,
     "two_estimates": _OF_SCORES,
     "three_estimates": _OF_SCORES,
     "noise_aware_crh": _OF_WEIGHTS,
-    "cautious": marked(
+    "cautious": (
         "from the label's posterior probability by noise_aware; the label is what cautious takes, by three models, and "
         "another may be likelier"
     ),
 }
-_POSTERIOR: Final = marked("from the label's posterior probability")
+_POSTERIOR: Final = "from the label's posterior probability"
 _IN_THE_LONG_RUN: Final = f"{100 * (1 - DEFAULT_LEVEL):g} %"
 # By shape too, for readers who do not tell these colors apart.
 _MARKS: Final[dict[bool | None, dict[str, Any]]] = {
@@ -83,7 +79,7 @@ _MARKS: Final[dict[bool | None, dict[str, Any]]] = {
     None: {"color": RULE, "marker": "o", "markersize": 7, "mfc": "white"},
 }
 _POSSIBLE: Final[dict[str, Any]] = {"color": WITHIN, "linewidth": 0, "zorder": 0}
-_VERDICTS: Final = {True: marked("right"), False: marked("wrong"), None: marked("truth not known")}
+_VERDICTS: Final = {True: "right", False: "wrong", None: "truth not known"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,19 +144,19 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     console.print()
     shown = tasks if len(tasks) <= _FEW_TASKS else _least_sure(tasks)
     if len(shown) < len(tasks):
-        console.print(Text(say("The {number} that are least sure", number=len(shown)), style="bold"))
+        console.print(Text(f"The {len(shown)} that are least sure", style="bold"))
         console.print()
     drop = ("Clean answers", "Support", "True", "Confidence", "Share")
     show_table(console, _table_of(shown, outcome, known), drop=drop, whole=known.table)
     if len(shown) < len(tasks):
-        show_note(console, say("{table} has all {number:,}, in their order", table=known.table, number=len(tasks)))
+        show_note(console, f"{known.table} has all {len(tasks):,}, in their order")
     if known.is_brief:
         return
-    counted = marked("were asked") if outcome.planned else marked("answered")
+    counted = "were asked" if outcome.planned else "answered"
     if any(task.counted is not None for task in shown):
         show_note(
             console,
-            f"Support: how many workers gave the label before the perturbation, of those who {counted!s}: limits that "
+            f"Support: how many workers gave the label before the perturbation, of those who {counted}: limits that "
             f"hold for {_IN_THE_LONG_RUN} of all tasks, although the same reports chose the label. {known.table} has "
             "the estimate of every label, without bias.",
         )
@@ -176,20 +172,19 @@ def _meaning(outcome: Outcome) -> str:
     """Return what a confidence is."""
     counted = _MASKED if outcome.planned else _COUNTED
     told = outcome.estimator if isinstance(outcome.noise_scale, msgspec.UnsetType) else counted
-    what, credit = say(_CONFIDENCES.get(told, _POSTERIOR)), CREDITS[outcome.estimator]
+    what, credit = _CONFIDENCES.get(told, _POSTERIOR), CREDITS[outcome.estimator]
     if not credit.least or outcome.is_calibrated is False:
-        return say(
-            "Confidence: {what}. It ranks the tasks, the surest being the first: with this estimator, its settings and "
-            "this ε, published crowds do not tell what it is worth, so that no probability is said.",
-            what=what,
+        return (
+            f"Confidence: {what}. It ranks the tasks, the surest being the first: with this estimator, its settings "
+            "and this ε, published crowds do not tell what it is worth, so that no probability is said."
         )
     if _is_share(outcome):
-        return say("Share: {what}.", what=what)
+        return f"Share: {what}."
     kept = (
         "Confidence: {what}; of the accuracy beyond guessing, {least:.0f} to {most:.0f} % was kept on published "
         "crowds, from the worst to the best: it ranks the tasks, and of a new crowd nothing says where it is."
     )
-    return say(kept, what=what, least=100 * credit.least, most=100 * credit.most)
+    return kept.format(what=what, least=100 * credit.least, most=100 * credit.most)
 
 
 def _is_share(outcome: Outcome) -> bool:
@@ -201,18 +196,18 @@ def _table_of(tasks: Sequence[_Task], outcome: Outcome, known: Known) -> Table:
     """Return a line for each task."""
     with_clean = known.truth is not None and not known.is_brief
     with_gold = any(task.gold is not None for task in tasks)
-    texts = [say("Task"), say("Truth found"), *[say("Clean answers")] * with_clean]
-    texts += [say("True"), say("Right?")] * with_gold
+    texts = ["Task", "Truth found", *["Clean answers"] * with_clean]
+    texts += ["True", "Right?"] * with_gold
     rows: list[Sequence[Entry]] = []
     for task in tasks:
-        cells: list[Entry] = [task.name, Cell(task.found or say("none"), tone="strong" if task.found else "quiet")]
+        cells: list[Entry] = [task.name, Cell(task.found or "none", tone="strong" if task.found else "quiet")]
         if with_clean:
             cells.append(Cell(task.clean or "", tone="" if task.clean == task.found else "warning"))
         if with_gold:
             cells += [task.gold or "", _verdict(task)]
         cells += [_confidences(task), *[_support(task)] * (not known.is_brief)]
         rows.append(cells)
-    numbers = [say("Share") if _is_share(outcome) else say("Confidence"), *[say("Support")] * (not known.is_brief)]
+    numbers = ["Share" if _is_share(outcome) else "Confidence", *["Support"] * (not known.is_brief)]
     return Table(columns=[*texts, *numbers], rows=rows, labels=len(texts))
 
 
@@ -223,7 +218,7 @@ def _sheet(outcome: Outcome, known: Known) -> Table:
 def _verdict(task: _Task) -> Cell:
     if task.is_right is None:
         return Cell("")
-    return Cell(say(_VERDICTS[task.is_right]), tone="good" if task.is_right else "poor")
+    return Cell(_VERDICTS[task.is_right], tone="good" if task.is_right else "poor")
 
 
 def _confidence(confidence: float | None) -> str:
@@ -237,23 +232,23 @@ def _confidence(confidence: float | None) -> str:
 def _confidences(task: _Task) -> str:
     """Return how sure a label is: a rank where no probability is said."""
     if task.confidences is None:
-        return "" if task.confidence is None else say("rank {rank:,}", rank=task.rank)
+        return "" if task.confidence is None else f"rank {task.rank:,}"
     return _range(task.confidences)
 
 
 def _range(ends: tuple[float, float]) -> str:
     """Return probabilities in percent; one number where both ends are one."""
     low, high = map(_confidence, ends)
-    return high if low == high else say("{low} to {high}", low=low.removesuffix(" %"), high=high)
+    return high if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
 def _support(task: _Task) -> str:
     if task.counted is None:
-        return say("of {number:,}", number=task.num_answers) if task.num_answers else ""
+        return f"of {task.num_answers:,}" if task.num_answers else ""
     low, high = task.counted
     if low < high:
-        return say("{low:,} to {high:,} of {number:,}", low=low, high=high, number=task.num_answers)
-    return say("{low:,} of {number:,}", low=low, number=task.num_answers)
+        return f"{low:,} to {high:,} of {task.num_answers:,}"
+    return f"{low:,} of {task.num_answers:,}"
 
 
 def _show_source(console: Console, outcome: Outcome) -> None:
@@ -265,10 +260,12 @@ def _show_source(console: Console, outcome: Outcome) -> None:
     if outcome.num_iterations and outcome.has_converged:
         told = "From {answers} of {workers}, by {estimator}, which converged after {steps}."
     workers = some(outcome.num_workers, "worker")
-    show_note(console, say(told, answers=answers, workers=workers, estimator=outcome.estimator, steps=steps), style="")
+    show_note(
+        console, told.format(answers=answers, workers=workers, estimator=outcome.estimator, steps=steps), style=""
+    )
     if not isinstance(outcome.levels, msgspec.UnsetType):
         levels = ", ".join(f"{level.epsilon:g} ({level.num_workers:,})" for level in outcome.levels)
-        show_note(console, say("Workers by their own ε: {levels}.", levels=levels), style="")
+        show_note(console, f"Workers by their own ε: {levels}.", style="")
     if outcome.num_iterations and not outcome.has_converged:
         show_note(console, f"{outcome.estimator} had not converged after {steps}: other truths may fit", style="yellow")
 
@@ -286,7 +283,7 @@ def _show_comparisons(console: Console, tasks: Sequence[_Task], *, is_brief: boo
         if all(task.clean is not None for task in known):
             clean_right = sum(task.clean == task.gold for task in known)
             share = "" if is_brief else f" ({clean_right / len(known):.2f})"
-            line += say("; from the clean answers {number:,}", number=clean_right) + share
+            line += f"; from the clean answers {clean_right:,}" + share
         show_note(console, f"{line}.", style="bold")
     if compared:
         same = [task.found == task.clean for task in compared]
@@ -338,7 +335,7 @@ def _draw(outcome: Outcome, known: Known) -> Picture:
     if len(tasks) <= MOST_ROWS:  # a row for each task: which share of its workers gave the label
         names = [fold(task.name) for task in tasks]
         size = size_of_rows(names, row=0.3 if any(task.is_right is False for task in tasks) else 0.16)
-        note = f"{say('Beside each row: the label, and its confidence.')} {_meaning(outcome)}"
+        note = f"Beside each row: the label, and its confidence. {_meaning(outcome)}"
         return Picture(draw=functools.partial(_draw_rows, tasks=tasks, names=names), size=size, note=note)
     return _draw_all([task for task in tasks if task.found is not None], outcome)
 
@@ -347,10 +344,9 @@ def _marks(tasks: Sequence[_Task]) -> Marks:
     """Return what the legend explains, of what is there."""
     drawn = [task for task in tasks if task.counted is not None]
     kinds = [kind for kind in _MARKS if any(task.is_right is kind for task in drawn)]
-    of_kind = {kind: say("share") if kinds == [None] else say(_VERDICTS[kind]) for kind in kinds}
+    of_kind = {kind: "share" if kinds == [None] else _VERDICTS[kind] for kind in kinds}
     marks: dict[str, dict[str, Any]] = {
-        say("{kind}: limits at {level}", kind=of_kind[kind], level=_IN_THE_LONG_RUN): {**_MARKS[kind], "linewidth": 2}
-        for kind in kinds
+        f"{of_kind[kind]}: limits at {_IN_THE_LONG_RUN}": {**_MARKS[kind], "linewidth": 2} for kind in kinds
     }
     if drawn:
         band = {"color": _POSSIBLE["color"], "marker": "s", "markersize": 11, "linestyle": "none"}
@@ -370,17 +366,17 @@ def _draw_rows(panels: Any, *, tasks: Sequence[_Task], names: Sequence[str]) -> 
     axes.set_xlim(min(low, -0.03), max(high, 1.03))
     axes.axvspan(0, 1, **_POSSIBLE)
     percent_scale(axes, "x")
-    meaning = marked("workers who gave the label that was found: share of the task's answers, before the perturbation")
+    meaning = "workers who gave the label that was found: share of the task's answers, before the perturbation"
     name_rows(axes, names, x=meaning)
     return _marks(tasks)
 
 
 def _said_of(task: _Task) -> str:
     if task.found is None:
-        return say("no answer")
+        return "no answer"
     said = fold(f"{task.found}, {_confidences(task)}")
     if task.is_right is False:
-        said += f"\n{say('true')}: {fold(task.gold or '')}"
+        said += f"\ntrue: {fold(task.gold or '')}"
     return said
 
 
@@ -404,18 +400,18 @@ def _draw_confidences(
     edges = [1 - _BIN * place for place in range(num_bins, -1, -1)]
     first, last = panels[0, 0], panels[-1, 0]
     if first is not last or not known:
-        _draw_bars(first, edges, {None: tasks}, title=say("{tasks} with an answer", tasks=some(len(tasks), "task")))
+        _draw_bars(first, edges, {None: tasks}, title=f"{some(len(tasks), 'task')} with an answer")
     if known:
         kinds: tuple[bool | None, ...] = (True, False)
         split: dict[bool | None, Sequence[_Task]] = {
             kind: [task for task in known if task.is_right is kind] for kind in kinds
         }
-        title = say("{tasks} with an answer and a known truth", tasks=some(len(known), "task"))
+        title = f"{some(len(known), 'task')} with an answer and a known truth"
         _draw_bars(last, edges, split, title=title)
-    last.set_xlabel(say("share") if are_shares else say("confidence"))
+    last.set_xlabel("share" if are_shares else "confidence")
     square = {"marker": "s", "markersize": 10, "linestyle": "none"}
     return {
-        f"{say(_VERDICTS[kind])} ({sum(task.is_right is kind for task in known):,})": {**mark, **square}
+        f"{_VERDICTS[kind]} ({sum(task.is_right is kind for task in known):,})": {**mark, **square}
         for kind, mark in _MARKS.items()
         if known and kind is not None
     }
@@ -481,33 +477,30 @@ def _conclude(outcome: Outcome) -> str:
     told = [ends for ends in outcome.confidence_ranges if ends is not None]
     if not told or CREDITS[outcome.estimator].average == 1:  # a share of votes is no probability
         return said
-    condition = say("if the crowd errs no more than the worst published one, and no less than the best")
+    condition = "if the crowd errs no more than the worst published one, and no less than the best"
     if len(told) == 1:
         right = "That is right with a probability of {chance}, {condition}."
-        return f"{said} {say(right, chance=_range(told[0]), condition=condition)}"
+        return f"{said} {right.format(chance=_range(told[0]), condition=condition)}"
     least, most = (round(math.fsum(ends)) for ends in zip(*told, strict=True))
     right = "Of these {number:,} labels {least:,} to {most:,} are expected to be right, {condition}."
-    return f"{said} {say(right, number=len(told), least=least, most=most, condition=condition)}"
+    return f"{said} {right.format(number=len(told), least=least, most=most, condition=condition)}"
 
 
 def _found(found: Mapping[str, str], num_tasks: int) -> str:
     """Return the labels of some tasks, or of more how often each was found."""
     if not found:
-        return say("No answer was found: nobody answered.")
+        return "No answer was found: nobody answered."
     if num_tasks <= _MOST_SAID:
-        named = in_a_row([say("{task} is {label}", task=task, label=label) for task, label in found.items()])
-        return f"{named}." if len(found) == num_tasks else say("{named}; nobody answered the rest.", named=named)
-    answered = say("A label is named for all {number:,} tasks", number=num_tasks)
+        named = in_a_row([f"{task} is {label}" for task, label in found.items()])
+        return f"{named}." if len(found) == num_tasks else f"{named}; nobody answered the rest."
+    answered = f"A label is named for all {num_tasks:,} tasks"
     if len(found) < num_tasks:
-        answered = say("A label is named for {number:,} of {all:,} tasks", number=len(found), all=num_tasks)
+        answered = f"A label is named for {len(found):,} of {num_tasks:,} tasks"
     labels = collections.Counter(found.values()).most_common()
     if len(labels) > _MOST_SAID:
         rest = labels[_MOST_SAID:]
         labels[_MOST_SAID:] = [(some(len(rest), "other label"), sum(number for _, number in rest))]
-    shares = [
-        say("{label} for {number:,} ({share:.0f} %)", label=label, number=number, share=100 * number / len(found))
-        for label, number in labels
-    ]
+    shares = [f"{label} for {number:,} ({100 * number / len(found):.0f} %)" for label, number in labels]
     return f"{answered}: {in_a_row(shares)}."
 
 
@@ -521,7 +514,7 @@ def _conclude_own(own: OwnOutcome) -> str:
     """Return how many answers of one worker counted, and how much."""
     one, many = "{number:,} answer of yours counted", "{number:,} answers of yours counted"
     counted = say_number(one, many, own.num_answers)
-    return say("{counted}, with a weight of {weight:+,.2f} each.", counted=counted, weight=own.weight)
+    return f"{counted}, with a weight of {own.weight:+,.2f} each."
 
 
 OWN_TRUTHS: Presenter[OwnOutcome] = Presenter(show=_show_own, rows=PLAIN.rows, draw=PLAIN.draw, verdict=_conclude_own)

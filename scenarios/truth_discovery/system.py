@@ -4,8 +4,6 @@ from typing import Final
 
 from ..system import System
 
-__all__ = ["SYSTEM"]
-
 _HERE: Final = __name__.rpartition(".")[0]
 
 SYSTEM: Final = System(

@@ -17,8 +17,6 @@ from ..experiments.variants import OF_MASKS, Offered, SimulatedVariants, Unit
 from ..running.resolution import Local
 from ..verdicts import at_most
 
-__all__ = ["CrowdVariants"]
-
 _MECHANISMS: Final = ("one_layer", "two_layer", "fresh_two_layer")
 _CENTRAL: Final = "central"
 _MASKED: Final = "masked"

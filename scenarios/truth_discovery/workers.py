@@ -18,8 +18,6 @@ from ...protocol.estimators.truth_inference import Answers, truth_discovery
 from ...protocol.truth_discovery import TruthDiscovery
 from ..running.resolution import Local
 
-__all__ = ["importance", "printed_factor", "shares_wrong", "workers_of"]
-
 _UNKNOWN = -1
 
 

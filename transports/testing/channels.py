@@ -26,8 +26,6 @@ from .expecting import (
 )
 from .pairs import Flood, Sizes
 
-__all__ = ["CHANNEL_CHECKS"]
-
 # How often the news that the other end has closed may be late, and how long we wait in between.
 _LATE_SENDS: Final = 200
 _NEWS_SECONDS: Final = 0.01

@@ -14,8 +14,6 @@ from ..abc import Channel, Listener, Transport
 from ..promises import require
 from .expecting import cancel_soon, checkpoint, expect, expect_next, let_everything_wait, raises
 
-__all__ = ["LISTENER_CHECKS"]
-
 _ListenerCheck: TypeAlias = Callable[[Transport, Listener], Awaitable[None]]
 
 

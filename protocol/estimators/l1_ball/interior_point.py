@@ -22,8 +22,6 @@ from .lanes import sum_over_features
 from .maximum import BallMaximum
 from .objectives import ConvexFunctions, MaskArray
 
-__all__ = ["DEFAULT_MAX_ITERATIONS", "DEFAULT_TOLERANCE", "maximize_in_lanes"]
-
 DEFAULT_TOLERANCE: Final = 1e-6
 DEFAULT_MAX_ITERATIONS: Final = 100
 # The share of the way to the boundary that a step may go.

@@ -11,8 +11,6 @@ import numpy as np
 
 from ...arrays import FloatArray
 
-__all__ = ["NUM_STRANDS", "factorize", "solve_factorized", "sum_over_features", "sum_over_records"]
-
 NUM_STRANDS: Final = 8
 """Running totals of a sum over records."""
 

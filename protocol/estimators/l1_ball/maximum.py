@@ -14,8 +14,6 @@ import numpy as np
 from ...arrays import FloatArray, IntArray
 from ...errors import refuse, require
 
-__all__ = ["EPSILON", "SLIGHT", "BallMaximum", "check_limits", "check_points", "check_rows", "considerable"]
-
 EPSILON: Final = float(np.finfo(np.float64).eps)
 """The relative error of one operation, and some more."""
 SLIGHT: Final = 1e-3

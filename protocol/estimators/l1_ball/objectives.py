@@ -17,16 +17,6 @@ from scipy.special import erfcx
 from ...arrays import FloatArray
 from .lanes import factorize, solve_factorized, sum_over_features, sum_over_records
 
-__all__ = [
-    "ConvexFunctions",
-    "MaskArray",
-    "ProbitByFeatures",
-    "ProbitByRecords",
-    "Quadratics",
-    "inverse_mills_ratios",
-    "probit_derivatives",
-]
-
 MaskArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 _SQRT_HALF: Final = math.sqrt(0.5)

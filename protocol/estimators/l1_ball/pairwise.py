@@ -17,8 +17,6 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 
-__all__ = ["climb_pairwise"]
-
 # Above, the interior point method is the faster one.
 _MOST_STEPS: Final = 160
 # Quadratics that are done leave the batch after so many steps.

@@ -20,8 +20,6 @@ from .lanes import NUM_STRANDS, sum_over_features, sum_over_records
 from .maximum import EPSILON, SLIGHT, BallMaximum, check_limits, check_points, check_rows, considerable
 from .objectives import ProbitByFeatures, ProbitByRecords, probit_derivatives
 
-__all__ = ["fit_probit", "log_likelihoods"]
-
 # The numbers of a block's records (4 MiB): so many lanes that a step's work outweighs its calls, and a bounded memory.
 _NUMBERS_IN_A_BLOCK: Final = 1 << 19
 _MOST_LANES: Final = 4096

@@ -14,8 +14,6 @@ from ...arrays import FloatArray
 from ...errors import require
 from .maximum import check_rows
 
-__all__ = ["project_to_l1_ball"]
-
 _ALMOST_ONE: Final = 1 - 2.0**-51
 
 

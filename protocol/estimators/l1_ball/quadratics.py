@@ -17,8 +17,6 @@ from .objectives import Quadratics
 from .pairwise import climb_pairwise
 from .projection import project_to_l1_ball
 
-__all__ = ["maximize_quadratics"]
-
 _NUMBERS_IN_A_BLOCK: Final = 1 << 15
 # Pairwise steps are so cheap that a small batch would pay for their calls alone.
 _LANES_OF_PAIRWISE_STEPS: Final = 4096

@@ -7,8 +7,6 @@ import numpy as np
 from ...arguments import make_fields_exact
 from ...arrays import IntArray
 
-__all__ = ["Answers"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answers:

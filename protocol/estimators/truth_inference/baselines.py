@@ -24,8 +24,6 @@ from .inference import Inference, Ties, check_rounds
 from .vote_table import VoteTable
 from .votes import vote_in_turns
 
-__all__ = ["catd", "three_estimates", "truth_finder", "two_estimates"]
-
 _LEAST: Final = 2.0**-30
 """The step of the grid of probabilities: no trust is nearer to 0 or 1."""
 _SLACK: Final = 2.0**-20

@@ -35,8 +35,6 @@ from .noise import KnownNoise, OwnNoise
 from .noise_aware import coin_at_prior, confusions_at_prior, noise_aware_one_coin, noise_aware_votes
 from .votes import truth_discovery
 
-__all__ = ["CREDIT", "cautious_truth_discovery", "frequent_labels", "keep_unless_likelier"]
-
 CREDIT: Final = 0.74
 """What the first model's confidences beyond chance are worth on average over published crowds."""
 _MOST_COMPETENCE: Final = 0.9

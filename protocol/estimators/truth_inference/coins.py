@@ -13,8 +13,6 @@ from .expectation import ClassPrior, Fitting, WorkerFit, check_class_prior, maxi
 from .inference import Inference, Ties
 from .vote_table import VoteTable
 
-__all__ = ["one_coin"]
-
 
 @exact_arguments
 def one_coin(

@@ -20,16 +20,6 @@ from .expectation import ClassPrior, Fitting, check_class_prior, class_log_prior
 from .inference import MISSING, Inference, Ties
 from .vote_table import VoteTable, incidence
 
-__all__ = [
-    "ConfusionFit",
-    "Confusions",
-    "FitConfusions",
-    "ReportTable",
-    "dawid_skene",
-    "maximize_confusions",
-    "relative_frequencies",
-]
-
 _LEAST_QUALITY = 1e-10
 
 

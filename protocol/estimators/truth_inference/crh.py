@@ -26,8 +26,6 @@ from .noise import KnownNoise
 from .vote_table import VoteTable
 from .votes import vote_in_turns
 
-__all__ = ["LossScale", "crh"]
-
 LossScale: TypeAlias = Literal["sum", "greatest"]
 """What a worker's loss is divided by: the sum of all workers' losses, or the greatest of them."""
 

@@ -15,8 +15,6 @@ from .inference import Inference, Ties, check_ties
 from .noise import KnownNoise
 from .vote_table import VoteTable
 
-__all__ = ["DebiasedCounts", "debiased_majority"]
-
 _LEAST_SIGNAL = 1e-9
 
 

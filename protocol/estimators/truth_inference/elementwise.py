@@ -10,8 +10,6 @@ from scipy.special import expm1, logit, xlogy
 
 from ...arrays import FloatArray
 
-__all__ = ["exp_in_place", "log", "log_odds", "snap_probabilities", "snap_weights"]
-
 _WEIGHT_GRID = 2.0**32
 _PROBABILITY_GRID = 2.0**30
 

@@ -17,8 +17,6 @@ from .elementwise import exp_in_place, log, snap_weights
 from .inference import Inference, Ties, check_rounds
 from .vote_table import VoteTable
 
-__all__ = ["ClassPrior", "Fitting", "WorkerFit", "check_class_prior", "class_log_priors", "maximize", "mean_posteriors"]
-
 ClassPrior: TypeAlias = Literal["estimated", "uniform"]
 """How probable each label is before any answer: its mean posterior, apart for each size of answer set, or alike."""
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 
-__all__ = ["MISSING", "Inference", "Ties", "check_rounds", "check_ties", "choose_labels"]
-
 MISSING = -1
 """The truth of a task that has no answer, or of a tie that is left open."""
 

@@ -16,8 +16,6 @@ from .elementwise import exp_in_place, log, log_odds, snap_probabilities, snap_w
 from .inference import Inference, Ties, check_rounds
 from .vote_table import VoteTable
 
-__all__ = ["minimax_entropy"]
-
 _LEAST_QUALITY: Final = 1e-10
 _NEAR: Final = 2.0**-10
 """Probabilities that are no further below the greatest one are alike."""

@@ -11,8 +11,6 @@ import numpy as np
 from ...arguments import exact_arguments, make_fields_exact
 from ...arrays import FloatArray, IntArray
 
-__all__ = ["KnownNoise", "OwnNoise"]
-
 
 @dataclasses.dataclass(frozen=True)
 class KnownNoise:

@@ -26,14 +26,6 @@ from .noise import KnownNoise, OwnNoise
 from .vote_table import VoteTable
 from .votes import vote_in_turns
 
-__all__ = [
-    "coin_at_prior",
-    "confusions_at_prior",
-    "noise_aware_dawid_skene",
-    "noise_aware_one_coin",
-    "noise_aware_votes",
-]
-
 _NUM_COMPETENCES = 40
 _MAX_CELLS = 2**19
 """Nodes times workers that are held at once."""

@@ -23,15 +23,6 @@ from ...errors import require
 from ...estimate import Estimate
 from ..verdict import DEFAULT_LEVEL, check_level
 
-__all__ = [
-    "LevelCounts",
-    "SupportLimits",
-    "estimate_support",
-    "estimate_support_by_level",
-    "support_limits",
-    "support_limits_by_level",
-]
-
 _LEAST_SIGNAL = 1e-8
 """Below, a report says nothing of its answer, and no count can be estimated."""
 _MOST_REMEMBERED = 1 << 14

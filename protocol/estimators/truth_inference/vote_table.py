@@ -16,8 +16,6 @@ from .answers import Answers
 from .elementwise import exp_in_place, log, snap_probabilities
 from .inference import MISSING, Ties, choose_labels
 
-__all__ = ["VoteTable", "incidence"]
-
 
 class VoteTable:
     """Sums over the answers to each task and over those of each worker.

@@ -16,8 +16,6 @@ from .inference import Inference, Ties, check_rounds, check_ties
 from .vote_table import VoteTable
 from .weight_functions import WeightFunction, weigh
 
-__all__ = ["Normalization", "majority_vote", "truth_discovery", "vote_in_turns"]
-
 Normalization: TypeAlias = Literal["answered", "all"]
 """What a worker's number of right answers is divided by: its own answers, or all tasks as equation (3) prints."""
 

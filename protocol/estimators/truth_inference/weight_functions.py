@@ -20,8 +20,6 @@ from ...arrays import FloatArray, IntArray
 from ...errors import ConfigurationError, refuse
 from .elementwise import log, log_odds, snap_weights
 
-__all__ = ["WEIGHT_FUNCTIONS", "WeightFunction", "check_weight_function", "shares_of_answers", "weigh"]
-
 WeightFunction: TypeAlias = str | Callable[[float], float]
 """A name of `WEIGHT_FUNCTIONS`, or a function of a worker's share of right answers in (0, 1)."""
 

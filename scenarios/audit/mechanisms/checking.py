@@ -28,18 +28,6 @@ from ....protocol.mechanisms import (
 from ..case import NO_PLACE, LawCheck, View
 from .sampling import PrivateRow, all_rows, numbering, secure_draw, simulated_draw
 
-__all__ = [
-    "MOST_ROWS",
-    "WITH_MARGINS",
-    "Noise",
-    "checks_of",
-    "noise_of_laplace",
-    "noise_of_shares",
-    "noise_of_sphere",
-    "some_rows",
-    "views_of_noise",
-]
-
 MOST_ROWS: Final = 32  # rows of a mechanism that are drawn
 _MOST_OUTPUTS: Final = 1 << 14  # reports whose law is written down whole
 _MOST_OUTCOMES: Final = 1 << 17

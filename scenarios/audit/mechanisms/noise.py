@@ -18,8 +18,6 @@ from ..case import Case, LawCheck, Pair
 from .checking import checks_of
 from .sampling import EPSILONS, PrivateRow, finite_pairs, local_case, pair_of
 
-__all__ = ["noise_cases"]
-
 _STEPS: Final = 128  # grid steps per scale at least, as `laplace_grid` has them
 _WIDTH: Final = 3
 _SECURE: Final = frozenset({1.0})

@@ -28,8 +28,6 @@ from ..case import Case, LawCheck
 from .checking import checks_of
 from .sampling import EPSILONS, all_rows, finite_pairs, local_case
 
-__all__ = ["response_cases"]
-
 _CHOICES: Final = (2, 3, 10)
 _ORACLES: Final[tuple[tuple[str, type[FrequencyOracle]], ...]] = (
     ("subset-selection", SubsetSelection),

@@ -18,18 +18,6 @@ from ....protocol.mechanisms import RowMechanism
 from ....protocol.randomness import SimulatedNoise
 from ..case import NO_PLACE, Case, OutputSampler, Pair, Score
 
-__all__ = [
-    "EPSILONS",
-    "PrivateRow",
-    "all_rows",
-    "finite_pairs",
-    "local_case",
-    "numbering",
-    "pair_of",
-    "secure_draw",
-    "simulated_draw",
-]
-
 PrivateRow: TypeAlias = Sequence[int]  # private values
 
 EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # losses for which mechanisms are audited, in nats

@@ -18,8 +18,6 @@ from ..case import Case, LawCheck, OutputSampler, Pair
 from .checking import checks_of, noise_of_shares, views_of_noise
 from .sampling import EPSILONS, PrivateRow, local_case, secure_draw, simulated_draw
 
-__all__ = ["share_cases", "sum_of"]
-
 _SENSITIVITY: Final = 6
 _WIDTH: Final = 3
 _PLANNED: Final = 4

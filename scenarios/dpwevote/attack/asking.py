@@ -10,8 +10,6 @@ from ....protocol.phases import PhasedProtocol
 from ....protocol.privacy import total_of
 from ...adversaries.asker import AskedAnew
 
-__all__ = ["WEIGHTS"]
-
 _WEIGHT: Final = "weight"
 
 
@@ -32,7 +30,7 @@ def _ways(protocol: PhasedProtocol[Any, Any]) -> list[tuple[str, PhasedProtocol[
     for collection in _collections(protocol):
         number = sum(loss.unit == _WEIGHT for loss in collection.losses)
         times = "once" if number == 1 else f"{number:,} times, for each candidate"
-        ways.append((f"weights collected {times!s}", collection))
+        ways.append((f"weights collected {times}", collection))
     return ways
 
 

@@ -40,8 +40,6 @@ from ...attacks.attack import Attack, Candidates, report_log_likelihoods
 from ...attacks.channels import session_channel
 from ...attacks.seen import Coalition, Seen
 
-__all__ = ["DPWeVoteAttack"]
-
 # Weights times all combinations of opinions: beyond, a posterior says little that anybody could read.
 _MOST_CANDIDATES: Final = 4096
 _BOTH, _WEIGHT, _OPINIONS = "weight and opinions", "weight", "opinions"

@@ -17,8 +17,6 @@ from ....protocol.errors import refuse
 from ....protocol.phases import Inputs
 from ...attacks.poisoning import Choices, Poisoning
 
-__all__ = ["PoisonedVote"]
-
 _MOST_TRIED: Final = 1_000  # reports of one number of which all are tried; Laplace reports have many more
 
 

@@ -34,8 +34,6 @@ from ...audit.planting import ReportChanger, Sessions, by_draw, planted_in_stage
 from ...audit.whole_sessions import charge
 from .sessions import dpwevote_climbs, masked_stage, vote_with_matrices
 
-__all__ = ["planted_faults"]
-
 _SAMPLES_OF_ARRAYS = 5_000  # outputs of each neighbor
 _SAMPLES = 1_200  # the same of agents, and with secure noise
 _CLEAR_PLACE = 40

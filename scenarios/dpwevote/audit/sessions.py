@@ -21,8 +21,6 @@ from ...audit.machines import roster_of
 from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.whole_sessions import Party, two_party_cases
 
-__all__ = ["case_of_partner", "dpwevote_cases", "dpwevote_climbs", "masked_stage", "party_of", "vote_with_matrices"]
-
 # Neither of them symmetric: losses of ln 5 and ln 8.
 _OF_WEIGHTS: Final = (("5/8", "1/4", "1/8"), ("1/8", "3/4", "1/8"), ("1/4", "1/4", "1/2"))
 _OF_OPINIONS: Final = ((0.8, 0.2), (0.1, 0.9))

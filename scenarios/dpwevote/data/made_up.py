@@ -17,8 +17,6 @@ from ....protocol.randomness import philox_rows, stream_key
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable
 
-__all__ = ["MadeUpOpinions", "WeightedVotes", "make_like", "make_opinions", "make_partners", "read_ballot"]
-
 _MAX_COUNT = 100_000_000
 _MOST_LIKE = 100_000  # as rows of a scenario
 _CANDIDATE = "proposal"  # what is voted on where a scenario does not say

@@ -24,11 +24,8 @@ from ...reading.headers import TableOptions
 from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import check_unlike, read_parties_file
 from ...running.rosters import KEY_COLUMNS
-from ...words import marked
 from ..words import ANSWER, CODES, ONE_SESSION, OUR_ABSTENTIONS, filled_of, word_of
 from .made_up import make_like, make_partners
-
-__all__ = ["SOURCES", "VoteFile", "load_partners"]
 
 _FIELD: Final = "partners"
 _WEIGHT: Final = "weight"
@@ -120,7 +117,7 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     if not any(name in candidates if candidates else name not in KEY_COLUMNS for name in table):
         return read  # of names, and no opinion: whoever holds the rest says it
     _check_without_weights(read, candidates, parameters)
-    note = marked(f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights.")
+    note = f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights."
     return dataclasses.replace(
         read,
         table={_WEIGHT: np.ones(len(read.names)), **table},
@@ -148,7 +145,7 @@ def _without_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
             raise ConfigurationError(field=f"{_FIELD}.without", value=word, allowed=allowed)
     left = _of_rows(read, [row for row, out in enumerate(is_out) if not out])
     out = f"Left out: {', '.join(options.without)}."
-    return dataclasses.replace(left, note=f"{left.note} {marked(out)}".strip())
+    return dataclasses.replace(left, note=f"{left.note} {out}".strip())
 
 
 def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collection[str]) -> PartiesTable:
@@ -164,7 +161,7 @@ def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collectio
         raise ConfigurationError(field=where, value=read.table[columns[place]][row], allowed=allowed)
     left = _of_rows(read, np.flatnonzero(~is_absent).tolist())
     refuse(not left.names, f"{_FIELD}.abstentions", "absent", "no or yes, since nobody is left to vote")
-    note = marked(f"{is_absent.sum():,} of {len(silent[0]):,} abstain, and are absent, which everybody can see.")
+    note = f"{is_absent.sum():,} of {len(silent[0]):,} abstain, and are absent, which everybody can see."
     return dataclasses.replace(left, note=f"{left.note} {note}".strip())
 
 
@@ -222,9 +219,7 @@ def _one_line_each(read: PartiesTable, options: VoteFile) -> PartiesTable:
     left = _of_rows(dataclasses.replace(read, names=names), sorted(kept.values()))
     table = {name: entries for name, entries in left.table.items() if name != role}
     number = len(names) - len(left.names)
-    said = marked(
-        f"Of partners with several lines the {which!s} one counts: {number:,} of {len(names):,} are left out."
-    )
+    said = f"Of partners with several lines the {which} one counts: {number:,} of {len(names):,} are left out."
     return dataclasses.replace(left, table=table, note=f"{left.note} {said}".strip())
 
 
@@ -234,7 +229,7 @@ def _counted_abstentions(read: PartiesTable, options: VoteFile, candidates: Sequ
         return read
     silent = options.silent
     number = sum(word_of(entry) in silent for name in candidates for entry in read.table[name])
-    said = marked(f"{number:,} abstentions count as {options.abstentions!s}.") if number else ""
+    said = f"{number:,} abstentions count as {options.abstentions}." if number else ""
     return dataclasses.replace(read, note=f"{read.note} {said}".strip())
 
 

@@ -17,8 +17,6 @@ from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
 from .made_up import read_ballot
 
-__all__ = ["UN_GENERAL_ASSEMBLY", "RollCall"]
-
 _VOTES: Final = ("yes", "no", "abstain")
 
 

@@ -16,8 +16,6 @@ from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
 from .made_up import MadeUpOpinions, make_opinions, read_ballot
 
-__all__ = ["EU_COUNCIL_WEIGHTS", "IMF_VOTES", "TREATIES", "CouncilVotes", "Treaty"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Treaty:

@@ -20,8 +20,6 @@ from ...experiments.sheets import where
 from .published import RUNS
 from .rows import Cell, Cost, Reproduction
 
-__all__ = ["own_findings"]
-
 _THREE_DIGITS = 5e-4
 _TIGHT = 1e-6
 _EPSILON = 2.0

@@ -41,8 +41,6 @@ from .rows import Cell, PublishedCell, Reproduction
 from .theory import TRUE, chance_of_passing, expected_quota_error, law_of
 from .workloads import SIGNED_WEIGHTS, make_vote
 
-__all__ = ["findings_on_dpwevote", "findings_on_paper"]
-
 _LINEAR = 0.99
 _MARGIN = 0.02
 """What is no difference of accuracies on average."""

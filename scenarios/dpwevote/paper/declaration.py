@@ -10,8 +10,6 @@ from .reproduction import parts
 from .rows import Reproduction
 from .tables import sheets_of
 
-__all__ = ["EXPERIMENTS"]
-
 _READINGS: Final = (
     "W1 to W9 are readings: the questions that the paper leaves open, each with the answer taken here. "
     "docs/readings.md explains each by its number."

@@ -23,8 +23,6 @@ from ...presentation.drawing import (
 from .rows import Cell, PowerPoint, PublishedCell, Reproduction
 from .tables import NAMES
 
-__all__ = ["pictures_of"]
-
 RowT = TypeVar("RowT", Cell, PowerPoint)
 
 _VARIANT_COLORS = {

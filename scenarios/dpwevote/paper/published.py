@@ -8,19 +8,6 @@ from typing import Final
 
 import msgspec
 
-__all__ = [
-    "EPSILONS",
-    "PARTNERS_OF_FIGURE",
-    "PARTNERS_OF_TABLES",
-    "PROTOTYPES",
-    "RUNS",
-    "TABLE_3",
-    "TABLE_4",
-    "Prototype",
-    "runs_behind",
-    "shares_of",
-]
-
 RUNS: Final = 2000
 """Section 5.1.1: "the protocol is executed 2000 times, and its average score is reported"."""
 EPSILONS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

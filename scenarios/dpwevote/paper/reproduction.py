@@ -29,8 +29,6 @@ from .theory import TRUE, Law, chance_of_passing, expected_quota_error, law_of, 
 from .trials import Cells
 from .workloads import SKEWED, UNIFORM, WEIGHTS, Workload, even_weights, make_vote, one_weight
 
-__all__ = ["parts", "published_tables"]
-
 _ALGORITHMS = {"laplace": "Baseline", "printed": "DPWeVote"}
 _FIGURE_EPSILONS = (*EPSILONS, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 _FIGURE_VARIANTS = ("printed", "joint", "laplace", "optimal")

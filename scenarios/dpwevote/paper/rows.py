@@ -5,8 +5,6 @@ import msgspec
 from ...experiments.measurements import Measurement
 from ...experiments.reproductions import PaperReproduction
 
-__all__ = ["Cell", "Cost", "MechanismRow", "PowerPoint", "PublishedCell", "Reproduction"]
-
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One variant, workload, number of partners and ε."""

@@ -10,8 +10,6 @@ from ...tables import Table
 from .published import PARTNERS_OF_FIGURE, PARTNERS_OF_TABLES
 from .rows import Cost, Reproduction
 
-__all__ = ["NAMES", "sheets_of"]
-
 NAMES: Final = {"laplace": "Laplace", "two_point": "two points", "signed_rr": "k-RR"}
 """What variants are called in tables and pictures; others by their own names."""
 _WORKLOADS: Final = {

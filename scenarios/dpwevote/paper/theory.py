@@ -26,17 +26,6 @@ from ....protocol.phases import Phase
 from ...experiments.measurements import normal_probability
 from .workloads import SIGNED_WEIGHTS, Workload, inputs_of_pairs
 
-__all__ = [
-    "TRUE",
-    "Law",
-    "chance_of_passing",
-    "expected_quota_error",
-    "law_of",
-    "limiting_accuracy",
-    "normal_accuracy",
-    "quota_of_reports",
-]
-
 TRUE = np.array(SIGNED_WEIGHTS) / 2
 """What a partner with each pair of weight and opinion truly adds to the margin."""
 

@@ -23,8 +23,6 @@ from .rows import Cell
 from .theory import normal_accuracy, quota_of_reports
 from .workloads import SIGNED_WEIGHTS, WEIGHTS, Workload, inputs_of_pairs, make_vote
 
-__all__ = ["Cells", "Trials"]
-
 Trials: TypeAlias = Mapping[str, NDArray[Any]]
 """What the trials of a cell gave, a number each: "passed", "is_right", and squared errors as in equations (11) to (13)
 where the variant's reports tell them: of the weights' shares "w", of the quota "q", of the yes votes' shares "phi"."""

@@ -15,20 +15,6 @@ from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.phases import Inputs
 from ....protocol.randomness import philox_rows
 
-__all__ = [
-    "ALL_HEAVY",
-    "FEW_HEAVY",
-    "SIGNED_WEIGHTS",
-    "SKEWED",
-    "UNIFORM",
-    "WEIGHTS",
-    "Workload",
-    "even_weights",
-    "inputs_of_pairs",
-    "make_vote",
-    "one_weight",
-]
-
 WEIGHTS = (1.0, 2.0, 3.0)
 SIGNED_WEIGHTS = (-1, 1, -2, 2, -3, 3)
 """Of each pair: twice what it truly adds to the margin, the quota being half of all weight."""

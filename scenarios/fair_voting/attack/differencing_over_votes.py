@@ -21,8 +21,6 @@ from .inference import Change, FairVotingAttack
 from .published import totals_of
 from .two_elections import publish_alike
 
-__all__ = ["beliefs_of_elections", "protocol_of"]
-
 
 def beliefs_of_elections(votes: Sequence[Voted], *, target: str, secret: str) -> list[Belief]:
     """Return what a coalition of voters believes of a target after each election of a series, in the central model.

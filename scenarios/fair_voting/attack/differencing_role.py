@@ -52,8 +52,6 @@ from .inference import Change, FairVotingAttack
 from .published import totals_of
 from .two_elections import TwoElections, channel_of_winner
 
-__all__ = ["DifferencingRole"]
-
 _MOST_TRIALS: Final = 10_000
 # Each unknown voter's ranking is one of so many in either election: beyond, a try takes seconds.
 _MOST_CHANGED: Final = 24
@@ -125,10 +123,10 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         else:
             sentences.append(pair.say_of_target(posteriors))
         return self.lesson(
-            who=f"{scene.some_parties(len(coalition.members))!s} who heard two outcomes",
+            who=f"{scene.some_parties(len(coalition.members))} who heard two outcomes",
             trust=(
                 "Everybody follows the protocol, and the aggregator is trusted. The coalition knows its members' "
-                f"rankings, and who has {self.change!s}; all others rank in the second election as in the first."
+                f"rankings, and who has {self.change}; all others rank in the second election as in the first."
             ),
             sentences=sentences,
             rows=_rows(one, two, epsilons=(once, both), bounds=bounds),
@@ -143,7 +141,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             self._inferred,
             beliefs,
             votes,
-            who=f"{votes[0].scene.some_parties(len(self.members))!s} who heard all outcomes",
+            who=f"{votes[0].scene.some_parties(len(self.members))} who heard all outcomes",
             trust=(
                 "Everybody follows the protocol, and the aggregator is trusted. The coalition knows its members' "
                 "rankings, who was there in which election, and who ranks otherwise than before; all others rank alike "
@@ -181,7 +179,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         tried = f"Of {two.num_targets:,} made-up targets" if two.num_targets else "On average (exactly)"
         error = f" ± {two.success_error:.3f}" if two.success_error else ""
         yield (
-            f"{tried!s} it names the {self._inferred!s} rightly in {one.success:.3f} after one election, and in "
+            f"{tried} it names the {self._inferred} rightly in {one.success:.3f} after one election, and in "
             f"{f'{two.success:.3f}{error}':s} after two that differ in the target; by guessing in {one.baseline:.3f}."
         )
         yield f"That is {one.information:.4g} bits from one outcome, and {two.information:.4g} from both."
@@ -239,7 +237,7 @@ class _Pair:
         if not self.scene.may_show_truth:
             return f"{told}."
         truth = int(self.elections.first.truths(self.secret, self.scene.inputs)[self.place])
-        return f"{told!s}; it is {posteriors.labels[truth]!r}."
+        return f"{told}; it is {posteriors.labels[truth]!r}."
 
     def evaluations(self, trials: int) -> tuple[Evaluation, Evaluation]:
         """Return how well one election and two do, where what the coalition believes of them is true."""
@@ -318,7 +316,7 @@ def _figures(
         "two elections": (two.success, two.success_error),
         "bound": (bound, 0.0),
     }
-    yield success_figure(f"How often the {secret!s} is named rightly", bars)
+    yield success_figure(f"How often the {secret} is named rightly", bars)
     if posteriors is None or len(posteriors.labels) > _MOST_BARS:
         return
     before: FloatArray = np.broadcast_to(posteriors.prior, posteriors.probabilities.shape)[0]

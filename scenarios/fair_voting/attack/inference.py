@@ -40,8 +40,6 @@ from ...attacks.seen import Seen
 from .published import joint_log_likelihoods, last_reports, totals_of
 from .sums import LawOfSums, Others, law_of_sums
 
-__all__ = ["Change", "FairVotingAttack"]
-
 Change: TypeAlias = Literal["left", "changed"]
 
 RANKING, FAVORITE, PAIR, GROUP = "ranking", "favorite", "pair", "group"

@@ -44,18 +44,6 @@ from ...verdicts import at_most, round_up
 from ..comparisons import with_mechanism
 from .inference import RANKING, FairVotingAttack
 
-__all__ = [
-    "COMPARED",
-    "MOST_ALTERNATIVES",
-    "WITHOUT_PRIVACY",
-    "MisreportGain",
-    "MisreporterRole",
-    "bound_of_gain",
-    "check_law",
-    "gain_of",
-    "gains_of",
-]
-
 MOST_ALTERNATIVES: Final = 5
 """All of whose rankings are tried: 120, and as many for each group where groups are private."""
 WITHOUT_PRIVACY: Final = "without privacy"
@@ -320,10 +308,10 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         misreport = f", by {' > '.join(own.misreport)}" if may_show and own.gain > 0 else ""
         said = "no false ranking is worth more than the truth"
         if own.gain or own.error:
-            said = f"its best misreport is worth {own.gain:.4g}{error!s} more than the truth{misreport!s}"
+            said = f"its best misreport is worth {own.gain:.4g}{error} more than the truth{misreport}"
         bound = round_up(own.bound, 4)
         return (
-            f"With {own.mechanism!r} {said!s}.",
+            f"With {own.mechanism!r} {said}.",
             (
                 f"The proven ε = {at_most(own.epsilon, 4)} allows any voter {bound:.4g} at most, (e^ε − 1)/(e^ε + 1), "
                 "whatever all others report."

@@ -21,8 +21,6 @@ from ....protocol.mechanisms import JointPair, JointScores, NoisyScores
 from ....protocol.phases import Inputs
 from ...attacks.poisoning import Choices, Poisoning
 
-__all__ = ["PoisonedRankings"]
-
 _MOST_TRIED: Final = 5_040  # reports of one number, of which all are tried: the codes of rankings of seven
 
 

@@ -25,9 +25,6 @@ from ....protocol.fair_voting.reports import RankingReport
 from ....protocol.mechanisms import JointPair, JointScores, RowMechanism
 from ...attacks.seen import Seen
 
-__all__ = ["joint_log_likelihoods", "last_reports", "totals_of"]
-
-
 _LEAST_NORMAL: Final = 30  # honest reports whose sums are taken for normal
 _MOST_REPORTS: Final = 1 << 13  # that are listed
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 
-__all__ = ["LawOfSums", "Others", "law_of_sums"]
-
 _MOST_BEFORE_MERGING: Final = 1 << 17  # sums before equal ones are put together: sorting them takes a tenth of a second
 
 

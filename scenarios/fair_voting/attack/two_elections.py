@@ -28,8 +28,6 @@ from ...attacks.seen import Coalition, Seen
 from .inference import Change, FairVotingAttack
 from .published import totals_of
 
-__all__ = ["TwoElections", "channel_of_winner", "publish_alike"]
-
 
 @dataclasses.dataclass(frozen=True)
 class TwoElections:

@@ -25,8 +25,6 @@ from ...audit.planting import ReportChanger, Sessions, by_draw, planted_in_stage
 from ...audit.sampler_faults import at_half_the_scale, sampler_fault
 from .sessions import fair_voting_climbs, masked_stage
 
-__all__ = ["coin_fault", "planted_faults", "subsample_fault"]
-
 _SAMPLES = 5_000
 _FEW_SAMPLES: Final = 600  # with secure noise; what is told in clear shows at once
 _TIMES: Final = 3

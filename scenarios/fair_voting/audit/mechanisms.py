@@ -45,8 +45,6 @@ from ...audit.mechanisms.checking import checks_of
 from ...audit.mechanisms.sampling import EPSILONS, finite_pairs, local_case, pair_of
 from .winner_laws import search_neighbors
 
-__all__ = ["mechanism_cases"]
-
 _NUM_ALTERNATIVES: Final = 3
 _NUM_GROUPS: Final = 2
 _JOINT_EPSILONS: Final = (0.5, 1.0, 4.0)

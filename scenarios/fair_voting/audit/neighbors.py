@@ -25,8 +25,6 @@ from ...audit.exposed_parts import draw_releases
 from ...audit.machines import SESSION, HeldSession, noise_of, session_sampler
 from ...audit.whole_sessions import charge
 
-__all__ = ["RankingCounts", "case_of_profiles", "law_of_winner", "sums_of_profile", "worst_neighbors"]
-
 _SHARE: Final = 0.002  # of the outputs that are asked for: an election takes a millisecond, and laws are exact anyway
 _SECURE_SHARE: Final = 0.04  # the same of sessions that are held by machines, a millisecond or more each
 _SIDES = 2

@@ -29,16 +29,6 @@ from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.whole_sessions import Party, two_party_cases
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
-__all__ = [
-    "LABEL",
-    "LARGE_SIZES",
-    "disliked_alternative",
-    "exposure_by_algorithm_1",
-    "fair_voting_cases",
-    "fair_voting_climbs",
-    "masked_stage",
-]
-
 LARGE_SIZES: Final = (500, 1_001)
 """As in Table 1, but for one voter: groups of n and 2n have many ties, which lots decide."""
 LABEL: Final = 0.6  # the least ε of Table 1 that is feasible for these sizes

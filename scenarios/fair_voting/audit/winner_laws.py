@@ -19,8 +19,6 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.elementary import ln
 from ....protocol.fair_voting.choices import SampledChoice
 
-__all__ = ["Neighbors", "Ties", "loss_between", "search_neighbors", "winner_law"]
-
 Ties: TypeAlias = Literal["random", "first"]
 
 _MAX_RANKED: Final = 6  # alternatives: a profile has a number for each of their m! orders

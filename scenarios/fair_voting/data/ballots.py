@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from ....protocol.arrays import IntArray
 
-__all__ = ["MAX_ALTERNATIVES_OF_A_FILE", "MAX_VOTERS", "FileBallots", "PlaceArray", "distinct_names", "tabulate"]
-
 PlaceArray: TypeAlias = NDArray[np.int16]
 """Places in a ballot: a table of a million ballots is a quarter as large as with int64."""
 

@@ -16,7 +16,6 @@ from ....protocol.errors import ConfigurationError, did_you_mean, refuse, requir
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from ...reading.frames import path_of
-from ...words import marked
 from .ballots import FileBallots
 from .groups import (
     Grouping,
@@ -33,17 +32,6 @@ from .pabulib import OutsideLimits, read_pabulib
 from .preflib import PREFLIB_TYPES, read_preflib, type_of
 from .profile import Profile
 from .ties import TieRule, break_ties
-
-__all__ = [
-    "ColumnOptions",
-    "RankingFile",
-    "RankingOptions",
-    "grouping_of_column",
-    "load_rankings",
-    "merge",
-    "profile_of",
-    "read_ballots",
-]
 
 _LEAST: Final = 2
 _FIELD: Final = "voters"
@@ -325,15 +313,13 @@ def _note(
     ballots: FileBallots, *, num_kept: int, num_tied: int, num_out: int, options: RankingOptions, more: str
 ) -> str:
     """Return what became of the ballots, as a line for people."""
-    sentences = [
-        marked(f"{len(ballots) - num_out:,} of {len(ballots):,} voters") if num_out else f"{len(ballots):,} voters"
-    ]
+    sentences = [f"{len(ballots) - num_out:,} of {len(ballots):,} voters" if num_out else f"{len(ballots):,} voters"]
     if num_out:
-        sentences.append(marked(f"left out: {num_out:,} without a group"))
+        sentences.append(f"left out: {num_out:,} without a group")
     if ballots.num_left_out:
-        sentences.append(marked(f"left out: {ballots.num_left_out:,} that break their own file's limits"))
+        sentences.append(f"left out: {ballots.num_left_out:,} that break their own file's limits")
     if num_kept < len(ballots.alternatives):
-        sentences.append(marked(f"{num_kept} of {len(ballots.alternatives)} alternatives"))
+        sentences.append(f"{num_kept} of {len(ballots.alternatives)} alternatives")
     if num_tied:
         how = "have the mean score of their places" if options.ties == "mean" else "were ordered as they are listed"
         sentences.append(f"ties, or alternatives not ranked, of {num_tied:,} voter{'s' * (num_tied != 1)} {how}")

@@ -25,19 +25,6 @@ from ...reading.cells import number_in
 from ...reading.text_forms import read_rows
 from .ballots import FileBallots
 
-__all__ = [
-    "SIGN",
-    "Grouping",
-    "WithoutGroup",
-    "age_groups",
-    "check_groups",
-    "crossed",
-    "groups_in_turn",
-    "groups_of_companion",
-    "groups_of_entries",
-    "groups_of_files",
-]
-
 WithoutGroup: TypeAlias = Literal["refuse", "leave out"]  # what becomes of a voter whose group is not said
 
 _LEAST: Final = 2

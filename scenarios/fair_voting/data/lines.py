@@ -9,8 +9,6 @@ from pathlib import Path
 from ....protocol.errors import ConfigurationError
 from ...reading.files import decoded, open_bytes, readable
 
-__all__ = ["line_fault", "read_lines"]
-
 
 def line_fault(path: Path, line: int, value: object, allowed: str, *, what: str = "") -> ConfigurationError:
     """Return the error for something on a line, from 1; by default all of it is meant."""

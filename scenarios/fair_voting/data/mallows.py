@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 
 from ....protocol.arrays import FloatArray, IntArray
 
-__all__ = ["draw_mallows", "kendall_tau_distances", "mallows_probabilities"]
-
 _BATCH_ROWS: Final = 1 << 11  # rows at a time: their uniforms and positions stay in the processor's cache
 _MOST_ALTERNATIVES: Final = 127  # positions of a batch are kept in eight bits
 

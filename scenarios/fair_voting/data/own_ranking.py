@@ -15,8 +15,6 @@ from ....protocol.fair_voting.parameters import SEPARATOR
 from ....protocol.phases import PhasedProtocol
 from ...deployment.own_entries import OwnEntries
 
-__all__ = ["OWN_RANKING"]
-
 
 def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Sequence[Sequence[str]]:
     """Return a header and the ranking; the voter's group is the server's to say, unless it is private."""

@@ -18,9 +18,6 @@ from ...reading.frames import path_of
 from ...reading.headers import TableOptions
 from ...reading.sources import PartiesTable
 from ...running.parties import check_unlike, read_parties_file
-from ...words import marked
-
-__all__ = ["RankingTable", "Tiers", "load_table", "parts_of", "place_in"]
 
 _FIELD: Final = "voters"
 _COLUMNS: Final = ("voter", "group", "ranking")
@@ -108,7 +105,7 @@ def load_table(options: RankingTable) -> PartiesTable:
         found["ties"] = "mean"
         number = sum(1 for entry in table["ranking"] if TIE in str(entry))
         whose = f"{number:,} voter{'s' * (number != 1)}"
-        told = marked(f"Ties, or alternatives not ranked, of {whose} have the mean score of their places.")
+        told = f"Ties, or alternatives not ranked, of {whose} have the mean score of their places."
         read = dataclasses.replace(read, note=" ".join(filter(None, [read.note, told if number else ""])))
     return dataclasses.replace(read, table=table, parameters=found, fixed=frozenset(found) - {"ties"})
 
@@ -120,7 +117,7 @@ def _without_repeats(read: PartiesTable, repeats: str) -> PartiesTable:
     kept = sorted({alike(names[place]): place for place in places}.values())
     number = len(names) - len(kept)
     told = (
-        marked(f"Of voters with several rows the {repeats!s} one counts: {number:,} of {len(names):,} are left out.")
+        f"Of voters with several rows the {repeats} one counts: {number:,} of {len(names):,} are left out."
         if number
         else ""
     )

@@ -45,8 +45,6 @@ from ...reading.cells import number_in
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, read_lines
 
-__all__ = ["VOTE_TYPES", "OutsideLimits", "read_pabulib"]
-
 OutsideLimits: TypeAlias = Literal["refuse", "leave out"]
 """What becomes of a ballot that breaks its own file's limits."""
 

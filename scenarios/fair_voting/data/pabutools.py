@@ -18,8 +18,6 @@ import numpy as np
 from ....protocol.fair_voting.rankings import Rankings, are_strict, positions_of_orders
 from .profile import Profile
 
-__all__ = ["from_pabutools", "to_pabutools"]
-
 _GROUP: Final = "group"  # the key of a ballot's table under which its voter's group stands
 
 

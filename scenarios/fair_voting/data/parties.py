@@ -29,8 +29,6 @@ from .own_tables import RankingTable, load_table
 from .profile import Profile
 from .societies import make_profile, read_society
 
-__all__ = ["SOURCES", "as_electorate", "is_of_ballots", "load_electorate"]
-
 _FIELD: Final = "voters"
 _FILES: Final = ("file", "group_files")
 _GENERATOR: Final = "generator"

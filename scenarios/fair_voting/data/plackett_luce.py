@@ -22,8 +22,6 @@ from scipy.special import log1p
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.fair_voting.rankings import positions_of_orders
 
-__all__ = ["LEAST_WEIGHT", "MOST_WEIGHT", "draw_plackett_luce", "plackett_luce_probabilities"]
-
 LEAST_WEIGHT: Final = 1e-100
 MOST_WEIGHT: Final = 1e100  # between these no time is so long that two alternatives never arrive
 

@@ -21,8 +21,6 @@ from ....protocol.fair_voting.rankings import Rankings, are_strict, positions_of
 from .ballots import MAX_VOTERS
 from .profile import Profile
 
-__all__ = ["from_pref_voting", "groups_to_pref_voting", "to_pref_voting"]
-
 _MOST_ALTERNATIVES: Final = 255  # a ranking is told from another one by its bytes
 
 

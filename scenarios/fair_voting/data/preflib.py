@@ -30,8 +30,6 @@ from ....protocol.errors import ConfigurationError, refuse, require
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, read_lines
 
-__all__ = ["PREFLIB_TYPES", "read_preflib", "type_of"]
-
 PREFLIB_TYPES: Final = ("soc", "soi", "toc", "toi")
 
 _ALTERNATIVES: Final = "NUMBER ALTERNATIVES"

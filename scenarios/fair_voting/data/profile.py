@@ -7,8 +7,6 @@ from ....protocol.arrays import IntArray
 from ....protocol.fair_voting.features import Feature
 from ....protocol.fair_voting.rankings import Rankings
 
-__all__ = ["Profile"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Profile:

@@ -25,15 +25,6 @@ from .parties import as_electorate
 from .preflib import read_preflib
 from .profile import Profile
 
-__all__ = [
-    "DATA_SETS",
-    "Breakfast",
-    "BudgetVotes",
-    "Dots",
-    "LaborLeadership",
-    "ZurichVotes",
-]
-
 _OptionsT = TypeVar("_OptionsT", bound=RankingOptions)
 
 _DATA: Final = "data"

@@ -24,17 +24,6 @@ from .mallows import draw_mallows
 from .plackett_luce import LEAST_WEIGHT, MOST_WEIGHT, draw_plackett_luce
 from .profile import Profile
 
-__all__ = [
-    "GENERATORS",
-    "GroupOfVoters",
-    "ImpartialGroup",
-    "MallowsGroup",
-    "PlackettLuceGroup",
-    "Society",
-    "make_profile",
-    "read_society",
-]
-
 _MAX_VOTERS: Final = 100_000_000
 _FEWEST: Final = 2  # of alternatives, or there is nothing to decide
 _FIELD: Final = "voters"

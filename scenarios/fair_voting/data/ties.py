@@ -19,8 +19,6 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting.rankings import are_strict, positions_of_classes
 from .ballots import FileBallots
 
-__all__ = ["TieRule", "break_ties"]
-
 TieRule: TypeAlias = Literal["mean", "refuse", "listed"]  # the rules
 
 _MAX_NAMED: Final = 4

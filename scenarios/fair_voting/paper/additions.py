@@ -24,8 +24,6 @@ from .rows import EqualLossRow, ObjectiveRow, RealRow, Reproduction, pairs_of
 from .settings import FITTED, READ, SETTINGS, Setting
 from .tables import MECHANISM_NAMES
 
-__all__ = ["findings_on_profiles", "own_findings"]
-
 _SMALL = SIZES[0]
 _NEAR = 0.1
 _RANDOM_WELFARE = 1.5

@@ -20,21 +20,6 @@ from ..elections import Release, choice_shares, clean_release, elect, has_quick_
 from ..profiles import Profiles
 from .settings import Setting, draw_profiles
 
-__all__ = [
-    "DELTA",
-    "FAIRNESS_WEIGHTS",
-    "GAMMA",
-    "OBJECTIVES",
-    "Cells",
-    "Electorate",
-    "Measured",
-    "objective_of",
-    "proven_of",
-    "rule_winners",
-    "samples_for",
-    "with_objective",
-]
-
 GAMMA: Final = 0.05
 """Of Algorithm 2; the paper has no value (reading F4)."""
 DELTA: Final = 1e-5

@@ -32,8 +32,6 @@ from .rows import PricedT, Reproduction, SamplingRow, TableRow, pairs_of
 from .settings import FITTED, READ, SETTINGS
 from .societies_fit import expected_utilities
 
-__all__ = ["distance", "findings_on_fair_voting", "findings_on_paper", "in_turn", "percent"]
-
 _ALIKE = 0.005
 """What two decimals do not tell apart."""
 _FITTED: Final = " But a society that is fitted to the table refutes nothing."

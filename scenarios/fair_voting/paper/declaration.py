@@ -16,8 +16,6 @@ from .rows import Reproduction
 from .settings import FITTED, READ, SETTINGS
 from .tables import sheets_of, sheets_of_profiles
 
-__all__ = ["EXPERIMENTS", "ON_OWN_DATA"]
-
 _SOCIETIES: Final = (
     "The paper's voters are drawn from two Mallows models, whose centers and dispersions it does not give. Two "
     f"pairs stand in for them: {FITTED.title}, which comes nearest to the whole table ({FITTED.name}), and "

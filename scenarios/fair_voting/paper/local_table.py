@@ -7,8 +7,6 @@ from ....protocol.fair_voting import Scoring, make_scores
 from ....protocol.fair_voting.reports import best_report, possible_reports
 from .rows import CrossingRow, VarianceRow
 
-__all__ = ["ALTERNATIVES", "PRICES", "find_crossings", "variances"]
-
 ALTERNATIVES: Final = (3, 4, 5, 6, 8, 10, 15, 24)
 PRICES: Final = (0.1, 0.3, 0.6, 1.0, 2.0, 4.0, 8.0)
 """Of the table that people read."""

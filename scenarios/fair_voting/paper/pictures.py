@@ -26,8 +26,6 @@ from .rows import RealSetRow, Reproduction, TableRow
 from .settings import FITTED, READ, SETTINGS
 from .tables import MECHANISM_NAMES
 
-__all__ = ["pictures_of"]
-
 _COLORS: Final = {
     "permute_and_flip": COLORS["green"],
     "exponential": COLORS["sky"],

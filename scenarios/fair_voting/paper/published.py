@@ -8,8 +8,6 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["EPSILONS", "MECHANISMS", "RUNS", "SIZES", "TABLE_1", "PrintedCell"]
-
 RUNS: Final = 1000
 """"Each value in the table represents the average of 1000 sample elections.\""""
 SIZES: Final[Sequence[tuple[int, int]]] = ((1000, 500), (2000, 1000), (4000, 2000))

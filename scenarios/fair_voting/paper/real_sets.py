@@ -21,8 +21,6 @@ from ...running.config import Scenario
 from ...running.resolution import resolve
 from ..profiles import Profiles, fixed_profile
 
-__all__ = ["REAL_SETS", "LoadedSet", "RealSet", "load_own_set", "load_real_sets"]
-
 
 class RealSet(msgspec.Struct, frozen=True, kw_only=True):
     """A published profile."""

@@ -44,8 +44,6 @@ from .rows import (
 from .settings import FITTED, SETTINGS, Setting
 from .societies_fit import find_societies
 
-__all__ = ["parts", "parts_on_own_data", "table_1"]
-
 _READINGS: Final = ("group", "subsample")
 _SCALES: Final = ("unbiased", "printed")
 _SMALL_SIZES: Final = (1000, 500)

@@ -9,23 +9,6 @@ from ...experiments.measurements import Measurement
 from ...experiments.reproductions import PaperReproduction
 from ...experiments.sheets import where
 
-__all__ = [
-    "CrossingRow",
-    "ElectorateRow",
-    "EqualLossRow",
-    "NoiseRow",
-    "ObjectiveRow",
-    "PricedT",
-    "RealRow",
-    "RealSetRow",
-    "Reproduction",
-    "RuleRow",
-    "SamplingRow",
-    "TableRow",
-    "VarianceRow",
-    "pairs_of",
-]
-
 
 class ElectorateRow(msgspec.Struct, frozen=True, kw_only=True):
     """What is so in an electorate of Table 1, whose columns come first."""

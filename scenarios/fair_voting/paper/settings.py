@@ -9,8 +9,6 @@ from ....protocol.randomness import philox_rows, stream_key
 from ..data.mallows import draw_mallows
 from ..profiles import Profiles
 
-__all__ = ["FITTED", "READ", "SETTINGS", "Setting", "draw_profiles"]
-
 _BATCH_VOTERS = 1 << 17
 
 

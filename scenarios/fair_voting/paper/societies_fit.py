@@ -21,8 +21,6 @@ from ..data.mallows import mallows_probabilities
 from .published import EPSILONS, TABLE_1
 from .settings import FITTED, READ, Setting
 
-__all__ = ["DELTAS", "expected_utilities", "find_societies", "sampling_law", "society_row"]
-
 SocietyRow: TypeAlias = Mapping[str, Any]
 DELTAS: Final = (4.6e-3, 1e-3, 5.5e-6)
 """Between the ends all give the published N/A cells (reading F2)."""

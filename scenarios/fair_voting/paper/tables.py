@@ -13,8 +13,6 @@ from .published import EPSILONS, SIZES
 from .rows import EqualLossRow, RealRow, Reproduction, TableRow
 from .settings import SETTINGS
 
-__all__ = ["MECHANISM_NAMES", "sheets_of", "sheets_of_profiles"]
-
 MECHANISM_NAMES: Final = {
     "none": "without privacy",
     "laplace": "Laplace (Algorithm 1)",

@@ -21,22 +21,6 @@ from ...tables import Rows
 from ...verdicts import UNDECIDED
 from ..comparisons import PRICED
 
-__all__ = [
-    "CROSSINGS",
-    "Alternative",
-    "Served",
-    "alternatives_of",
-    "contests_won",
-    "decimals_of_disparity",
-    "decimals_of_estimates",
-    "has_a_price",
-    "in_order",
-    "rows_of",
-    "welfare_floor",
-    "written_chance",
-]
-
-
 CROSSINGS: Final = "crossings"  # what the groups of a session with features are, beside the features' names
 
 

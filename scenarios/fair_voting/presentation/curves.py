@@ -17,8 +17,6 @@ from ...verdicts import at_most
 from ..comparisons import PRICED
 from ..trade_offs import TradeOff, TradeOffRow
 
-__all__ = ["picture_of_trade_off", "save_trade_off", "show_trade_off"]
-
 _STYLES: Final[dict[str, dict[str, Any]]] = {
     "laplace": {"color": drawing.COLORS["blue"], "marker": "o"},
     "sampling, by label": {"color": drawing.COLORS["orange"], "marker": "s", "linestyle": ":", "mfc": "white"},

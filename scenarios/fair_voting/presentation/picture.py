@@ -9,8 +9,7 @@ from ....protocol.fair_voting import Outcome
 from ....protocol.fair_voting.assurance import CONFIRMED
 from ...presentation import drawing
 from ...presentation.presenter import Known
-from ...verdicts import at_most
-from ...words import marked, say
+from ...verdicts import at_most, round_up
 from .alternatives import (
     Alternative,
     Served,
@@ -20,8 +19,6 @@ from .alternatives import (
     in_order,
     welfare_floor,
 )
-
-__all__ = ["draw"]
 
 # By shape too, for readers who do not tell these colors apart; more groups than these are not told apart.
 _MARKS: Final[tuple[dict[str, Any], ...]] = (
@@ -59,7 +56,7 @@ def draw(outcome: Outcome, known: Known) -> drawing.Picture | None:
         draw=functools.partial(_draw_rows, outcome=outcome, alternatives=shown, names=names, marks=marks),
         size=drawing.size_of_rows(names, row=0.27 + 0.18 * with_both, frame=1.25),
         setting=_source(outcome),
-        title="" if is_all else say(" (the first {few} of {all} alternatives)", few=len(shown), all=len(alternatives)),
+        title="" if is_all else f" (the first {len(shown)} of {len(alternatives)} alternatives)",
     )
 
 
@@ -78,11 +75,11 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
     marks: dict[str, dict[str, Any]] = {}
     if _is_told_apart(outcome):
         for group, size, mark in zip(outcome.groups, outcome.group_sizes, _MARKS, strict=False):
-            label = drawing.fold(say("to {group} ({size:,})", group=group, size=size))
+            label = drawing.fold(f"to {group} ({size:,})")
             marks[label] = {**mark, **hollow, "linestyle": "none"}
     else:
-        marks[say("to each of {number:,} groups", number=len(outcome.groups))] = {**_MARK_OF_MANY, "linestyle": "none"}
-    between = marked("disparity of crossings") if outcome.features else marked("disparity between groups")
+        marks[f"to each of {len(outcome.groups):,} groups"] = {**_MARK_OF_MANY, "linestyle": "none"}
+    between = "disparity of crossings" if outcome.features else "disparity between groups"
     if len(outcome.groups) > 1:
         marks[between] = {"color": drawing.MUTED, "linewidth": 3, "alpha": 0.6}
     marks["welfare: to all voters"] = {
@@ -95,8 +92,8 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
     if outcome.alternatives and _is_told_apart(outcome):
         marks[drawing.WHISKERS] = {"color": drawing.INK, "linewidth": 1.4}
     if _allowed(outcome) is not None:
-        allowed = say("without a price") if has_a_price(outcome) else say("allowed")
-        label = say("disparity up to {most:g}: {allowed}", most=outcome.max_disparity, allowed=allowed)
+        allowed = "without a price" if has_a_price(outcome) else "allowed"
+        label = f"disparity up to {round_up(outcome.max_disparity, 6):g}: {allowed}"
         marks[label] = {**_ALLOWED, "markersize": 11}
     if outcome.alternatives and known.truth is not None:
         if _is_told_apart(outcome):
@@ -118,7 +115,7 @@ def _draw_rows(
     floor = welfare_floor(alternatives, outcome)
     if math.isfinite(floor) and outcome.objective == "welfare_constrained":
         axes.axvline(floor, **_FLOOR)
-        drawing.annotate_line(axes, floor, f"{say('least welfare')} {floor:,.{decimals}f}")
+        drawing.annotate_line(axes, floor, f"least welfare {floor:,.{decimals}f}")
     for row, (alternative, own) in enumerate(zip(alternatives, served, strict=True)):
         beside = alternative.true if is_estimated else None
         level = row if beside is None else row - _BELOW / 2
@@ -129,25 +126,25 @@ def _draw_rows(
         _draw_served(axes, level, own, is_hollow=not is_estimated, is_bitmap=is_bitmap, reach=reach)
         if beside is not None:
             _draw_served(axes, level + _BELOW, beside, is_hollow=True, is_bitmap=is_bitmap, reach=0.1)
-        said = f"{say('disparity')} {own.disparity:,.{decimals}f}" if len(outcome.groups) > 1 else ""
+        said = f"disparity {own.disparity:,.{decimals}f}" if len(outcome.groups) > 1 else ""
         if own.features:
             widest, _ = max(enumerate(own.features), key=lambda placed: placed[1].disparity)
             said += f" ({drawing.fold(outcome.features[widest].name)})"
         if outcome.objective == "constrained" and own.disparity > outcome.max_disparity:
             limit = f"{outcome.max_disparity:g}"
             told = "more than {limit}, at a price" if has_a_price(outcome) else "more than the {limit} allowed"
-            said += f"\n{say(told, limit=limit)}"
+            said += f"\n{told.format(limit=limit)}"
         elif outcome.objective == "welfare_constrained" and own.welfare.value < floor:
             less = "less than the least welfare, at a price" if has_a_price(outcome) else "less than the least welfare"
-            said += f"\n{say(less)}"
+            said += f"\n{less}"
         color = drawing.GOOD if alternative.is_winner else drawing.MUTED
         if alternative.is_winner:
             sure = "confirmed" if outcome.assurance.verdict == CONFIRMED else "how sure is not known"
-            said = f"{say('wins')}, {say(sure)}\n{said}"
+            said = f"wins, {sure}\n{said}"
         drawing.annotate_row(axes, row, said, color=color)
         if alternative.is_winner:
             axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)
-    what = marked("mean utility") if is_estimated else marked("true mean utility; only the winner was released")
+    what = "mean utility" if is_estimated else "true mean utility; only the winner was released"
     drawing.name_rows(axes, names, x=what)
     for label, alternative in zip(axes.get_yticklabels(), alternatives, strict=True):
         if alternative.is_winner:
@@ -182,7 +179,7 @@ def _draw_served(axes: Any, level: float, own: Served, *, is_hollow: bool, is_bi
 def _source(outcome: Outcome) -> str:
     """Return by what the election is held, and what is claimed for it where that is not what is proven."""
     claimed = f"ε = {outcome.epsilon_claimed:.4g}"
-    proven = say("none") if outcome.epsilon_proven is None else f"ε = {at_most(outcome.epsilon_proven, 4)}"
+    proven = "none" if outcome.epsilon_proven is None else f"ε = {at_most(outcome.epsilon_proven, 4)}"
     told = "{claimed} claimed, {proven} proven"
-    differs = f", {say(told, claimed=claimed, proven=proven)}" if claimed != proven else ""
+    differs = f", {told.format(claimed=claimed, proven=proven)}" if claimed != proven else ""
     return f"{outcome.mechanism}, {outcome.objective}{differs}"

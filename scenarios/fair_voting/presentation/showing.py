@@ -24,7 +24,6 @@ from ...presentation.presenter import Known
 from ...presentation.terminal import show_facts, show_note, show_table
 from ...tables import Cell, Entry, Table
 from ...verdicts import at_most, round_down
-from ...words import marked, say
 from .alternatives import (
     CROSSINGS,
     Alternative,
@@ -37,27 +36,25 @@ from .alternatives import (
     written_chance,
 )
 
-__all__ = ["conclude", "show"]
-
 _MECHANISMS: Final = {
-    "laplace": marked("noise on the groups' utilities"),
-    "sampling": marked("random questions to random voters; now and then anything wins"),
-    "exponential": marked("the better an alternative, the likelier it wins"),
-    "permute_and_flip": marked("the better an alternative, the likelier it wins"),
-    "pairwise": marked("noise on how many prefer one alternative to another"),
-    "masked": marked("masked sums of the groups' utilities, with a share of noise from each voter"),
-    "sampled_pair": marked("voters compare two random alternatives each, and may lie"),
-    "sampled_position": marked("voters tell where they rank a random alternative, and may lie"),
-    "whole_ranking": marked("voters tell a whole ranking each, and may lie"),
-    "noisy_scores": marked("voters add noise to all their scores"),
-    "joint_pair": marked("voters compare two random alternatives each, as members of several groups at once"),
-    "joint_position": marked("voters tell their group and where they rank a random alternative, and may lie of both"),
-    "joint_ranking": marked("voters tell their group and a whole ranking each, and may lie of both"),
-    "joint_scores": marked("voters add noise to their scores and to those of every other group"),
+    "laplace": "noise on the groups' utilities",
+    "sampling": "random questions to random voters; now and then anything wins",
+    "exponential": "the better an alternative, the likelier it wins",
+    "permute_and_flip": "the better an alternative, the likelier it wins",
+    "pairwise": "noise on how many prefer one alternative to another",
+    "masked": "masked sums of the groups' utilities, with a share of noise from each voter",
+    "sampled_pair": "voters compare two random alternatives each, and may lie",
+    "sampled_position": "voters tell where they rank a random alternative, and may lie",
+    "whole_ranking": "voters tell a whole ranking each, and may lie",
+    "noisy_scores": "voters add noise to all their scores",
+    "joint_pair": "voters compare two random alternatives each, as members of several groups at once",
+    "joint_position": "voters tell their group and where they rank a random alternative, and may lie of both",
+    "joint_ranking": "voters tell their group and a whole ranking each, and may lie of both",
+    "joint_scores": "voters add noise to their scores and to those of every other group",
 }
 # What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
-_FAIREST: Final = marked("least disparity")
-_RULES: Final = (marked("this objective"), _FAIREST, *RULES)
+_FAIREST: Final = "least disparity"
+_RULES: Final = ("this objective", _FAIREST, *RULES)
 
 _MOST_NAMED: Final = 8  # groups in the line of voters
 _WIDEST_NAME: Final = 24
@@ -71,10 +68,10 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
     if outcome.alternatives:
         _show_alternatives(console, outcome, alternatives, known)
     else:
-        show_note(console, say("Only the winner is released, and no estimate."), style="yellow")
+        show_note(console, "Only the winner is released, and no estimate.", style="yellow")
         if known.truth is not None:
             console.print()
-            show_note(console, say("The truth, which nobody was told:"))
+            show_note(console, "The truth, which nobody was told:")
             console.print()
             _show_alternatives(console, outcome, alternatives, known)
     notes = list(_notes(outcome, known))
@@ -100,7 +97,7 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
 def conclude(outcome: Outcome) -> str:
     """Return who wins, what for, and how sure it is that this is the best."""
     what = f"{_elected_for(outcome)}{_exceeding(outcome)}"
-    elected = say("{name} wins, elected for {objective}.", name=outcome.winner, objective=what)
+    elected = f"{outcome.winner} wins, elected for {what}."
     return f"{elected} {_assured(outcome.assurance)}"
 
 
@@ -108,25 +105,25 @@ def _assured(assurance: Assurance) -> str:
     """Return how sure a winner is, as a sentence: what holds whatever the rankings are, or else a probability."""
     level = f"{at_most(100 * assurance.level)} %"
     if assurance.verdict == CONFIRMED:
-        return say("It is the best: wrong in at most {level} of such votes, whatever the rankings are.", level=level)
+        return f"It is the best: wrong in at most {level} of such votes, whatever the rankings are."
     if assurance.shortfall is not None:
         sure, most = f"{round_down(100 * (1 - assurance.level), 6):g} %", at_most(assurance.shortfall, 2)
-        return say("With {sure} certainty no other one's quality is higher by {most} or more.", sure=sure, most=most)
-    undecided = say("Whether it is the best is undecided at a level of {level}.", level=level)
+        return f"With {sure} certainty no other one's quality is higher by {most} or more."
+    undecided = f"Whether it is the best is undecided at a level of {level}."
     if assurance.probability is not None:
         chance = written_chance(assurance.probability)
-        prior = say(_PRIORS[assurance.prior]) if assurance.prior in _PRIORS else str(assurance.prior)
+        prior = _PRIORS[assurance.prior] if assurance.prior in _PRIORS else str(assurance.prior)
         told = "The probability that it is the best is {chance}, {prior}; near a tie it says nothing."
-        told = say(told, chance=chance, prior=prior)
+        told = told.format(chance=chance, prior=prior)
         return told if assurance.verdict is None else f"{undecided} {told}"
     if assurance.verdict is None:
-        return say("Nothing tells how near the others come: any of them may be better.")
+        return "Nothing tells how near the others come: any of them may be better."
     return undecided
 
 
 _PRIORS: Final = {
-    UTILITIES: marked("if all utilities of all groups are equally likely"),
-    DIFFERENCES: marked("if all differences between the groups are equally likely"),
+    UTILITIES: "if all utilities of all groups are equally likely",
+    DIFFERENCES: "if all differences between the groups are equally likely",
 }
 """In words."""
 
@@ -134,28 +131,26 @@ _PRIORS: Final = {
 def _show_facts(console: Console, outcome: Outcome) -> None:
     """Print what was elected by whom and by what, and how sure that is."""
     said: dict[str, Entry] = {
-        say("Objective"): Text(f"{outcome.objective}: {_elected_for(outcome)}").append(
-            _exceeding(outcome), style="yellow"
-        ),
-        say("Features"): _features(outcome),
-        say("Verdict"): Text(_assured(outcome.assurance), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
-        say("Voters"): _by_group(outcome, outcome.group_sizes),
-        say("Reports"): _reports(outcome),
-        say("Mechanism"): f"{outcome.mechanism}: {say(_MECHANISMS.get(outcome.mechanism, 'not known here'))}",
+        "Objective": Text(f"{outcome.objective}: {_elected_for(outcome)}").append(_exceeding(outcome), style="yellow"),
+        "Features": _features(outcome),
+        "Verdict": Text(_assured(outcome.assurance), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
+        "Voters": _by_group(outcome, outcome.group_sizes),
+        "Reports": _reports(outcome),
+        "Mechanism": f"{outcome.mechanism}: {_MECHANISMS.get(outcome.mechanism, 'not known here')}",
     }
     details = outcome.details
     if not isinstance(details, msgspec.UnsetType) and details.gamma is not None:
-        told = say("chosen so that the loss is proven")
-        said[say("Sampling")] = f"γ = {details.gamma:.4g}, n_s = {details.num_samples:,}; {told}"
+        told = "chosen so that the loss is proven"
+        said["Sampling"] = f"γ = {details.gamma:.4g}, n_s = {details.num_samples:,}; {told}"
     if not isinstance(details, msgspec.UnsetType) and details.ranking:
-        said[say("Ranking")] = say("{ranking} (Kemeny's)", ranking=" > ".join(details.ranking))
+        said["Ranking"] = f"{' > '.join(details.ranking)} (Kemeny's)"
     if not isinstance(details, msgspec.UnsetType) and details.levels:
         by_level = ((level.epsilon, sum(level.num_reports)) for level in details.levels)
-        said[say("Reports by ε")] = ", ".join(f"{epsilon:g} ({number:,})" for epsilon, number in by_level)
+        said["Reports by ε"] = ", ".join(f"{epsilon:g} ({number:,})" for epsilon, number in by_level)
     if not outcome.features:
-        del said[say("Features")]
-    if said[say("Reports")] == said[say("Voters")] or sum(outcome.num_reports) == sum(outcome.group_sizes):
-        del said[say("Reports")]
+        del said["Features"]
+    if said["Reports"] == said["Voters"] or sum(outcome.num_reports) == sum(outcome.group_sizes):
+        del said["Reports"]
     show_facts(console, said, spaced=False)
 
 
@@ -163,27 +158,27 @@ def _elected_for(outcome: Outcome) -> str:
     """Return what the objective asks for, or the quality that stands for it where a limit has a price."""
     weight, details = outcome.fairness_weight, outcome.details
     share = None if isinstance(details, msgspec.UnsetType) else details.welfare_share
-    floor = "" if share is None else say("{share:g} % of the greatest", share=100 * share)
+    floor = "" if share is None else f"{100 * share:g} % of the greatest"
     if has_a_price(outcome):
         said = _OF_PRICES[outcome.objective]
     else:
         said = _OBJECTIVES[f"{outcome.objective} {'' if share is None else 'above a share'}".strip()]
-    return say(said, weight=weight, most=outcome.max_disparity, floor=floor)
+    return said.format(weight=weight, most=outcome.max_disparity, floor=floor)
 
 
 _OF_PRICES: Final = {
-    "constrained": marked("the most welfare less {weight:g} times the disparity beyond {most:g}"),
-    "welfare_constrained": marked("the least disparity plus {weight:g} times what welfare is short of {floor}"),
+    "constrained": "the most welfare less {weight:g} times the disparity beyond {most:g}",
+    "welfare_constrained": "the least disparity plus {weight:g} times what welfare is short of {floor}",
 }
 _OBJECTIVES: Final = {
-    "parity": marked("the least disparity"),
-    "constrained": marked("the most welfare within a disparity of {most:g}"),
-    "penalized": marked("the most welfare less {weight:g} times the disparity"),
-    "welfare": marked("the most welfare"),
-    "copeland": marked("the most contests of two alternatives won"),
-    "kemeny": marked("the first place in the ranking that agrees most with voters on pairs"),
-    "welfare_constrained": marked("the least disparity"),
-    "welfare_constrained above a share": marked("the least disparity among those with {floor} welfare"),
+    "parity": "the least disparity",
+    "constrained": "the most welfare within a disparity of {most:g}",
+    "penalized": "the most welfare less {weight:g} times the disparity",
+    "welfare": "the most welfare",
+    "copeland": "the most contests of two alternatives won",
+    "kemeny": "the first place in the ranking that agrees most with voters on pairs",
+    "welfare_constrained": "the least disparity",
+    "welfare_constrained above a share": "the least disparity among those with {floor} welfare",
 }
 """By the objective, and whether welfare has to reach a share of the greatest."""
 
@@ -192,16 +187,18 @@ def _exceeding(outcome: Outcome) -> str:
     """Return what is elected where nothing keeps the limit; empty where something does, or there is none."""
     of_all = [own.disparity for own in outcome.alternatives]
     if outcome.objective == "constrained" and of_all and min(of_all) > outcome.max_disparity:
-        return say("; none is within it, so that the least disparity wins")
+        return "; none is within it, so that the least disparity wins"
     return ""
 
 
 def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:
     """Return how many there are of each group, of the first groups."""
     told = "{number:,} of {group}"
-    named = [say(told, number=number, group=_short(name)) for name, number in zip(outcome.groups, numbers, strict=True)]
+    named = [
+        told.format(number=number, group=_short(name)) for name, number in zip(outcome.groups, numbers, strict=True)
+    ]
     if len(named) > _MOST_NAMED:
-        named[_MOST_NAMED:] = [say("and {number:,} more groups", number=len(named) - _MOST_NAMED)]
+        named[_MOST_NAMED:] = [f"and {len(named) - _MOST_NAMED:,} more groups"]
     return f"{sum(numbers):,}: {', '.join(named)}"
 
 
@@ -225,10 +222,10 @@ def _short(name: str) -> str:
 
 
 _LEFT_OUT: Final = (
-    marked("Greatest"),
-    marked("Best off"),
-    marked("Worst off"),
-    marked("Least"),
+    "Greatest",
+    "Best off",
+    "Worst off",
+    "Least",
 )  # where a line is too narrow, the first of them first
 
 
@@ -276,7 +273,7 @@ def _show_crossings(console: Console, outcome: Outcome, alternatives: Sequence[A
     served = [own for alternative in shown if (own := alternative.known) is not None]
     decimals = decimals_of_disparity(served)
     disparity = [f"{own.disparity_of_groups:,.{decimals}f}" for own in served]
-    last = {say("Disparity of {feature}", feature=say(CROSSINGS)): disparity}
+    last = {f"Disparity of {CROSSINGS}": disparity}
     numbers = _by_groups(console, outcome, shown, {}, last)
     show_table(console, _by_columns({"Alternative": _names_of(shown), **numbers}), drop=_LEFT_OUT, whole=known.table)
 
@@ -321,7 +318,7 @@ def _show_feature(
     }
     decimals = decimals_of_estimates([utility for own in served for utility in own.utilities])
     disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
-    last = {say("Disparity of {feature}", feature=_short(feature.name)): disparity}
+    last = {f"Disparity of {_short(feature.name)}": disparity}
     show_table(console, _by_columns({"Alternative": names, **numbers, **last}), drop=tuple(numbers))
 
 
@@ -361,14 +358,14 @@ def _show_rules(
     for rule in _RULES:
         if rule == _FAIREST and len(outcome.groups) == 1:
             continue
-        strictly = say(", its limit kept") if rule == _RULES[0] and has_a_price(outcome) else ""
-        rules_of.setdefault(truth[rule], []).append(say(rule) + strictly)
+        strictly = ", its limit kept" if rule == _RULES[0] and has_a_price(outcome) else ""
+        rules_of.setdefault(truth[rule], []).append(rule + strictly)
     rows: list[Sequence[str]] = []
     for joined, rules in rules_of.items():
         tied = [served[name] for name in _tied(joined, outcome.candidates)]
         welfare = _range((own.welfare.value for own in tied), decimals)
         rows.append((joined, ", ".join(rules), welfare, _range((own.disparity for own in tied), decimals)))
-    columns = ("Non-private winner", say("By"), "Its welfare", "Its disparity")
+    columns = ("Non-private winner", "By", "Its welfare", "Its disparity")
     if len(outcome.groups) == 1:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Its welfare",))
@@ -391,29 +388,29 @@ def _range(values: Iterable[float], decimals: int) -> str:
     """Return the least and the greatest of some numbers, as one where they are written alike."""
     written = [rounded(value, decimals) for value in sorted(values)]
     low, high = written[0], written[-1]
-    return low if low == high else say("{low} to {high}", low=low, high=high)
+    return low if low == high else f"{low} to {high}"
 
 
 def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
     """Yield what readers of the tables need to know."""
     if not outcome.alternatives and known.truth is None:
         return
-    yield say("welfare: the mean utility of all voters; a utility is the score of a position")
+    yield "welfare: the mean utility of all voters; a utility is the score of a position"
     is_compared = len(outcome.groups) > 1
     if outcome.features:
-        yield say("disparity: the greatest mean utility of a group less the least, for the feature where that is most")
+        yield "disparity: the greatest mean utility of a group less the least, for the feature where that is most"
     elif is_compared:
-        yield say("disparity: the greatest mean utility of a group less the least")
+        yield "disparity: the greatest mean utility of a group less the least"
     if not outcome.alternatives:
         return
     if is_compared:
-        yield say("noise makes it larger on average, most where it is small")
+        yield "noise makes it larger on average, most where it is small"
     if outcome.model in {model.value for model in TrustModel if model.bounds_release}:  # what else it may be is shown
-        yield say("± is one standard error of the noise; who sent nothing counts as indifferent")
+        yield "± is one standard error of the noise; who sent nothing counts as indifferent"
         return
-    yield say("± is one standard error of the randomization, not of how voters differ")
+    yield "± is one standard error of the randomization, not of how voters differ"
     if _is_joint(outcome):
-        yield say("every report is noise to every group; who sent nothing counts as indifferent")
+        yield "every report is noise to every group; who sent nothing counts as indifferent"
         return
     if not all(outcome.num_reports):
-        yield say("a group without a report counts as indifferent")
+        yield "a group without a report counts as indifferent"

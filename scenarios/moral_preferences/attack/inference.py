@@ -34,8 +34,6 @@ from ...attacks.attack import Attack, Candidates
 from ...attacks.posteriors import Evaluation, Posteriors
 from ...attacks.seen import Seen
 
-__all__ = ["MoralAttack"]
-
 _CANDIDATE, _MEMBERSHIP = "candidate", "membership"
 _MOST_CANDIDATES: Final = 4096
 _LEAST_CANDIDATES: Final = 2

@@ -26,8 +26,6 @@ from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.privacy import NeighboringRelation, total_of
 from ...attacks.posteriors import infer, success_bound
 
-__all__ = ["AfterReleases", "judge_rounds", "mechanism_faced", "repeat_releases"]
-
 
 @dataclasses.dataclass(frozen=True)
 class AfterReleases:

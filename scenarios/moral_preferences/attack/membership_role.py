@@ -33,8 +33,6 @@ from ...verdicts import at_most, round_up
 from .inference import MoralAttack
 from .membership import AfterReleases, judge_rounds, mechanism_faced, repeat_releases
 
-__all__ = ["MembershipRole", "repeat_to_crowd"]
-
 _MOST_RELEASES: Final = 1_024
 _MOST_ROUNDS: Final = 100_000
 # Rows besides the suspect's: a sample of the population, since each is compared with each release.
@@ -116,7 +114,7 @@ class MembershipRole(Role, frozen=True, kw_only=True):
             return None
         belief = float(beliefs[-1].probabilities[0, 1])
         said = f"After {len(votes):,} votes it believes in {belief:.3f} that the target took part, and before in 0.500."
-        who = f"{_who(coalition)!s}, over the series"
+        who = f"{_who(coalition)}, over the series"
         return lesson_over(self.name, _SECRET, beliefs, votes, who=who, trust=_trust(coalition, 0), said=said)
 
     def _play(self, scene: Scene, coalition: Coalition, place: int, *, unknown: int) -> list[AfterReleases]:
@@ -256,7 +254,7 @@ def _trust(coalition: Coalition, unknown: int) -> str:
         sees = f"It hears what is published. {unknown:,} other voters of the target's sum are honest and unknown to it."
     else:
         sees = "Its members know every row of the target's sum but one, and take their own off what is published."
-    return f"Everybody follows the protocol. {sees!s} It knows the row that it looks for, and how others are."
+    return f"Everybody follows the protocol. {sees} It knows the row that it looks for, and how others are."
 
 
 def _said_of_session(scene: Scene, happened: Happened, coalition: Coalition, place: int, *, unknown: int) -> str:
@@ -277,8 +275,8 @@ def _said_of_releases(found: Sequence[AfterReleases], *, unknown: int) -> Iterat
     first, last = found[0], found[-1]
     yield (
         f"Whether a row is the target's or another's it says rightly in {first.success:.3f} ± "
-        f"{first.success_error:.3f} after {_times(first.num_releases)!s} and in {last.success:.3f} ± "
-        f"{last.success_error:.3f} after {_times(last.num_releases)!s}; by guessing in 0.500. The ledger's total is "
+        f"{first.success_error:.3f} after {_times(first.num_releases)} and in {last.success:.3f} ± "
+        f"{last.success_error:.3f} after {_times(last.num_releases)}; by guessing in 0.500. The ledger's total is "
         f"{at_most(first.epsilon)} and {at_most(last.epsilon)}, which allows "
         f"{round_up(first.success_bound, decimals=3):.3f} and {round_up(last.success_bound, decimals=3):.3f}."
     )
@@ -299,7 +297,7 @@ def _said_of_budget(answered: int, *, budget: Budget | None, asked: int) -> str:
     if budget is None or answered >= asked:
         return "No budget refuses any of these releases; each is on the ledger."
     return (
-        f"A ledger with a budget of {budget.epsilon:g} lets the target take part in {_times(answered)!s} and refuses "
+        f"A ledger with a budget of {budget.epsilon:g} lets the target take part in {_times(answered)} and refuses "
         "the next, before anything is drawn: there it ends."
     )
 

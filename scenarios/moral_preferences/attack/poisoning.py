@@ -23,8 +23,6 @@ from ....protocol.phases import Inputs
 from ....protocol.randomness import SimulatedNoise
 from ...attacks.poisoning import Choices, Poisoning
 
-__all__ = ["PoisonedPreferences"]
-
 _DRAWS: Final = 200  # of a report without a closed form, from which its mean is estimated
 
 

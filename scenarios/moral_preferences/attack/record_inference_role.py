@@ -39,9 +39,6 @@ from ...attacks.seen import Coalition, seen_by_arrays
 from ...verdicts import at_most, round_up
 from .inference import MoralAttack
 
-__all__ = ["RecordGame", "RecordInferenceRole", "pair_of", "play_record_game", "record_line_up"]
-
-
 _MOST_TRIALS: Final = 100_000
 # Of each candidate; with that many, a fitted law's own error is beside what is told apart.
 _NUM_SIMULATED: Final = 1_024
@@ -188,7 +185,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         if happened.failure is not None:
             sentences.insert(0, "The session came to no end; the games are tried beside it.")
         return self.lesson(
-            who=f"{_who(protocol, len(scene.names))!s}, to whom all records of {self.target} but one are known",
+            who=f"{_who(protocol, len(scene.names))}, to whom all records of {self.target} but one are known",
             trust=_TRUST,
             sentences=sentences,
             rows=_rows(games, bounds=bounds, epsilon=loss.finest.proven),
@@ -258,9 +255,9 @@ def _told(evaluation: Evaluation) -> str:
 def _said_of_record(games: Mapping[tuple[int, str], RecordGame], *, epsilon: float) -> Iterator[str]:
     most = success_bound(epsilon, _EVEN)
     own = {sees: game for (records, sees), game in games.items() if records == 1}
-    told = " and ".join(f"by the {sees!s} in {_told(game.evaluation):s}" for sees, game in own.items())
+    told = " and ".join(f"by the {sees} in {_told(game.evaluation):s}" for sees, game in own.items())
     yield (
-        f"Which of two records the target's last one is, is named rightly {told!s}; by guessing in 0.500. "
+        f"Which of two records the target's last one is, is named rightly {told}; by guessing in 0.500. "
         f"A record's ε = {at_most(epsilon)} allows {round_up(most, decimals=3):.3f}, to whoever knows all the rest."
     )
     distance = next(iter(own.values())).distance
@@ -278,7 +275,7 @@ def _said_of_voter(games: Mapping[tuple[int, str], RecordGame], number: int, *, 
     beyond = "more than" if best.success - 2 * best.success_error > once else "not clearly more than"
     yield (
         f"Whether all {number:,} records are of the one kind or of the other is named rightly in {_told(best):s}: "
-        f"{beyond!s} a record's ε allows ({round_up(once, decimals=3):.3f}), and within "
+        f"{beyond} a record's ε allows ({round_up(once, decimals=3):.3f}), and within "
         f"{round_up(most, decimals=3):.3f}, which {number} · {at_most(epsilon)} = {at_most(number * epsilon)} allows: "
         "ε of a record does not protect what a voter says throughout."
     )
@@ -307,4 +304,4 @@ def _figures(games: Mapping[tuple[int, str], RecordGame], *, bounds: Mapping[int
             bars["a record's bound"] = (bounds[1], 0.0)
         bars["bound"] = (bounds[records], 0.0)
         which = "Which of two records the last one is" if records == 1 else f"Of which of two kinds all {records:,} are"
-        yield success_figure(f"{which!s}: named rightly", bars)
+        yield success_figure(f"{which}: named rightly", bars)

@@ -21,8 +21,6 @@ from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.privacy import PartLoss
 from .witnesses import search_sensitivity, sensitivity_witness
 
-__all__ = ["AuditEntry", "audit_list", "mechanisms_of"]
-
 _SEED = 5
 
 

@@ -23,8 +23,6 @@ from ...audit.sampler_faults import at_half_the_scale
 from ...audit.whole_sessions import charge
 from .sessions import masked_stage, moral_preferences_climbs, read_sums
 
-__all__ = ["planted_faults"]
-
 _SAMPLES = 4_000
 _SOCIETIES = ("north", "east", "south")
 

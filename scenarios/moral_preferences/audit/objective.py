@@ -18,8 +18,6 @@ from ...audit.mechanisms.checking import checks_of
 from ...audit.mechanisms.sampling import pair_of
 from .audit_list import AuditEntry, audit_list
 
-__all__ = ["moral_cases"]
-
 _SECURE_SHARE: Final = 0.1
 _SECURE_SHARE_OF_OBJECTIVES: Final = 0.04
 _SHARE_OF_OBJECTIVES: Final = 0.03  # a report of Algorithm 3 is the solution of a problem: a hundred microseconds

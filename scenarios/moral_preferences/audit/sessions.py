@@ -35,14 +35,6 @@ from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 from .audit_list import audit_list, mechanisms_of
 from .witnesses import sensitivity_witness
 
-__all__ = [
-    "exposure_of_preferences",
-    "masked_stage",
-    "moral_preferences_cases",
-    "moral_preferences_climbs",
-    "read_sums",
-]
-
 _FEATURES = ("x", "y", "z")
 _RECORDS = 2
 _LEVELS = (0.5, 1.0, 2.0)  # levels of ε among which voters choose; an audit takes each

@@ -13,8 +13,6 @@ import numpy as np
 from ....protocol.arrays import FloatArray
 from ....protocol.moral_preferences.coefficients import coefficients_of_records
 
-__all__ = ["search_sensitivity", "sensitivity_witness"]
-
 _LINEAR = math.sqrt(2 / math.pi)
 _QUADRATIC = 1 / math.pi
 _ASCENTS = 300

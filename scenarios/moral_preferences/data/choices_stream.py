@@ -26,8 +26,6 @@ from .files import CHOICE, RECORD, VOTER, check_voters, reading_of, records_of
 from .privacy_groups import PrivacyGroups
 from .survey import Survey
 
-__all__ = ["BATCH_VOTERS", "SurveyStream", "stream_choices"]
-
 BATCH_VOTERS: Final = 10_000
 _FIELD: Final = "voters.choices"
 _CODES: Final = 3  # before the numbers of a row: voter, number of the row, record

@@ -25,8 +25,6 @@ from ...reading.files import open_bytes, readable
 from ...reading.headers import USUAL, Table, TableOptions
 from ...reading.text_forms import PLAIN, TextForm, form_of, open_table
 
-__all__ = ["ALLOWED", "Choose", "NumberTable", "codes_of", "header_of", "line_fault", "read_numbers", "row_at"]
-
 Choose: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]]]
 """From a header to the columns of names and the columns of numbers that are wanted; it may refuse the header."""
 

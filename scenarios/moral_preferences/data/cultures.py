@@ -28,8 +28,6 @@ from .csv_numbers import read_numbers
 from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey, names_of
 from .survey import Survey
 
-__all__ = ["ATTRIBUTES", "CountryVoters", "CultureVoters", "make_cultures", "read_countries"]
-
 _GENERATOR: Final = "moral-cultures"
 _COLUMNS: Final = {
     "commission": "[Omission -> Commission]",

@@ -27,8 +27,6 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray
 
-__all__ = ["CHARACTERS", "CIRCUMSTANCES", "FEATURES", "features_of_rows"]
-
 CHARACTERS: Final = (
     "Man",
     "Woman",

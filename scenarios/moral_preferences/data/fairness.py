@@ -27,8 +27,6 @@ from ....protocol.errors import require
 from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey, names_of
 from .survey import Survey
 
-__all__ = ["FAIRNESS_FEATURES", "FairnessJudgements", "make_fairness"]
-
 FAIRNESS_FEATURES: Final = ("accuracy", "acceptance_gap", "false_positive_gap", "false_negative_gap", "explanation")
 """What each of the five numbers of a decision rule is."""
 

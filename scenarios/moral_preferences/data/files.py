@@ -23,8 +23,6 @@ from ...reading.headers import USUAL, TableOptions
 from .csv_numbers import Choose, codes_of, read_numbers
 from .survey import Reading, Survey
 
-__all__ = ["CHOICE", "RECORD", "VOTER", "check_voters", "read_own_records", "read_survey", "reading_of", "records_of"]
-
 VOTER: Final = "voter"  # the column that names voters
 RECORD: Final = "record"
 CHOICE: Final = "choice"

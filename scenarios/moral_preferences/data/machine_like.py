@@ -31,17 +31,6 @@ from .dilemmas import CHARACTERS, FEATURES, features_of_rows
 from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey
 from .survey import Survey
 
-__all__ = [
-    "MEAN_PREFERENCES",
-    "SCENARIO_TYPES",
-    "Dilemmas",
-    "MoralMachineLike",
-    "draw_dilemmas",
-    "draw_preferences",
-    "make_machine_like",
-    "voter_names",
-]
-
 _GENERATOR: Final = "moral-machine-like"
 _MAX_A_SIDE: Final = 5
 _SLOTS: Final = 16

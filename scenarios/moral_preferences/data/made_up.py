@@ -19,19 +19,6 @@ from ....protocol.moral_preferences.records import Records
 from ....protocol.randomness import philox_rows, stream_key
 from .survey import Reading, Survey
 
-__all__ = [
-    "MAX_VOTERS",
-    "Generator",
-    "MadeUpVoters",
-    "check_range",
-    "dot",
-    "draw_normals",
-    "draw_uniforms",
-    "in_batches",
-    "made_up_survey",
-    "names_of",
-]
-
 MAX_VOTERS: Final = 100_000_000
 _NAME_DIGITS: Final = 9  # enough for `MAX_VOTERS`, so that the order of made-up names is that of their numbers
 _LEAST: Final = 2.0**-54  # in place of 0, whose quantile is no number: half the least step of the uniforms

@@ -37,8 +37,6 @@ from .responses import (
 )
 from .survey import Survey
 
-__all__ = ["check_responses", "read_moral_machine", "stream_moral_machine"]
-
 _CODES: Final = 3  # before the entries of a row: voter, number of the row, response
 
 

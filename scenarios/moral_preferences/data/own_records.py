@@ -8,8 +8,6 @@ from ....protocol.phases import PhasedProtocol
 from ...deployment.own_entries import INPUT, OwnEntries, OwnFile
 from .files import read_own_records
 
-__all__ = ["OWN_RECORDS"]
-
 
 def _read(file: OwnFile) -> Mapping[str, Any]:
     """Return `records`, pairs of alternatives by feature, the chosen one first, of a file with two lines for each."""

@@ -28,8 +28,6 @@ from .societies import check_column, with_societies
 from .survey import Survey
 from .synthetic import SyntheticPreferences, make_preferences
 
-__all__ = ["GENERATORS", "ChoicesFile", "OwnEpsilons", "OwnSocieties", "ResponsesFile", "as_voters", "load_voters"]
-
 _FIELD: Final = "voters"
 
 

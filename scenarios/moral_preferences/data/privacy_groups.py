@@ -20,8 +20,6 @@ from ....protocol.moral_preferences.parameters import MAX_EPSILON
 from ...reading.text_forms import read_rows
 from .made_up import draw_uniforms
 
-__all__ = ["PrivacyGroups", "draw_epsilons", "read_epsilons"]
-
 _GENERATOR: Final = "moral-privacy-groups"
 _HUNDREDTHS: Final = 100
 _GREATEST: Final = 10.0  # a thousand hundredths, as many as there may be levels

@@ -13,8 +13,6 @@ from .privacy_groups import PrivacyGroups
 from .responses import VOTER
 from .trolley import RESPONDENT, read_trolley
 
-__all__ = ["DATA_SETS", "Countries", "MoralChoices"]
-
 
 class MoralChoices(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a scenario may choose in published choices; groups and epsilons are those of `OwnEpsilons`."""

@@ -21,21 +21,6 @@ from ....protocol.roles import check_party_name
 from .dilemmas import CHARACTERS, CIRCUMSTANCES, FEATURES, features_of_rows
 from .survey import Reading, Survey
 
-__all__ = [
-    "ENTRY_COLUMNS",
-    "FAULTY",
-    "MAX_COUNT",
-    "RESPONSE",
-    "TOTAL",
-    "VOTER",
-    "Limits",
-    "ResponseRows",
-    "check_header",
-    "entries_of_numbers",
-    "no_voters",
-    "survey_of_rows",
-]
-
 RESPONSE: Final = "ResponseID"
 VOTER: Final = "UserID"
 TOTAL: Final = "NumberOfCharacters"

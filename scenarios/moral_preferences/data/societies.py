@@ -16,8 +16,6 @@ from ...reading.text_forms import form_of
 from .csv_numbers import codes_of, header_of, read_numbers
 from .survey import Survey
 
-__all__ = ["check_column", "with_societies"]
-
 _FIELD: Final = "voters.society"
 _LEAST_SOCIETIES: Final = 2
 _MOST_NAMED: Final = 30  # columns that an error lists

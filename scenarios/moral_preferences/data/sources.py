@@ -8,8 +8,6 @@ from ...reading.text_forms import header_of
 from .parties import OwnEpsilons, load_voters
 from .streams import stream_voters
 
-__all__ = ["SOURCES"]
-
 _PRICES: Final = frozenset({"epsilon", "epsilons"})
 
 

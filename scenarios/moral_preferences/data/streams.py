@@ -26,8 +26,6 @@ from .privacy_groups import PrivacyGroups, draw_epsilons
 from .responses import RESPONSE, Limits
 from .survey import Reading, Survey
 
-__all__ = ["StreamedResponses", "open_stream", "stream_voters"]
-
 _FIELD: Final = "voters"
 
 _GENERATORS: Final = ("normal", "moral_machine")

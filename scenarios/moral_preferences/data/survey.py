@@ -10,8 +10,6 @@ from typing import Final
 from ....protocol.arrays import FloatArray
 from ....protocol.moral_preferences.records import Records
 
-__all__ = ["Reading", "Survey"]
-
 _WORDS: Final = {
     "num_incomplete": "without a second row",
     "num_repeated": "given again",

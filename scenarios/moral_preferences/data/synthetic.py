@@ -19,8 +19,6 @@ from ....protocol.arrays import FloatArray
 from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey, names_of
 from .survey import Survey
 
-__all__ = ["SyntheticPreferences", "make_preferences", "mean_preferences"]
-
 _GENERATOR: Final = "moral-synthetic"
 
 

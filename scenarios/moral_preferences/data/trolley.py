@@ -26,8 +26,6 @@ from ....protocol.moral_preferences.records import Records
 from .csv_numbers import codes_of, line_fault, read_numbers
 from .survey import Reading, Survey
 
-__all__ = ["DILEMMAS", "RESPONDENT", "TROLLEY_FEATURES", "read_trolley"]
-
 TROLLEY_FEATURES: Final = ("deaths", "intervention", "means", "personal_force")
 """What each of the four numbers of an alternative is."""
 DILEMMAS: Final[Mapping[str, Sequence[float]]] = {

@@ -15,8 +15,6 @@ from .published import HIGH_RATIO, RATIO
 from .rows import ProjectionRow, Reproduction, VariantRow, WeightRow
 from .societies import MACHINE_LIKE, SYNTHETIC
 
-__all__ = ["own_findings"]
-
 _SOURCES = {
     "clipped": "reading M6 and the clipping of differences",
     "tight": "reading M6",

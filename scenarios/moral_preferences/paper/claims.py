@@ -38,8 +38,6 @@ from .rows import CurvePoint, Reproduction
 from .societies import MACHINE_LIKE, OWN, SYNTHETIC, Setting, draw_society
 from .trials import Cell, measure
 
-__all__ = ["findings_on_moral_preferences", "findings_on_own_data", "findings_on_paper", "share"]
-
 _KINDS = {
     SYNTHETIC: "Section 5.1's voters",
     MACHINE_LIKE: "the stand-in for the Moral Machine's voters",

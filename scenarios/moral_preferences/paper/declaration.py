@@ -12,8 +12,6 @@ from .reproduction import parts, parts_on_own_data
 from .rows import Reproduction
 from .tables import sheets_of
 
-__all__ = ["EXPERIMENTS", "ON_OWN_DATA"]
-
 _STAND_INS: Final = (
     "Figures 8, 9 and 10(b) are of a stand-in (reading M13): made-up voters who answer dilemmas like the Moral "
     "Machine's, since the public sample has one answer of each person, and not thirteen. The values of n in "

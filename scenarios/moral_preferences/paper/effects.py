@@ -19,8 +19,6 @@ from .published import EPSILON_OF_BOUNDS, NAMED_BOUNDS
 from .rows import EffectRow
 from .trials import Cell, Trials
 
-__all__ = ["ORDERS", "effects_of"]
-
 _Found = Mapping[Cell, Trials]
 _Pairs = Sequence[tuple[Place, Place]]
 ORDERS: Final = (("algorithm-1", "algorithm-3"), ("algorithm-1", "algorithm-2"), ("algorithm-3", "algorithm-2"))

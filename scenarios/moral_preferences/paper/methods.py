@@ -15,8 +15,6 @@ from ....protocol.moral_preferences import Paradigm, Parameters
 from ....protocol.moral_preferences.parameters import MechanismName, Remedy
 from .published import BOUND
 
-__all__ = ["ALGORITHMS", "METHODS", "Method", "parameters_of"]
-
 _WIDE: Final = 6.0  # a bound for coefficients of clipped records, whose best preferences are long (see `Parameters`)
 
 

@@ -24,8 +24,6 @@ from .published import AXIS, HIGH_RATIO, RATIO
 from .rows import CurvePoint, Reproduction, VariantRow
 from .societies import MACHINE_LIKE, SYNTHETIC
 
-__all__ = ["pictures_of"]
-
 _COLORS: Final = {
     "algorithm-1": COLORS["blue"],
     "algorithm-2": COLORS["orange"],

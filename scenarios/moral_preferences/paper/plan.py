@@ -28,20 +28,6 @@ from .published import (
 from .societies import MACHINE_LIKE, SYNTHETIC, Setting
 from .trials import Cell
 
-__all__ = [
-    "BASELINE_BOUNDS",
-    "PAPER",
-    "REFERENCES",
-    "Place",
-    "Sizes",
-    "baseline_cells",
-    "baseline_of",
-    "curve_places",
-    "projection_cells",
-    "variant_cells",
-    "weight_cells",
-]
-
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     """How large the societies are."""

@@ -6,23 +6,6 @@ Source: Wang et al. (2019), Section 5; reading M11 where numbers are lost.
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = [
-    "AXIS",
-    "BASELINES",
-    "BOUND",
-    "BOUNDS",
-    "DIMENSIONS",
-    "EPSILONS",
-    "EPSILONS_CONSERVATIVE",
-    "EPSILONS_MODERATE",
-    "EPSILON_OF_BOUNDS",
-    "HIGH_RATIO",
-    "NAMED_BOUNDS",
-    "RATIO",
-    "SHARES_CONSERVATIVE",
-    "SHARE_MODERATE",
-]
-
 EPSILONS: Final = (0.01, 0.02, 0.03, 0.05, 0.07, 0.09, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0, 2.0, 3.0, 5.0, 10.0)
 """Section 5.1."""
 AXIS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)

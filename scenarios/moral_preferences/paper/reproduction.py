@@ -37,8 +37,6 @@ from .rows import BaselineRow, CurvePoint, ProjectionRow, SensitivityRow, Varian
 from .societies import own_setting
 from .trials import Cell, Trials, measure_all
 
-__all__ = ["parts", "parts_on_own_data"]
-
 _SEED_OF_SEARCH: Final = 1
 _SEARCHED: Final = (5, 10, 23)
 

@@ -8,17 +8,6 @@ from ...experiments.measurements import Measurement
 from ...experiments.reproductions import PaperReproduction
 from ...experiments.sheets import Row, where
 
-__all__ = [
-    "BaselineRow",
-    "CurvePoint",
-    "EffectRow",
-    "ProjectionRow",
-    "Reproduction",
-    "SensitivityRow",
-    "VariantRow",
-    "WeightRow",
-]
-
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     """One point of a figure."""

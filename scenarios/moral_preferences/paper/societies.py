@@ -25,21 +25,6 @@ from ..data.parties import load_voters
 from ..data.survey import Survey
 from ..data.synthetic import SyntheticPreferences, make_preferences
 
-__all__ = [
-    "MACHINE_LIKE",
-    "OWN",
-    "SYNTHETIC",
-    "Setting",
-    "Society",
-    "agreement",
-    "covariance_of_dilemmas",
-    "draw_society",
-    "make_survey",
-    "own_setting",
-    "right_choices",
-    "seed_of",
-]
-
 SYNTHETIC: Final = "synthetic"
 MACHINE_LIKE: Final = "machine-like"
 OWN: Final = "own"

@@ -10,8 +10,6 @@ from .methods import METHODS
 from .rows import CurvePoint, Reproduction
 from .societies import MACHINE_LIKE, OWN, SYNTHETIC
 
-__all__ = ["sheets_of"]
-
 _MANY_PANELS: Final = 3  # from so many on, panels differ in what their names say, and a table need not repeat it
 _KIND_NAMES: Final = {
     SYNTHETIC: "Section 5.1's made-up voters",

@@ -25,8 +25,6 @@ from ..data.privacy_groups import PrivacyGroups, draw_epsilons
 from .methods import METHODS, Method, parameters_of
 from .societies import Setting, Society, agreement, covariance_of_dilemmas, draw_society, right_choices, seed_of
 
-__all__ = ["Cell", "Trials", "measure", "measure_all", "session_of", "work"]
-
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """What is measured in one go."""

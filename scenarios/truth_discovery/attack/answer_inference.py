@@ -21,8 +21,6 @@ from ....protocol.errors import ConfigurationError, require
 from ....protocol.mechanisms import FreshTwoLayer, OneLayer, RowMechanism, TwoLayer, block_offsets
 from ....protocol.mechanisms.logarithms import log_of
 
-__all__ = ["MOST_VECTORS", "FlipLaw", "answer_log_likelihoods", "flip_law", "vectors"]
-
 MOST_VECTORS: Final = 4096
 """Whole vectors of answers that are listed; their channel then has 2**24 entries."""
 

@@ -17,8 +17,6 @@ from scipy import special
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import refuse
 
-__all__ = ["counted_log_likelihoods"]
-
 _MOST_OTHERS: Final = 5_000  # a product of polynomials of this degree takes some hundredths of a second
 
 

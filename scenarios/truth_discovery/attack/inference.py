@@ -44,8 +44,6 @@ from .answer_inference import FlipLaw, answer_log_likelihoods, flip_law, vectors
 from .counted_inference import counted_log_likelihoods
 from .joint_inference import Summation, joint_log_likelihoods, summation_of
 
-__all__ = ["NO_LABEL", "Anchors", "TruthDiscoveryAttack"]
-
 NO_LABEL: Final = -1
 """In a table of labels: there is no answer."""
 

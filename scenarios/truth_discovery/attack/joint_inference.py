@@ -30,8 +30,6 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms.logarithms import log_of
 from .answer_inference import MOST_VECTORS, FlipLaw
 
-__all__ = ["MOST_TERMS", "Summation", "joint_log_likelihoods", "summation_of"]
-
 MOST_TERMS: Final = 1 << 19
 """Terms that are added up for one worker: combinations of nodes, times its answers' labels."""
 

@@ -22,8 +22,6 @@ from ....protocol.truth_discovery.codes import NO_TASK
 from ....protocol.truth_discovery.parameters import PRICES
 from ...attacks.poisoning import Choices, Poisoning
 
-__all__ = ["PoisonedTruths"]
-
 _LEAST_SIGNAL: Final = 1e-8
 _OF_TASK: Final = "="
 
@@ -57,7 +55,7 @@ class PoisonedTruths(Poisoning):
     def pushed(self) -> str:
         """The count of answers."""
         task, _, label = self.aim.rpartition(_OF_TASK)
-        return f"the number of answers {label!r} {f'to {task!r}' if task else f'to {len(self._labels):,} tasks'!s}"
+        return f"the number of answers {label!r} {f'to {task!r}' if task else f'to {len(self._labels):,} tasks'}"
 
     @functools.cached_property
     def _labels(self) -> dict[int, int]:

@@ -38,8 +38,6 @@ from ...audit.case import Case, Pair
 from ...audit.mechanisms.checking import checks_of
 from ...audit.mechanisms.sampling import EPSILONS, all_rows, finite_pairs, local_case
 
-__all__ = ["answer_cases"]
-
 _NUM_ANSWERS: Final = 3
 _SIZES: Final = (2, 3)
 _HYPERS: Final[Mapping[str, HyperDistribution]] = {

@@ -10,8 +10,6 @@ from ...audit.planting import Sessions, by_draw, planted_in_stage
 from ...audit.whole_sessions import of_finest_unit
 from .sessions import BINARY, NUM_ANSWERS, masked_stage, party_of, survey_of, truth_discovery_climbs
 
-__all__ = ["planted_faults"]
-
 _SAMPLES = 5_000
 _SECURE_SAMPLES = 1_200
 _LABELS = 6

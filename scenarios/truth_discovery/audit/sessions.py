@@ -22,17 +22,6 @@ from ...audit.machines import roster_of
 from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 
-__all__ = [
-    "BINARY",
-    "NUM_ANSWERS",
-    "case_of_worker",
-    "masked_stage",
-    "party_of",
-    "survey_of",
-    "truth_discovery_cases",
-    "truth_discovery_climbs",
-]
-
 NUM_ANSWERS = 5
 BINARY = ("no", "yes")
 _TERNARY = ("low", "middle", "high")

@@ -15,22 +15,8 @@ from ....protocol.arrays import IntArray
 from ....protocol.columns import CodedColumn, alike, first_alike
 from ....protocol.errors import ConfigurationError, quote, require
 from ....protocol.estimators.truth_inference import Answers
-from ...words import marked
 from .crowd import Crowd
 from .labels import LabelWords, alike_in, named
-
-__all__ = [
-    "SEPARATOR",
-    "AnswerSets",
-    "People",
-    "Repeats",
-    "Rows",
-    "assemble",
-    "in_order",
-    "note_on",
-    "rows_that_count",
-    "unsaid_people",
-]
 
 Repeats: TypeAlias = Literal["error", "first", "last"]
 """What becomes of several answers of one worker to one task: one of them counts, or labels that differ are an error."""
@@ -99,7 +85,7 @@ class Rows:
 
 def unsaid_people(first: str, again: str, where: str) -> ConfigurationError:
     """Return the error for two names of workers that may be one's, who would pay twice."""
-    allowed = marked(
+    allowed = (
         f"unlike {quote(first)}, but for case and blanks: workers.alike_workers says whether they are one worker's "
         "(one) or not (several)"
     )
@@ -219,7 +205,7 @@ def _answer_sets(
         for first, *others in alike_in(labels) if are_alike_refused else ():
             for other in others:
                 row = int(np.argmax(answers.labels.codes == answers.labels.names.index(other)))
-                allowed = marked(
+                allowed = (
                     f"one label with {quote(first)}, or another one: labels says which there are, and in a table how "
                     "else each is written"
                 )
@@ -304,18 +290,16 @@ def note_on(crowd: Crowd, truths: Rows | None, num_left_out: int) -> str:
 
     ConfigurationError where no truth is of a task that somebody answered: they are not of this crowd.
     """
-    said = [marked(f"Labels: {named(crowd.answer_sets[0])}.")] if len(crowd.answer_sets) == 1 else []
+    said = [f"Labels: {named(crowd.answer_sets[0])}."] if len(crowd.answer_sets) == 1 else []
     if num_left_out:
-        said.append(marked(f"Answers with none of these labels, left out, as everybody can see: {num_left_out:,}."))
+        said.append(f"Answers with none of these labels, left out, as everybody can see: {num_left_out:,}.")
     if truths is not None:
         answered = {crowd.tasks[code]: code for code in np.unique(crowd.answers.tasks).tolist()}
         idle = np.flatnonzero(truths.tasks.recoded(answered) < 0)
         if len(idle):
             task, where = truths.tasks[int(idle[0])], truths.where(int(idle[0]))
-            require(len(idle) < len(truths.tasks), f"task ({where})", task, marked("a task that somebody answered"))
-            said.append(
-                marked(f"Truths of tasks that nobody answered: {len(idle):,}, the first of {task!r} ({where}).")
-            )
+            require(len(idle) < len(truths.tasks), f"task ({where})", task, "a task that somebody answered")
+            said.append(f"Truths of tasks that nobody answered: {len(idle):,}, the first of {task!r} ({where}).")
     return " ".join(said)
 
 

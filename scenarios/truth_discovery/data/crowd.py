@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from ....protocol.arrays import IntArray
 from ....protocol.estimators.truth_inference import Answers
 
-__all__ = ["Crowd"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Crowd:

@@ -31,19 +31,6 @@ from ....protocol.estimators.truth_inference import (
 from .fitting import Estimator, IterativeEstimator, NamedSeries, ResultT, error_frame, only_value
 from .frames import FrameAnswers
 
-__all__ = [
-    "CRH",
-    "CautiousTruthDiscovery",
-    "DawidSkene",
-    "DebiasedMajority",
-    "MajorityVote",
-    "NoiseAwareCRH",
-    "NoiseAwareDawidSkene",
-    "NoiseAwareOneCoin",
-    "OneCoinDawidSkene",
-    "TruthDiscovery",
-]
-
 
 @dataclasses.dataclass(eq=False)
 class _Weighted(Estimator[Inference]):

@@ -19,8 +19,6 @@ from .assembly import AnswerSets, People, Repeats, Rows, assemble, note_on
 from .crowd import Crowd
 from .labels import LabelWords
 
-__all__ = ["ANSWER_COLUMNS", "TRUTH_COLUMNS", "read_crowd", "rows_of"]
-
 _TASK: Final[Sequence[str]] = ("task", "item")  # some published files say item
 _ANSWERS: Final[Mapping[str, Sequence[str]]] = {"task": _TASK, "worker": ("worker",), "label": ("label",)}
 ANSWER_COLUMNS: Final = tuple(_ANSWERS)

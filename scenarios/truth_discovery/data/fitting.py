@@ -16,8 +16,6 @@ from ....protocol.estimators.truth_inference import Answers, ClassPrior, Inferen
 from .assembly import Repeats
 from .frames import FrameAnswers, encode_frame
 
-__all__ = ["CodedAnswers", "Estimator", "IterativeEstimator", "NamedSeries", "ResultT", "error_frame", "only_value"]
-
 CodedAnswers: TypeAlias = "Answers | tuple[IntArray, IntArray, IntArray]"
 """Answers, or their codes from 0 on: of tasks, of workers and of labels."""
 NamedSeries: TypeAlias = "pd.Series[Any]"

@@ -18,8 +18,6 @@ from ...reading.frames import columns_of, is_frame
 from .assembly import SEPARATOR, Repeats, Rows, assemble
 from .crowd import Crowd
 
-__all__ = ["COLUMNS", "FrameAnswers", "crowd_from_frame", "crowd_to_frame", "encode_frame"]
-
 COLUMNS = ("task", "worker", "label")
 
 _ANSWER_SET = "answer_set"  # a fourth column, where tasks have different answer sets: its labels, with `|` between them

@@ -16,9 +16,6 @@ from ....protocol.arrays import IntArray
 from ....protocol.columns import CodedColumn
 from ....protocol.errors import ConfigurationError, quote, require
 from ...reading.cells import number_in
-from ...words import marked
-
-__all__ = ["LabelWords", "Labels", "Others", "alike_in", "named"]
 
 Labels: TypeAlias = list[str] | dict[str, list[str]]
 """All labels in order; or by each label the other ways in which answers have it."""
@@ -73,7 +70,7 @@ class LabelWords:
         index = {name: place for place, name in enumerate(names)}
         for name, spellings in labels.items() if isinstance(labels, dict) else ():
             for own in spellings:
-                allowed = marked(f"one label's way of writing, and not that of {quote(names[index.get(own, 0)])} too")
+                allowed = f"one label's way of writing, and not that of {quote(names[index.get(own, 0)])} too"
                 require(index.setdefault(own, index[name]) == index[name], f"{field}.{name}", own, allowed)
         return cls(names, index, others)
 
@@ -87,5 +84,5 @@ class LabelWords:
         hint = ""
         if near != label:
             own = self.names[self.index[near]]
-            hint = marked(f"; a table of labels says that it is {quote(own)}, written otherwise, if it is")
+            hint = f"; a table of labels says that it is {quote(own)}, written otherwise, if it is"
         return ConfigurationError(field=field, value=label, allowed=f"one of {named(self.names)}{hint}")

@@ -12,8 +12,6 @@ import zlib
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-__all__ = ["Matrix", "Value", "read_matrix"]
-
 Value: TypeAlias = "int | str | Matrix"
 Matrix: TypeAlias = "list[list[Value]]"
 

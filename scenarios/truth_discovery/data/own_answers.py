@@ -11,8 +11,6 @@ from ....protocol.phases import PhasedProtocol
 from ....protocol.truth_discovery import NO_TASK, TruthDiscovery
 from ...deployment.own_entries import INPUT, OwnEntries, OwnFile, Questions
 
-__all__ = ["OWN_ANSWERS"]
-
 
 def _read(file: OwnFile) -> Mapping[str, Any]:
     """Return `answers`, a table of labels by task, of a file with a line for each answer."""

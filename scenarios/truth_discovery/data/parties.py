@@ -19,15 +19,12 @@ from ...reading.frames import path_of
 from ...reading.headers import USUAL, TableOptions
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import note_of
-from ...words import marked
 from .assembly import People, Repeats
 from .crowd import Crowd
 from .files import ANSWER_COLUMNS, TRUTH_COLUMNS, read_crowd
 from .labels import Labels, LabelWords, Others
 from .published import CROWDS, PublishedCrowd
 from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading
-
-__all__ = ["DATA_SETS", "FIELD", "CrowdFile", "as_parties", "load_workers", "table_of", "unsaid_labels"]
 
 FIELD: Final = "workers"
 """What parties stand under in a scenario."""
@@ -167,7 +164,7 @@ def as_parties(
 
 def unsaid_labels() -> ConfigurationError:
     """Return the error where real people answered, and nobody said which labels there are."""
-    allowed = marked(
+    allowed = (
         "given: which labels an answer can have is public, and is not read off what people answered. Name all of them, "
         "also those that nobody gave, as in labels = ['no', 'yes'], or begin with `psephos new crowd`; if nobody real "
         "stands behind the answers, add --set made_up=true, if everybody may know them, --set public_record=true"

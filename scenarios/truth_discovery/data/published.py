@@ -21,8 +21,6 @@ from .crowd import Crowd
 from .files import rows_of
 from .matlab import Matrix, read_matrix
 
-__all__ = ["CROWDS", "PassMark", "PublishedCrowd", "Repeated", "Unchanged", "load_crowd"]
-
 _MAX_SCORE: Final = 25
 _BINARY: Final = ("0", "1")
 _DUCKS: Final = ("Mallard", "American Black Duck")

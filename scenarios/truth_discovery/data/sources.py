@@ -11,8 +11,6 @@ from .crowd import Crowd
 from .parties import FIELD, load_workers
 from .streams import stream_workers
 
-__all__ = ["SOURCES"]
-
 
 def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
     """Return the workers, unless a file has a line for each of them rather than for each answer."""

@@ -31,8 +31,6 @@ from .files import rows_of
 from .labels import LabelWords
 from .parties import FIELD, CrowdFile, as_parties, table_of, unsaid_labels
 
-__all__ = ["stream_workers"]
-
 _WORKER, _LABEL, _SET = "worker", "label", "answer_set"
 _BATCH_WORKERS: Final = 10_000
 _BATCH_ENTRIES: Final = 1 << 21  # of the tables of one batch, tasks that nobody is asked among them

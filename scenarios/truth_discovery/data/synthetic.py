@@ -17,8 +17,6 @@ from ....protocol.estimators.truth_inference import Answers
 from ....protocol.randomness import philox_rows, stream_key
 from .crowd import Crowd
 
-__all__ = ["PEER_GRADING_STAND_IN", "PeerGrading", "SyntheticCrowd", "make_crowd", "make_peer_grading", "skewed_crowd"]
-
 _MAX_ANSWERS: Final = 100_000_000
 _MAX_CELLS: Final = 1_000_000_000  # pairs of task and worker for which a coin is tossed: some seconds
 _BLOCK_CELLS: Final = 1 << 22

@@ -17,8 +17,6 @@ from ....protocol.phases import PhasedProtocol
 from ....protocol.truth_discovery import TruthDiscovery
 from ...plugins import find
 
-__all__ = ["WEIGHT_FUNCTIONS", "equip"]
-
 WEIGHT_FUNCTIONS: Final = "psephos.weight_functions"
 """Entry points: name → a function of a share in (0, 1), which increases."""
 

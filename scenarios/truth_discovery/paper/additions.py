@@ -11,8 +11,6 @@ from ...experiments.sheets import where
 from .rows import ChoiceRow, Reproduction
 from .trials import ESTIMATOR_NAMES, MECHANISM_NAMES
 
-__all__ = ["own_findings"]
-
 _NEAR = 0.01  # what is no difference between accuracies
 _ZERO = Measurement(0.0, 0.0)
 

@@ -34,8 +34,6 @@ from .theory import (
     printed_bound,
 )
 
-__all__ = ["findings_on_own_data", "findings_on_paper", "findings_on_truth_discovery"]
-
 _MV_ONE, _TD_ONE, _MV_TWO, _TD_TWO = METHODS
 _LARGE_FLIP = 0.4
 _MARGIN = 0.01  # what is no difference between changes, on average over a table's rows

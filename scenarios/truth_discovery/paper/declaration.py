@@ -13,8 +13,6 @@ from .rows import Reproduction
 from .tables import sheets_of
 from .workloads import COMPARED
 
-__all__ = ["EXPERIMENTS", "ON_OWN_DATA"]
-
 _READINGS: Final = (
     "T1 to T9 are readings: the questions that the paper leaves open or has wrong, each with the answer taken "
     "here. docs/readings.md explains each by its number."

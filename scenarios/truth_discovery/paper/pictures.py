@@ -22,8 +22,6 @@ from .published import METHODS
 from .rows import PublishedCell, Reproduction
 from .trials import MECHANISM_NAMES
 
-__all__ = ["pictures_of"]
-
 _METHOD_COLORS = dict(zip(METHODS, (MUTED, COLORS["orange"], COLORS["sky"], COLORS["blue"]), strict=True))
 _CURVE_COLORS = (COLORS["green"], COLORS["orange"], COLORS["blue"])
 _PRICE_COLORS = (COLORS["purple"], COLORS["orange"], COLORS["blue"], COLORS["green"])

@@ -6,8 +6,6 @@ Source: Li et al. (2018), Section 7.
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["CLEAN_ACCURACIES", "EPSILONS", "METHODS", "RUNS", "TABLES", "TABLE_1"]
-
 RUNS: Final = 100
 """Section 7.1.4: "the mean of 100 independent trials"."""
 

@@ -31,8 +31,6 @@ from .theory import ProductOfUniforms, chernoff_bound, exact_error, printed_boun
 from .trials import ESTIMATOR_NAMES, MECHANISM_NAMES, Cells, clean_accuracy, noise_at, session_of, with_estimator
 from .workloads import DUCHENNE, PEER_GRADING, crowd_row, load_layouts
 
-__all__ = ["parts", "parts_on_own_data", "published_table"]
-
 _PRICES: Final = {
     "claimed": (0.5, 1.0, 2.0),
     "all answers": (0.5, 1.0, 2.0),

@@ -9,17 +9,6 @@ from ...experiments.measurements import Measurement
 from ...experiments.reproductions import PaperReproduction
 from . import PAPER
 
-__all__ = [
-    "ChoiceRow",
-    "ComparisonRow",
-    "CrowdRow",
-    "FallRow",
-    "PublishedCell",
-    "Reproduction",
-    "WeightRow",
-    "comparison_trials",
-]
-
 _PART_COMPARED: Final = 120
 
 

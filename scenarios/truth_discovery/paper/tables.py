@@ -8,8 +8,6 @@ from ...tables import Table
 from .rows import ComparisonRow, Reproduction
 from .trials import MECHANISM_NAMES
 
-__all__ = ["sheets_of"]
-
 _UNIT_NAMES: Final = {
     "claimed": "the paper's ε of one answer, as claimed",
     "all answers": "all answers of the worker with most answers, proven (the loss a time their number)",

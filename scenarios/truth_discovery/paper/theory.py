@@ -21,16 +21,6 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ..workers import printed_factor
 
-__all__ = [
-    "ProductOfUniforms",
-    "chernoff_bound",
-    "domination_excess",
-    "exact_error",
-    "likelihood_at_zero",
-    "mean_accuracy_at_zero",
-    "printed_bound",
-]
-
 _DIGITS = 40
 _PLACES = 1000
 

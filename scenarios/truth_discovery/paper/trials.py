@@ -20,8 +20,6 @@ from ....protocol.truth_discovery import Noise, Parameters, find_truths, make_no
 from ...experiments.measurements import in_blocks
 from ..crowd_reports import Layout, draw_labels
 
-__all__ = ["ESTIMATOR_NAMES", "MECHANISM_NAMES", "Cells", "clean_accuracy", "noise_at", "session_of", "with_estimator"]
-
 MECHANISM_NAMES: Final = {"one_layer": "one layer", "two_layer": "two layers"}
 """Those that are compared, and what they are called in tables, pictures and sentences."""
 ESTIMATOR_NAMES: Final = {

@@ -13,8 +13,6 @@ from ..data.synthetic import PEER_GRADING_STAND_IN, make_peer_grading
 from .rows import CrowdRow
 from .trials import clean_accuracy
 
-__all__ = ["COMPARED", "DUCHENNE", "PEER_GRADING", "crowd_row", "load_layouts"]
-
 DUCHENNE: Final = "duchenne"
 PEER_GRADING: Final = "peer-grading"
 """The stand-in's name."""
