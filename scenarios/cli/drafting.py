@@ -263,7 +263,8 @@ def _options_of(given: Mapping[str, Any], chosen: Mapping[str, Sequence[str]]) -
     for each in chosen.get("only", ()):
         column, sign, word = (part.strip() for part in each.rpartition("="))
         require((column and sign) or each == NONE, "--only", each, f"COLUMN=WORD, or {NONE}: all rows count")
-        only |= {column: (*only.get(column, ()), word)} if column else {}
+        if column:
+            only[column] = (*only.get(column, ()), word)
     empty = tuple(each for each in chosen.get("leave-out-empty", ()) if each != NONE)
     known = {name: given[name] for name in ("header", "header_lines")}
     return TableOptions(sheet=given["sheet"] or "", only=only, leave_out_empty=empty, **known)
