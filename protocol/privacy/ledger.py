@@ -79,7 +79,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
         bound = PureAccountant.epsilon_of(self.event, self.relation)
         if math.isnan(self.proven):
             msgspec.structs.force_setattr(self, "proven", bound)
-        elif self.proven < bound:
+        elif not self.proven >= bound:
             raise PrivacyError(f"proven must be at least what {self.event!r} costs, {bound:g}, got {self.proven:g}")
         if self.part is not None and not self.part.proven <= self.proven * (1 + _ROUNDING):
             raise PrivacyError(f"a part of {self.unit!r} loses {self.part.proven:g}, the whole only {self.proven:g}")
@@ -272,7 +272,7 @@ class Ledger(Shown):
         held: what sessions that are not on this ledger may still charge; room for it is never given back here.
 
     Raises:
-        PrivacyError: an earlier loss counts in no total of the budget's relation.
+        PrivacyError: an earlier loss is no number of at least 0, or counts in no total of the budget's relation.
     """
 
     __slots__ = ("_budget", "_charges", "_person", "_relation", "_reserved", "_spent")
@@ -413,8 +413,12 @@ class Ledger(Shown):
         """Return what a loss counts on this ledger, for its reservations.
 
         Raises:
-            PrivacyError: it counts in no total of the ledger's relation.
+            PrivacyError: it is no number of at least 0, or counts in no total of the ledger's relation.
         """
+        part = loss.part
+        for number in (loss.proven, loss.claimed) if part is None else (loss.proven, part.proven, loss.claimed):
+            if not number >= 0:  # no comparison holds of what is no number, so that no budget would refuse it
+                raise PrivacyError(f"a loss of {loss.mechanism} must be a number of at least 0, got {number}")
         epsilon, times = loss.proven, 1
         if loss.relation is not self._relation:
             times = count_of(loss.relation, relation=self._relation)
@@ -446,7 +450,7 @@ class Ledger(Shown):
 
     def _check(self, budget: Budget, losses: Sequence[PrivacyLoss], amount: Amount) -> None:
         taken = self._spent.plus(self._reserved)
-        if taken.datum + amount.datum > budget.datum + _ROUNDING:
+        if not taken.datum + amount.datum <= budget.datum + _ROUNDING:
             raise BudgetExceededError(
                 requested=amount.datum,
                 remaining=max(0.0, budget.datum - taken.datum),
@@ -454,7 +458,7 @@ class Ledger(Shown):
                 relation=self._relation.value,
                 cap="datum",
             )
-        if budget.epsilon_of(taken.plus(amount)) > budget.epsilon + _ROUNDING:
+        if not budget.epsilon_of(taken.plus(amount)) <= budget.epsilon + _ROUNDING:
             raise BudgetExceededError(
                 requested=amount.epsilon,
                 remaining=self.remaining,

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import hypothesis
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -264,6 +265,37 @@ def test_a_loss_beyond_the_budget_is_refused_and_nothing_is_charged() -> None:
     assert (len(ledger.entries), ledger.spent, ledger.remaining) == (1, 0.75, 0.25)
     charge(ledger, loss_of(0.25))
     assert ledger.remaining == 0.0
+
+
+@pytest.mark.parametrize("number", [math.nan, -math.inf, -1e-300, -1.0])
+@pytest.mark.parametrize("field", ["proven", "claimed", "part"])
+@pytest.mark.parametrize("budget", [None, Budget(epsilon=1.0), Budget(epsilon=math.inf, delta=1e-6, datum=1.0)])
+def test_a_loss_that_is_no_number_of_at_least_0_is_on_no_ledger(
+    budget: Budget | None, field: str, number: float
+) -> None:
+    """A ledger does not rely on a loss having been checked as it was made: an entry is read from a file."""
+    loss = loss_of(0.5)
+    part = PartLoss(unit="answer", claimed=0.25, proven=number)
+    msgspec.structs.force_setattr(loss, field, part if field == "part" else number)
+    entry = LedgerEntry.of(loss, person="ada", session="spring", phase="opinions")
+    ledger = Ledger("ada", budget=budget)
+    for act in (
+        lambda: ledger.charge(loss, session="spring", phase="opinions"),
+        lambda: ledger.reserve([loss]),
+        lambda: Ledger("ada", budget=budget, entries=[entry]),
+        lambda: Ledger("ada", budget=budget, held=[entry]),
+    ):
+        with pytest.raises(PrivacyError, match="must be a number of at least 0"):
+            act()
+    assert (ledger.entries, ledger.spent, ledger.reserved) == ((), 0.0, 0.0)
+
+
+def test_a_loss_with_a_field_replaced_is_checked_again() -> None:
+    """As msgspec does from 0.21 on; before, what was replaced had no proven loss."""
+    loss = msgspec.structs.replace(loss_of(0.5), event=RandomizedResponse(2.0, 2), proven=math.nan)
+    assert loss.proven == 2.0
+    with pytest.raises(PrivacyError, match="proven must be at least what"):
+        msgspec.structs.replace(loss, proven=0.5)
 
 
 def test_a_check_adds_up_all_losses_and_charges_none() -> None:
