@@ -376,7 +376,7 @@ def _make_central(parameters: Parameters) -> Noise:
     whole = sum(moved[: parameters.max_answers])
     price, distance = (_epsilon_of_answers(parameters), moved[0]) if price is None else (price, whole)
     allowed = f"at least {distance / _MOST_SCALE:.1g} where a trusted server adds noise to counts"
-    refuse(price * _MOST_SCALE < distance, _price_of(parameters), price, allowed)
+    require(price * _MOST_SCALE >= distance, _price_of(parameters), price, allowed)
     scale = quotient_up(distance, price)
     return Noise(
         name=parameters.mechanism,
@@ -393,7 +393,7 @@ def _make_masked(parameters: Parameters) -> Noise:
     sizes, price, most = parameters.sizes, _epsilon_of_answers(parameters), parameters.max_answers
     field, per_price = _price_of(parameters), most if parameters.epsilon_worker is not None else 1
     least = MASKED_DISTANCE / _MOST_MASKED_SCALE
-    refuse(price < least, field, price * per_price, f"at least {least * per_price:.12g} in mechanism 'masked'")
+    require(price >= least, field, price * per_price, f"at least {least * per_price:.12g} in mechanism 'masked'")
     threshold, colluders = sizes_of(parameters)
     share = PolyaShare(quotient_up(MASKED_DISTANCE, price), MASKED_DISTANCE * most, 1, threshold - colluders)
     return Noise(
@@ -442,7 +442,7 @@ def _hyper_of_price(parameters: Parameters, field: str, price: float, unit: Loss
     # Who is asked the tasks with the largest sets pays most, with all that such a price may buy (`hyper_prices`).
     sizes = sorted((parameters.sizes[number] for number in parameters.set_of_task), reverse=True)
     row = sizes[: parameters.max_answers]
-    if price < (least := least_uniform_loss(row, unit=unit, most_flips=most_flips)):
+    if not price >= (least := least_uniform_loss(row, unit=unit, most_flips=most_flips)):
         shown = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING).create_decimal(least)
         allowed = f"at least {shown.normalize():g}, where an answer from {smallest} labels is reported as any of them"
         raise ConfigurationError(field=field, value=price, allowed=f"{allowed} alike (one_layer can have less)")
