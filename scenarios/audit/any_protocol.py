@@ -23,7 +23,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.mechanisms import PostProcessed, RowMechanism
 from ...protocol.mechanisms.realized import reports_to_try
-from ...protocol.phases import Phase, PhasedProtocol
+from ...protocol.phases import CentralPhase, Phase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss
 from ...protocol.tally import Tally
 from ..attacks.candidates import CandidateRows, given_rows, some_rows_of
@@ -34,7 +34,7 @@ from ..running.plugin_errors import blaming
 from ..running.resolution import Streamed, resolve
 from ..system import find_protocol, protocol_names, systems
 from .case import Case, LawCheck, OutputSampler, Pair
-from .exposed_parts import ExposedPart, OwnRelease, Released, Reported, draw_releases, greatest_gaps
+from .exposed_parts import ExposedPart, OwnRelease, Released, Reported, draw_releases, greatest_gaps, noisy_in
 from .exposures import Exposure, exposure_of_party
 from .machines import by_agents
 from .mechanisms.checking import checks_of
@@ -202,9 +202,9 @@ class _Audited:
         """Yield what a trusted server releases of one party's report, or of nobody's."""
         rows, labels = self.candidates.rows, (*self.candidates.labels, _NOBODY)
         tallies = [*(self._tally(phase, row[None, :]) for row in rows), self._tally(phase, rows[:0])]
-        totals = np.stack([tally.totals.reshape(-1) for tally in tallies])
+        totals = np.stack([noisy_in(phase, tally) for tally in tallies])
         is_there = np.arange(len(totals)) < len(rows)
-        is_own = phase.makes_own_release
+        is_own = type(phase).randomize_tally is not CentralPhase.randomize_tally
         part = (OwnRelease if is_own else Released)(self.protocol, phase, tallies)
 
         def released(candidate: int, side: int) -> OutputSampler:
@@ -228,10 +228,10 @@ class _Audited:
     def _tally(self, phase: Phase, rows: IntArray) -> Tally:
         """Return the tally of parties with these rows, which reported the least in earlier phases."""
         phases = self.protocol.phases
-        before = [np.array([each.least_report] * len(rows), dtype=np.int64) for each in phases[: phases.index(phase)]]
-        shaped = [reports.reshape(len(rows), -1) for reports in before]
+        least = [np.array([each.least_report], dtype=np.int64) for each in phases[: phases.index(phase)]]
+        before = [np.repeat(own, len(rows), axis=0) for own in self.protocol.told_later(least)]
         public = np.tile(np.array(self.public, dtype=np.int64), (len(rows), 1))
-        return phase.tally(rows[:, phase.columns], earlier=shaped, public=public)
+        return phase.tally(rows[:, phase.columns], earlier=before, public=public)
 
     def _in_phase(self, phase: Phase, rows: IntArray) -> _Neighbors:
         """Return which rows are neighbors: those that the protocol names all are, of others what the mechanism says."""

@@ -158,7 +158,8 @@ class OwnRelease(Released):
 
 def noisy_in(phase: Phase, tally: Tally) -> IntArray:
     """Return the numbers of a tally that a trusted server adds noise to: others are public."""
-    return tally.totals.reshape(-1)[: phase.num_noisy]
+    drawn = phase.release_at(tally, 0).drawn
+    return np.array([value for _, values in drawn for value in values], dtype=np.int64)
 
 
 def draw_releases(
@@ -178,8 +179,9 @@ def draw_releases(
 
         return draw
 
-    releases = [noisy_in(phase, phase.randomize_tally(tally, draw_at(place))) for place in range(number)]
-    return np.array(releases, dtype=np.int64).reshape(number, -1)
+    low, high = (phase.release_at(tally, drawn).released.totals.reshape(-1) for drawn in (0, 1))
+    releases = [phase.randomize_tally(tally, draw_at(place)).totals.reshape(-1) for place in range(number)]
+    return np.array(releases, dtype=np.int64).reshape(number, -1)[:, low != high]
 
 
 def greatest_gaps(log_laws: FloatArray) -> FloatArray:

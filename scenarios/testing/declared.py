@@ -10,6 +10,7 @@ import numpy as np
 
 from ...protocol.arrays import IntArray
 from ...transports.promises import require
+from ..deployment.own_rows import encode_chosen
 from .cases import ProtocolCase
 
 _ROUNDING: Final = 1e-9
@@ -86,7 +87,7 @@ def _check_own_rows(case: ProtocolCase) -> None:
         protocol.check_row(row, public)
         if table is not None:
             entries = {name: column[place] for name, column in table.items()}
-            chosen = [int(number) for number in protocol.encode_chosen(entries)]
+            chosen = [int(number) for number in encode_chosen(protocol, entries)]
             theirs = list(public[len(public) - protocol.num_chosen :])
             require(chosen == theirs, f"encode has {theirs} for party {place}, encode_chosen has {chosen}")
             own = [int(number) for number in protocol.encode_own(entries, public)]
