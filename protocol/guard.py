@@ -194,17 +194,17 @@ class Guarded(abc.ABC):
         Raises:
             ConfigurationError: a row is told from others by more than is stated. The row is not shown.
         """
-        if (compared := self.rows_of(public)) is None:
-            return
         try:
-            self._compare_rows(np.concatenate([rows, compared]), public, earlier)
+            self._compare_rows(rows, public, earlier)
         except ConfigurationError:
             value = "farther from other rows of one person than its loss covers"
             allowed = "as near to all that rows_of compares as these are, and of num_parts parts at most"
             raise ConfigurationError(field=f"a row of phase {self.name!r}", value=value, allowed=allowed) from None
 
     def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence["Guarded"]) -> None:
-        self._refuse_less([self.losses_of(public)], public, [self.mechanism_of(public)], rows)
+        if (compared := self.rows_of(public)) is not None:
+            compared = np.concatenate([rows, compared])
+            self._refuse_less([self.losses_of(public)], public, [self.mechanism_of(public)], compared)
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence["Guarded"] = ()) -> None:
         """Run before many are charged: `check_losses` for all of their public rows."""
@@ -395,10 +395,19 @@ class GuardedRelease(Guarded):
         self._refuse_release(public, (self.losses_of(public), self.losses), {})
 
     def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence[Guarded]) -> None:
-        known = self._compare_releases(public, earlier, rows)
-        self._refuse_release(public, [self.losses_of(public)], known.realized)
-        if known.strangers is not None:
-            raise known.strangers
+        compared = self.rows_of(public)
+        for together in [np.concatenate([rows, compared])] if compared is not None else self._beside(rows, public):
+            known = self._compare_releases(public, earlier, together)
+            self._refuse_release(public, [self.losses_of(public)], known.realized)
+            if known.strangers is not None:
+                raise known.strangers
+
+    def _beside(self, rows: IntArray, public: Sequence[int]) -> Iterator[IntArray]:
+        """Yield each row with one of the same person that is the same where that is shown as it is."""
+        values = self.protected_values_of(public)
+        for row in rows.tolist():
+            other = [column[0] if own in column else own for own, column in zip(row, values, strict=True)]
+            yield np.array([row, other], dtype=np.int64)
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
         """Hold the losses against the release's event, and against its law.
@@ -546,11 +555,12 @@ class GuardedShare(Guarded):
         require(drawn == self.share, f"mechanism of phase {self.name!r}", drawn, f"{self.share}, whose loss is stated")
         sensitivity = self.sensitivity_of(public)
         self._refuse_shares(self.event_within(sensitivity), [self.losses_of(public), self.losses], public)
-        rows = self.rows_of(public)
-        rows = rows_to_try(self.protected_values_of(public)) if rows is None else rows
-        self._compare_rows(rows, public, ())
+        self._compare_rows(np.empty((0, self.num_values), dtype=np.int64), public, ())
 
     def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence[Guarded]) -> None:
+        compared = self.rows_of(public)
+        compared = rows_to_try(self.protected_values_of(public)) if compared is None else compared
+        rows = np.concatenate([rows, compared])
         own = dataclasses.replace(self.share, sensitivity=max(self.sensitivity_of(public) * self.num_parts, 1))
         if strangers := _strangers(self.name, own, rows, np.ones((len(rows),) * 2, dtype=np.bool_)):
             raise strangers

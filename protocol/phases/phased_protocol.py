@@ -171,22 +171,25 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         Raises:
             ConfigurationError: a phase states less than it draws for this public row, or for one of these rows.
         """
-        row, rows = tuple(public), np.array(private, dtype=np.int64)
+        key = tuple(public), tuple(map(tuple, private))
+        if key in self._rows_held:
+            return
+        row, rows = key[0], np.array(private, dtype=np.int64)
         for number, phase in enumerate(self.phases):
-            if row not in self._rows_held:
+            if (row, ()) not in self._rows_held:
                 phase.check_losses(row)
             if private:
                 phase.check_rows(rows[:, phase.columns], row, earlier=self.phases[:number])
         if len(self._rows_held) < _MOST_ROWS_HELD:
-            self._rows_held.add(row)
+            self._rows_held |= {key, (row, ())}
 
     def told_later(self, reports: Sequence[IntArray]) -> list[IntArray]:
         """Return what the tally of a phase has of the reports of those before it. See `guard.Guarded.told_later`."""
         return [phase.told_later(own) for phase, own in zip(self.phases, reports, strict=False)]
 
     @functools.cached_property
-    def _rows_held(self) -> set[tuple[int, ...]]:
-        """The public rows whose losses were found to be stated high enough."""
+    def _rows_held(self) -> set[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]]:
+        """The public rows, with private ones, whose losses were found to be stated high enough."""
         return set()
 
     def values_of(self, public: Sequence[int]) -> Sequence[Values]:
