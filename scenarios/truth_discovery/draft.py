@@ -13,7 +13,7 @@ from ...protocol.columns import alike, first_alike
 from ...protocol.errors import refuse
 from ..running.drafts import Beginning, Chosen, Draft, Line, Option, Sheet, UnclearError, check_column, check_header
 from .data.assembly import in_order
-from .data.labels import LabelWords, alike_in, named
+from .data.labels import LabelWords, alike_in, named, read_labels
 
 _ID: Final = r"[ _.-]?(?:id|no|nr|number|name|email)?"
 _ROLES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
@@ -115,7 +115,7 @@ def _column(sheet: Sheet, chosen: Chosen, role: str, *, taken: Sequence[str]) ->
     others = [*taken, *(chosen[each][-1] for each in _ROLES if each in chosen)]
     found = _told(sheet, names, others)
     if role == "label" and len(found) != 1 and "labels" in chosen:  # the labels tell their column
-        labels = {own for name in _read_labels(chosen["labels"], ()).items() for own in (name[0], *name[1], "")}
+        labels = {own for name in read_labels(chosen["labels"], ()).items() for own in (name[0], *name[1], "")}
         found = [each for each in sheet.header if each not in others and {""} < {*sheet.column(each)} | {""} <= labels]
     if len(found) == 1:
         return found[0]
@@ -140,25 +140,13 @@ def _check_one_column(sheet: Sheet) -> None:
         refuse(len(names) > 1, f"{sheet.path.name} line {sheet.line}", ", ".join(names), allowed)
 
 
-def _read_labels(values: Sequence[str], found: Sequence[str]) -> dict[str, list[str]]:
-    """Return the labels that options say, and how else each is written: `no,yes=Yes=YES`."""
-    labels = dict[str, list[str]]()
-    for value in values:
-        parts = [each.strip() for each in value.split(";" if ";" in value else ",")]
-        whole = value in found and not {*parts} <= {*found}
-        for part in [value] if whole else filter(None, parts):
-            name, *others = (each.strip() for each in part.split("="))
-            labels.setdefault(name, []).extend(others)
-    return labels
-
-
 def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tuple[LabelWords, list[Line]]:
     """Return the labels, as options say them; else those that stand there, if many gave each and none may be two."""
     people = dict[str, set[str]]()
     for _, worker, label in rows:
         people.setdefault(label, set()).add(worker)
     found = in_order(people)
-    given = _read_labels(chosen.get("labels", ()), found)
+    given = read_labels(chosen.get("labels", ()), found)
     if not given:
         _check_labels(found, people)
         given = {name: list[str]() for name in found}
