@@ -69,7 +69,7 @@ def test_without_a_known_truth_there_are_its_weights(psephos: Psephos) -> None:
 
 
 def test_what_is_said_of_a_crowd_is_what_is_run(psephos: Psephos) -> None:
-    """What counts is as in the table that somebody cleaned by hand: Yes is yes, w0 is W0, and the first answer counts."""
+    """It is as in a table that somebody cleaned by hand: Yes is yes, w0 is W0, and the first answer counts."""
     Path("mine.csv").write_text(ANSWERS, encoding="utf-8")
     words = ("reproduce", "truth-discovery", "--no-pictures", "--no-report", "--trials", 10, "--answers", "mine.csv")
     assert psephos(*words, "--labels", "no,yes,unsure", "--out", "clean").status == 0
