@@ -105,7 +105,9 @@ def runs() -> Iterator[tuple[str, ...]]:
     for scenario, (parameters, crossed) in CROSSED.items():
         words = {field: values_of(kind) for field, kind in get_type_hints(parameters).items()}
         tried = [((field, word),) for field, each in words.items() if field not in crossed for word in each]
-        products = itertools.product(*([(field, word) for word in words[field]] for field in crossed)) if crossed else ()
+        products = (
+            itertools.product(*([(field, word) for word in words[field]] for field in crossed)) if crossed else ()
+        )
         for settings in (*tried, *products):
             given = [*(f"{field}={word}" for field, word in settings), *SMALL.get(scenario, ())]
             yield "run", scenario, "--transport", "array", *seed, *(w for each in given for w in ("--set", each)), *out
@@ -203,7 +205,9 @@ def main() -> int:
         places = [Elsewhere("here"), *elsewhere(chosen.pythons, folder)]
         targets = [folder / str(number) for number in range(len(places))]
         waiting = [pool.submit(ended_there, *each) for each in zip(places, targets, strict=True) if not each[0].skipped]
-        failures = dict(zip((p.name for p in places if not p.skipped), (each.result() for each in waiting), strict=True))
+        failures = dict(
+            zip((p.name for p in places if not p.skipped), (each.result() for each in waiting), strict=True)
+        )
         for place, target in zip(places, targets, strict=True):
             if place.skipped or failures[place.name]:
                 said = f"skipped, {place.skipped}" if place.skipped else f"failed: {failures[place.name]}"
