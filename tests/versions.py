@@ -39,7 +39,7 @@ TESTS: Final = {
     "pyarrow": "scenarios/running/test_columns.py",
     "python-calamine": "scenarios/reading/test_workbooks.py",
     "rich": "scenarios/running/test_report.py",
-    "scipy": "protocol/estimators",
+    "scipy": "protocol/estimators/test_linear.py",
     "structlog": "scenarios/running/test_folder.py",
     "tornado": "scenarios/running/test_cluster.py",
     "trio": "agents/test_driver.py",
