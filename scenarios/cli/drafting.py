@@ -188,10 +188,10 @@ def new_protocol(name: str, model: str, to: Path | None) -> None:
     from ..system import protocol_names
 
     module = name.replace("-", "_")
-    is_free = name not in protocol_names() and not keyword.iskeyword(module) and find_spec(module) is None
     is_named = re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) and len(name) <= _MAX_NAME
     allowed = f"up to {_MAX_NAME} small letters, digits and hyphens between them, such as office-total"
     require(is_named, "NAME", name, allowed)
+    is_free = name not in protocol_names() and not keyword.iskeyword(module) and find_spec(module) is None
     require(is_free, "NAME", name, "a name that no protocol or Python module has yet")
     folder = to or Path(name)
     refuse(folder.exists() and (not folder.is_dir() or any(folder.iterdir())), "--to", str(folder), "an empty folder")
