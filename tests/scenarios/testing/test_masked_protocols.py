@@ -98,10 +98,10 @@ def test_a_right_masked_protocol_is_never_refused(seed: int) -> None:
 
 
 class Halved(MaskedSums):
-    """Parties draw shares that are planned for a fifth of the noise."""
+    """Parties draw shares that are planned for an eighth of the noise."""
 
     def mechanism_groups(self, public: IntArray) -> MechanismGroups:
-        return [(dataclasses.replace(self.share, scale=self.share.scale / 5), slice(None))]
+        return [(dataclasses.replace(self.share, scale=self.share.scale / 8), slice(None))]
 
 
 class TooLittle(Totals):
@@ -111,17 +111,17 @@ class TooLittle(Totals):
 
 
 def test_masked_sums_with_too_little_noise_are_found() -> None:
-    totals = TooLittle(Sizes(5))
+    totals = TooLittle(Sizes(3))
     with pytest.raises(AssertionError, match="are told apart by"):
         check_protocol(totals, totals.parties(), promises=[AUDITED])
 
 
 def test_an_audit_of_a_strangers_masked_protocol_asks_for_no_session() -> None:
-    (case,) = cases_of_protocol(Totals(Sizes(5)))
+    (case,) = cases_of_protocol(Totals(Sizes(3)))
     found = audit(case, samples=20_000, confidence=0.999, seed=1)
     assert found is not None
     assert found.verdict is AuditVerdict.CONSISTENT
-    (case,) = cases_of_protocol(TooLittle(Sizes(5)))
+    (case,) = cases_of_protocol(TooLittle(Sizes(3)))
     found = audit(case, samples=20_000, confidence=0.999, seed=1)
     assert found is not None
     assert found.verdict is AuditVerdict.PROOF_REFUTED
