@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
-from ..elementary import power_of_two_above
+from ..elementary import power_of_two_above, quotient_up
 from ..errors import require
 from ..estimators import Estimate, Verdict
 from ..guard import Values
@@ -90,7 +90,7 @@ class CentralSums:
         parts = [self._num_candidates * math.floor(weight * beside / self.step + Fraction(1, 2)) for weight in weights]
         self.totals: IntArray = np.array(parts if self.total_share else [], dtype=np.int64)
         self.mechanism = VectorLaplace(
-            scale=self.sensitivity / (self._num_candidates * parameters.epsilon),
+            scale=quotient_up(self.sensitivity, self._num_candidates * parameters.epsilon),
             sensitivity=self.sensitivity,
             bound=_BOUND,
         )

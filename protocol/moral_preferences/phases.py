@@ -11,9 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from ..arrays import IntArray, exact_column_sums
+from ..elementary import quotient_up
 from ..mechanisms import RowMechanism, VectorLaplace
 from ..phases import CentralPhase, Draw, LeveledPhase, MaskedSums, places_by, sizes_of
 from ..privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism
+from ..privacy.exact_sums import rounded_up, units_of
 from ..tally import Tally
 from .estimation import LevelSums
 from .functional import NoisyObjective
@@ -50,7 +52,7 @@ def _loss(parameters: Parameters, summary: Summary, mechanism: RowMechanism, eps
     is_replaced = parameters.public_number is None
     return PrivacyLoss(
         mechanism=_LAW_OF_SHARES if parameters.is_masked else summary.name,
-        event=PureMechanism(epsilon=proven * times),
+        event=PureMechanism(epsilon=rounded_up(times * units_of(proven))),
         unit=Level.VOTER.value,
         relation=NeighboringRelation.REPLACE_ONE if is_replaced else NeighboringRelation.ADD_OR_REMOVE_ONE,
         model=parameters.paradigm.model,
@@ -179,7 +181,7 @@ class MaskedPreferences(MaskedSums):
         (epsilon,) = parameters.levels
         self._summary = summary
         sensitivity, (threshold, colluders) = summary.l1_sensitivity, sizes_of(parameters)
-        share = VectorLaplace(sensitivity / epsilon, sensitivity, summary.bound)
+        share = VectorLaplace(quotient_up(sensitivity, epsilon), sensitivity, summary.bound)
         super().__init__(
             PHASE,
             ranges=[(-summary.bound, summary.bound)] * summary.num_values,

@@ -308,7 +308,8 @@ def _options_of(given: Mapping[str, Any], chosen: Mapping[str, Sequence[str]]) -
     for each in chosen.get("only", ()):
         column, sign, word = (part.strip() for part in each.rpartition("="))
         require((column and sign) or each == NONE, "--only", each, f"COLUMN=WORD, or {NONE}: all rows count")
-        only |= {column: (*only.get(column, ()), word)} if column else {}
+        if column:
+            only[column] = (*only.get(column, ()), word)
     empty = tuple(each for each in chosen.get("leave-out-empty", ()) if each != NONE)
     known = {name: given[name] for name in ("header", "header_lines")}
     return TableOptions(sheet=given["sheet"] or "", only=only, leave_out_empty=empty, **known)
@@ -386,7 +387,7 @@ def _drafted(
             unclear = error
             if not sys.stdin.isatty():
                 most = min(_MOST_DRAFTS, _MOST_ROWS // max(len(sheet.rows) for sheet in known.values()))
-                gaps = _gaps(drafted, chosen, most=max(1, most))
+                gaps = _gaps(drafted, chosen, beginning, most=max(1, most))
                 raise QuestionsError(path.name, gaps, _command(beginning, path, given, chosen, gaps)) from None
         except ConfigurationError as error:
             if not asked:
@@ -426,13 +427,24 @@ def _line_of(answer: str) -> int:
 
 
 def _gaps(
-    draft: Callable[[dict[str, Sequence[str]]], object], chosen: Mapping[str, Sequence[str]], *, most: int
+    draft: Callable[[dict[str, Sequence[str]]], object],
+    chosen: Mapping[str, Sequence[str]],
+    beginning: "Beginning",
+    *,
+    most: int,
 ) -> "list[UnclearError]":
-    """Return what has to be said, as far as it is asked for after most answers to what is asked before."""
+    """Return what has to be said, as far as it is asked for after most answers to what is asked before.
+
+    What is asked after each of them, though not in the same words, has those of the option's help. What follows from
+    another one that is asked for is not asked for itself.
+    """
     from ...protocol.errors import ConfigurationError
     from ..running.drafts import NONE, UnclearError
 
     left = most
+    helps = {option.name: option.help for option in beginning.options} | {
+        name: how["help"] for name, _, how in _OF_TABLES
+    }
 
     def common(chosen: "dict[str, Sequence[str]]") -> "list[UnclearError] | None":
         """Return the gaps beside these answers; None where they are not allowed."""
@@ -456,15 +468,24 @@ def _gaps(
             if (found := common({**chosen, first.option: (*chosen.get(first.option, ()), choice)})) is not None
         ]
         behind, number = dict[tuple[str, str], UnclearError](), collections.Counter[tuple[str, str]]()
+        asked = collections.Counter(option for own in branches for option in {gap.option for gap in own})
         for gap in itertools.chain.from_iterable(branches):
             key = gap.option, gap.question  # another one is of that branch alone, such as of a column nobody meant
             number[key] += 1
             behind[key] = _either(behind[key], gap) if key in behind else gap
         usual = {key[0]: key for key, _ in reversed(number.most_common())}
-        told = (gap for key, gap in behind.items() if key == usual[gap.option] and 2 * number[key] >= len(branches))
-        return [first, *told]
+        told = list[UnclearError]()
+        for option, key in usual.items():
+            if 2 * number[key] > len(branches):
+                told.append(behind[key])
+            elif asked[option] == len(branches):  # in any case, though of what depends on the answer
+                question = f"needed in any case: {helps[option].rstrip('.')}"
+                told.append(UnclearError(option=option, question=question, choices=[], is_open=True))
+        return [first, *sorted(told, key=lambda gap: [*behind].index(usual[gap.option]))]
 
-    return common(dict(chosen)) or []
+    gaps = common(dict(chosen)) or []
+    asked = {gap.option for gap in gaps}
+    return [gap for gap in gaps if beginning.told_by.get(gap.option) not in asked]
 
 
 def _either(one: "UnclearError", other: "UnclearError") -> "UnclearError":
