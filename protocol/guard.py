@@ -10,8 +10,7 @@ either finds:
   (`psephos.protocol.mechanisms.realized`), so a mechanism's own event is not simply believed. If rows and reports are
   few, that is the smallest true ε.
 
-What a trusted server releases is one object: whatever is not drawn in it has to be the same for all rows of a person.
-So releases of different rows are compared with all draws fixed.
+What is not drawn in a release is the same for all rows of a person: releases are compared with all draws fixed.
 
 So a phase states facts about rows, which a client checks, and its mechanisms set the prices. The check is made for the
 person who pays most when a phase is made; for its public row before a client reserves; and for all rows, once for each
@@ -119,10 +118,7 @@ class Guarded(abc.ABC):
         return ReleaseAt(drawn, self.randomize_tally(tally, draw))
 
     def told_later(self, reports: IntArray) -> IntArray:
-        """Return what tallies of later phases have of reports, shape (n, numbers): none of what is disclosed.
-
-        What is counted again without noise was never paid for.
-        """
+        """Return what tallies of later phases have of reports, shape (n, numbers): none of what is disclosed."""
         return reports[:, :0] if self.model.trusts_server else reports
 
     @property
@@ -188,11 +184,8 @@ class Guarded(abc.ABC):
 
         Run by a client for its own row before it reserves, and by `check_protocol` for those of all.
 
-        Args:
-            rows: int64, shape (any, num_values).
-
         Raises:
-            ConfigurationError: a row is told from others by more than is stated. The row is not shown.
+            ConfigurationError: a row, of shape (num_values,), is told from others by more than is stated. The row is not shown.
         """
         try:
             self._compare_rows(rows, public, earlier)
