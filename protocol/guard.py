@@ -185,7 +185,7 @@ class Guarded(abc.ABC):
         Run by a client for its own row before it reserves, and by `check_protocol` for those of all.
 
         Raises:
-            ConfigurationError: a row, of shape (num_values,), is told from others by more than is stated. The row is not shown.
+            ConfigurationError: a row is told from others by more than is stated. It is not shown.
         """
         try:
             self._compare_rows(rows, public, earlier)
