@@ -184,8 +184,7 @@ def variants_in_json(
         written["prices"] = [
             {"name": name, "offered": None if offered is None else _plain(offered)} for name, offered in prices.items()
         ]
-    written = snapped(written)
-    return written
+    return snapped(written)
 
 
 def _plain(offered: Offered) -> dict[str, Any]:
