@@ -35,7 +35,7 @@ verify: check strict
 	$(BIN)/coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python tests/coverage_gate.py
-	$(BIN)/psephos audit faults
+	$(BIN)/python tests/audit_faults.py
 	$(BIN)/psephos audit all --quick --confidence 0.999999
 	@$(MAKE) --no-print-directory bits
 
