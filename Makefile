@@ -7,7 +7,7 @@ ROOMS := protocol transports agents scenarios
 FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o -name '*.css' -o -name '*.js' -o -name 'py.typed' | sort)
 
 .PHONY: demo test quick verify check style types strict bench bench-survey docs papers exchange mutate simulate \
-	versions constraints vulnerabilities clean FORCE
+	versions constraints vulnerabilities bits clean FORCE
 
 demo: .venv/installed
 	@$(BIN)/psephos run consortium-masked
@@ -37,6 +37,7 @@ verify: check strict
 	$(BIN)/python tests/coverage_gate.py
 	$(BIN)/python tests/audit_faults.py
 	$(BIN)/psephos audit all --quick --confidence 0.999999
+	@$(MAKE) --no-print-directory bits
 
 check: style types
 	$(BIN)/python -m pytest -q tests/test_import_boundaries.py tests/test_packaging.py
@@ -90,6 +91,12 @@ simulate: SECONDS = 60
 simulate: FIRST = 0
 simulate: .venv/installed
 	$(BIN)/python tests/simulate.py --seconds $(SECONDS) --first $(FIRST)
+
+# Equal bits under the arithmetic of other processors and libraries, and of the interpreters that PYTHONS names.
+bits: export PYTHONDONTWRITEBYTECODE =
+bits: PYTHONS =
+bits: .venv/installed
+	$(BIN)/python tests/bits.py $(PYTHONS)
 
 # The lowest versions that pyproject.toml allows, and the newest: each in an environment of its own, in which a part of
 # the tests runs that touches every dependency; all that `tests/frozen.py --quick` computes is to be the same in both.

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, TypeVar
 
 from .reading.cells import inert_cell
 
@@ -32,8 +32,13 @@ def six_digits(value: float, *, signed: bool = False) -> str:
     return f"{value:{'+' if signed else ''}{form}}"
 
 
+_EXACT: Final = "epsilon_proven"
+
+
 def snapped(value: Any) -> Any:
     """Return plain data whose numbers have twelve digits: what stands behind those may be another processor's.
+
+    What is proven of a session's ε, by names that begin so, is exact and stays: it is not rounded down.
 
     >>> snapped({"error": 0.1 + 0.2, "trials": 3})
     {'error': 0.3, 'trials': 3}
@@ -42,7 +47,7 @@ def snapped(value: Any) -> Any:
         case float():
             return float(f"{value:.12g}")
         case Mapping():
-            return {key: snapped(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]  plain data
+            return {key: each if str(key).startswith(_EXACT) else snapped(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  plain data
         case list() | tuple():
             return [snapped(each) for each in value]  # pyright: ignore[reportUnknownVariableType]  plain data
         case _:

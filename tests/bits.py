@@ -64,22 +64,35 @@ CROSSED: Final[Mapping[str, tuple[type[msgspec.Struct], tuple[str, ...]]]] = {
     "two-societies": (fair_voting.Parameters, ()),
 }
 """A scenario of each system, its parameters, and those of them of which each value is tried with each."""
-SMALL: Final = {"moral-synthetic": ("voters.voters=40", "voters.records=20"), "crowd": ("workers.tasks=60",)}
+SMALL: Final = {
+    "consortium": "",
+    "crowd": " --set workers.tasks=60",
+    "moral-synthetic": " --set voters.voters=40 --set voters.records=20",
+    "two-societies": "",
+}
+LEFT_OUT: Final = {"collusion-sweep"}
+"""What takes longer than all others together."""
+OUT: Final = " --out out --no-pictures"
 MORE: Final = (
-    "trials consortium --trials 8 --grid variant=joint,laplace,optimal,central",
-    "trials crowd --trials 4 --grid mechanism=one_layer,two_layer,central",
-    "trials moral-synthetic --trials 4 --grid mechanism=laplace,direction,pooled --set paradigm=RLCP",
-    "trials two-societies --trials 8 --grid mechanism=laplace,exponential,local",
+    f"run housing-cooperative{OUT}",
+    f"run one-game{OUT}",
+    f"run consortium-masked --transport array --set partners.count=100{OUT}",
+    f"run consortium --transport array --set epsilons=[0.5,1] --set variant=laplace{OUT}",
+    f"run crowd --transport array --set estimator=truth_discovery --set normalization=all{OUT}",
+    f"run two-societies --transport array --set mechanism=pairwise --set objective=copeland{OUT}",
+    f"run two-societies --transport array --set mechanism=pairwise --set objective=kemeny{OUT}",
+    f"run moral-synthetic --set paradigm=RLDP --set mechanism=functional{OUT} ; decide out --first x1=1 --second x2=1",
+    f"trials consortium --trials 8 --grid variant=joint,laplace,optimal,central{OUT}",
+    f"trials crowd --trials 4 --grid mechanism=one_layer,two_layer,central{SMALL['crowd']}{OUT}",
+    f"trials moral-synthetic --trials 4 --grid mechanism=laplace,pooled --set paradigm=RLCP{OUT}",
+    f"trials two-societies --trials 8 --grid mechanism=laplace,exponential,local{OUT}",
+    *(f"variants {scenario} --trials 2{small}" for scenario, small in SMALL.items()),
     "variants consortium --error 200",
-    "variants crowd --trials 2",
-    "variants moral-synthetic --trials 2",
-    "variants two-societies --trials 4",
-    "plan consortium --error 5%",
-    "plan crowd --trials 2 --minutes 600 --epsilon 1",
-    "plan moral-synthetic --trials 2 --minutes 600 --epsilon 1",
-    "plan two-societies --error 5%",
-    "power eu-council",
-    "trade-off two-societies --trials 20",
+    f"plan consortium --error 5%{OUT}",
+    f"plan two-societies --error 5%{OUT}",
+    *(f"plan {own} --trials 2 --minutes 600 --epsilon 1{SMALL[own]}{OUT}" for own in ("crowd", "moral-synthetic")),
+    "power eu-council --out out",
+    "trade-off two-societies --trials 20 --out out",
     "group-prices two-societies",
 )
 
@@ -93,28 +106,21 @@ def values_of(kind: object) -> list[str]:
     return [word for each in get_args(kind) for word in values_of(each)]
 
 
-def runs() -> Iterator[tuple[str, ...]]:
-    """Yield the words of each command: shipped scenarios, each variant and estimator of each system, and studies."""
-    out = ("--out", "out", "--no-pictures")
-    seed = ("--seed", str(SEED))
+def runs() -> Iterator[str]:
+    """Yield commands: each shipped scenario, each variant and estimator of each system, and studies."""
     for scenario, path in shipped_scenarios().items():
-        is_measured = f"run-{scenario}-memory/out/adversaries.json" in NEVER_ALIKE
-        if not is_measured:
+        if scenario not in LEFT_OUT and f"run-{scenario}-tcp/out/adversaries.json" not in NEVER_ALIKE:
             deviates = "adversary" in tomllib.loads(path.read_text())
-            yield "run", scenario, *(("--transport", "array") if not deviates else ()), *seed, *out
+            yield f"run {scenario}{'' if deviates else ' --transport array'} --seed {SEED}{OUT}"
     for scenario, (parameters, crossed) in CROSSED.items():
-        words = {field: values_of(kind) for field, kind in get_type_hints(parameters).items()}
-        tried = [((field, word),) for field, each in words.items() if field not in crossed for word in each]
-        products = (
-            itertools.product(*([(field, word) for word in words[field]] for field in crossed)) if crossed else ()
-        )
-        for settings in (*tried, *products):
-            given = [*(f"{field}={word}" for field, word in settings), *SMALL.get(scenario, ())]
-            yield "run", scenario, "--transport", "array", *seed, *(w for each in given for w in ("--set", each)), *out
-    for line in MORE:
-        command, scenario, *rest = line.split()
-        small = [word for each in SMALL.get(scenario, ()) for word in ("--set", each)]
-        yield command, scenario, *rest, *small, *(out if command in {"plan", "trials"} else ())
+        words = {
+            field: [f" --set {field}={word}" for word in values_of(kind)]
+            for field, kind in get_type_hints(parameters).items()
+        }
+        alone = [each for field in words if field not in crossed for each in words[field]]
+        for settings in (*alone, *map("".join, itertools.product(*(words[field] for field in crossed)))):
+            yield f"run {scenario} --transport array --seed {SEED}{settings}{SMALL[scenario]}{OUT}"
+    yield from MORE
 
 
 def leave(target: Path) -> None:
@@ -122,18 +128,18 @@ def leave(target: Path) -> None:
     os.environ.update(COLUMNS="100", MPLBACKEND="agg", NO_COLOR="1")
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as made:
-        for number, words in enumerate(runs()):
+        for number, line in enumerate(runs()):
             folder = Path(made).resolve() / str(number)
             folder.mkdir()
             os.chdir(folder)
-            ended = CliRunner().invoke(cli, words, prog_name="psephos")
-            text = f"$ psephos {' '.join(words)}\n{ended.output}\n{ended.exception!r}\n".replace(str(folder), "FOLDER")
-            kept = target / f"{number:03} {' '.join(words[:6])}".replace("/", "-")
+            ended = [CliRunner().invoke(cli, command.split(), prog_name="psephos") for command in line.split(" ; ")]
+            said = [f"{each.output}\n{each.exception!r}\n".replace(str(folder), "FOLDER") for each in ended]
+            kept = target / f"{number:03} {line.removesuffix(OUT)}"[:200].replace("/", "-")
             kept.mkdir(parents=True)
-            (kept / "printed.txt").write_text(SECONDS.sub(r"\1SECONDS", text))
+            (kept / "printed.txt").write_text(SECONDS.sub(r"\1SECONDS", "\n".join(said)))
             keep(folder, kept)
             if os.environ.get("BITS_TIMES"):
-                sys.stderr.write(f"{number} {time.process_time():.1f} {' '.join(words)} {ended.exit_code}\n")
+                sys.stderr.write(f"{number} {time.process_time():.1f} {line} {ended[0].exit_code}\n")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,11 +189,13 @@ def _made(command: Sequence[str]) -> str:
     return f"{command[0]}: {ended.stderr.strip()}" if ended.returncode else ""
 
 
-def ended_there(place: Elsewhere, target: Path) -> str:
-    """Run everything in another process; return what it says where it fails."""
+def why_not(place: Elsewhere, target: Path) -> str:
+    """Run everything in another process; return why it could not."""
+    if place.skipped:
+        return f"skipped: {place.skipped}"
     command = [place.python, __file__, "--leave", str(target)]
     child = subprocess.run(command, env=os.environ | place.variables, capture_output=True, text=True, check=False)  # noqa: S603  this file
-    return child.stderr if child.returncode else ""
+    return f"failed: {child.stderr}" if child.returncode else ""
 
 
 def main() -> int:
@@ -204,19 +212,12 @@ def main() -> int:
         folder = Path(made)
         places = [Elsewhere("here"), *elsewhere(chosen.pythons, folder)]
         targets = [folder / str(number) for number in range(len(places))]
-        waiting = [pool.submit(ended_there, *each) for each in zip(places, targets, strict=True) if not each[0].skipped]
-        failures = dict(
-            zip((p.name for p in places if not p.skipped), (each.result() for each in waiting), strict=True)
-        )
-        for place, target in zip(places, targets, strict=True):
-            if place.skipped or failures[place.name]:
-                said = f"skipped, {place.skipped}" if place.skipped else f"failed: {failures[place.name]}"
-                differ += bool(not place.skipped)
-            else:
-                number, differences = compare(targets[0], target)
-                differ += len(differences)
-                said = "\n".join([f"{number} files compared, {len(differences)} differ", *map(_first, differences)])
-            sys.stdout.write(f"{place.name}: {said}\n")
+        for place, target, why in zip(places, targets, pool.map(why_not, places, targets), strict=True):
+            number, differences = compare(targets[0], target) if not why else (0, [why] * (not place.skipped))
+            differ += len(differences)
+            said = [why] if why else [f"{number} files, {len(differences)} differ", *map(_first, differences)]
+            sys.stdout.write(f"{place.name}: {chr(10).join(said)}\n")
+            sys.stdout.flush()
     return int(differ > 0)
 
 

@@ -95,7 +95,9 @@ NEVER_ALIKE: Final = (
 )
 """What two runs of one version do not have alike."""
 TEXT: Final = (".csv", ".json", ".jsonl", ".md", ".txt")
-SECONDS: Final = re.compile(r'("(?:\w*_)?seconds": )[0-9.e+-]+|\b[0-9][0-9,.]* s\b|(?<=-)20\d{6}-\d{6}\b')
+SECONDS: Final = re.compile(
+    r'("(?:\w*_)?seconds": )[0-9.e+-]+|\b[0-9][0-9,.]* s\b|(?<=-)20\d{6}-\d{6}\b|(?<="numpy": ")[0-9.]+'
+)
 MODULE: Final = re.compile(r"psephos(?:\.\w+)+\.")
 NOTHING_COMPARED: Final = 2
 

@@ -241,8 +241,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             return reach
         total = 1.0
         if parameters.quota is None:
-            weights = np.array(parameters.weights)
-            total = float(weights @ numbers if parameters.public_weights else len(public) * weights.mean())
+            weights, is_public = parameters.weights, parameters.public_weights
+            shares = numbers if is_public else len(public) / len(weights)
+            total = math.fsum(np.multiply(weights, shares).tolist())
         return reach + rounded * total
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:

@@ -16,7 +16,7 @@ from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
 from ..running.parties import sources_of
 from ..running.statements import certainty_of, held_by, meaning_of, up_to, warning_of
-from ..tables import Entry, Table
+from ..tables import Entry, Table, snapped
 from .plans import Plan, Planned
 from .plans_drawn import picture_of
 from .variants import Offered, VariantTable
@@ -186,7 +186,7 @@ def _left_out(offered: Offered, table: VariantTable) -> list[str]:
 def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:
     """Return a plan as plain data."""
     protocol = table.resolved.protocol
-    return {
+    content = {
         "scenario": table.resolved.scenario.name,
         "protocol": protocol.name,
         "sought": plan.sought,
@@ -219,6 +219,8 @@ def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:
         "options": [_option(option) for option in plan.options],
         "is_cut": plan.is_cut,
     }
+    written: dict[str, Any] = snapped(msgspec.to_builtins(content))
+    return written
 
 
 def _plain(epsilon: float, share: float, standard_error: float) -> dict[str, float]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from ..running.progress import OnStep
+from ..tables import snapped
 
 _WITHIN: Final = 1.2  # the least is found within so much: an answer by trials is no surer
 _BEYOND: Final = 1.1  # a guess is passed by so much, so that what suffices is enclosed soon
@@ -126,7 +127,7 @@ def least_by_trials(
         guess = number
         if found is not None:
             factor = max(excess(found), 1e-9) ** (1 / power)
-            guess = number * min(max(factor, 1 / _STRIDE), _STRIDE)
+            guess = snapped(number * min(max(factor, 1 / _STRIDE), _STRIDE))
             if excess(found) <= 1:
                 best, high = found, number
             else:
@@ -153,4 +154,4 @@ def _next_number(low: float, high: float, guess: float, *, between: tuple[float,
         return max(min(guess, high) / _BEYOND, least) if high > least else None
     width = math.log(high / low)
     place = math.log(max(guess, 1e-300) / low) / width
-    return low * math.exp(width * min(max(place, _MIDDLE), 1 - _MIDDLE))
+    return snapped(low * math.exp(width * min(max(place, _MIDDLE), 1 - _MIDDLE)))

@@ -29,6 +29,7 @@ from ..presentation.numbers import decimals_of, written
 from ..running.config import Scenario
 from ..running.progress import OnStep
 from ..running.resolution import Local, Resolved, resolve, resolve_served
+from ..tables import snapped
 from .counting import Counted
 from .measured import Cell, MeasuredCell
 from .measurements import Measurement
@@ -500,7 +501,7 @@ def price_for(
         best = dear
     for _ in range(steps):
         middle = (low + high) / 2
-        offered = table.at(name, math.exp(middle))
+        offered = table.at(name, snapped(math.exp(middle)))
         if offered is not None and offered.error.value <= error:
             best, high = offered, middle
         elif offered is not None or (best is None and middle <= math.log(table.price)):

@@ -14,7 +14,7 @@ from ...protocol.privacy import TrustModel
 from ..presentation.numbers import some, written
 from ..presentation.terminal import show_note, show_table
 from ..running.statements import meaning_of
-from ..tables import Cell, Entry, Table
+from ..tables import Cell, Entry, Table, snapped
 from .counting import counting_errors
 from .measurements import Measurement, apart_by, deviation, unseen
 from .variants import Offered, VariantTable
@@ -184,7 +184,7 @@ def variants_in_json(
         written["prices"] = [
             {"name": name, "offered": None if offered is None else _plain(offered)} for name, offered in prices.items()
         ]
-    return written
+    return snapped(written)
 
 
 def _plain(offered: Offered) -> dict[str, Any]:

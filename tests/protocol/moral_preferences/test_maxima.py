@@ -1,17 +1,19 @@
 """How noisy maxima answer: by the mechanism itself, at the ends of noise, and where no test can hold."""
 
 import math
+from typing import cast
 
 import numpy as np
 import pytest
 from helpers import make_preferences
 from psephos.protocol import Tally
-from psephos.protocol.arrays import IntArray
+from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.moral_preferences import NoisyMaxima, Outcome, Paradigm, PerturbedPhase, decide
 from psephos.protocol.moral_preferences.functional import NoisyObjective
-from psephos.protocol.moral_preferences.maxima import NUM_PARTS, NoiseOfLevel, simulate_answers
+from psephos.protocol.moral_preferences.maxima import NUM_PARTS, NoiseOfLevel, _exponential, simulate_answers
 from psephos.protocol.moral_preferences.parameters import Remedy
 from psephos.protocol.moral_preferences.protocol import MoralPreferences
+from thoroughness import draws
 
 RECORDS = 20
 
@@ -26,6 +28,23 @@ def law_of(protocol: MoralPreferences) -> NoisyMaxima:
     law = protocol.summary.maxima
     assert law is not None
     return law
+
+
+def test_the_noise_that_is_simulated_is_exponential_to_a_thousandth_of_its_mean() -> None:
+    """At uniforms from next to 0, whose quantile would be 36.7, to next to 1."""
+
+    class Given:
+        def random(self, size: tuple[int, ...]) -> FloatArray:
+            return 1.0 - np.array([2.0**-53, 1e-13, 1e-5, 0.01, 0.3, 0.5, 0.99, 1.0]).reshape(size)
+
+    found = _exponential(cast("np.random.Generator", Given()), (8,)).tolist()
+    assert found == pytest.approx(
+        [32.0, *(-math.log(each) for each in (1e-13, 1e-5, 0.01, 0.3, 0.5, 0.99)), 0], abs=1e-3
+    )
+    drawn = _exponential(np.random.default_rng(1), (draws(100_000, full=1_000_000),))
+    # Of the mean 1 and the variance 1, to 5 and 6 of their standard errors: 1e-6 that either is missed.
+    assert drawn.mean() == pytest.approx(1.0, abs=5 / math.sqrt(len(drawn)))
+    assert drawn.var() == pytest.approx(1.0, abs=6 * math.sqrt(8 / len(drawn)))
 
 
 def release(protocol: MoralPreferences, rows: IntArray, *, seed: int) -> Outcome:

@@ -440,3 +440,12 @@ def test_a_table_holds_no_formula(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "out")
     folder.write_table("table.csv", [{"=name": "@ann", "value": -1.5}, {"=name": "bob", "value": "-2"}])
     assert (folder.path / "table.csv").read_text(encoding="utf-8") == "'=name,value\n'@ann,-1.5\nbob,-2\n"
+
+
+def test_a_table_has_twelve_digits_unless_its_numbers_are_exact(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    rows = [{"error": 0.1 + 0.2, "least": -math.inf, "votes": 123_456_789_012_345}]
+    folder.write_table("measured.csv", rows)
+    folder.write_table("exact.csv", rows, is_exact=True)
+    written = [(tmp_path / name).read_text().splitlines()[1] for name in ("measured.csv", "exact.csv")]
+    assert written == ["0.3,-inf,123456789012345", "0.30000000000000004,-inf,123456789012345"]
