@@ -241,6 +241,7 @@ def pytest_runtest_setup() -> None:
 
     A fixture of all tests would take as long as many a test does.
     """
+    quoting.begin()
     os.environ["PSEPHOS_JOURNAL"] = str(next(_journals))
     os.environ["PSEPHOS_WITNESS"] = str(next(_witnesses))
 
@@ -254,7 +255,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     measuring = coverage.Coverage.current() if item.get_closest_marker("unmeasured") else None
     if measuring is not None:
         measuring.stop()
-    quoting.begin()
     try:
         result = yield
         if quoted := quoting.found():

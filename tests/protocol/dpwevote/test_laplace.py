@@ -397,14 +397,14 @@ def variant_of(vote: DPWeVote) -> LaplaceVariant:
 @pytest.mark.parametrize("fraction", FRACTIONS)
 def test_bounds_on_moments_are_those_of_the_worst_partner(fraction: float) -> None:
     """Of each weight, for each opinion; the greatest is attained, so that no bound is larger than it has to be."""
-    vote = make_vote(weights=(1.0, 3.0), epsilon=2.0, quota_fraction=fraction)
+    vote = make_vote(weights=(1.0, 3.5), epsilon=2.0, quota_fraction=fraction)
     variant, most = variant_of(vote), 7
     units = [variant._unit**j for j in range(most)]
     bounds = [bound * unit for bound, unit in zip(variant._moments[:most], units, strict=True)]
     each = {(w, o): moments_of(vote, w, o, most) for w in vote.parameters.weights for o in (0.0, 1.0)}
     for moments in each.values():
         assert all(abs(own) <= bound * (1 + 1e-9) for own, bound in zip(moments, bounds, strict=True))
-    worst = each[3.0, 0.0 if fraction > 0.5 else 1.0]
+    worst = each[3.5, 0.0 if fraction > 0.5 else 1.0]
     assert [abs(own) for own in worst] == pytest.approx(bounds, rel=1e-7, abs=1e-9)
     assert variant.worst_variance == pytest.approx(max(moments[2] for moments in each.values()), rel=1e-7)
 
