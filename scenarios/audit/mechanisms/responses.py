@@ -17,6 +17,7 @@ import numpy as np
 from ....protocol.arrays import IntArray
 from ....protocol.mechanisms import (
     Disclosure,
+    FiniteChannel,
     FrequencyOracle,
     GeneralizedRandomizedResponse,
     HadamardResponse,
@@ -67,6 +68,9 @@ def response_cases() -> Iterator[Case]:
             yield _case(
                 f"{name} report, ε = {epsilon:g}", "channels", functools.partial(_channel, design, epsilon), epsilon
             )
+    for size in _MANY[1:-1]:
+        table = two_point([Fraction(number) for number in range(size)], epsilon=1.0).mechanism
+        yield _case_of_many("channels", table, size)
     own = channel_of(_MATRIX, num_values=len(_MATRIX), field="matrix")
     yield _case("a matrix of one's own", "channels", lambda: own, own.epsilon)
     note = "Values leave as they are, to a server that is trusted with them."
@@ -108,7 +112,7 @@ def _case_of_many(group: str, mechanism: RowMechanism, size: int) -> Case:
         f"{size} values, ε = 1",
         group,
         "value",
-        lambda: [_pair_of_many(mechanism, 0, size - 1)],
+        functools.partial(_pairs_of_many, mechanism, 0, size - 1),
         proven=1.0,
         share=_SHARE_OF_MANY,
         secure_share=_SECURE_SHARE_OF_MANY,
@@ -116,11 +120,13 @@ def _case_of_many(group: str, mechanism: RowMechanism, size: int) -> Case:
     )
 
 
-def _pair_of_many(mechanism: Any, *ends: int) -> Pair:
-    """Return two values by which of them alone a report supports: the first, the second, or else.
+def _pairs_of_many(mechanism: Any, *ends: int) -> list[Pair]:
+    """Return two values by which of them alone a report supports: the first, the second, or else; by reports, if few.
 
     A report that supports its value is as much likelier than one that does not, whatever else it supports.
     """
+    if isinstance(mechanism, FiniteChannel):
+        return finite_pairs(mechanism, np.array(ends)[:, None], is_secure=True)
     if isinstance(mechanism, FrequencyOracle):
         keep, luck = mechanism.law.keep, mechanism.law.luck * mechanism.reach(*ends)
         ratio = keep * mechanism.law.num_others / ((1 - keep) * mechanism.law.num_supporting)
@@ -141,7 +147,7 @@ def _pair_of_many(mechanism: Any, *ends: int) -> Pair:
         [encoded(draw(mechanism, [end]), encode) for end in ends] for draw in (simulated_draw, secure_draw)
     )
     laws = np.array([[own, other, rest], [other, own, rest]])
-    return Pair(f"{ends[0]} and {ends[1]}", laws=laws, draws=(draws[0], draws[1]), secure=(secure[0], secure[1]))
+    return [Pair(f"{ends[0]} and {ends[1]}", laws=laws, draws=(draws[0], draws[1]), secure=(secure[0], secure[1]))]
 
 
 def _views_of(oracle: FrequencyOracle, value: int) -> Iterator[View]:
