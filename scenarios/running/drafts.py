@@ -17,7 +17,9 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
+from ...protocol.columns import first_alike
 from ...protocol.errors import ConfigurationError, did_you_mean, one_of, printable, refuse, require
+from ..reading.cells import number_in
 from ..reading.files import MAX_FILE_BYTES, readable
 from ..reading.headers import USUAL, TableOptions, check_column_names
 from ..reading.text_forms import form_of, open_table
@@ -193,6 +195,7 @@ class Beginning:
         wanted: columns by which the sign between entries is known.
         fits: whether a sheet is plainly of this kind, by its columns' names and what repeats in them.
         shown: what a server sees that is trusted.
+        told_by: options that follow from another one as a rule, and are not asked for beside it.
     """
 
     word: str
@@ -204,6 +207,7 @@ class Beginning:
     wanted: Sequence[str] = ()
     fits: Callable[[Sheet], bool] | None = None
     shown: str = "values"
+    told_by: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
 
 def is_status(name: str) -> bool:
@@ -289,15 +293,9 @@ def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names:
 
 def _is_like(name: str, entries: Sequence[str]) -> bool:
     """Return whether a column's name could be one of its entries: as a number among numbers."""
-    kinds = (_is_number, lambda entry: _ADDRESS.fullmatch(entry) is not None)
-    return name in entries or any(is_one(name) and all(map(is_one, entries)) for is_one in kinds)
-
-
-def _is_number(entry: str) -> bool:
-    try:
-        return math.isfinite(float(entry.replace(",", ".")))
-    except ValueError:
-        return False
+    words = [name, *entries]
+    are_numbers = all(math.isfinite(number_in(word.replace(",", "."))) for word in words)
+    return name in entries or are_numbers or all(map(_ADDRESS.fullmatch, words))
 
 
 def chosen_column(
@@ -327,6 +325,24 @@ def chosen_column(
 
 NONE: Final = "none"
 """In place of a column: there is no such."""
+
+
+def alike_option(role: str) -> Option:
+    """Return the option that says whose names are that differ in case or blanks alone."""
+    help_ = f"Names that differ in case or blanks alone are those of one {role} or of several: one or several."
+    return Option(f"alike-{role}s", help_, metavar="WORD", multiple=False, words=("one", "several"))
+
+
+def alike_line(sheet: Sheet, chosen: Chosen, names: Sequence[str], role: str) -> list[Line]:
+    """Return whether names that differ in case or blanks alone are one party's; UnclearError where it is not said."""
+    if (places := first_alike(names)) is None:
+        return []
+    first, again = (names[place] for place in places)
+    option = f"alike-{role}s"
+    if not (given := chosen.get(option, ())):
+        question = f"whether {first!r} and {again!r} in {sheet.path.name} are one {role}, or several"
+        raise UnclearError(option=option, question=question, choices=["one", "several"])
+    return [Line(f"alike_{role}s", given[-1], "whose names differ in case or blanks alone")]
 
 
 def check_column(sheet: Sheet, name: str, option: str) -> str:

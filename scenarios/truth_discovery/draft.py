@@ -9,11 +9,23 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...protocol.columns import alike, first_alike
+from ...protocol.columns import alike
 from ...protocol.errors import refuse
-from ..running.drafts import Beginning, Chosen, Draft, Line, Option, Sheet, UnclearError, check_column, check_header
+from ..running.drafts import (
+    Beginning,
+    Chosen,
+    Draft,
+    Line,
+    Option,
+    Sheet,
+    UnclearError,
+    alike_line,
+    alike_option,
+    check_column,
+    check_header,
+)
 from .data.assembly import in_order
-from .data.labels import LabelWords, alike_in, named
+from .data.labels import LabelWords, alike_in, named, read_labels
 
 _ID: Final = r"[ _.-]?(?:id|no|nr|number|name|email)?"
 _ROLES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
@@ -74,7 +86,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         lines.append(Line("columns", renamed, "what the file calls them"))
     words, found = _labels(sheet, chosen, rows)
     lines += found
-    lines += _people(sheet, chosen, list(dict.fromkeys(worker for _, worker, _ in rows)))
+    lines += alike_line(sheet, chosen, list(dict.fromkeys(worker for _, worker, _ in rows)), "worker")
     lines += _repeats(sheet, chosen, rows, words)
     lines += _truth(sheet, chosen, columns)
     tasks, workers, _ = (sheet.count(len(set(own))) for own in zip(*rows, strict=True))
@@ -115,7 +127,7 @@ def _column(sheet: Sheet, chosen: Chosen, role: str, *, taken: Sequence[str]) ->
     others = [*taken, *(chosen[each][-1] for each in _ROLES if each in chosen)]
     found = _told(sheet, names, others)
     if role == "label" and len(found) != 1 and "labels" in chosen:  # the labels tell their column
-        labels = {own for name in _read_labels(chosen["labels"], ()).items() for own in (name[0], *name[1], "")}
+        labels = {own for name in read_labels(chosen["labels"], ()).items() for own in (name[0], *name[1], "")}
         found = [each for each in sheet.header if each not in others and {""} < {*sheet.column(each)} | {""} <= labels]
     if len(found) == 1:
         return found[0]
@@ -140,26 +152,15 @@ def _check_one_column(sheet: Sheet) -> None:
         refuse(len(names) > 1, f"{sheet.path.name} line {sheet.line}", ", ".join(names), allowed)
 
 
-def _read_labels(values: Sequence[str], found: Sequence[str]) -> dict[str, list[str]]:
-    """Return the labels that options say, and how else each is written: `no,yes=Yes=YES`."""
-    labels = dict[str, list[str]]()
-    for value in values:
-        parts = [each.strip() for each in value.split(";" if ";" in value else ",")]
-        whole = value in found and not {*parts} <= {*found}
-        for part in [value] if whole else filter(None, parts):
-            name, *others = (each.strip() for each in part.split("="))
-            labels.setdefault(name, []).extend(others)
-    return labels
-
-
 def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tuple[LabelWords, list[Line]]:
     """Return the labels, as options say them; else those that stand there, if many gave each and none may be two."""
     people = dict[str, set[str]]()
     for _, worker, label in rows:
         people.setdefault(label, set()).add(worker)
     found = in_order(people)
-    given = _read_labels(chosen.get("labels", ()), found)
+    given = read_labels(chosen.get("labels", ()), found)
     if not given:
+        refuse("other-labels" in chosen, "--other-labels", chosen.get("other-labels", ("",))[-1], "beside --labels")
         _check_labels(found, people)
         given = {name: list[str]() for name in found}
     labels = given if any(given.values()) else list(given)
@@ -213,17 +214,6 @@ def _is_several(label: str, found: Sequence[str]) -> bool:
     return label[:1] in {"{", "["} or (len(parts) > 1 and not {*found}.isdisjoint(parts))
 
 
-def _people(sheet: Sheet, chosen: Chosen, workers: Sequence[str]) -> list[Line]:
-    """Return whether names that differ in case or blanks alone are one worker's; UnclearError where it is not said."""
-    if (places := first_alike(workers)) is None:
-        return []
-    first, again = (workers[place] for place in places)
-    if not (given := chosen.get("alike-workers", ())):
-        question = f"whether {first!r} and {again!r} in {sheet.path.name} are one worker, or several"
-        raise UnclearError(option="alike-workers", question=question, choices=["one", "several"])
-    return [Line("alike_workers", given[-1], "whose names differ in case or blanks alone")]
-
-
 def _repeats(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> list[Line]:
     """Return which answer counts where a worker answers a task twice, and differently."""
     if given := chosen.get("repeats", ()):
@@ -261,7 +251,11 @@ BEGINNING: Final = Beginning(
         Option("task", "The column of tasks.", multiple=False),
         Option("worker", "The column of workers.", multiple=False),
         Option("label", "The column of answers.", multiple=False),
-        Option("labels", "Which an answer can have: no,yes; with other ways of writing: no,yes=Yes.", metavar="LABELS"),
+        Option(
+            "labels",
+            "Which an answer can have, by which its column is known: no,yes; with other ways of writing: no,yes=Yes.",
+            metavar="LABELS",
+        ),
         Option(
             "other-labels",
             "Answers with none of these: leave-out or refuse.",
@@ -269,13 +263,7 @@ BEGINNING: Final = Beginning(
             multiple=False,
             words=("leave-out", "refuse"),
         ),
-        Option(
-            "alike-workers",
-            "Names that differ in case or blanks alone are those of one worker or of several: one or several.",
-            metavar="WORD",
-            multiple=False,
-            words=("one", "several"),
-        ),
+        alike_option("worker"),
         Option(
             "repeats",
             "Of a worker's answers to a task: first, last or refuse.",
@@ -293,4 +281,5 @@ BEGINNING: Final = Beginning(
     epsilon=2.0,
     wanted=("task", "worker", "label"),
     fits=_fits,
+    told_by={"label": "labels"},
 )

@@ -173,7 +173,7 @@ def sizes_of_shares(scale: float, planned: int) -> tuple[FloatArray, FloatArray]
     inside = np.cumsum(masses + np.concatenate([[0.0], masses[1:]]))
     least = 1 if scale == known else _LEAST_SIZE
     places = np.unique(np.geomspace(least, len(masses) - 1, _NUM_SIZES).astype(np.int64)) - (scale == known)
-    ends: FloatArray = (places + 0.5) * (scale / known)
+    ends = ((places + 0.5) * (scale / known)).astype(np.float64)
     law: FloatArray = np.diff(inside[places], prepend=0.0, append=1.0)
     return ends, np.maximum(law, _LEAST_MASS)
 

@@ -46,8 +46,6 @@ def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, An
     if isinstance(parties, str) and {_WORKER, "tasks"} <= set(TableFiles(path, field=FIELD, columns={}).names):
         return RowFiles(path=path)  # a line for each worker
     file: CrowdFile = convert(options, CrowdFile, FIELD)
-    allowed = "several, or left out: answers are read in batches, and names as they stand there"
-    refuse(file.alike_workers == "one", f"{FIELD}.alike_workers", file.alike_workers, allowed)
     return functools.partial(_opened, file, parameters)
 
 
@@ -77,6 +75,7 @@ class _Answers:
 
     def __init__(self, file: CrowdFile, words: LabelWords | None) -> None:
         self._repeats: Repeats = file.repeats
+        self._are_alike_one = file.alike_workers == "one"
         self.words = words
         self.files = files = TableFiles(file.answers, field=FIELD, columns=file.columns, options=file)
         task = "item" if "item" in files.names and "task" not in files.names else "task"  # as some published files say
@@ -138,7 +137,8 @@ class _Answers:
     def _read(self, folder: Path) -> Generator["_Found"]:
         """Yield all answers, read once."""
         with RowsOnDisk(folder, width=4) as rows, contextlib.closing(self.files.batches(self._columns)) as batches:
-            workers, tasks, labels = map(Names, self._columns)
+            worker, *others = self._columns
+            workers, (tasks, labels) = Names(worker, are_alike_one=self._are_alike_one), map(Names, others)
             found = _Found(workers, tasks, labels, RowPlaces(), rows, self._repeats)
             for each in batches:
                 batch = self._labelled(each)
@@ -167,6 +167,10 @@ class _Answers:
         if len(kept) < len(codes) and self.words.others == "refuse":
             row = int(np.argmin(codes))
             raise self.words.refused(column[row].strip(), f"{_LABEL} ({batch.where(row + 1)})")
+
+        def line_of(row: int) -> int:
+            return batch.line_of(batch.first + int(kept[row]))
+
         columns = {name: coded(entries) for name, entries in batch.table.items()}
         table = {name: CodedColumn(each.names, each.codes[kept]) for name, each in columns.items()}
         return dataclasses.replace(
@@ -174,7 +178,7 @@ class _Answers:
             table={**table, _LABEL: CodedColumn(names, codes[kept])},
             num_rows=len(kept),
             first=0,
-            line_of=lambda row: batch.line_of(batch.first + int(kept[row])),
+            line_of=line_of,
         )
 
 
@@ -198,6 +202,10 @@ class _Found:
         firsts = self.labels.first_rows
         return Rows(tasks, labels, lambda row: self.places.where(firsts[row % len(firsts)]), workers=workers)
 
+    def _where(self, numbers: IntArray, row: int) -> str:
+        """Return where a row of these numbers stands, for errors."""
+        return self.places.where(int(numbers[row]))
+
     def in_order(self) -> Generator[IntArray]:
         """Yield the rows that count, by the worker's place; a worker's are together. See `rows_that_count`."""
         names = in_order(self.workers)
@@ -208,7 +216,7 @@ class _Found:
             named = Rows(
                 CodedColumn(tasks, rows[:, 2]),
                 CodedColumn(labels, rows[:, 3]),
-                lambda row, own=rows[:, 1]: self.places.where(int(own[row])),
+                functools.partial(self._where, rows[:, 1]),
                 workers=CodedColumn(names, rows[:, 0]),
             )
             kept = rows_that_count(
