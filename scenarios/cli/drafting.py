@@ -176,7 +176,7 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
                 help=own.help,
                 metavar=None if own.is_flag else own.metavar,
                 multiple=own.multiple,
-                is_flag=own.is_flag,
+                is_flag=own.is_flag or None,
             )
             for own in beginning.options
         ),
