@@ -1,5 +1,7 @@
 """What a DPWeVote session publishes."""
 
+from typing import Literal
+
 import msgspec
 
 from ..estimators import Estimate, Verdict
@@ -112,6 +114,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         levels: where they have, the levels at which somebody reported, ascending; else unset, and in no file.
         weights_within: where weights are rounded, the greatest share of one by which it moved; else unset. Verdicts are
             about the weights before that, and all estimates about those after it.
+        passes: where only more than the quota passes; else unset: as much as it is enough.
     """
 
     candidates: tuple[CandidateOutcome, ...]
@@ -126,6 +129,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     epsilon_total: float
     levels: tuple[LevelCount, ...] | msgspec.UnsetType = msgspec.UNSET
     weights_within: float | msgspec.UnsetType = msgspec.UNSET
+    passes: Literal["more_than"] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def winners(self) -> tuple[str, ...]:

@@ -308,6 +308,7 @@ class Variant(abc.ABC):
             epsilon_total=parameters.epsilon_total,
             levels=self.levels_told(tallies),
             weights_within=parameters.weights_within,
+            passes="more_than" if parameters.passes == "more_than" else msgspec.UNSET,
         )
 
     def levels_told(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:

@@ -3,12 +3,14 @@
 import collections
 import dataclasses
 import itertools
+import keyword
 import os
 import re
 import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +47,7 @@ _HELP_OF_TABLES: Final = (
     "Only rows with this word there count; may be repeated.",
     "Rows with nothing there do not count.",
 )
+_PROTOCOL: Final = "protocol"
 _MOST_ROWS: Final = 2_000_000  # in all drafts together
 _MOST_DRAFTS: Final = 60  # by which it is found what is asked for in any case
 
@@ -54,13 +57,15 @@ class _Kinds(Named):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(_beginnings())
+        return [*_beginnings(), _PROTOCOL]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         from ...protocol.errors import refuse
 
+        if args and args[0] == _PROTOCOL:
+            return _PROTOCOL, new_protocol, args[1:]
         if args and args[0] not in _beginnings() and Path(args[0]).is_file():
             return super().resolve_command(ctx, [_word_for(Path(args[0]), args[1:]), *args])
         is_file = args and args[0] not in _beginnings() and (Path(args[0]).suffix or os.sep in args[0])
@@ -71,6 +76,8 @@ class _Kinds(Named):
         from ...protocol.errors import refuse
         from ..system import protocol_names
 
+        if cmd_name == _PROTOCOL:
+            return new_protocol
         found = _beginnings().get(cmd_name)
         if found is None:
             begun = {protocol for protocol, _ in _beginnings().values()}
@@ -152,6 +159,44 @@ def new() -> None:
     tell is asked for in a terminal, and elsewhere an error names the option that says it. The scenario that is written
     is short, and yours to change.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+
+
+@click.command(_PROTOCOL, short_help="Write a package with a protocol of your own, which runs and passes its tests.")
+@click.argument("name")
+@click.option(
+    "--model",
+    type=click.Choice(["local", "central", "masked"]),
+    default="local",
+    show_default=True,
+    help="Who adds the noise: each person; a trusted server; or all together, under masks.",
+)
+@click.option("--to", type=click.Path(path_type=Path), metavar="FOLDER", help="Where to write it (default: NAME).")
+def new_protocol(name: str, model: str, to: Path | None) -> None:
+    """Write a package with a protocol of your own, its tests and a scenario: a total of numbers, to change.
+
+    \b
+    psephos new protocol office-total
+    cd office-total && pip install . && pytest && psephos run office-total.toml
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.errors import refuse, require
+    from ..reading.files import readable
+    from ..running.scaffold import written_protocol
+    from ..system import protocol_names
+
+    module = name.replace("-", "_")
+    is_free = name not in protocol_names() and not keyword.iskeyword(module) and find_spec(module) is None
+    is_named = re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) and len(name) <= _MAX_NAME
+    allowed = f"up to {_MAX_NAME} small letters, digits and hyphens between them, such as office-total"
+    require(is_named, "NAME", name, allowed)
+    require(is_free, "NAME", name, "a name that no protocol or Python module has yet")
+    folder = to or Path(name)
+    refuse(folder.exists() and (not folder.is_dir() or any(folder.iterdir())), "--to", str(folder), "an empty folder")
+    with readable(folder, field="--to", what="where a folder can be made"):
+        folder.mkdir(parents=True, exist_ok=True)
+    for file, text in written_protocol(name, model).items():
+        _write(text, folder / file)
+    click.echo(f"Written to {folder}. Next: cd {shlex.quote(str(folder))} && pip install . && pytest")
+    click.echo(f"Then: psephos run {name}.toml")
 
 
 def _table_options() -> list[click.Parameter]:
@@ -344,7 +389,7 @@ def _drafted(
         except UnclearError as error:
             if not sys.stdin.isatty():
                 most = min(_MOST_DRAFTS, _MOST_ROWS // max(len(sheet.rows) for sheet in known.values()))
-                gaps = _gaps(drafted, chosen, most=max(1, most))
+                gaps = _gaps(drafted, chosen, beginning, most=max(1, most))
                 shown = {own.name: own.metavar for own in beginning.options} | _OF_TABLES
                 command = _command([(gap.option, shown[gap.option]) for gap in gaps])
                 raise QuestionsError(path.name, gaps, command) from None
@@ -392,13 +437,22 @@ def _with_answers(error: "ConfigurationError", answers: Sequence[tuple[str, str]
 
 
 def _gaps(
-    draft: Callable[[dict[str, Sequence[str]]], object], chosen: Mapping[str, Sequence[str]], *, most: int
+    draft: Callable[[dict[str, Sequence[str]]], object],
+    chosen: Mapping[str, Sequence[str]],
+    beginning: "Beginning",
+    *,
+    most: int,
 ) -> "list[UnclearError]":
-    """Return what has to be said, as far as it is asked for after most answers to what is asked before."""
+    """Return what has to be said, as far as it is asked for after most answers to what is asked before.
+
+    What is asked after each of them, though not in the same words, has those of the option's help. What follows from
+    another one that is asked for is not asked for itself.
+    """
     from ...protocol.errors import ConfigurationError
     from ..running.drafts import NONE, UnclearError
 
     left = most
+    helps = dict(zip(_OF_TABLES, _HELP_OF_TABLES, strict=True)) | {own.name: own.help for own in beginning.options}
 
     def common(chosen: "dict[str, Sequence[str]]") -> "list[UnclearError] | None":
         """Return the gaps beside these answers; None where they are not allowed."""
@@ -422,15 +476,24 @@ def _gaps(
             if (found := common({**chosen, first.option: (*chosen.get(first.option, ()), choice)})) is not None
         ]
         behind, number = dict[tuple[str, str], UnclearError](), collections.Counter[tuple[str, str]]()
+        asked = collections.Counter(option for own in branches for option in {gap.option for gap in own})
         for gap in itertools.chain.from_iterable(branches):
             key = gap.option, gap.question  # another one is of that branch alone, such as of a column nobody meant
             number[key] += 1
             behind[key] = _either(behind[key], gap) if key in behind else gap
         usual = {key[0]: key for key, _ in reversed(number.most_common())}
-        told = (gap for key, gap in behind.items() if key == usual[gap.option] and 2 * number[key] >= len(branches))
-        return [first, *told]
+        told = list[UnclearError]()
+        for option, key in usual.items():
+            if 2 * number[key] > len(branches):
+                told.append(behind[key])
+            elif asked[option] == len(branches):  # in any case, though of what depends on the answer
+                question = f"needed in any case: {helps[option].rstrip('.')}"
+                told.append(UnclearError(option=option, question=question, choices=[], is_open=True))
+        return [first, *sorted(told, key=lambda gap: [*behind].index(usual[gap.option]))]
 
-    return common(dict(chosen)) or []
+    gaps = common(dict(chosen)) or []
+    asked = {gap.option for gap in gaps}
+    return [gap for gap in gaps if beginning.told_by.get(gap.option) not in asked]
 
 
 def _either(one: "UnclearError", other: "UnclearError") -> "UnclearError":

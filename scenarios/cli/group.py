@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 
@@ -20,7 +20,7 @@ _ENDED_BY_SIGNAL: Final = 128  # by custom, and the signal's number is added
 SECTIONS: Final = {
     "Start": ("new", "scenarios", "show", "samples", "plan", "run"),
     "Read what a run left": ("report", "compare", "ledger"),
-    "Compare and measure": ("variants", "trials", "calibrate", "audit", "reproduce"),
+    "Compare and measure": ("variants", "trials", "audit", "reproduce"),
     "Deploy": ("rehearse", "enroll", "roster", "serve", "revoke", "join", "tally", "journal"),
 }
 """The commands in the order in which somebody meets them; those that systems bring follow."""
@@ -102,10 +102,21 @@ class _Commands(Named):
                     formatter.write_dl(rows)
 
 
+class _Context(click.Context):
+    """Of a command, noted as the latest: a fault that is found as words are parsed does not say whose they are."""
+
+    latest: "click.Context | None" = None
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        _Context.latest = self
+
+
 def with_traceback(command: click.Command) -> click.Command:
     """Return a command that takes `--traceback`."""
     if _TRACEBACK not in command.params:
         command.params.append(_TRACEBACK)
+        command.context_class = _Context
     return command
 
 
@@ -135,15 +146,23 @@ def main() -> NoReturn:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     ending = _Ending()
     folders.clear()
+    _Context.latest = None
     show_all_signs()
     try:
         with _losing_no_interrupt():
             cli.main(prog_name="psephos", standalone_mode=False, obj=ending)
     except (click.exceptions.Abort, KeyboardInterrupt):
         _fail_interrupted()
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.ClickException as error:
+        from ...protocol.errors import printable
+
+        context: click.Context | None = getattr(error, "ctx", None) or _Context.latest
+        command = "psephos" if context is None else context.command_path
+        sentence = " ".join(error.format_message().split()).rstrip(".")
+        _fail(f"{printable(sentence)}; {command} --help", status=error.exit_code)
     except BaseExceptionGroup as group:
         if group.subgroup(KeyboardInterrupt) is None:
             raise

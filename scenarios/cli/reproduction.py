@@ -53,8 +53,9 @@ def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
     if paper.takes_data:
         words = "The folder of data sets (default: the variable PSEPHOS_DATA)."
         yield click.option("--data", metavar="FOLDER", help=words)
-    for name, words in paper.own.items():
-        yield click.option(f"--{name}", metavar="FILE", help=words)
+    for options, metavar in ((paper.own, "FILE"), (paper.own_words, "WORDS")):
+        for name, words in options.items():
+            yield click.option(f"--{name.replace('_', '-')}", metavar=metavar, help=words)
     if paper.takes_workers:
         yield click.option("--workers", type=int, default=0, help="How many processes (default: one for each core).")
     yield out_option
@@ -70,7 +71,7 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
 
     if paper.takes_data and options["data"] is None:
         options["data"] = os.environ.get(DATA_VARIABLE, "")
-    if given := {name: path for name in paper.own if (path := options.pop(name)) is not None}:
+    if given := {name: value for name in (*paper.own, *paper.own_words) if (value := options.pop(name)) is not None}:
         options["own"] = given
     reproductions.check_options(paper, **{key: value for key, value in options.items() if key != "pictures"})
     folder = make_folder(out, f"reproduce-{name}")

@@ -13,7 +13,7 @@ from typing import Final
 
 from ...protocol.dpwevote.protocol import OPINIONS
 from ...protocol.dpwevote.quotas import share_in
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import ConfigurationError, refuse, require
 from ..running.drafts import (
     NONE,
     Beginning,
@@ -88,6 +88,9 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         lines += drafted.parties
         said.append(drafted.said)
     else:
+        for option in ("public-weights", "round-weights", "decimal"):
+            allowed = "left out: there is no column of weights, unless --weight COLUMN names one"
+            refuse(option in chosen, f"--{option}", answer(chosen, option), allowed)
         said.append("No column of weights: one person, one vote, and nothing is spent on weights.")
     others = [name for name in sheet.header if name not in {partner, weight, *candidates}]
     if others:

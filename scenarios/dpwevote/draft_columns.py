@@ -4,6 +4,7 @@ The rule that holds here: a column that looks like a motion is voted on, or refu
 it is left out where that was said.
 """
 
+import collections
 import dataclasses
 import itertools
 import math
@@ -33,6 +34,8 @@ from .words import ABSTENTIONS, ANSWER, NO, YES, code_kinds, filled_of, word_of
 _TWO: Final = 2
 _FEW: Final = 4
 _MOST_SHOWN: Final = 3
+_MOST_MOTIONS: Final = 12
+_MOST_LINES: Final = 0.8
 
 # Columns by their names, in small letters and with single blanks. Those that name one person for sure come first.
 _PERSONS: Final = (
@@ -143,6 +146,8 @@ def with_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Shee
     several = [each for each in rows.values() if len(each) > 1]
     if not several:
         return sheet, ""
+    if "repeats" not in chosen:
+        _check_one_motion(sheet, partner, list(rows.values()))
     same = [each for each in several if len({names[row] for row in each}) < len(each)]
     shown = (same or several)[0]
     lines = " and ".join(str(sheet.lines[row]) for row in shown[:_MOST_SHOWN])
@@ -158,6 +163,27 @@ def with_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Shee
         return sheet, NONE
     kept = {each[0 if given == "first" else -1] for each in rows.values()}
     return sheet.without(set(range(len(names))) - kept), given
+
+
+def _check_one_motion(sheet: Sheet, partner: str, rows: Sequence[Sequence[int]]) -> None:
+    """Raise UnclearError where most partners have several lines, each for another motion, which a column names."""
+    if _TWO * sum(len(each) > 1 for each in rows) <= len(rows):
+        return
+    found = dict[str, list[str]]()
+    for name in sheet.header:
+        entries = sheet.column(name)
+        persons = collections.Counter(entry for each in rows for entry in {entries[row] for row in each})
+        is_few = 1 < len(persons) <= _MOST_MOTIONS and min(persons.values()) > 1 and "" not in persons
+        is_of_motions = is_few and persons.total() >= _MOST_LINES * len(entries) and name != partner
+        if is_of_motions and not any(word_of(entry) in {*YES, *NO, "-1"} for entry in persons):
+            found[name] = list(persons)
+    if len(found) == 1:
+        ((name, motions),) = found.items()
+        question = (
+            f"{partner!r} names {len(rows):,} persons in {len(sheet.rows):,} lines, as a rule one for each {name!r}: "
+            "which of these is voted on (or --repeats, where a person's lines are of one vote)"
+        )
+        raise UnclearError(option="only", question=question, choices=[f"{name}={motion}" for motion in motions])
 
 
 def weight_of(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: Words) -> str:

@@ -23,7 +23,8 @@ from ..words import say_number
 def _show(console: Console, outcome: Outcome, known: Known) -> None:
     # Reports of signed weights tell the margin alone.
     with_support = all(candidate.support is not None for candidate in outcome.candidates)
-    columns = ["Candidate", "Verdict", *["Support", "Quota"] * with_support, "Margin"]
+    needed = _needed(outcome).capitalize()
+    columns = ["Candidate", "Verdict", *["Support", needed] * with_support, "Margin"]
     truth = None if known.is_brief else known.truth
     columns += [] if truth is None else ["True margin"]
     rows: list[Sequence[Entry]] = []
@@ -38,7 +39,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
             cells += [six_digits(truth[candidate.name] - truth["quota"], signed=True)]
         rows.append(cells)
     # The margin is what the verdict rests on, and it says most of what support and quota say.
-    drop = ("True margin", "Quota", "Support")
+    drop = ("True margin", needed, "Support")
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=drop, whole=known.table)
     if outcome.weight_counts and not known.is_brief:
         console.print()
@@ -82,6 +83,11 @@ def _levels_of(outcome: Outcome) -> str:
         return ""
     levels = ", ".join(f"{level.epsilon:g} ({level.num_partners:,})" for level in outcome.levels)
     return f"Partners by their own ε: {levels}."
+
+
+def _needed(outcome: Outcome) -> str:
+    """Return what stands before a quota."""
+    return "quota" if isinstance(outcome.passes, msgspec.UnsetType) else "more than"
 
 
 _MOST_NOISE: Final = 6  # so many estimates that are nothing but noise are listed
@@ -158,7 +164,7 @@ def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
     title = "" if len(shown) == len(ordered) else " (the {few} of {all} with the greatest margins)"
     title = title.format(few=len(shown), all=len(ordered))
     return drawing.Picture(
-        draw=functools.partial(_draw_rows, candidates=shown, names=names, truth=known.truth),
+        draw=functools.partial(_draw_rows, candidates=shown, names=names, truth=known.truth, needed=_needed(outcome)),
         size=drawing.size_of_rows(names, row=0.36),
         title=title,
     )
@@ -176,7 +182,12 @@ def _marks(*, with_band: bool, with_truth: bool) -> drawing.Marks:
 
 
 def _draw_rows(
-    panels: Any, *, candidates: Sequence[CandidateOutcome], names: Sequence[str], truth: Mapping[str, float] | None
+    panels: Any,
+    *,
+    candidates: Sequence[CandidateOutcome],
+    names: Sequence[str],
+    truth: Mapping[str, float] | None,
+    needed: str,
 ) -> drawing.Marks:
     axes = panels[0, 0]
     for row, candidate in enumerate(candidates):
@@ -191,12 +202,17 @@ def _draw_rows(
     is_margin = any(candidate.support is None for candidate in candidates)
     meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"
     drawing.name_rows(axes, names, x=meaning)
-    with_band = _draw_quotas(axes, [_shown(candidate)[1] for candidate in candidates], is_margin=is_margin)
+    with_band = _draw_quotas(
+        axes, [_shown(candidate)[1] for candidate in candidates], needed="" if is_margin else needed
+    )
     return _marks(with_band=with_band, with_truth=truth is not None)
 
 
-def _draw_quotas(axes: Any, quotas: Sequence[Estimate], *, is_margin: bool) -> bool:
-    """Draw what estimates are held against, once where that is the same for all; return whether it has errors."""
+def _draw_quotas(axes: Any, quotas: Sequence[Estimate], *, needed: str) -> bool:
+    """Draw what estimates are held against, once where that is the same for all; return whether it has errors.
+
+    `needed` stands before a quota; it is empty where margins are held against 0.
+    """
     is_one = len({*quotas}) == 1
     for row, quota in enumerate(quotas[:1] if is_one else quotas):
         reach = (-0.5, len(quotas) - 0.5) if is_one else (row - 0.4, row + 0.4)
@@ -204,7 +220,7 @@ def _draw_quotas(axes: Any, quotas: Sequence[Estimate], *, is_margin: bool) -> b
         if error := drawing.ERRORS_SHOWN * quota.standard_error:
             axes.fill_betweenx(reach, quota.value - error, quota.value + error, **_BAND)
     if is_one:
-        said = "quota" if is_margin else f"quota {_short(quotas[0].value)}"
+        said = f"{needed} {_short(quotas[0].value)}" if needed else "quota"
         drawing.annotate_line(axes, quotas[0].value, said)
     return any(quota.standard_error for quota in quotas)
 
@@ -232,7 +248,7 @@ def _sheet(outcome: Outcome, known: Known) -> Table:
         "Candidate": lambda each: Cell(each.name),
         "Verdict": _decision,
         "Support": lambda each: counted(each.support),
-        "Quota": lambda each: counted(each.quota),
+        _needed(outcome).capitalize(): lambda each: counted(each.quota),
         "Margin": lambda each: counted(each.margin, signed=True),
     }
     truth = known.truth or {}
@@ -249,19 +265,16 @@ def _sheet(outcome: Outcome, known: Known) -> Table:
 
 def _brief(outcome: Outcome) -> list[Brief]:
     """Return each candidate's verdict, with the margin that it rests on."""
-    return [
-        Brief(each.name, styled(_decision(each)), each.margin, _told(each, outcome.total_weight))
-        for each in outcome.candidates
-    ]
+    return [Brief(each.name, styled(_decision(each)), each.margin, _told(each, outcome)) for each in outcome.candidates]
 
 
-def _told(candidate: CandidateOutcome, total: Estimate | None) -> str:
+def _told(candidate: CandidateOutcome, outcome: Outcome) -> str:
     """Return a decision with the numbers that it rests on: "passes: 208 ± 53 of 600, quota 301 ± 21"."""
-    decision = _decision(candidate).words
+    decision, total = _decision(candidate).words, outcome.total_weight
     if candidate.support is None or candidate.quota is None or total is None:
         return f"{decision}: {estimate_text(candidate.margin, signed=True).plain} from the quota"
     support, of, quota = (estimate_text(each).plain for each in (candidate.support, total, candidate.quota))
-    return f"{decision}: {support} of {of}, quota {quota}"
+    return f"{decision}: {support} of {of}, {_needed(outcome)} {quota}"
 
 
 def _conclude(outcome: Outcome) -> str:

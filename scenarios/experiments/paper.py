@@ -22,6 +22,7 @@ class Paper:
         takes_workers: whether it can have several processes.
         own: files that may be named, by their options, each a line of help; the first is somebody's own data, on which
             figures are run that have a data set.
+        own_words: what may be said of that file, by options, each a line of help.
         own_experiments: "module:name" of the `Experiments` that are run then.
     """
 
@@ -34,4 +35,5 @@ class Paper:
     takes_data: bool = False
     takes_workers: bool = False
     own: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    own_words: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     own_experiments: str = ""

@@ -86,7 +86,7 @@ class Asked(NamedTuple):
     tell: Callable[[str], None]
     """Is told what begins, where a part has parts itself."""
     own: Mapping[str, str] = _NOTHING
-    """Somebody's own files, by the names of their options."""
+    """Somebody's own files, and what is said of them, by the names of the options."""
 
 
 class Part(NamedTuple):
@@ -132,11 +132,10 @@ def check_options(
     refuse(seed < 0, "--seed", seed, "an integer >= 0")
     refuse(data and not Path(data).is_dir(), "data", data, "a folder of data sets")
     refuse(workers < 0, "--workers", workers, "at least 1, or 0 for one each core")
-    first, *others = paper.own or ("",)
-    for name in others:
-        refuse(name in own and first not in own, f"--{first}", "left out", f"given beside --{name}")
-    for name, path in own.items():
-        require(Path(path).is_file(), f"--{name}", path, "a file that is there")
+    first = next(iter(paper.own), "")
+    for name, value in own.items():
+        require(first in own, f"--{first}", "left out", f"given beside --{name.replace('_', '-')}")
+        require(name in paper.own_words or Path(value).is_file(), f"--{name}", value, "a file that is there")
 
 
 @contextlib.contextmanager
@@ -173,7 +172,8 @@ def reproduce(
         seed: of everything drawn; the same seed gives the same files.
         data: the folder of data sets; empty where there is none.
         workers: processes; 0 for one each core. The result does not depend on it.
-        own: somebody's own files, by the names of `Paper.own`, on which it is run in place of the paper's data.
+        own: somebody's own files, by the names of `Paper.own`, on which it is run in place of the paper's data, and
+            what is said of them, by those of `Paper.own_words`.
         pictures: draw them, where matplotlib is installed.
         on_progress: told of each part as it begins.
 

@@ -96,6 +96,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     silent = _silent(sheet, chosen)
     rest = [name for name in sheet.header if name not in apart and name.casefold() not in {*_ABOUT_BALLOTS, *silent}]
     found = _rankings(sheet, chosen, rest, silent)
+    _check_needed(sheet, chosen, found)
     tiers, names = _read(sheet, chosen, found, silent)
     others = [name for name in sheet.header if name not in found.columns and name.casefold() not in _ABOUT_BALLOTS]
     voter = _voter(sheet, chosen, others)
@@ -119,6 +120,8 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     _check_unlike(groups, f"{sheet.path.name}, {group}", "write one group alike in the file")
     allowed = "a column with two groups or more, which the winner is to serve alike, or 'none'"
     refuse(group and len(groups) < _LEAST, "--group", group, allowed)
+    allowed = "a column of groups: by this one each voter is a group of its own; 'none' has all voters in one"
+    refuse(len(groups) == len(sheet.rows) > _LEAST, "--group", group, allowed)
     number, ranked = sheet.count(len(sheet.rows)), ", ".join(names)
     if group:
         said = [f"{number} voters of {len(groups):,} groups ({', '.join(groups[:9])}) rank {ranked}."]
@@ -135,6 +138,20 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     said.append(f"Voters by the column {voter!r}." if voter else "Voters are numbered.")
     price = "a voter's ranking"
     return Draft(title=title, role="voter", price=price, parameters=parameters, parties=lines, said=said)
+
+
+def _check_needed(sheet: Sheet, chosen: Chosen, found: _Found) -> None:
+    """Raise ConfigurationError for an option of other rankings than these, which would have no effect."""
+    is_of_numbers = found.kind in {"places", "scores"}
+    for option, has_effect, what in (
+        ("numbers", is_of_numbers, "numbers in columns of alternatives"),
+        ("between", not is_of_numbers, "several alternatives in one cell"),
+    ):
+        allowed = f"left out: {', '.join(found.columns)} has no {what}"
+        refuse(option in chosen and not has_effect, f"--{option}", answer(chosen, option), allowed)
+    words = {cell.casefold() for cells in (sheet.header, *sheet.rows) for cell in cells}
+    for word in chosen.get("not-ranked", ()):
+        require(word.casefold() in words, "--not-ranked", word, f"a word that stands in {sheet.path.name}")
 
 
 def _silent(sheet: Sheet, chosen: Chosen) -> dict[str, str]:

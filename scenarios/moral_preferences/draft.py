@@ -2,26 +2,30 @@
 
 from typing import Final
 
+from ...protocol.columns import alike
 from ...protocol.errors import did_you_mean, require
-from ..running.drafts import Beginning, Chosen, Draft, Line, Sheet
+from ..running.drafts import Beginning, Chosen, Draft, Line, Sheet, alike_line, alike_option, filled
 
 _COLUMNS: Final = ("voter", "record", "choice")
 
 
-def _draft(sheet: Sheet, _: Chosen) -> Draft:
+def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a draft of a survey. See `Beginning`."""
     for name in _COLUMNS:
         allowed = f"a header with {', '.join(_COLUMNS)} and the features{did_you_mean(name, sheet.header)}"
         require(name in sheet.header, f"{sheet.path.name} line 1", list(sheet.header), allowed)
     features = [name for name in sheet.header if name not in _COLUMNS]
-    voters = sheet.count(len(set(sheet.column("voter"))))
+    voters = list(dict.fromkeys(sheet.column("voter")))
+    lines = [Line("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")]
+    lines += filled(alike_line(sheet, chosen, voters, "voter"))
+    number = sheet.count(len(set(map(alike, voters))) if "one" in chosen.get("alike-voters", ()) else len(voters))
     return Draft(
         title="What voters prefer",
         role="voter",
         price="all records of a voter together",
         parameters=[Line("bound", 2.0, "the greatest length of a voter's preferences; longer ones are cut")],
-        parties=[Line("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")],
-        said=[f"{voters} voters compare alternatives by {', '.join(features)}."],
+        parties=lines,
+        said=[f"{number} voters compare alternatives by {', '.join(features)}."],
     )
 
 
@@ -30,7 +34,7 @@ BEGINNING: Final = Beginning(
     help="What a society prefers, found from choices between two alternatives. FILE has two lines for each choice, "
     "with the columns voter, record, choice (1 for the alternative that was chosen, 0 for the other) and a number for "
     "each feature.",
-    options=(),
+    options=(alike_option("voter"),),
     draft=_draft,
     shown="choices",
     sample="choices.csv",

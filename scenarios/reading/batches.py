@@ -126,11 +126,12 @@ class TableFiles:
         path: a file, a folder or a pattern.
         field: what errors call that.
         columns: what the files call columns that are called otherwise here.
-        left_out: a column that nobody asks for.
+        named_by: what the column of parties' names is called; without that one, `name` in any case is it.
         options: what is said of each table.
 
     Attributes:
-        names: the columns of every file; further ones that only some have do not count.
+        names: the columns of every file but that of parties' names; further ones that only some have do not count.
+        naming: the column of parties' names; empty where there is none.
         num_rows: how many rows there are in all; None where only reading them tells, and nobody has.
 
     Raises:
@@ -144,7 +145,7 @@ class TableFiles:
         *,
         field: str,
         columns: Mapping[str, str],
-        left_out: str = "",
+        named_by: str = "",
         options: TableOptions = USUAL,
     ) -> None:
         self._field, self.options = field, options.alone()
@@ -159,9 +160,12 @@ class TableFiles:
                 allowed = f"a column of {self._files[0].path.name}: {', '.join(own)}{did_you_mean(name, own)}"
                 raise ConfigurationError(field=f"{field}.columns.{column}", value=name, allowed=allowed)
         called = {name: column for column, name in columns.items()}
-        self._own_names = {called.get(name, name): name for name in own if called.get(name, name) != left_out}
+        self._own_names = {called.get(name, name): name for name in own}
+        folded = {name.casefold(): name for name in reversed(self._own_names)} if named_by else {}
+        self.naming = named_by if named_by in self._own_names else folded.get(named_by, folded.get("name", ""))
         self.paths = [file.path for file in self._files]
-        self.names = [name for name in self._own_names if all(self._own_names[name] in f.kinds for f in self._files)]
+        others = {name: own for name, own in self._own_names.items() if name != self.naming}
+        self.names = [name for name, own in others.items() if all(own in file.kinds for file in self._files)]
         numbers = [file.num_rows for file in self._files]
         self.num_rows = None if None in numbers else sum(number for number in numbers if number is not None)
         self._done = 0  # bytes of files whose batches have all come

@@ -7,23 +7,28 @@ import array
 import bisect
 import dataclasses
 import importlib
+import re
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.columns import CodedColumn
+from ...protocol.columns import CodedColumn, alike
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries
-from .batches import RowBatch
+from .batches import RowBatch, TableFiles
 from .cells import number_in, text_of
 from .files import readable
 
 _PART_BYTES: Final = 1 << 25
 _NUMBER_BYTES: Final = 8
+_MOST_NAMES: Final = 1 << 25
+_BLANKS: Final = re.compile(r"^[^\S\n]|[^\S\n]$|[^\S\n ]|  ", re.MULTILINE)
+"""What `alike` takes out of a name, or an empty name."""
 
 
 class Names:
@@ -31,20 +36,23 @@ class Names:
 
     Args:
         as_they_are: whether entries may be empty, and blanks around them count.
+        are_alike_one: whether names that differ in case or blanks alone are one: the first of them.
     """
 
-    def __init__(self, column: str, *, as_they_are: bool = False) -> None:
+    def __init__(self, column: str, *, as_they_are: bool = False, are_alike_one: bool = False) -> None:
         self._column = column
         self._as_they_are = as_they_are
+        self._are_alike_one = are_alike_one
         self._codes: dict[str, int] = {}
+        self._names = list[str]()
         self.first_rows = array.array("q")
         """The first row of each, counted over all batches from 0."""
 
     def __len__(self) -> int:
-        return len(self._codes)
+        return len(self._names)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._codes)
+        return iter(self._names)
 
     def codes_in(self, batch: RowBatch, start: int) -> IntArray:
         """Return the codes of a batch's entries, from row `start` on; ConfigurationError: an entry is empty."""
@@ -60,8 +68,9 @@ class Names:
             if not (name or self._as_they_are):
                 where = batch.where(int(firsts[place]) + 1)
                 raise ConfigurationError(field=f"{self._column} ({where})", value="", allowed="given")
-            own[place] = self._codes.setdefault(name, len(self._codes))
-            if own[place] == len(self.first_rows):
+            own[place] = self._codes.setdefault(alike(name) if self._are_alike_one else name, len(self._names))
+            if own[place] == len(self._names):
+                self._names.append(name)
                 self.first_rows.append(start + int(firsts[place]))
         return own[codes]
 
@@ -90,6 +99,65 @@ def numbers_in(entries: Entries) -> FloatArray:
     if isinstance(entries, CodedColumn):
         return np.array([number_in(entry) for entry in entries.names], dtype=np.float64)[entries.codes]
     return np.asarray(entries, dtype=np.float64)
+
+
+def check_each_once(files: TableFiles, role: str, *, are_unlike: bool) -> None:
+    """Raise ConfigurationError where a party has two lines, each of which would cost it its ε, or one has no name.
+
+    Memory holds 8 bytes of a name, of at most so many names (`_MOST_NAMES`): more take several passes.
+
+    Args:
+        role: what a party is.
+        are_unlike: whether names that differ in case or blanks alone count as one.
+    """
+    name_of = alike if are_unlike else str.strip
+
+    def hashes() -> Generator[tuple[RowBatch, CodedColumn, NDArray[np.uint64]]]:
+        for batch in files.batches([files.naming]):
+            entries = coded(batch.table[files.naming])
+            text = "\n".join(entries.names)
+            is_plain = text.isascii() and text.count("\n") < len(entries.names) and not _BLANKS.search(text)
+            folded = (text.casefold() if are_unlike else text).split("\n") if is_plain else map(name_of, entries.names)
+            named = CodedColumn(list(folded), entries.codes)
+            yield batch, named, hashed(named).view(np.uint64)
+
+    least, most = np.uint64(0), np.uint64(np.iinfo(np.uint64).max)
+    while True:
+        last, parts = most, list[NDArray[np.uint64]]()
+        for _, _, own in hashes():
+            parts.append(own[(own >= least) & (own <= last)])
+            while sum(map(len, parts)) > _MOST_NAMES and last > least:
+                last = least + (last - least) // np.uint64(2)
+                parts = [part[part <= last] for part in parts]
+        kept = np.sort(np.concatenate(parts))
+        again = kept[1:][kept[1:] == kept[:-1]]
+        if len(again):
+            _refuse_second(hashes(), np.unique(again), files.naming, role)
+        if last == most:
+            return
+        least = last + np.uint64(1)
+
+
+def _refuse_second(
+    batches: Iterator[tuple[RowBatch, CodedColumn, NDArray[np.uint64]]],
+    again: NDArray[np.uint64],
+    column: str,
+    role: str,
+) -> None:
+    """Raise ConfigurationError of the first name that stands in a second line; two names may have one hash."""
+    known = dict[str, tuple[str, str]]()
+    for batch, named, own in batches:
+        entries = coded(batch.table[column])
+        for row in np.flatnonzero(np.isin(own, again)).tolist():
+            where, name = batch.where(row + 1), entries[row]
+            first, before = known.setdefault(named[row], (where, name))
+            if first != where:
+                same = "named once" if name.strip() == before.strip() else f"unlike {before!r}, but for case and blanks"
+                allowed = (
+                    f"{same} ({first} has it too): each line costs that person its ε again. Leave one out; or, where "
+                    f"each line is a person's own, the column of names, which {role}s.numbered = true does"
+                )
+                raise ConfigurationError(field=f"{role} ({where})", value=name, allowed=allowed)
 
 
 class RowPlaces:

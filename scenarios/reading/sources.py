@@ -8,7 +8,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
@@ -46,6 +46,8 @@ class RowFiles:
         parameters_of: what the files say of the parameters, where the scenario does not; asked before any row is
             prepared.
         options: what is said of each table.
+        each_once: whether no two lines may have one name ("same"), or one but for case and blanks ("unlike"); empty
+            where lines are said to be different persons'.
     """
 
     path: str
@@ -54,6 +56,7 @@ class RowFiles:
     prepared: Callable[[Mapping[str, Entries]], dict[str, Entries]] = dict
     parameters_of: Callable[[TableFiles], Mapping[str, Any]] = _of_nothing
     options: TableOptions = USUAL
+    each_once: Literal["", "same", "unlike"] = "same"
 
 
 OpenStream: TypeAlias = Callable[[], "PartyStream"]

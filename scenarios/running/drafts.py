@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
+from ...protocol.columns import first_alike
 from ...protocol.errors import ConfigurationError, did_you_mean, one_of, printable, refuse, require
 from ..reading.cells import number_in
 from ..reading.files import MAX_FILE_BYTES, readable
@@ -199,6 +200,7 @@ class Beginning:
         wanted: columns by which the sign between entries is known.
         fits: whether a sheet is plainly of this kind, by its columns' names and what repeats in them.
         shown: what a server sees that is trusted.
+        told_by: options that follow from another one as a rule, and are not asked for beside it.
     """
 
     word: str
@@ -210,6 +212,7 @@ class Beginning:
     wanted: Sequence[str] = ()
     fits: Callable[[Sheet], bool] | None = None
     shown: str = "values"
+    told_by: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
 
 def is_status(name: str) -> bool:
@@ -336,6 +339,22 @@ def joined(names: Sequence[str]) -> str:
 def filled(*lines: Line) -> list[Line]:
     """Return the lines that say something."""
     return [line for line in lines if line.value]
+
+
+def alike_option(role: str) -> Option:
+    """Return the option that says whose names are that differ in case or blanks alone."""
+    about = f"Whose names are that differ in case or blanks alone, one {role}'s or those of several"
+    return word_option(f"alike-{role}s", about, "one", "several")
+
+
+def alike_line(sheet: Sheet, chosen: Chosen, names: Sequence[str], role: str) -> Line:
+    """Return whether names that differ in case or blanks alone are one party's; UnclearError where it is not said."""
+    told = ""
+    if (places := first_alike(names)) is not None:
+        first, again = (names[place] for place in places)
+        question = f"whether {first!r} and {again!r} in {sheet.path.name} are one {role}, or several"
+        told = chosen_word(chosen, f"alike-{role}s", question, ["one", "several"])
+    return Line(f"alike_{role}s", told, "whose names differ in case or blanks alone")
 
 
 def check_column(sheet: Sheet, name: str, option: str) -> str:

@@ -202,9 +202,8 @@ def _tally(task: _Task) -> _Answer:
     first = task.pieces[0].first
     task.pieces[0].check()  # which names a file that is not here
     rows = row_files_of(kind, task.parties, task.parameters)
-    opened = functools.partial(
-        TableFiles, field=f"{kind.client_role}s", columns=rows.columns, left_out=kind.client_role
-    )
+    role = kind.client_role
+    opened = functools.partial(TableFiles, field=f"{role}s", columns=rows.columns, named_by=role, options=rows.options)
     opened(task.pieces[0].path)  # which a process's first task makes the longest, and no other one
     begun = time.perf_counter()
     stream = PartyStream({}, None, lambda _: _batches(rows, opened, task))

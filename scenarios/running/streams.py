@@ -23,11 +23,12 @@ from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.plugin_checks import checked_inputs
 from ...protocol.privacy import LedgerEntry
 from ..reading.batches import TableFiles, is_in_batches
+from ..reading.grouping import check_each_once
 from ..reading.sources import Batch, PartySources, PartyStream, RowFiles, located
 from ..system import part_of
 from .plugin_errors import blaming
 
-_NOT_NAMED: Final = "Each line counts as one person: names are not read, and who stands in several pays that often."
+_NOT_NAMED: Final = "Each line counts as one person, who is not named: who stands in several pays that often."
 
 
 def stream_of(
@@ -66,8 +67,10 @@ def _source_of(
 
 def _stream_of_rows(rows: RowFiles, role: str) -> PartyStream:
     """Return the parties of files with a line for each of them."""
-    files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, left_out=role, options=rows.options)
+    files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, named_by=role, options=rows.options)
     names = [name for name in files.names if not rows.only or name in rows.only]
+    if files.naming and rows.each_once:
+        check_each_once(files, role, are_unlike=rows.each_once == "unlike")
     return PartyStream(
         parameters=rows.parameters_of(files),
         num_parties=files.num_rows,

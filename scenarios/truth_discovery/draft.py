@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...protocol.columns import alike, first_alike
+from ...protocol.columns import alike
 from ...protocol.errors import refuse
 from ..running.drafts import (
     Beginning,
@@ -19,17 +19,18 @@ from ..running.drafts import (
     Option,
     Sheet,
     UnclearError,
+    alike_line,
+    alike_option,
     answer,
     check_column,
     check_header,
     chosen_word,
     filled,
     joined,
-    listed,
     word_option,
 )
 from .data.assembly import in_order
-from .data.labels import LabelWords, alike_in, named
+from .data.labels import LabelWords, alike_in, named, read_labels
 
 _ID: Final = r"[ _.-]?(?:id|no|nr|number|name|email)?"
 _ROLES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
@@ -91,7 +92,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         Line("answers", sheet.written, "a line for each answer"),
         Line("columns", renamed, "what the file calls them"),
         *found,
-        _people(sheet, chosen, list(dict.fromkeys(worker for _, worker, _ in rows))),
+        alike_line(sheet, chosen, list(dict.fromkeys(worker for _, worker, _ in rows)), "worker"),
         _repeats(sheet, chosen, rows, words),
         *_truth(sheet, chosen, columns),
     )
@@ -133,7 +134,7 @@ def _column(sheet: Sheet, chosen: Chosen, role: str, *, taken: Sequence[str]) ->
     others = [*taken, *(chosen[each][-1] for each in _ROLES if each in chosen)]
     found = _told(sheet, names, others)
     if role == "label" and len(found) != 1 and "labels" in chosen:  # the labels tell their column
-        labels = {own for name in _read_labels(chosen["labels"], ()).items() for own in (name[0], *name[1], "")}
+        labels = {own for name in read_labels(chosen["labels"], ()).items() for own in (name[0], *name[1], "")}
         found = [each for each in sheet.header if each not in others and {""} < {*sheet.column(each)} | {""} <= labels]
     if len(found) == 1:
         return found[0]
@@ -157,24 +158,15 @@ def _check_one_column(sheet: Sheet) -> None:
         refuse(len(names) > 1, f"{sheet.path.name} line {sheet.line}", ", ".join(names), allowed)
 
 
-def _read_labels(values: Sequence[str], found: Sequence[str]) -> dict[str, list[str]]:
-    """Return the labels that options say, and how else each is written: `no,yes=Yes=YES`."""
-    labels = dict[str, list[str]]()
-    whole = {value for value in values if value in found and not {*listed([value], ())} <= {*found}}
-    for part in filter(None, listed(values, whole)):
-        name, *others = [part] if part in found else map(str.strip, part.split("="))
-        labels.setdefault(name, []).extend(others)
-    return labels
-
-
 def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tuple[LabelWords, list[Line]]:
     """Return the labels, as options say them; else those that stand there, if many gave each and none may be two."""
     people = dict[str, set[str]]()
     for _, worker, label in rows:
         people.setdefault(label, set()).add(worker)
     found = in_order(people)
-    given = _read_labels(chosen.get("labels", ()), found)
+    given = read_labels(chosen.get("labels", ()), found)
     if not given:
+        refuse("other-labels" in chosen, "--other-labels", answer(chosen, "other-labels"), "beside --labels")
         _check_labels(found, people)
         given = {name: list[str]() for name in found}
     labels = given if any(given.values()) else list(given)
@@ -224,16 +216,6 @@ def _is_several(label: str, found: Sequence[str]) -> bool:
     return label[:1] in {"{", "["} or (len(parts) > 1 and not {*found}.isdisjoint(parts))
 
 
-def _people(sheet: Sheet, chosen: Chosen, workers: Sequence[str]) -> Line:
-    """Return whether names that differ in case or blanks alone are one worker's; UnclearError where it is not said."""
-    told = ""
-    if (places := first_alike(workers)) is not None:
-        first, again = (workers[place] for place in places)
-        question = f"whether {first!r} and {again!r} in {sheet.path.name} are one worker, or several"
-        told = chosen_word(chosen, "alike-workers", question, ["one", "several"])
-    return Line("alike_workers", told, "whose names differ in case or blanks alone")
-
-
 def _repeats(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> Line:
     """Return which answer counts where a worker answers a task twice, and differently."""
     given = answer(chosen, "repeats")
@@ -273,17 +255,12 @@ BEGINNING: Final = Beginning(
         Option("label", "The column of answers."),
         Option(
             "labels",
-            "Which an answer can have: no,yes; with other ways of writing: no,yes=Yes.",
+            "Which an answer can have, by which its column is known: no,yes; with other ways of writing: no,yes=Yes.",
             "LABELS",
             multiple=True,
         ),
         word_option("other-labels", "What becomes of answers with none of these", "leave-out", "refuse"),
-        word_option(
-            "alike-workers",
-            "Whose names are that differ in case or blanks alone, one worker's or not",
-            "one",
-            "several",
-        ),
+        alike_option("worker"),
         word_option("repeats", "Which of a worker's answers to a task counts", "first", "last", "refuse"),
         Option("truth", "A file of task,truth, where some truths are known.", "FILE", is_file=True),
     ),
@@ -293,4 +270,5 @@ BEGINNING: Final = Beginning(
     epsilon=2.0,
     wanted=("task", "worker", "label"),
     fits=_fits,
+    told_by={"label": "labels"},
 )

@@ -99,8 +99,7 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     read = _without_absent(read, options, candidates)
     if _WEIGHT in read.table and not options.decimal and may_be_thousands(read.table[_WEIGHT]):
         entry = next(each for each in read.table[_WEIGHT] if may_be_thousands([each]))
-        allowed = f"said which number it is: {_FIELD}.decimal is the sign before decimals, '.' or ','"
-        raise ConfigurationError(field=f"{_WEIGHT} ({read.source})", value=entry, allowed=allowed)
+        raise _unclear_decimal(f"{_WEIGHT} ({read.source})", entry)
     if _WEIGHT in read.table and options.decimal:
         read = dataclasses.replace(read, table={**read.table, _WEIGHT: _weights(read, options)})
     others = _other_columns(parameters)
@@ -279,11 +278,11 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
     others = _other_columns(parameters)
     if not is_in_batches(options.file):
         return None
-    whole = ("without", "decimal", "repeats", "one_of")
-    if is_table(options.file) and (options.abstentions == "absent" or any(getattr(options, name) for name in whole)):
+    whole = {name: getattr(options, name) for name in ("without", "one_of")}
+    whole["repeats"] = None if options.repeats == "none" else options.repeats
+    if is_table(options.file) and (options.abstentions == "absent" or any(whole.values())):
         return None  # what needs all partners is read at once
-    for name in whole:
-        given: Any = getattr(options, name)
+    for name, given in whole.items():
         refuse(given, f"{_FIELD}.{name}", given, _LEFT_OUT)
     refuse(options.abstentions == "absent", f"{_FIELD}.abstentions", "absent", f"no, yes or {_LEFT_OUT}")
 
@@ -291,7 +290,9 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
         votes = {
             name: entries if name in others else _opinions(name, entries, options) for name, entries in table.items()
         }
-        return votes if _WEIGHT in votes else {_WEIGHT: np.ones(len(next(iter(table.values()), ()))), **votes}
+        if _WEIGHT not in votes:
+            return {_WEIGHT: np.ones(len(next(iter(table.values()), ()))), **votes}
+        return votes | {_WEIGHT: _plain_weights(votes[_WEIGHT], options)}
 
     def parameters_of(files: TableFiles) -> Mapping[str, Any]:
         if _WEIGHT not in files.names:
@@ -302,12 +303,13 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
             return {}
 
         def find() -> dict[str, Any]:
-            weights = {number_of(str(weight)) for weight in files.counts(_WEIGHT)}
+            entries = CodedColumn.of(map(str, files.counts(_WEIGHT)))
+            weights = {number_of(weight) for weight in _plain_weights(entries, options)}
             return {"weights": sorted(filter(math.isfinite, weights))}
 
         from ...reading.manifests import remembered  # noqa: PLC0415  only files of any size need it
 
-        return remembered(options.manifest, files, find, asked={"columns": options.columns})
+        return remembered(options.manifest, files, find, asked={"columns": options.columns, "decimal": options.decimal})
 
     return RowFiles(
         path=options.file,
@@ -316,7 +318,30 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
         prepared=prepared,
         parameters_of=parameters_of,
         options=options,
+        each_once="" if options.numbered else "same" if options.repeats == "none" else "unlike",
     )
+
+
+def _plain_weights(entries: Entries, options: VoteFile) -> Entries:
+    """Return a batch's weights with a point before decimals; ConfigurationError where nobody can know where these are.
+
+    What is none is left to be refused with its row.
+    """
+    if not isinstance(entries, CodedColumn):
+        return entries
+    used = [entries.names[code] for code in np.unique(entries.codes).tolist()]
+    if options.decimal is None and may_be_thousands(used):
+        row = next(row for row, code in enumerate(entries.codes) if may_be_thousands([entries.names[code]]))
+        raise _unclear_decimal(f"{_WEIGHT} in row {row + 1}", entries[row])
+    decimal = options.decimal or "."
+    weights = [number_of(name, decimal) for name in entries.names]
+    names = [name if math.isnan(own) else repr(own) for name, own in zip(entries.names, weights, strict=True)]
+    return CodedColumn(names, entries.codes)
+
+
+def _unclear_decimal(field: str, entry: str) -> ConfigurationError:
+    allowed = f"said which number it is: {_FIELD}.decimal is the sign before decimals, '.' or ','"
+    return ConfigurationError(field=field, value=entry, allowed=allowed)
 
 
 SOURCES: Final = PartySources(

@@ -155,7 +155,8 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
     """
     options: dict[str, Any] = {_FILES[0]: parties} if isinstance(parties, str) else dict(parties)
     path = options.get(_FILES[0])
-    known = {_FILES[0], "columns", "manifest", *TableOptions.__struct_fields__}
+    known = {_FILES[0], "columns", "manifest", "numbered", *TableOptions.__struct_fields__}
+    known |= {"repeats"} if options.get("repeats") == "none" else set()
     if not isinstance(path, str) or options.keys() - known or not is_in_batches(path):
         return None
     table: RankingTable = convert(options, RankingTable, _FIELD)
@@ -207,6 +208,7 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
         prepared=prepared,
         parameters_of=parameters_of,
         options=table,
+        each_once="" if table.numbered else "same" if table.repeats == "none" else "unlike",
     )
 
 

@@ -22,7 +22,7 @@ from ...reading.grouping import Names, RowPlaces, RowsOnDisk, hashed, numbers_in
 from ...reading.headers import USUAL, TableOptions
 from ...reading.manifests import remembered
 from .csv_numbers import ALLOWED
-from .files import CHOICE, RECORD, VOTER, check_voters, reading_of, records_of
+from .files import CHOICE, RECORD, VOTER, Voters, check_voters, reading_of, records_of
 from .privacy_groups import PrivacyGroups
 from .survey import Survey
 
@@ -43,7 +43,12 @@ class SurveyStream:
 
 
 def stream_choices(
-    path: str, groups: PrivacyGroups | None, *, manifest: str = "", options: TableOptions = USUAL
+    path: str,
+    groups: PrivacyGroups | None,
+    *,
+    manifest: str = "",
+    alike_voters: Voters = "refuse",
+    options: TableOptions = USUAL,
 ) -> SurveyStream:
     """Return the voters of a file, a folder or a pattern with the columns voter, record, choice and the features.
 
@@ -58,26 +63,27 @@ def stream_choices(
         require(name in files.names, f"column {name!r} of {files.paths[0].name}", "missing", allowed)
     features = tuple(name for name in files.names if name not in {VOTER, RECORD, CHOICE})
     require(features, f"features of {files.paths[0].name}", "none", "at least one column of numbers")
-    found = remembered(manifest, files, functools.partial(_looked_at, files, features), asked={})
-    read = functools.partial(_surveys, files=files, features=features, most=found["max_records"])
+    surveys = functools.partial(_surveys, files=files, features=features, alike_voters=alike_voters)
+    found = remembered(manifest, files, functools.partial(_looked_at, surveys), asked={"alike_voters": alike_voters})
+    read = functools.partial(surveys, most=found["max_records"])
     return SurveyStream(features, found["max_records"], groups, found["voters"], open=read)
 
 
-def _looked_at(files: TableFiles, features: tuple[str, ...]) -> dict[str, int]:
+def _looked_at(surveys: Callable[[Path], Generator[Survey]]) -> dict[str, int]:
     """Return the most records of one voter, and the number of voters."""
     most = number = 0
     with tempfile.TemporaryDirectory() as folder:
-        for survey in _surveys(Path(folder), files=files, features=features):
+        for survey in surveys(Path(folder)):
             most = max(most, int(survey.records.num_records.max()))
             number += len(survey.voters)
     return {"max_records": most, "voters": number}
 
 
 def _surveys(
-    folder: Path, *, files: TableFiles, features: tuple[str, ...], most: int | None = None
+    folder: Path, *, files: TableFiles, features: tuple[str, ...], alike_voters: Voters, most: int | None = None
 ) -> Generator[Survey]:
     """Yield the voters by their places."""
-    voters, places = Names(VOTER, as_they_are=True), RowPlaces()
+    voters, places = Names(VOTER, as_they_are=True, are_alike_one=alike_voters == "one"), RowPlaces()
     columns = [VOTER, RECORD, CHOICE, *features]
     with contextlib.ExitStack() as stack:
         rows_on_disk = stack.enter_context(RowsOnDisk(folder, width=len(columns) + 1))
@@ -92,7 +98,7 @@ def _surveys(
                 rows[:, column] = _numbers_in(batch, name).view(np.int64)
             rows_on_disk.add(rows)
         names = list(voters)
-        check_voters(names, lambda place: places.where(voters.first_rows[place]))
+        check_voters(names, lambda place: places.where(voters.first_rows[place]), alike_voters)
         for place, number, own in rows_on_disk.in_batches(np.arange(len(names)), BATCH_VOTERS):
             records = records_of(
                 own[:, _CODES:].copy().view(np.float64),

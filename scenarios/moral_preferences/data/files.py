@@ -10,12 +10,12 @@ are numbered by their first line, and each voter's records likewise. One person'
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.columns import first_alike
+from ....protocol.columns import alike, first_alike
 from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
@@ -29,7 +29,18 @@ CHOICE: Final = "choice"
 _LINES_OF_A_RECORD: Final = 2
 
 
-def read_survey(path: Path, *, field: str = "file", society: str = "", options: TableOptions = USUAL) -> Survey:
+Voters: TypeAlias = Literal["refuse", "one", "several"]
+"""Whose names are that differ in case or blanks alone: refused, one voter's, or those of several."""
+
+
+def read_survey(
+    path: Path,
+    *,
+    field: str = "file",
+    society: str = "",
+    alike_voters: Voters = "refuse",
+    options: TableOptions = USUAL,
+) -> Survey:
     """Return the survey of a CSV file with the columns voter, record, choice and the features.
 
     `society` is a column that is no feature, since it names voters' societies.
@@ -37,8 +48,12 @@ def read_survey(path: Path, *, field: str = "file", society: str = "", options: 
     features: list[str] = []
     table = read_numbers(path, _chooser((VOTER, RECORD, CHOICE), features, society), field=field, options=options)
     voter_of_row, voters = codes_of(table.names[VOTER])
+    if alike_voters == "one":
+        code_of, _ = codes_of(np.array([*map(alike, voters)], dtype=object))
+        voters = [voters[place] for place in _first_appearances(code_of)[1]]
+        voter_of_row = code_of[voter_of_row]
     first_lines = table.lines[_first_appearances(voter_of_row)[1]]
-    check_voters(voters, lambda place: f"{path.name} line {first_lines[place]}")
+    check_voters(voters, lambda place: f"{path.name} line {first_lines[place]}", alike_voters)
     records = records_of(table.numbers, table.where, voter_of_row, len(voters), codes_of(table.names[RECORD])[0])
     return Survey(
         voters=voters,
@@ -50,16 +65,19 @@ def read_survey(path: Path, *, field: str = "file", society: str = "", options: 
     )
 
 
-def check_voters(names: Sequence[str], where: Callable[[int], str]) -> None:
+def check_voters(names: Sequence[str], where: Callable[[int], str], alike_voters: Voters) -> None:
     """Raise ConfigurationError for a name that no party may have, or that may be another one's of the same person.
 
     `where` says where the name at a place stands first.
     """
     for place, name in enumerate(names):
         check_party_name(name, field=f"{VOTER} ({where(place)})")
-    if (places := first_alike(names)) is not None:
+    if alike_voters != "several" and (places := first_alike(names)) is not None:
         first, again = places
-        allowed = f"unlike {names[first]!r}, but for case and blanks: write one person's name alike, others unlike"
+        allowed = (
+            f"unlike {names[first]!r}, but for case and blanks: voters.alike_voters says whether they are one voter's "
+            "(one) or not (several)"
+        )
         raise ConfigurationError(field=f"{VOTER} ({where(again)})", value=names[again], allowed=allowed)
 
 

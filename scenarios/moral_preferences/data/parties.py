@@ -17,7 +17,7 @@ from ...reading.sources import PartiesTable
 from ...reading.text_forms import header_of, note_of
 from .cultures import CultureVoters, make_cultures
 from .fairness import FairnessJudgements, make_fairness
-from .files import VOTER, read_survey
+from .files import VOTER, Voters, read_survey
 from .machine_like import MoralMachineLike, make_machine_like
 from .made_up import Generator
 from .moral_machine import read_moral_machine
@@ -54,6 +54,11 @@ class ChoicesFile(TableOptions, frozen=True, kw_only=True, forbid_unknown_fields
     manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
     society: str = ""  # as `OwnSocieties` has it
     min_society: int = 1
+    alike_voters: Voters = "refuse"  # whether names that differ in case or blanks alone are one voter's
+
+    def __post_init__(self) -> None:
+        allowed = "left out beside voters.society, which names each voter's as it stands there"
+        refuse(self.society and self.alike_voters == "one", f"{_FIELD}.alike_voters", self.alike_voters, allowed)
 
 
 class ResponsesFile(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,7 +109,13 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
         path = path_of(file.choices)
         if file.society:
             check_column(path, voter=VOTER, society=file.society, options=file)
-        survey = read_survey(path, field=f"{_FIELD}.choices", society=file.society, options=file)
+        survey = read_survey(
+            path,
+            field=f"{_FIELD}.choices",
+            society=file.society,
+            alike_voters=file.alike_voters,
+            options=file,
+        )
         societies = OwnSocieties(society=file.society, min_society=file.min_society)
         found = as_voters(societies.divided(survey, path, voter=VOTER, options=file), own)
         return dataclasses.replace(found, note=f"{found.note} {note_of(path, file)}".strip())

@@ -55,7 +55,9 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
     groups: PrivacyGroups | None = None if given is None else convert(given, PrivacyGroups, f"{_FIELD}.groups")
     if "choices" in options:
         file: ChoicesFile = convert(options, ChoicesFile, _FIELD)
-        return stream_choices(file.choices, groups, manifest=file.manifest, options=file)
+        return stream_choices(
+            file.choices, groups, manifest=file.manifest, alike_voters=file.alike_voters, options=file
+        )
     if "responses" in options:
         return _of_responses(convert(options, StreamedResponses, _FIELD), groups)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")

@@ -61,7 +61,7 @@ def read_crowd(
         ConfigurationError: a file cannot be read, or is not what it should be; the field names the file and the line.
     """
     with readable(answers, field="answers"):
-        answer_rows = rows_of(answers, columns=columns, options=options).by_people(alike_workers)
+        answer_rows = rows_of(answers, columns=columns, options=options)
     truth_rows = None
     if truth is not None:
         with readable(truth, field="truth"):
@@ -71,6 +71,7 @@ def read_crowd(
         answer_rows, num_left_out = answer_rows.labelled(labels)
         truth_rows = None if truth_rows is None else truth_rows.labelled(labels)[0]
         answer_sets = labels.names
+    answer_rows = answer_rows.by_people(alike_workers)
     crowd = assemble(answer_rows, truths=truth_rows, repeats=repeats, answer_sets=answer_sets)
     return dataclasses.replace(crowd, note=note_on(crowd, truth_rows, num_left_out))
 

@@ -7,7 +7,7 @@ and `cat`, `1` and `1.0`, `true` and `1`. Whether these are one label no file te
 import dataclasses
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -29,6 +29,21 @@ def named(labels: Sequence[str]) -> str:
     """Return labels as a sentence has them, the first of many."""
     more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
     return ", ".join(map(quote, labels[:_MOST_NAMED])) + more
+
+
+def read_labels(values: Sequence[str], found: Collection[str] = ()) -> dict[str, list[str]]:
+    """Return the labels that options say, and how else each is written: `no,yes=Yes=YES`, or with `;` between them.
+
+    A value that is one of those that were found, and no list of them, is a label as it stands.
+    """
+    labels = dict[str, list[str]]()
+    for value in values:
+        parts = [each.strip() for each in value.split(";" if ";" in value else ",")]
+        whole = value in found and not {*parts} <= {*found}
+        for part in [value] if whole else filter(None, parts):
+            name, *others = [part] if part in found else (each.strip() for each in part.split("="))
+            labels.setdefault(name, []).extend(others)
+    return labels
 
 
 def alike_in(labels: Iterable[str]) -> list[list[str]]:

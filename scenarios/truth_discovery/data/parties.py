@@ -65,6 +65,20 @@ class CrowdFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_
             return LabelWords.of(self.labels, self.other_labels, field=f"{FIELD}.labels")
         return LabelWords.of(given[0], self.other_labels, field="answer_sets") if len(given) == 1 else None
 
+    def read(self, parameters: Mapping[str, Any]) -> Crowd:
+        """Return the crowd beside a scenario's parameters, which are not checked yet; errors as `read_crowd`."""
+        return read_crowd(
+            path_of(self.answers),
+            truth=path_of(self.truth) if self.truth else None,
+            repeats=self.repeats,
+            alike_workers=self.alike_workers,
+            labels=self.words_beside(parameters),
+            columns=self.columns,
+            options=self,
+            truth_columns=self.truth_columns,
+            truth_options=self.truth_options,
+        )
+
 
 _OPTIONS = frozenset((*CrowdFile.__struct_fields__, *SyntheticCrowd.__struct_fields__, *PeerGrading.__struct_fields__))
 
@@ -104,17 +118,7 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, FIELD)
         return _with_levels(as_parties(make_crowd(synthetic), is_generated=True), parameters)
     file: CrowdFile = convert(options, CrowdFile, FIELD)
-    crowd = read_crowd(
-        path_of(file.answers),
-        truth=path_of(file.truth) if file.truth else None,
-        repeats=file.repeats,
-        alike_workers=file.alike_workers,
-        labels=file.words_beside(parameters),
-        columns=file.columns,
-        options=file,
-        truth_columns=file.truth_columns,
-        truth_options=file.truth_options,
-    )
+    crowd = file.read(parameters)
     has_own_truth = file.truth not in {"", file.answers}
     found = as_parties(crowd, source=path_of(file.answers).name)
     notes = [note_of(path_of(file.answers), file), note_of(path_of(file.truth)) if has_own_truth else "", crowd.note]

@@ -46,8 +46,6 @@ def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, An
     if isinstance(parties, str) and {_WORKER, "tasks"} <= set(TableFiles(path, field=FIELD, columns={}).names):
         return RowFiles(path=path)  # a line for each worker
     file: CrowdFile = convert(options, CrowdFile, FIELD)
-    allowed = "several, or left out: answers are read in batches, and names as they stand there"
-    refuse(file.alike_workers == "one", f"{FIELD}.alike_workers", file.alike_workers, allowed)
     return functools.partial(_opened, file, parameters)
 
 
@@ -77,6 +75,7 @@ class _Answers:
 
     def __init__(self, file: CrowdFile, words: LabelWords | None) -> None:
         self._repeats: Repeats = file.repeats
+        self._are_alike_one = file.alike_workers == "one"
         self.words = words
         self.files = files = TableFiles(file.answers, field=FIELD, columns=file.columns, options=file)
         task = "item" if "item" in files.names and "task" not in files.names else "task"  # as some published files say
@@ -138,7 +137,8 @@ class _Answers:
     def _read(self, folder: Path) -> Generator["_Found"]:
         """Yield all answers, read once."""
         with RowsOnDisk(folder, width=4) as rows, contextlib.closing(self.files.batches(self._columns)) as batches:
-            workers, tasks, labels = map(Names, self._columns)
+            worker, *others = self._columns
+            workers, (tasks, labels) = Names(worker, are_alike_one=self._are_alike_one), map(Names, others)
             found = _Found(workers, tasks, labels, RowPlaces(), rows, self._repeats)
             for each in batches:
                 batch = self._labelled(each)

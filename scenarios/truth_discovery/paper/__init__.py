@@ -26,5 +26,11 @@ PAPER: Final = Paper(
         "answers": "Run Table 3 and Figures 2 and 4 on this crowd instead: a CSV of task, worker and label.",
         "truth": "What is true of it: a CSV of task and truth.",
     },
+    own_words={
+        "labels": "Which an answer can have: no,yes; with other ways of writing: no,yes=Yes (default: those there).",
+        "other_labels": "Answers with none of these: leave_out or refuse (default).",
+        "alike_workers": "Names that differ in case or blanks alone: one, several or refuse (default).",
+        "repeats": "Of a worker's answers to a task: first, last or error (default).",
+    },
     own_experiments=f"{__name__}.declaration:ON_OWN_DATA",
 )

@@ -22,8 +22,10 @@ from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
 from ...experiments.measurements import Measurement, as_published, deviation, mean_of
 from ...experiments.reproductions import Asked, Part
+from ...reading.conversion import convert
 from ..crowd_reports import Layout, draw_labels
-from ..data.files import read_crowd
+from ..data.labels import read_labels
+from ..data.parties import FIELD, CrowdFile
 from ..workers import importance, shares_wrong
 from .published import EPSILONS, METHODS, RUNS, TABLES
 from .rows import ChoiceRow, ComparisonRow, FallRow, PublishedCell, WeightRow, comparison_trials
@@ -74,9 +76,19 @@ def parts(asked: Asked) -> Iterator[Part]:
 
 def parts_on_own_data(asked: Asked) -> Iterator[Part]:
     """Run Table 3 and Figures 2 and 4 on somebody's own crowd; without a known truth, its weights alone."""
-    paths = {name: Path(path) for name, path in asked.own.items()}
-    layout = Layout.of(read_crowd(paths["answers"], truth=paths.get("truth")))
-    name = paths["answers"].name
+    said: dict[str, Any] = dict(asked.own)
+    if "labels" in said:
+        said["labels"] = read_labels([said["labels"]])
+    try:
+        layout = Layout.of(convert(said, CrowdFile, FIELD).read({}))
+    except ConfigurationError as error:
+        option = error.field.removeprefix(f"{FIELD}.").partition(".")[0]
+        if option not in asked.own:
+            raise
+        raise ConfigurationError(
+            field=f"--{option.replace('_', '-')}", value=error.value, allowed=error.allowed
+        ) from None
+    name = Path(asked.own["answers"]).name
     if layout.is_gold.any():
         yield Part(rows={"crowds": [crowd_row(name, layout)]})
         yield Part("Table 3 and Figure 4")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -226,18 +227,24 @@ def test_what_cannot_be_recorded_is_refused_before_a_folder_is_made(psephos: Pse
         ["run"],
         ["run", "consortium", "--seed", "-1"],
         ["run", "consortium", "--seed", "seven"],
-        ["run", "consortium", "--fast"],
+        ["run", "consortium", "--seed"],
+        ["run", "consortium", "--fast\x1b[31m"],
+        ["new", "vote", "--abstentions"],
+        ["new", "vote", "a.csv", "b.csv"],
+        ["journal", "show", "--nosuch"],
         ["walk", "consortium"],
         ["ledger", "x", "--delta", "small"],
         ["ledger", "x", "--delta", "0.1", "--json"],
     ],
-    ids=" ".join,
+    ids=repr,
 )
-def test_wrong_usage_ends_with_status_2_and_says_how(psephos: Psephos, words: list[str]) -> None:
+def test_wrong_usage_ends_with_status_2_and_says_how_on_one_line(psephos: Psephos, words: list[str]) -> None:
     ended = psephos(*words)
-    assert ended.status == 2
-    assert ended.err.startswith("Usage: ")
-    assert "Traceback" not in ended.err
+    assert (ended.status, ended.out, len(ended.err.splitlines()), ended.err[:-1].isprintable()) == (2, "", 1, True)
+    assert ended.err.startswith("psephos: ")
+    _, *named, last = shlex.split(ended.err.rpartition("; ")[2])
+    assert (named, last) == (words[: len(named)], "--help")
+    assert (psephos(*named, last).status, bool(named)) == (0, words[0] != "walk")
 
 
 async def stay_away(_self: object, channel: Any) -> None:

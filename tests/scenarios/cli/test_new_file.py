@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from bad_input import Psephos, Write
+from psephos.scenarios import Streamed, load_scenario, resolve, run_session
 from terminals import Terminal
 
 EXPORTS = Path(__file__).parents[2] / "exports"
@@ -137,19 +138,19 @@ def test_answers_to_tasks_are_known_by_who_and_what_repeats(psephos: Psephos, wr
     write("own.csv", f"_unit_id,_id,_tainted,_worker_id,animal\n{rows}")
     asked = psephos("new", "own.csv", "--no-run").err
     assert "own.csv looks like what `psephos new crowd` begins." in asked
-    assert "--label: " in asked
-    ended = psephos("new", "own.csv", "--label", "animal", "--labels", "cat,dog", "--no-run")
+    assert "--labels: " in asked
+    ended = psephos("new", "own.csv", "--labels", "cat,dog", "--no-run")
     assert ended.status == 0, ended.err
     columns = tomllib.loads(Path("own.toml").read_text(encoding="utf-8"))["workers"]["columns"]
     assert columns == {"task": "_unit_id", "worker": "_worker_id", "label": "animal"}
 
 
 def test_nothing_is_asked_about_a_column_that_nobody_named(psephos: Psephos, write: Write) -> None:
-    """What depends on the answer to another question is asked after it."""
+    """What depends on the answer to another question is asked after it, or in general words."""
     write("own.csv", "id,kind,note,day,share\n1,a,u,x,p\n1,b,u,y,q\n2,a,v,x,p\n2,a,v,x,q\n")
     asked = psephos("new", "crowd", "own.csv", "--worker", "share", "--no-run").err
-    assert "--label: which column has the answers? One of kind, note, day\n" in asked
-    assert "--labels" not in asked
+    assert "--labels: needed in any case: Which an answer can have, by which its column is known: no,yes" in asked
+    assert "In full: psephos new crowd own.csv --worker share --labels LABELS\n" in asked
 
 
 @pytest.mark.bad_input("columns and words of one's own that are none")
@@ -170,6 +171,64 @@ def test_a_word_is_checked_where_nothing_needs_it_too(
     ended = psephos("new", kind, "own.csv", "--no-run", *words)
     assert (ended.status, ended.out, len(ended.err.splitlines())) == (2, "", 1)
     assert f"{words[0]} must be one of " in ended.err
+
+
+RANKED = "voter,ranking\na,p > q\nb,q > p\nc,p > q\n"
+PLACED = "voter,Rank [p],Rank [q]\na,1,2\nb,2,1\nc,1,2\n"
+
+
+@pytest.mark.bad_input("columns and words of one's own that are none")
+@pytest.mark.parametrize(
+    ("kind", "content", "words"),
+    [
+        ("vote", VOTE, ("--round-weights", "5%")),
+        ("vote", VOTE, ("--public-weights",)),
+        ("vote", VOTE, ("--decimal", ",")),
+        ("ranking", RANKED, ("--numbers", "places")),
+        ("ranking", RANKED, ("--not-ranked", "nobody")),
+        ("ranking", RANKED, ("--group", "voter")),
+        ("ranking", PLACED, ("--between", ";", "--place", "Rank [p]", "--place", "Rank [q]")),
+        (
+            "crowd",
+            "task,worker,label\n" + "".join(f"t,w{n},{n % 2}\n" for n in range(20)),
+            ("--other-labels", "refuse"),
+        ),
+    ],
+)
+def test_an_option_without_effect_is_refused(
+    psephos: Psephos, write: Write, kind: str, content: str, words: tuple[str, ...]
+) -> None:
+    write("own.csv", content)
+    assert psephos("new", kind, "own.csv", "--no-run", "--to", "plain", *words[2:]).status == 0
+    ended = psephos("new", kind, "own.csv", "--no-run", *words)
+    assert (ended.status, ended.out, len(ended.err.splitlines())) == (2, "", 1)
+    assert f"{words[0]} must be " in ended.err
+
+
+def test_voters_of_a_survey_whose_names_are_nearly_alike_are_asked_about(psephos: Psephos, write: Write) -> None:
+    rows = "".join(
+        f"{who},{n},{choice},{n + choice}\n" for n, who in enumerate(("ann", "Ann", "bob")) for choice in (0, 1)
+    )
+    write("own.csv", f"voter,record,choice,x\n{rows}")
+    asked = psephos("new", "survey", "own.csv", "--no-run")
+    assert (asked.status, "--alike-voters: whether 'ann' and 'Ann' in own.csv are one voter" in asked.err) == (2, True)
+    Path("many").mkdir()
+    write("many/1.csv", f"voter,record,choice,x\n{rows}")
+    for word, number in (("one", 2), ("several", 3)):
+        said = ("--alike-voters", word, "--to", word, "--no-run")
+        assert psephos("new", "survey", "own.csv", *said).status == 0
+        settings = ["noise=simulated", "transport=array"]
+        resolved = resolve(load_scenario(f"{word}.toml", settings))
+        assert len(resolved.names) == number
+        streamed = resolve(load_scenario(f"{word}.toml", [*settings, "voters.choices=many"]))
+        assert isinstance(streamed, Streamed)
+        assert streamed.stream.num_parties == number
+        assert streamed.protocol.parameters == resolved.protocol.parameters
+        assert run_session(streamed, seed=3).outcome == run_session(resolved, seed=3).outcome
+    text = Path("one.toml").read_text(encoding="utf-8").replace("alike_voters", "# alike_voters")
+    for source in ("own.csv", "many"):
+        write("none.toml", text.replace("own.csv", source))
+        assert "voters.alike_voters says whether they are one voter's" in psephos("run", "none.toml").err
 
 
 @pytest.mark.bad_input("a file of another kind, or in two forms")

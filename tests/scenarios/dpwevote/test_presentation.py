@@ -11,7 +11,7 @@ from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.parameters import VariantName
 from psephos.protocol.estimators import Verdict
 from psephos.scenarios import simulate
-from psephos.scenarios.presentation import rows_of, verdict_of
+from psephos.scenarios.presentation import briefs_of, rows_of, verdict_of
 from strategies import told
 
 PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
@@ -47,6 +47,15 @@ def test_an_outcome_shows_decision_estimates_and_errors() -> None:
     assert "Verdict: wrong in at most 5 % of such votes, whatever the truth is." in " ".join(page.text.split())
     assert "P(wrong)" not in page.text
     assert "nearest possible" not in page.text
+
+
+def test_what_is_needed_is_more_than_the_quota_where_that_alone_passes(tmp_path: Path) -> None:
+    for passes, words in (("at_least", "quota"), ("more_than", "more than")):
+        released = outcome(passes=passes)
+        other = {"quota": "more than", "more than": "quota"}[words]
+        for text in (shown(released).text, briefs_of(released)[0].told, drawn(released, tmp_path)):
+            assert words in text.casefold(), text
+            assert other not in text.casefold().replace("quota, band", ""), text
 
 
 def test_the_truth_stands_beside_the_estimates_where_it_may_be_shown() -> None:

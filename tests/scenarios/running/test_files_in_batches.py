@@ -4,13 +4,15 @@ import gzip
 import json
 import random
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from psephos.protocol import ConfigurationError
+from psephos.protocol.columns import alike
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
-from psephos.scenarios.reading import batches
+from psephos.scenarios.reading import batches, grouping
 from psephos.scenarios.running.record import Told
 
 pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -231,7 +233,8 @@ def test_what_names_no_tables_is_refused(path: str, allowed: str) -> None:
     ("more", "field"),
     [
         ({"without": ["Total"]}, "partners.without"),
-        ({"decimal": ","}, "partners.decimal"),
+        ({"one_of": ["roof", "bylaws"]}, "partners.one_of"),
+        ({"repeats": "last"}, "partners.repeats"),
         ({"abstentions": "absent"}, "partners.abstentions"),
         ({"columns": {"weight": "shares"}}, "partners.columns.weight"),
     ],
@@ -241,6 +244,65 @@ def test_what_needs_all_partners_at_once_is_refused(more: dict[str, Any], field:
     with pytest.raises(ConfigurationError) as caught:
         resolved("s", PARAMETERS["joint"], **more)
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize("most", [1 << 25, 5], ids=["one pass", "many passes"])
+@pytest.mark.parametrize("end", [".parquet", ".arrow", ".csv", ".csv.gz"])
+@pytest.mark.parametrize("names", ["partner", "Name"])
+def test_a_partner_in_two_lines_of_any_files_is_refused_by_both(
+    monkeypatch: pytest.MonkeyPatch, names: str, end: str, most: int
+) -> None:
+    monkeypatch.setattr(grouping, "_MOST_NAMES", most)
+    word = "row" if end in {".parquet", ".arrow"} else "line"
+    add = 1 if word == "row" else 2
+    for again, said in (("p3", "named once"), (" P3", "unlike 'p3', but for case and blanks"), ("p\u00b3", "unlike")):
+        columns = made(40)
+        columns["partner"][29] = again
+        columns = {names if name == "partner" else name: entries for name, entries in columns.items()}
+        for number, (start, stop) in enumerate([(0, 11), (11, 40)]):
+            write(Path(f"twice/{number}{end}"), part(columns, start, stop))
+        with pytest.raises(ConfigurationError) as caught:
+            resolved("twice", PARAMETERS["joint"])
+        assert caught.value.field == f"partner (1{end} {word} {18 + add})"
+        assert caught.value.allowed.startswith(said)
+        assert f"(0{end} {word} {3 + add} has it too)" in caught.value.allowed
+        assert isinstance(resolved("twice", PARAMETERS["joint"], numbered=True), Streamed)
+        if said != "named once" and names == "partner":
+            assert isinstance(resolved("twice", PARAMETERS["joint"], repeats="none"), Streamed)
+
+
+def test_names_are_told_apart_as_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(8)
+    for case in range(60):
+        monkeypatch.setattr(grouping, "_MOST_NAMES", draw.choice([3, 1 << 25]))
+        pool = ["a", "A", "b", "\u00e9", "e\u0301", "b  c", "b c", "\u00df", "ss", "d", "e", "f", "g", "h", "i"]
+        names = [draw.choice(pool) for _ in range(draw.randint(2, 5))]
+        write(Path(f"n{case}/1.csv"), {**part(made(len(names)), 0, len(names)), "partner": names})
+        is_due = len({*map(alike, names)}) < len(names)
+        with pytest.raises(ConfigurationError, match=r"partner \(1.csv line") if is_due else nullcontext():
+            resolved(f"n{case}", PARAMETERS["joint"])
+
+
+@pytest.mark.parametrize("end", [".csv", ".csv.gz"])
+def test_a_weight_that_may_be_thousands_is_asked_about_in_batches_too(end: str) -> None:
+    columns = made(20)
+    columns["weight"] = ["7"] * 10 + ["1.200"] * 10
+    write(Path(f"w/1{end}"), columns)
+    weights = {"variant": "joint", "weights": [1.2, 7, 1200]}
+    with pytest.raises(ConfigurationError, match=r"partners\.decimal is the sign before decimals") as caught:
+        run_session(resolved("w", weights), seed=3)
+    assert (caught.value.field, caught.value.value) == (f"weight (1{end} line 12)", "1.200")
+    public = {"variant": "joint", "public_weights": True}
+    with pytest.raises(ConfigurationError, match=r"partners\.decimal"):
+        resolved("w", public)
+    for decimal, weight in ((".", 1.2), (",", 1200.0)):
+        told = run_session(resolved("w", public, decimal=decimal), seed=3).outcome
+        plain = {**columns, "weight": [7] * 10 + [weight] * 10}
+        write(Path("plain.csv"), plain)
+        assert told == run_session(resolved("plain.csv", public), seed=3).outcome
+    columns["weight"] = ["7"] * 10 + ["1.200"] * 9 + ["0.5"]
+    write(Path(f"v/1{end}"), columns)
+    assert isinstance(resolved("v", public), Streamed)  # one that can be no thousands tells the others
 
 
 def test_a_column_like_that_of_weights_is_not_left_out() -> None:

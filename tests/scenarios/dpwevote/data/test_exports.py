@@ -61,7 +61,10 @@ EXPORTED = {
     ),
     "surveymonkey": Export("--header-lines 2 --abstentions absent", 2, {ROOF: 1}, ("--header-lines 2",)),
     "polis_votes": Export(
-        "--only comment-id=1 --no=-1", 3, {"vote": 2}, ("'voter-id' names 3 persons in 7 lines", "--only")
+        "--only comment-id=1 --no=-1",
+        3,
+        {"vote": 2},
+        ("'voter-id' names 3 persons in 7 lines, as a rule one for each 'comment-id'", "comment-id=1"),
     ),
     "polis_participants_votes": Export(
         "--no=-1 --abstain 0 --abstentions no", 4, {"0": 2, "1": 2, "2": 1}, ("'-1' (1×)", "which means")

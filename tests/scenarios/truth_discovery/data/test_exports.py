@@ -50,7 +50,7 @@ READ: Final[Mapping[str, Told]] = {
             ("9", "2"): "good",
         },
         ["bad", "good"],
-        ["label"],
+        ["labels"],
     ),
     "toloka.tsv": Told(
         ["--only", "ASSIGNMENT:status=APPROVED", "--labels", "bad,good"],

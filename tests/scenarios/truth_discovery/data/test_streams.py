@@ -112,6 +112,21 @@ def test_of_answers_given_twice_the_same_ones_count(repeats: str) -> None:
     assert outcomes[0] == outcomes[1]
 
 
+def test_names_that_are_nearly_alike_are_one_worker_s_where_that_is_said() -> None:
+    rows = [(task, worker.upper() if len(label + task) % 2 else f" {worker} ", label) for task, worker, label in made()]
+    rows.insert(0, ("t0", "W22", "newt"))
+    write("all.csv", rows)
+    write("parts/0.parquet", rows[:30])
+    write("parts/1.parquet", rows[30:])
+    said: dict[str, Any] = {"labels": ["cat", "dog", "eel"], "other_labels": "leave_out", "repeats": "last"}
+    for path in ("all.csv", "parts"):
+        assert "unlike" in refusal(path, **said).allowed
+    at_once, streamed = (resolved({"epsilon": 2.0}, path, alike_workers="one", **said) for path in ("all.csv", "parts"))
+    assert isinstance(streamed, Streamed)
+    assert len(at_once.names) == streamed.stream.num_parties == 23
+    assert run_session(streamed, seed=3).outcome == run_session(at_once, seed=3).outcome
+
+
 def test_columns_are_the_files_and_an_item_is_a_task() -> None:
     rows = made()
     write("all.csv", rows)

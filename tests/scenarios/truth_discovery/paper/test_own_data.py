@@ -68,9 +68,34 @@ def test_without_a_known_truth_there_are_its_weights(psephos: Psephos) -> None:
     assert sorted(path.name for path in Path("out").glob("*.csv")) == ["falls.csv", "figure-2.csv"]
 
 
+def test_what_is_said_of_a_crowd_is_what_is_run(psephos: Psephos) -> None:
+    """It is as in a table that somebody cleaned by hand: Yes is yes, w0 is W0, and the first answer counts."""
+    Path("mine.csv").write_text(ANSWERS, encoding="utf-8")
+    words = ("reproduce", "truth-discovery", "--no-pictures", "--no-report", "--trials", 10, "--answers", "mine.csv")
+    assert psephos(*words, "--labels", "no,yes,unsure", "--out", "clean").status == 0
+    rows = ANSWERS.replace("t1,w0,yes", "t1,W0,Yes").replace("t2,w1,yes", "t2,w1,Yes") + "t3,w1,no\nt3,w2,perhaps\n"
+    Path("mine.csv").write_text(rows, encoding="utf-8")
+    said = list[str]()
+    for option, value, due in (
+        ("--alike-workers", "one", "workers.alike_workers"),
+        ("--labels", "no,yes=Yes,unsure", "labels says which there are"),
+        ("--other-labels", "leave_out", "'perhaps'"),
+        ("--repeats", "first", "unless repeats is first or last"),
+    ):
+        ended = psephos(*words, *said, "--out", "out")
+        assert (ended.status, ended.err.count("\n"), due in ended.err) == (2, 1, True), ended.err
+        said += [option, value]
+    ended = psephos(*words, *said, "--out", "own")
+    assert ended.status == 0, ended.err
+    assert Path("own/figure-2.csv").read_bytes() == Path("clean/figure-2.csv").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--labels", "no,yes"], "--answers must be given beside --labels, got 'left out'"),
+        (["--answers", "mine.csv", "--labels", "yes"], "--labels must be a list of two or more different labels"),
+        (["--answers", "mine.csv", "--repeats", "any"], "--repeats must be "),
         (["--truth", "known.csv"], "--answers must be given beside --truth, got 'left out'"),
         (["--answers", "nowhere.csv"], "--answers must be a file that is there, got 'nowhere.csv'"),
         (["--answers", "known.csv"], "known.csv line 1"),
