@@ -341,12 +341,12 @@ def _chosen(
     """Return what the command line says of the file; paths lead from where the scenario is written."""
     said = {name: given[name.replace("-", "_")] for name in (*_OF_TABLES, *(option.name for option in options))}
     files = {option.name for option in options if option.is_file}
-    return {
-        name: [os.path.relpath(each, folder) if name in files else each for each in values]
-        for name, value in said.items()
-        for values in [value if isinstance(value, tuple) else [value]]
-        if value
-    }
+    chosen = dict[str, Sequence[str]]()
+    for name, value in said.items():
+        values: list[str] = [str(value)] if isinstance(value, (str, bool)) else list(value or ())
+        if value:
+            chosen[name] = [os.path.relpath(each, folder) if name in files else each for each in values]
+    return chosen
 
 
 def _drafted(
