@@ -37,6 +37,7 @@ _OF_TABLES: Final[Sequence[tuple[str, str, Mapping[str, Any]]]] = (
 )
 """What may be said of any file as a table."""
 _OF_ROWS: Final = ("only", "leave-out-empty")
+_IN_ANY_CASE: Final = "needed in any case: "
 _MOST_ROWS: Final = 2_000_000  # in all drafts together
 _MOST_DRAFTS: Final = 60  # by which it is found what is asked for in any case
 
@@ -424,22 +425,31 @@ def _gaps(
         behind, number = dict[tuple[str, str], UnclearError](), collections.Counter[tuple[str, str]]()
         asked = collections.Counter(option for own in branches for option in {gap.option for gap in own})
         for gap in itertools.chain.from_iterable(branches):
-            key = gap.option, gap.question  # another one is of that branch alone, such as of a column nobody meant
+            key = (
+                gap.option,
+                re.sub(r"\([\d,]+×\)", "", gap.question),
+            )  # another one is of that branch alone, such as of a column nobody meant
             number[key] += 1
             behind[key] = _either(behind[key], gap) if key in behind else gap
         usual = {key[0]: key for key, _ in reversed(number.most_common())}
         told = list[UnclearError]()
         for option, key in usual.items():
-            if 2 * number[key] > len(branches):
+            is_of_branch = first.option in _OF_ROWS or number[key] < asked[option]
+            if number[key] * (1 if is_of_branch else 2) >= len(branches):
                 told.append(behind[key])
             elif asked[option] == len(branches):  # in any case, though of what depends on the answer
-                question = f"needed in any case: {helps[option].rstrip('.')}"
+                question = f"{_IN_ANY_CASE}{helps[option].rstrip('.')}"
                 told.append(UnclearError(option=option, question=question, choices=[], is_open=True))
         return [first, *sorted(told, key=lambda gap: [*behind].index(usual[gap.option]))]
 
     gaps = common(dict(chosen)) or []
-    asked = {gap.option for gap in gaps}
-    return [gap for gap in gaps if beginning.told_by.get(gap.option) not in asked]
+    by_option = {gap.option: gap for gap in gaps}
+    for option, telling in beginning.told_by.items():
+        if option in by_option and telling in by_option and by_option[telling].question.startswith(_IN_ANY_CASE):
+            columns = by_option.pop(option).choices
+            question = f"{by_option[telling].question} ({', '.join(columns)})"
+            by_option[telling] = UnclearError(option=telling, question=question, choices=[])
+    return list(by_option.values())
 
 
 def _either(one: "UnclearError", other: "UnclearError") -> "UnclearError":

@@ -266,7 +266,8 @@ def _sign_of(sheet: Sheet, column: str) -> str:
     if len(usual or there) == 1:
         return (usual or there)[0]
     question = f"which sign stands between the alternatives in {column!r}"
-    raise UnclearError(option="between", question=question, choices=there or _SIGNS)
+    choices = [sign.replace("\n", "\\n") for sign in there or _SIGNS]
+    raise UnclearError(option="between", question=question, choices=choices)
 
 
 def _is_about(name: str) -> bool:

@@ -232,7 +232,8 @@ def test_names_that_are_nearly_alike_are_refused_in_lists_and_in_elections(pseph
     ended = psephos("run", "own.toml")
     assert (ended.status, len(ended.err.splitlines())) == (2, 1)
     assert "partners[3].partner must be unlike 'ann', but for case and blanks" in ended.err
-    meta = "META\nkey;value\nvote_type;ordinal\nPROJECTS\nproject_id;cost\n1;5\n2;5\nVOTES\nvoter_id;vote\n"
+    meta = "META\nkey;value\nvote_type;ordinal\nnum_projects;2\nnum_votes;3\nPROJECTS\nproject_id;cost\n1;5\n2;5\n"
+    meta += "VOTES\nvoter_id;vote\n"
     write("own.pb", meta + "v1;1,2\nw;2,1\nV1;1,2\n")
     write(
         "pb.toml",
@@ -241,5 +242,5 @@ def test_names_that_are_nearly_alike_are_refused_in_lists_and_in_elections(pseph
     )
     ended = psephos("run", "pb.toml")
     assert (ended.status, len(ended.err.splitlines())) == (2, 1)
-    assert "voter_id (own.pb line 12) must be unlike 'v1' in line 10, but for case and blanks" in ended.err
+    assert "voter_id (own.pb line 14) must be unlike 'v1' in line 12, but for case and blanks" in ended.err
     assert len(resolve(load_scenario("pb.toml", ["voters.alike_voters=several"])).names) == 3
