@@ -58,17 +58,15 @@ class SessionRecords:
 
     @property
     def timed_entries(self) -> Iterator[tuple[float, LedgerEntry]]:
-        """Yield them, each with a time that is not before its report left last.
+        """Yield them, each with a time that is not before anything of its report left last.
 
-        A report may leave once more until the server has acknowledged it, or the release was heard. Until then, and
-        where no time was kept, that is the session's expiry, or infinity where it has none.
+        What the release tells of it leaves with the release, whenever the server has acknowledged the report. Until
+        that was heard, and where no time was kept, it is the session's expiry, or infinity where it has none.
         """
         expires = math.inf if self.first is None else float(self.first.expires or math.inf)
-        heard = self.left if self.left is not None and not self.left.reason else None
+        heard = 0 if self.left is None or self.left.reason else self.left.at
         for drawn in self._drawn.values():
-            known = self._acknowledged.get(drawn.step)
-            last = [float(each.at) for each in (known, heard) if each is not None]
-            time = max(drawn.at, min(last)) if last and drawn.at and all(last) else expires
+            time = float(max(drawn.at, heard)) if drawn.at and heard else expires
             for entry in drawn.entries:
                 yield time, entry
 

@@ -3,7 +3,7 @@
     PSEPHOS_DATA=FOLDER python benchmarks/truth_baselines.py FILE.csv [--glad]
 
 All see the same reports, one layer and two, at a claimed ε from .5 to 6 an answer, one session of each cell, as in
-`psephos calibrate truth-discovery`. GLAD is crowd-kit's, of the environment `.rivals` that `make bench` installs. It
+`tests/calibrate.py truth-discovery`. GLAD is crowd-kit's, of the environment `.rivals` that `make bench` installs. It
 takes far longer than all of ours together, so that it runs where it is asked for (`--glad`), at ε = 2 and with one
 layer alone, and is ended where it has not stopped by itself after two minutes of a processor.
 The file has a row for each crowd, mechanism and ε; what is printed are means, and what an estimator's
@@ -26,9 +26,11 @@ import numpy as np
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.truth_discovery import find_truths, make_noise
-from psephos.scenarios.truth_discovery.calibration import Confidences, credit_of
 from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
 from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from calibration.truth_discovery import Confidences, credit_of
 
 __all__: list[str] = []
 

@@ -80,13 +80,13 @@ def _measured() -> str:
                 "[Calibration](calibration.md)",
                 "Are stated probabilities and errors as large as those that are found?",
                 f"**{broken} of {len(cells)}** cells are broken; the worst is at {strain:.2f} of its statement",
-                "`psephos calibrate all`",
+                "`python tests/calibrate.py all`",
             ),
             (
                 "[The estimator `auto`](truth-discovery-auto.md)",
                 "Is it a safe choice on a crowd that nobody has seen?",
                 f"No: more than half a point behind the best rival in **{behind} of {len(crowds)}** cells",
-                "`psephos calibrate truth-discovery --trials 100`, with the data sets",
+                "`python tests/calibrate.py truth-discovery --trials 100`, with the data sets",
             ),
             (
                 "[What audits see and miss](audit-limits.md)",

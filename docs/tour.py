@@ -99,7 +99,7 @@ _USERS: Final[dict[str, tuple[str, Sequence[Sequence[str]]]]] = {
             (
                 "ranking",
                 "the same, with the answer",
-                "new ranking civs.csv --ties mean --out elected",
+                "new ranking civs.csv --ties mean --numbers places --out elected",
                 "elected/report.html",
             ),
         ),

@@ -281,7 +281,7 @@ class ClientMachine:
         except RemoteProtocolError as error:
             return self._blame(error)
         try:
-            self._protocol.check_losses(public)
+            self._protocol.check_losses(public, self._party.row)
             losses = self._answers.losses_to_come(public)
             self._reservation = self._party.ledger.reserve([loss for _, loss in losses])
         except ConfigurationError as error:

@@ -9,6 +9,7 @@ no such choice. It takes microseconds, which parameters and outcomes can afford;
 import decimal
 import functools
 import math
+from fractions import Fraction
 
 # Twice the digits of a float, so that rounding to a float is the only rounding that counts.
 _DIGITS = 34
@@ -71,6 +72,16 @@ def log1p(x: float) -> float:
     """Return ln(1 + x) for `x` > −1, precisely also where `x` is small (of at least 1e-30 in size, or 0)."""
     context = decimal.Context(prec=2 * _DIGITS)
     return float(context.ln(context.add(decimal.Decimal(1), decimal.Decimal(x))))
+
+
+def quotient_up(numerator: float, denominator: float) -> float:
+    """Return the least float of at least `numerator`/`denominator`, of numbers ≥ 0; or infinity."""
+    exact = Fraction(numerator) / Fraction(denominator)
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
 def normal_tail(x: float) -> float:

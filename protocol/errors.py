@@ -248,17 +248,29 @@ class BudgetExceededError(PrivacyError):
         unit: the unit of protection of the request.
         relation: which neighbors the budget is for; empty where nobody says.
         cap: of what there is no room: of the `person`'s budget, or of that of one `datum`.
+        least: the least budget that would hold it beside all that was spent; 0 where nobody says.
     """
 
     def __init__(
-        self, *, requested: float, remaining: float, unit: str, relation: str = "", cap: str = "person"
+        self,
+        *,
+        requested: float,
+        remaining: float,
+        unit: str,
+        relation: str = "",
+        cap: str = "person",
+        least: float = 0.0,
     ) -> None:
         self.requested, self.remaining, self.unit, self.relation = requested, remaining, unit, relation
-        self.cap = cap
+        self.cap, self.least = cap, least
+        holds, asks, hint = f"{remaining:g}", f"{requested:g}", ""
+        if holds == asks:  # ten losses of 0.1, a float that is a little more, are a little more than 1
+            holds, asks = repr(remaining), repr(requested)
+            hint = f"; a budget of {least!r} would hold it" if least else ""
         neighbors, whose = f", {relation} neighbors" if relation else "", " of one datum" if cap == "datum" else ""
         super().__init__(
-            f"the privacy budget{whose} holds epsilon = {remaining:g}, requested {requested:g} "
-            f"(unit: {unit}{neighbors}); nothing was drawn"
+            f"the privacy budget{whose} holds epsilon = {holds}, requested {asks} "
+            f"(unit: {unit}{neighbors}){hint}; nothing was drawn"
         )
 
 

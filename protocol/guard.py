@@ -10,6 +10,9 @@ either finds:
   (`psephos.protocol.mechanisms.realized`), so a mechanism's own event is not simply believed. If rows and reports are
   few, that is the smallest true ε.
 
+What a trusted server releases is one object: whatever is not drawn in it has to be the same for all rows of a person.
+So releases of different rows are compared with all draws fixed.
+
 So a phase states facts about rows, which a client checks, and its mechanisms set the prices. The check is made for the
 person who pays most when a phase is made; for its public row before a client reserves; and for all rows, once for each
 kind, before a server begins with a roster or an array is charged.
@@ -19,7 +22,7 @@ import abc
 import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -33,6 +36,9 @@ from .mechanisms.realized import greatest_gap, realized_loss, reports_to_try, ro
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
 from .tally import Tally
 
+Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
+"""Applies a mechanism to a row, with randomness of its owner's."""
+
 Values: TypeAlias = Sequence[Sequence[int]]
 """For each column of a row all that it may hold."""
 
@@ -43,6 +49,8 @@ _MOST_KEPT: Final = 1 << 10
 _MOST_SHOWN: Final = 12
 _CURE: Final = "values_of, rows_of, check_report"
 _OR: Final = "less, where the phase says that some rows are nobody's:"
+_FIXED_DRAWS: Final = (0, 1)
+"""What all draws of a release are fixed at, or the nearest to it, when releases are compared."""
 
 
 class Guarded(abc.ABC):
@@ -91,6 +99,31 @@ class Guarded(abc.ABC):
     def least_report(self) -> list[int]:
         """The report whose numbers are all the least."""
         return [self.mechanism.report_range[0]] * self.mechanism.num_reports_of(self.num_values)
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        """Run by the server as the phase closes, once: return the tally with its own noise, if it draws any.
+
+        All that is released is drawn, or the same for all rows of a person, and stands in the totals.
+        """
+        return tally
+
+    def release_at(self, tally: Tally, number: int) -> "ReleaseAt":
+        """Return what a server draws of a tally, and what it releases if each number drawn is this one, or nearest."""
+        drawn: list[tuple[RowMechanism, tuple[int, ...]]] = []
+
+        def draw(mechanism: RowMechanism, values: Sequence[int]) -> Sequence[int]:
+            drawn.append((mechanism, tuple(values)))
+            low, high = mechanism.report_range
+            return [min(max(number, low), high)] * mechanism.num_reports_of(len(values))
+
+        return ReleaseAt(drawn, self.randomize_tally(tally, draw))
+
+    def told_later(self, reports: IntArray) -> IntArray:
+        """Return what tallies of later phases have of reports, shape (n, numbers): none of what is disclosed.
+
+        What is counted again without noise was never paid for.
+        """
+        return reports[:, :0] if self.model.trusts_server else reports
 
     @property
     def event(self) -> PrivacyEvent:
@@ -149,6 +182,29 @@ class Guarded(abc.ABC):
         """
         stated = (self.losses_of(public), self.losses)
         self._refuse_less(stated, public, [self.mechanism_of(public)])
+
+    def check_rows(self, rows: IntArray, public: Sequence[int], *, earlier: Sequence["Guarded"] = ()) -> None:
+        """Hold rows that persons with a public row have against `rows_of`, which the loss was compared for.
+
+        Run by a client for its own row before it reserves, and by `check_protocol` for those of all.
+
+        Args:
+            rows: int64, shape (any, num_values).
+
+        Raises:
+            ConfigurationError: a row is told from others by more than is stated. The row is not shown.
+        """
+        try:
+            self._compare_rows(rows, public, earlier)
+        except ConfigurationError:
+            value = "farther from other rows of one person than its loss covers"
+            allowed = "as near to all that rows_of compares as these are, and of num_parts parts at most"
+            raise ConfigurationError(field=f"a row of phase {self.name!r}", value=value, allowed=allowed) from None
+
+    def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence["Guarded"]) -> None:
+        if (compared := self.rows_of(public)) is not None:
+            compared = np.concatenate([rows, compared])
+            self._refuse_less([self.losses_of(public)], public, [self.mechanism_of(public)], compared)
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence["Guarded"] = ()) -> None:
         """Run before many are charged: `check_losses` for all of their public rows."""
@@ -215,20 +271,50 @@ class Guarded(abc.ABC):
         return event if self.num_parts == 1 else SelfComposed(event, self.num_parts)
 
     def _refuse_less(
-        self, stated: Sequence[Sequence[PrivacyLoss]], public: Sequence[int], mechanisms: Sequence[RowMechanism]
+        self,
+        stated: Sequence[Sequence[PrivacyLoss]],
+        public: Sequence[int],
+        mechanisms: Sequence[RowMechanism],
+        rows: IntArray | None = None,
     ) -> None:
-        """Raise ConfigurationError unless each list of losses states what each mechanism costs this public row."""
-        values, rows = self.protected_values_of(public), self.rows_of(public)
+        """Raise ConfigurationError unless each list of losses states what each mechanism costs this public row.
+
+        It is compared for `rows`, by default those of `rows_of`.
+        """
+        values = self.protected_values_of(public)
+        rows = self.rows_of(public) if rows is None else rows
         for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
             for mechanism in mechanisms:
                 event = self.of_all_parts(mechanism.event_among(values))
                 least = PureAccountant.epsilon_of(event, relation)
+                self._refuse_part(stated, [mechanism.event_among(part) for part in self._parts_of(values)], relation)
                 known = _Realized(0.0, None)
                 if relation is NeighboringRelation.REPLACE_ONE:
                     known = self._realized(mechanism, values, rows)
                 self.refuse_below(max(least, known.loss), relation, stated, public)
                 if known.strangers is not None:
                     raise known.strangers
+
+    def _parts_of(self, values: Values) -> list[Values]:
+        """Return what a person may hold of whom all but one part is known: of what the event covers, or of a value."""
+        if self.num_parts > 1:
+            return [values]
+        ends = [column[:1] for column in values]
+        places = {column if isinstance(column, range) else tuple(column): at for at, column in enumerate(values)}
+        return [[*ends[:at], column, *ends[at + 1 :]] for column, at in places.items()]
+
+    def _refuse_part(
+        self,
+        stated: Iterable[Sequence[PrivacyLoss]],
+        events: Iterable[PrivacyEvent],
+        relation: NeighboringRelation,
+    ) -> None:
+        """Raise ConfigurationError where a part is stated to lose less than any of these events costs."""
+        least = max((PureAccountant.epsilon_of(event, relation) for event in events), default=0.0)
+        for loss in (loss for losses in stated for loss in losses if loss.relation is relation):
+            if loss.part is not None and _is_less(loss.part.proven, least):
+                allowed = f"at least what phase {self.name!r} draws of one: {least:g}"
+                raise ConfigurationError(field=f"loss of {loss.part.unit}", value=loss.part.proven, allowed=allowed)
 
     def _relations_of(self, losses: Sequence[PrivacyLoss]) -> set[NeighboringRelation]:
         """Return for which relations losses are stated; where there are none, for which the phase's are."""
@@ -293,11 +379,6 @@ class GuardedRelease(Guarded):
         """What randomizes the tally's totals, as one row."""
 
     @property
-    @abc.abstractmethod
-    def makes_own_release(self) -> bool:
-        """Whether the law of what is released is another than that of `tally_mechanism` on the totals."""
-
-    @property
     def event(self) -> PrivacyEvent:
         """What whoever sees the release sees of one person's data."""
         return self.of_all_parts(self.tally_mechanism.event_of(self.num_values))
@@ -312,6 +393,21 @@ class GuardedRelease(Guarded):
 
     def check_losses(self, public: Sequence[int]) -> None:
         self._refuse_release(public, (self.losses_of(public), self.losses), {})
+
+    def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence[Guarded]) -> None:
+        compared = self.rows_of(public)
+        for together in [np.concatenate([rows, compared])] if compared is not None else self._beside(rows, public):
+            known = self._compare_releases(public, earlier, together)
+            self._refuse_release(public, [self.losses_of(public)], known.realized)
+            if known.strangers is not None:
+                raise known.strangers
+
+    def _beside(self, rows: IntArray, public: Sequence[int]) -> Iterator[IntArray]:
+        """Yield each row with one of the same person that is the same where that is shown as it is."""
+        values = self.protected_values_of(public)
+        for row in rows.tolist():
+            other = [column[0] if own in column else own for own, column in zip(row, values, strict=True)]
+            yield np.array([row, other], dtype=np.int64)
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
         """Hold the losses against the release's event, and against its law.
@@ -331,13 +427,18 @@ class GuardedRelease(Guarded):
     def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
         """Return ln P[release | tally] of the releases, or of some where they are many: shape (releases, tallies).
 
-        The tallies are of reports that differ in one person's. A phase that overrides `randomize_tally` overrides this.
+        The tallies are of reports that differ in one person's; what is drawn alike of all tells nothing.
 
         Raises:
             NotImplementedError: the law is not written down, or takes too long.
         """
-        rows = np.stack([tally.totals.reshape(-1) for tally in tallies])
-        return self.tally_mechanism.log_likelihoods(reports_to_try(self.tally_mechanism, rows), rows)
+        laws: list[FloatArray] = []
+        for draws in zip(*(self.release_at(tally, 0).drawn for tally in tallies), strict=True):
+            rows = np.array([values for _, values in draws], dtype=np.int64)
+            if np.any(rows != rows[0]):
+                laws.append(draws[0][0].log_likelihoods(reports_to_try(draws[0][0], rows), rows))
+        number = min((len(law) for law in laws), default=1)
+        return sum((law[:number] for law in laws), np.zeros((number, len(tallies))))
 
     def _refuse_release(
         self,
@@ -346,9 +447,11 @@ class GuardedRelease(Guarded):
         realized: Mapping[NeighboringRelation, float],
     ) -> None:
         event = self.of_all_parts(self.release_event_of(public))
+        of_part = [self.release_event_of(public)] if self.num_parts > 1 else []
         for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
             least = max(PureAccountant.epsilon_of(event, relation), realized.get(relation, 0.0))
             self.refuse_below(least, relation, stated, public)
+            self._refuse_part(stated, of_part, relation)
 
     def _realized_in_release(self, public: Sequence[int], earlier: Sequence[Guarded]) -> "_Releases":
         """Return what releases realize of a single person, worked out once for each public row."""
@@ -356,20 +459,23 @@ class GuardedRelease(Guarded):
         if (known := self._known_releases.get(key)) is None:
             if len(self._known_releases) >= _MOST_KEPT:
                 self._known_releases.clear()
-            known = self._known_releases[key] = self._compare_releases(public, earlier)
+            rows = self.rows_of(public)
+            rows = rows_to_try(self.protected_values_of(public)) if rows is None else rows
+            known = self._known_releases[key] = self._compare_releases(public, earlier, rows)
         return known
 
-    def _compare_releases(self, public: Sequence[int], earlier: Sequence[Guarded]) -> "_Releases":
-        rows = self.rows_of(public)
-        rows = rows_to_try(self.values_of(public)) if rows is None else rows
+    def _compare_releases(self, public: Sequence[int], earlier: Sequence[Guarded], rows: IntArray) -> "_Releases":
+        """Return what releases of these rows realize; ConfigurationError where one shows anything that is not drawn."""
         rows = rows[[self._is_possible(row, public) for row in rows.tolist()]]
         if not len(rows):
             return _Releases({}, None)
         counted = [slice(None)] * len(rows)
-        if any(loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE for loss in self.losses_of(public)):
+        relations = self._relations_of(self.losses_of(public))
+        is_hidden = NeighboringRelation.ADD_OR_REMOVE_ONE in relations
+        if is_hidden:
             rows, counted = np.concatenate([rows, rows[:1]]), [*counted, slice(0)]  # at last nobody's report
         own = np.array([public], dtype=np.int64)
-        before = [np.array([phase.least_report], dtype=np.int64) for phase in earlier]
+        before = [phase.told_later(np.array([phase.least_report], dtype=np.int64)) for phase in earlier]
         tallies = [
             self.tally(row[None, :][some], earlier=[reports[some] for reports in before], public=own[some])
             for row, some in zip(rows, counted, strict=True)
@@ -379,17 +485,29 @@ class GuardedRelease(Guarded):
             NeighboringRelation.REPLACE_ONE: is_there & is_there[:, None],
             NeighboringRelation.ADD_OR_REMOVE_ONE: is_there ^ is_there[:, None],
         }
+        for number in _FIXED_DRAWS:
+            self._refuse_clear([self.release_at(tally, number) for tally in tallies], rows, is_hidden=is_hidden)
+        neighbors = np.any([pairs[relation] for relation in relations], axis=0)
         strangers = None
-        if self.num_parts == 1 and not self.makes_own_release:
-            totals = np.stack([tally.totals.reshape(-1) for tally in tallies])
-            neighbors = np.any([pairs[relation] for relation in self._relations_of(self.losses_of(public))], axis=0)
-            strangers = _strangers(self.name, self.tally_mechanism, totals, neighbors)
+        for draws in zip(*(self.release_at(tally, 0).drawn for tally in tallies), strict=True):
+            if self.num_parts == 1 and strangers is None:
+                drawn = np.array([values for _, values in draws], dtype=np.int64)
+                strangers = _strangers(self.name, draws[0][0], drawn, neighbors)
         try:
             log_laws = self.log_laws(tallies)
         except NotImplementedError:
             return _Releases({}, strangers)
         realized = {relation: greatest_gap(log_laws, neighbors).loss for relation, neighbors in pairs.items()}
         return _Releases(realized, strangers)
+
+    def _refuse_clear(self, releases: Sequence["ReleaseAt"], rows: IntArray, *, is_hidden: bool) -> None:
+        """Raise ConfigurationError unless releases of these rows, all draws being fixed, are the same."""
+        first = releases[0].shown(is_hidden=is_hidden)
+        for release, row in zip(releases[1:], rows[1:].tolist(), strict=True):
+            if release.shown(is_hidden=is_hidden) != first:
+                value = f"more than is drawn, of the rows {rows[0].tolist()[:_MOST_SHOWN]} and {row[:_MOST_SHOWN]}"
+                allowed = "noisy, or the same for all rows of a person: numbers without noise are of public rows"
+                raise ConfigurationError(field=f"release of phase {self.name!r}", value=value, allowed=allowed)
 
     def _is_possible(self, report: Sequence[int], public: Sequence[int]) -> bool:
         try:
@@ -437,11 +555,13 @@ class GuardedShare(Guarded):
         require(drawn == self.share, f"mechanism of phase {self.name!r}", drawn, f"{self.share}, whose loss is stated")
         sensitivity = self.sensitivity_of(public)
         self._refuse_shares(self.event_within(sensitivity), [self.losses_of(public), self.losses], public)
-        if self.num_parts > 1:
-            return
-        rows = self.rows_of(public)
-        rows = rows_to_try(self.protected_values_of(public)) if rows is None else rows
-        own = dataclasses.replace(self.share, sensitivity=max(sensitivity, 1))
+        self._compare_rows(np.empty((0, self.num_values), dtype=np.int64), public, ())
+
+    def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence[Guarded]) -> None:
+        compared = self.rows_of(public)
+        compared = rows_to_try(self.protected_values_of(public)) if compared is None else compared
+        rows = np.concatenate([rows, compared])
+        own = dataclasses.replace(self.share, sensitivity=max(self.sensitivity_of(public) * self.num_parts, 1))
         if strangers := _strangers(self.name, own, rows, np.ones((len(rows),) * 2, dtype=np.bool_)):
             raise strangers
 
@@ -453,8 +573,10 @@ class GuardedShare(Guarded):
     def _refuse_shares(
         self, event: PrivacyEvent, stated: Sequence[Sequence[PrivacyLoss]], public: Sequence[int] = ()
     ) -> None:
+        of_part = [event.event] if isinstance(event, SelfComposed) else []
         for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
             self.refuse_below(PureAccountant.epsilon_of(event, relation), relation, stated, public)
+            self._refuse_part(stated, of_part, relation)
 
 
 class _Realized(NamedTuple):
@@ -462,6 +584,18 @@ class _Realized(NamedTuple):
 
     loss: float
     strangers: ConfigurationError | None
+
+
+class ReleaseAt(NamedTuple):
+    """What a server draws of a tally, by which mechanisms, and what it releases where all that is drawn is fixed."""
+
+    drawn: Sequence[tuple[RowMechanism, tuple[int, ...]]]
+    released: Tally
+
+    def shown(self, *, is_hidden: bool) -> object:
+        """Return all that does not have to be drawn: the release, and how it is drawn."""
+        kinds = [(mechanism, len(values)) for mechanism, values in self.drawn]
+        return kinds, self.released.without_count() if is_hidden else self.released
 
 
 class _Releases(NamedTuple):

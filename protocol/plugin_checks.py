@@ -138,13 +138,15 @@ def checked_tally(
     is_first: bool = True,
 ) -> Tally:
     """Return the tally of some clients; of the first ones see as well whether tallies of a few of them add up."""
-    step = f"tally of phase {phase.name!r}"
+    step, earlier = f"tally of phase {phase.name!r}", protocol.told_later(earlier)
 
     def tally_of(rows: slice) -> Tally:
         with blaming(protocol, step):
             tally = phase.tally(reports[rows], earlier=[each[rows] for each in earlier], public=public[rows])
         if not isinstance(tally, Tally):  # pyright: ignore[reportUnnecessaryIsInstance]  somebody's code, which may have no types
             raise _wrong(protocol, step, f"it returned {_a(tally)}, and not a Tally")
+        if tally.num_reports != len(reports[rows]):
+            raise _wrong(protocol, step, "it is of another number of reports than it was given")
         return tally
 
     some = min(len(reports), _MOST_SPLIT)

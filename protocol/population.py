@@ -281,5 +281,8 @@ def released_tally(phase: Phase, tally: Tally, draw: Draw | None) -> Tally:
     if phase.tally_mechanism is not None:
         if draw is None:
             raise TypeError(f"in phase {phase.name!r} the server draws the noise, and it has no noise source")
-        tally = phase.randomize_tally(tally, draw)
+        released = phase.randomize_tally(tally, draw)
+        if len(released.rows) or released.num_reports != tally.num_reports:
+            raise ValueError("a trusted server releases totals, no rows, and as many reports as it was given")
+        tally = released
     return tally.without_count() if phase.hides_participation else tally

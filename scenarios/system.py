@@ -58,7 +58,6 @@ class System:
         climbs: makes families of whole sessions of every size (`audit.ladder.Climb`).
         faults: makes planted faults (`audit.fault.Fault`) of whole sessions.
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
-        calibration: an `experiments.Calibration`: claimed probabilities of errors, held against what is found.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
         equip: a function that is called with each protocol of a scenario, and gives it the plug-ins that its parameters
             only name.
@@ -87,7 +86,6 @@ class System:
     climbs: str = ""
     faults: str = ""
     claims: str = ""
-    calibration: str = ""
     reproduction: str = ""
     equip: str = ""
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
 from .reading.cells import inert_cell
 
@@ -30,6 +30,23 @@ def six_digits(value: float, *, signed: bool = False) -> str:
     """Return a number with six digits at most, or with all before its point: half a billion of votes is no 5e+08."""
     form = ",.0f" if _LARGE[0] <= abs(value) < _LARGE[1] else ",.6g"
     return f"{value:{'+' if signed else ''}{form}}"
+
+
+def snapped(value: Any) -> Any:
+    """Return plain data whose numbers have twelve digits: what stands behind those may be another processor's.
+
+    >>> snapped({"error": 0.1 + 0.2, "trials": 3})
+    {'error': 0.3, 'trials': 3}
+    """
+    match value:
+        case float():
+            return float(f"{value:.12g}")
+        case Mapping():
+            return {key: snapped(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]  plain data
+        case list() | tuple():
+            return [snapped(each) for each in value]  # pyright: ignore[reportUnknownVariableType]  plain data
+        case _:
+            return value
 
 
 @dataclasses.dataclass(frozen=True)

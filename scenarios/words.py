@@ -38,9 +38,9 @@ def show_all_signs() -> None:
         if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
             is_ascii = codecs.lookup(stream.encoding).name == "ascii"
             stream.reconfigure(encoding=_ASCII if is_ascii else None, errors=_ERRORS)
-    if isinstance(sys.stdin, io.TextIOWrapper):
+    if isinstance(stream := sys.stdin, io.TextIOWrapper):
         with contextlib.suppress(io.UnsupportedOperation):  # where some of it was read already
-            sys.stdin.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _in_words(error: UnicodeError) -> tuple[str, int]:

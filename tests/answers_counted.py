@@ -15,4 +15,6 @@ def counted(session: Local) -> dict[tuple[str, str], str]:
     found = protocol.answers_in(tally)
     labels = protocol.parameters.answer_sets[0]
     rows = zip(found.workers.tolist(), found.tasks.tolist(), found.labels.tolist(), strict=True)
-    return {(session.names[worker], protocol.parameters.tasks[task]): labels[label] for worker, task, label in rows}
+    return {
+        (session.names[int(worker)], protocol.parameters.tasks[task]): labels[label] for worker, task, label in rows
+    }

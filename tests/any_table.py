@@ -7,7 +7,7 @@ import csv
 import io
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 FULL = {"yes": 1, "no": 0, "ja": 1, "nein": 0, "oui": 1, "non": 0, "agree": 1, "disagree": 0, "aye": 1, "nay": 0}
@@ -144,7 +144,7 @@ def table(rng: random.Random) -> str:
             again = columns[name][rng.randrange(number)]
             columns[name][rng.randrange(number)] = rng.choice((again, again.upper(), f"{again} ", again.lower()))
     for name in rng.sample((*NOTED, "age"), rng.randint(0, 3)):
-        kinds: dict[str, Any] = {
+        kinds: dict[str, Callable[[int], str]] = {
             "timestamp": lambda n: f"2026/01/0{n + 1} 3:04:0{rng.randint(0, 1)} PM",
             "finished": lambda _: rng.choice(("True", "False")),
             "is_draft": lambda _: rng.choice("01"),

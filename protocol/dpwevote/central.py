@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
-from ..elementary import power_of_two_above
+from ..elementary import power_of_two_above, quotient_up
 from ..errors import require
 from ..estimators import Estimate, Verdict
 from ..guard import Values
 from ..mechanisms import VectorLaplace
-from ..phases import CentralPhase, Inputs, Phase
+from ..phases import CentralPhase, Draw, Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightsOutcome
@@ -90,7 +90,7 @@ class CentralSums:
         parts = [self._num_candidates * math.floor(weight * beside / self.step + Fraction(1, 2)) for weight in weights]
         self.totals: IntArray = np.array(parts if self.total_share else [], dtype=np.int64)
         self.mechanism = VectorLaplace(
-            scale=self.sensitivity / (self._num_candidates * parameters.epsilon),
+            scale=quotient_up(self.sensitivity, self._num_candidates * parameters.epsilon),
             sensitivity=self.sensitivity,
             bound=_BOUND,
         )
@@ -134,7 +134,6 @@ class CentralVotes(CentralPhase):
         self._parameters = parameters
         self._num_weights, self._num_candidates = len(parameters.weights), len(parameters.candidates)
         self._loss = self._loss_for(sums.mechanism.event)
-        self.num_noisy = self._num_candidates if parameters.public_weights else None
         super().__init__(
             _PHASE,
             columns=columns,
@@ -225,6 +224,11 @@ class PublicWeightVotes(PricedByWeight, CentralVotes):
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         sums = self.sums.sums_of(public[:, 1], reports)
         return Tally(len(reports), np.concatenate([sums, self.numbers_of(public)]))
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        supports, numbers = np.split(tally.totals, [self._num_candidates])
+        noisy = super().randomize_tally(Tally(tally.num_reports, supports), draw).totals
+        return Tally(tally.num_reports, np.concatenate([noisy, numbers]))
 
 
 class CentralVariant(Variant):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
-from ..elementary import power_of_two_above, power_of_two_below, square
+from ..elementary import power_of_two_above, power_of_two_below, quotient_up, square
 from ..estimators import Estimate
 from ..estimators.noise_tails import NoisePart, reach_of_noise
 from ..estimators.sum_tests import reach_of_products
@@ -58,13 +58,13 @@ class LaplaceGrids:
     def weight(self) -> DiscreteLaplace:
         """The weights' randomizer. Its scale is that of the rounded range, so that ε holds exactly."""
         greatest = self.weights_on_grid[-1]
-        return DiscreteLaplace(greatest / self._parameters.loss_of_weight, 0, greatest)
+        return DiscreteLaplace(quotient_up(greatest, self._parameters.loss_of_weight), 0, greatest)
 
     @functools.cached_property
     def opinion(self) -> DiscreteLaplace:
         """The opinions' randomizer; "no" is 0 and "yes" is one unit."""
         yes = round(1 / self.opinion_step)
-        return DiscreteLaplace(yes / self._parameters.loss_of_opinion, 0, yes)
+        return DiscreteLaplace(quotient_up(yes, self._parameters.loss_of_opinion), 0, yes)
 
     @functools.cached_property
     def weights_on_grid(self) -> tuple[int, ...]:

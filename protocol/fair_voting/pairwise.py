@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..elementary import exp
+from ..elementary import exp, quotient_up
 from ..mechanisms import VectorLaplace
 from ..privacy import NeighboringRelation
 
@@ -35,7 +35,7 @@ def make_pair_noise(
     """
     pairs = num_alternatives * (num_alternatives - 1) // 2
     sensitivity = pairs if relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2 * pairs
-    return VectorLaplace(scale=sensitivity / epsilon, sensitivity=sensitivity, bound=num_voters)
+    return VectorLaplace(scale=quotient_up(sensitivity, epsilon), sensitivity=sensitivity, bound=num_voters)
 
 
 def preferences_of(positions: IntArray) -> IntArray:

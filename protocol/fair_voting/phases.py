@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..elementary import quotient_up
 from ..errors import ConfigurationError
 from ..guard import Values
 from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
@@ -290,7 +291,7 @@ def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
     if parameters.calibration == "printed":
         scale = float(scoring.sensitivity(NeighboringRelation.ADD_OR_REMOVE_ONE))  # from 0: the sum of the scores
     bound = max(scoring.bound * max(parameters.group_sizes), 1)
-    return VectorLaplace(scale=scale / parameters.epsilon, sensitivity=sensitivity, bound=bound)
+    return VectorLaplace(scale=quotient_up(scale, parameters.epsilon), sensitivity=sensitivity, bound=bound)
 
 
 def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:

@@ -155,7 +155,7 @@ def positions_of_classes(classes: IntArray) -> IntArray:
     in_order = np.take_along_axis(classes, orders, axis=1)
     is_first = np.ones(classes.shape, dtype=np.bool_)
     is_first[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
-    firsts = np.maximum.accumulate(np.where(is_first, np.arange(classes.shape[1]), 0), axis=1)
+    firsts = np.maximum.accumulate(np.where(is_first, np.arange(int(classes.shape[1])), 0), axis=1)
     positions = np.empty(classes.shape, dtype=np.int64)
     np.put_along_axis(positions, orders, firsts, axis=1)
     return positions

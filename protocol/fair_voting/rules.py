@@ -23,7 +23,7 @@ def plurality(rankings: Rankings) -> list[int]:
     is_first = rankings.positions == 0
     numbers = is_first.sum(axis=1)
     counts = [is_first[numbers == own].sum(axis=0) * Fraction(1, own) for own in np.unique(numbers).tolist()]
-    return _most(sum(counts[1:], counts[0]))
+    return _most(np.sum(counts, axis=0))
 
 
 def borda(rankings: Rankings) -> list[int]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
-from ..elementary import exp, expm1, ln, log1p, power_of_two_below, square
+from ..elementary import exp, expm1, ln, log1p, power_of_two_below, quotient_up, square
 from ..errors import require
 from ..estimate import Estimate
 from ..privacy import events
@@ -219,7 +219,7 @@ class VectorLaplace(_Laplace):
     @property
     def event(self) -> events.PureMechanism:
         """ε = sensitivity/scale, for one coordinate as for all."""
-        return events.PureMechanism(epsilon=self.sensitivity / self.scale)
+        return events.PureMechanism(epsilon=quotient_up(self.sensitivity, self.scale))
 
     def event_of(self, num_values: int) -> events.PureMechanism:
         """ε = sensitivity/scale, however many values the row has."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
-from ..elementary import exp, ln
+from ..elementary import exp, ln, quotient_up
 from ..errors import require
 from ..privacy.events import LocalRandomizer, PrivacyEvent
 from .discrete_laplace import VectorLaplace
@@ -322,7 +322,7 @@ class JointScores(Prepared):
         within = sum(abs(one - other) for one, other in zip(self.steps, reversed(self.steps), strict=True))
         distance = max(within, 2 * sum(map(abs, self.steps)))
         bound = max(map(abs, self.steps))
-        laplace = VectorLaplace(scale=distance / self.epsilon, sensitivity=distance, bound=bound)
+        laplace = VectorLaplace(scale=quotient_up(distance, self.epsilon), sensitivity=distance, bound=bound)
         object.__setattr__(self, "laplace", laplace)
 
     @property

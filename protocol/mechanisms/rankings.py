@@ -19,7 +19,7 @@ import numpy as np
 
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
-from ..elementary import ln
+from ..elementary import ln, quotient_up
 from ..errors import require
 from ..estimate import Estimate
 from ..privacy.events import LocalRandomizer, PrivacyEvent
@@ -271,7 +271,7 @@ class NoisyScores(Prepared):
         require(0 < self.epsilon < math.inf, "epsilon", self.epsilon, "positive and finite")
         distance = sum(abs(one - other) for one, other in zip(self.steps, reversed(self.steps), strict=True))
         bound = max(map(abs, self.steps), default=0)
-        laplace = VectorLaplace(scale=distance / self.epsilon, sensitivity=distance, bound=bound)
+        laplace = VectorLaplace(scale=quotient_up(distance, self.epsilon), sensitivity=distance, bound=bound)
         object.__setattr__(self, "laplace", laplace)
 
     @property

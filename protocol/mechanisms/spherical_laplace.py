@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray, IntArray
-from ..elementary import square
+from ..elementary import quotient_up, square
 from ..errors import require
 from ..privacy.events import PureMechanism
 from .mechanism import RowMechanism, check_candidates, check_numbers
@@ -94,7 +94,7 @@ class SphericalLaplace(RowMechanism):
 
     def event_of(self, num_values: int) -> PureMechanism:
         """ε = sensitivity/scale of the whole row."""
-        return PureMechanism(epsilon=self.sensitivity / self.scale)
+        return PureMechanism(epsilon=quotient_up(self.sensitivity, self.scale))
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
         """Rows whose l2 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""

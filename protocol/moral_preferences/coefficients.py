@@ -222,7 +222,7 @@ def _check_norms(differences: FloatArray) -> None:
     greatest, norms, _ = _norms(differences)
     with np.errstate(over="ignore"):
         longest = float(np.max(greatest * norms, initial=0.0))
-    if longest > 1 + _EXCESS:
+    if not longest <= 1 + _EXCESS:
         raise ValueError("differences must be clipped to a norm of at most 1; a longer one was given")
 
 

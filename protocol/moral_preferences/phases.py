@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, exact_column_sums
+from ..arrays import IntArray, exact_column_sums
+from ..elementary import quotient_up
 from ..mechanisms import RowMechanism, VectorLaplace
-from ..mechanisms.realized import reports_to_try
 from ..phases import CentralPhase, Draw, LeveledPhase, MaskedSums, places_by, sizes_of
 from ..privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism
+from ..privacy.exact_sums import rounded_up, units_of
 from ..tally import Tally
 from .estimation import LevelSums
 from .functional import NoisyObjective
@@ -51,7 +52,7 @@ def _loss(parameters: Parameters, summary: Summary, mechanism: RowMechanism, eps
     is_replaced = parameters.public_number is None
     return PrivacyLoss(
         mechanism=_LAW_OF_SHARES if parameters.is_masked else summary.name,
-        event=PureMechanism(epsilon=proven * times),
+        event=PureMechanism(epsilon=rounded_up(times * units_of(proven))),
         unit=Level.VOTER.value,
         relation=NeighboringRelation.REPLACE_ONE if is_replaced else NeighboringRelation.ADD_OR_REMOVE_ONE,
         model=parameters.paradigm.model,
@@ -180,7 +181,7 @@ class MaskedPreferences(MaskedSums):
         (epsilon,) = parameters.levels
         self._summary = summary
         sensitivity, (threshold, colluders) = summary.l1_sensitivity, sizes_of(parameters)
-        share = VectorLaplace(sensitivity / epsilon, sensitivity, summary.bound)
+        share = VectorLaplace(quotient_up(sensitivity, epsilon), sensitivity, summary.bound)
         super().__init__(
             PHASE,
             ranges=[(-summary.bound, summary.bound)] * summary.num_values,
@@ -225,16 +226,6 @@ class SocietiesPhase(DisclosedPhase):
         for society, sums in enumerate(tally.totals[:, 1:].tolist()):
             totals[society, 1:] = draw(self.tally_mechanism, sums)
         return Tally(tally.num_reports, totals)
-
-    def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
-        """Return the law of the sums that differ, all of them together. See `CentralPhase.log_laws`."""
-        sums = np.stack([tally.totals[:, 1:] for tally in tallies], axis=1)
-        laws: list[FloatArray] = []
-        for rows in sums[[bool(np.any(rows != rows[0])) for rows in sums]]:
-            tried = reports_to_try(self.tally_mechanism, rows)
-            laws.append(self.tally_mechanism.log_likelihoods(tried, rows))
-        number = min((len(law) for law in laws), default=1)
-        return sum((law[:number] for law in laws), np.zeros((number, len(tallies))))
 
 
 def _shift_of(mechanism: RowMechanism) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import require
+from ..estimators.eigenvectors import eigenvectors
 from ..estimators.l1_ball import project_to_l1_ball
 
 # Zhang et al. (2012) take four standard deviations of the Laplace noise, which are √2 scales each.
@@ -35,7 +36,7 @@ def remedy_project(linear: FloatArray, quadratic: FloatArray) -> tuple[FloatArra
         Reading M3, the first choice.
     """
     _check(linear, quadratic)
-    eigenvalues, vectors = np.linalg.eigh(quadratic)
+    eigenvalues, vectors = eigenvectors(quadratic)
     return linear, _matrices(np.minimum(eigenvalues, 0.0), vectors)
 
 
@@ -64,10 +65,11 @@ def remedy_trim(
     _check(linear, quadratic)
     require(0 <= noise_scale < math.inf, "noise_scale", noise_scale, "at least 0 and finite")
     ridge = _RIDGE_IN_SCALES * noise_scale
-    eigenvalues, vectors = np.linalg.eigh(quadratic)
+    eigenvalues, vectors = eigenvectors(quadratic)
     eigenvalues -= ridge  # the ridge moves every eigenvalue alike and leaves the vectors
     is_kept = eigenvalues < 0
-    steepest = np.where(is_kept[:, :1], eigenvalues[:, :1], -1.0)  # the least one stands first
+    least = eigenvalues.min(axis=1, keepdims=True)
+    steepest = np.where(least < 0, least, -1.0)
     along = np.where(is_kept, _product(np.swapaxes(vectors, 1, 2), linear), 0.0)
     return _product(vectors, along), _matrices(np.where(is_kept, eigenvalues, steepest), vectors)
 
@@ -141,6 +143,7 @@ def _products(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
 def _matrices(eigenvalues: FloatArray, vectors: FloatArray) -> FloatArray:
     """Return the symmetric matrices of these eigenvalues, none of them positive, and eigenvectors (columns)."""
     roots = vectors * np.sqrt(-eigenvalues)[:, None, :]
-    # A library's product of a matrix with itself need not be symmetric in its last bit; the mean with its mirror is.
-    products = np.matmul(roots, np.swapaxes(roots, 1, 2))
-    return -0.5 * (products + np.swapaxes(products, 1, 2))
+    total = np.zeros(vectors.shape)
+    for column in range(vectors.shape[2]):
+        total -= roots[:, :, None, column] * roots[:, None, :, column]
+    return total

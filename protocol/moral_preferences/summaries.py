@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, overload
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..elementary import power_of_two_above, power_of_two_below
+from ..elementary import power_of_two_above, power_of_two_below, quotient_up
 from ..errors import require
 from ..estimators.l1_ball import fit_probit
 from ..mechanisms import PolyaShare, RowMechanism, SphericalLaplace, VectorLaplace, laplace_grid
@@ -172,12 +172,12 @@ class PreferenceVector(Summary):
 
     def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
         """Laplace noise of scale 2B/ε."""
-        return VectorLaplace(2 * self.bound / epsilon, 2 * self.bound, self.bound)
+        return VectorLaplace(quotient_up(2 * self.bound, epsilon), 2 * self.bound, self.bound)
 
     def central_mechanism(self, epsilon: float) -> AdditiveNoise:
         """The same noise on the sum, which one voter changes by as much; by half of it, where it is there or not."""
         sensitivity = 2 * self.bound if self._parameters.public_number is None else self.bound
-        return VectorLaplace(sensitivity / epsilon, sensitivity, GREATEST_SUM)
+        return VectorLaplace(quotient_up(sensitivity, epsilon), sensitivity, GREATEST_SUM)
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         return mean
@@ -232,7 +232,7 @@ class Coefficients(Summary):
 
     def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
         """Laplace noise of scale Δ/ε on each coefficient; the objective is then maximized, unless it is pooled."""
-        noise = VectorLaplace(self._calibrated / epsilon, self._sensitivity, self.bound)
+        noise = VectorLaplace(quotient_up(self._calibrated, epsilon), self._sensitivity, self.bound)
         if self._is_pooled:
             return noise
         return NoisyObjective(
@@ -246,7 +246,7 @@ class Coefficients(Summary):
 
     def central_mechanism(self, epsilon: float) -> AdditiveNoise:
         """The same noise on the sum, which one record changes by as much."""
-        return VectorLaplace(self._calibrated / epsilon, self._sensitivity, GREATEST_SUM)
+        return VectorLaplace(quotient_up(self._calibrated, epsilon), self._sensitivity, GREATEST_SUM)
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         """Return the mean of places, or the place where the mean objective is greatest."""
@@ -352,7 +352,7 @@ class Direction(Summary):
 
     def _mechanism(self, epsilon: float, bound: int) -> SphericalLaplace:
         sensitivity = 2 * _STEPS_IN_UNIT
-        return SphericalLaplace(sensitivity / epsilon, sensitivity, bound, self.num_values)
+        return SphericalLaplace(quotient_up(sensitivity, epsilon), sensitivity, bound, self.num_values)
 
 
 def make_summary(parameters: Parameters) -> Summary:

@@ -8,12 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import FloatArray
-from ..guard import GuardedRelease
+from ..guard import Draw, GuardedRelease
 from ..mechanisms import Disclosure, RowMechanism
 from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
-from .phase import Draw, Phase
+from .phase import Phase
 
 
 class CentralPhase(GuardedRelease, Phase):
@@ -54,19 +53,7 @@ class CentralPhase(GuardedRelease, Phase):
         """What the server randomizes the tally's totals with."""
         return self._tally_mechanism
 
-    @property
-    def makes_own_release(self) -> bool:
-        """Whether `randomize_tally` is overridden, or some of the totals have no noise."""
-        return self.num_noisy is not None or type(self).randomize_tally is not CentralPhase.randomize_tally
-
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        """Add the tally mechanism's noise to the totals, or the first of them, as one row. See `Phase`."""
-        totals: list[int] = tally.totals.reshape(-1).tolist()
-        noisy = slice(self.num_noisy)
-        totals[noisy] = draw(self.tally_mechanism, totals[noisy])
+        """Return the totals with the tally mechanism's noise, as one row. See `Phase`."""
+        totals = draw(self.tally_mechanism, tally.totals.reshape(-1).tolist())
         return Tally(tally.num_reports, np.array(totals, dtype=np.int64).reshape(tally.totals.shape))
-
-    def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
-        """Return the law of the numbers that have noise. See `GuardedRelease.log_laws`."""
-        noisy = slice(self.num_noisy)
-        return super().log_laws([Tally(tally.num_reports, tally.totals.reshape(-1)[noisy]) for tally in tallies])

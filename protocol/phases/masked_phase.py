@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arguments import integer_of, number_of
 from ..arrays import IntArray, exact_column_sums
+from ..elementary import quotient_up
 from ..errors import ConfigurationError, refuse, require
 from ..guard import GuardedShare, Values
 from ..integers import RowCodec
@@ -222,7 +223,7 @@ class MaskedSums(MaskedPhase):
         require(widths >= 1, "ranges", ranges, "of two values at least for some number")
         require(1 <= moved < _BEYOND_INT64, "sensitivity", moved, "at least 1 from row to row, and below 2**63")
         bound = max(abs(end) for ends in self._ranges for end in ends)
-        share = PolyaShare(moved / epsilon, moved, max(bound, 1), threshold - colluders)
+        share = PolyaShare(quotient_up(moved, epsilon), moved, max(bound, 1), threshold - colluders)
         event = share.event_of_sum(len(self._ranges), honest=share.planned)
         loss = PrivacyLoss(
             mechanism=_LAW,

@@ -8,7 +8,7 @@ import abc
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Protocol, TypeAlias, cast, get_type_hints
 
 import msgspec
@@ -24,9 +24,6 @@ from ..mechanisms import FiniteMechanism, RowMechanism
 from ..messages import MAX_MESSAGE_BYTES, PayloadDecoder
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
-
-Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
-"""Applies a mechanism to a row, with randomness of its owner's."""
 
 MechanismGroups: TypeAlias = Sequence[tuple[RowMechanism, IntArray | slice]]
 """Local randomizers, each with the places of the persons who use it."""
@@ -104,9 +101,6 @@ class Phase(Guarded):
     """
 
     model: ClassVar[TrustModel] = TrustModel.LOCAL
-    num_noisy: int | None = None
-    """Where a phase sets it: so many of the tally's numbers, the first ones, have a trusted server's noise. The others
-    are public."""
 
     def __init__(
         self,
@@ -198,11 +192,6 @@ class Phase(Guarded):
         """What the server randomizes the tally's totals with as the phase closes; None where it draws nothing."""
         return None
 
-    @property
-    def makes_own_release(self) -> bool:
-        """Whether the law of what the server releases is another than that of `tally_mechanism` on the totals."""
-        return False
-
     def mechanism_faced(self, public: Sequence[int]) -> RowMechanism:
         """Return what draws what is seen by those who are not trusted: the server's mechanism, or the person's own."""
         return self.tally_mechanism or self.mechanism_of(public)
@@ -210,14 +199,6 @@ class Phase(Guarded):
     def num_draws(self, num_parties: int) -> int:
         """Return how many independent draws are in a tally of so many parties: one of the server's, or one each."""
         return num_parties if self.tally_mechanism is None else 1
-
-    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        """Run by the server as the phase closes, once: return the tally with its own noise, if it draws any.
-
-        Args:
-            tally: of all reports, with totals alone.
-        """
-        return tally
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return what this phase costs one person: `losses`, or less where the public row says so."""
@@ -252,7 +233,7 @@ class Phase(Guarded):
 
         Args:
             reports: int64, shape (n, num_reported): theirs in this phase.
-            earlier: theirs in each earlier phase, in order.
+            earlier: theirs in each earlier phase, in order; of values that were disclosed there are no columns.
             public: their public rows.
 
         Returns:

@@ -160,25 +160,36 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         """
         return any(phase.hides_participation for phase in self.phases)
 
-    def check_losses(self, public: Sequence[int]) -> None:
-        """Run by a client before it reserves: see `guard.Guarded.check_losses`, phase by phase.
+    def check_losses(self, public: Sequence[int], *private: Sequence[int]) -> None:
+        """Run by a client before it reserves: see `guard.Guarded.check_losses` and `check_rows`, phase by phase.
 
-        Where one process runs many parties, the same row is checked once for all of them.
+        Where one process runs many parties, the same public row is checked once for all of them.
+
+        Args:
+            private: rows of persons with this public row, such as the client's own.
 
         Raises:
-            ConfigurationError: a phase states less than it draws for this public row.
+            ConfigurationError: a phase states less than it draws for this public row, or for one of these rows.
         """
-        row = tuple(public)
-        if row in self._rows_held:
+        key = tuple(public), tuple(map(tuple, private))
+        if key in self._rows_held:
             return
-        for phase in self.phases:
-            phase.check_losses(row)
+        row, rows = key[0], np.array(private, dtype=np.int64)
+        for number, phase in enumerate(self.phases):
+            if (row, ()) not in self._rows_held:
+                phase.check_losses(row)
+            if private:
+                phase.check_rows(rows[:, phase.columns], row, earlier=self.phases[:number])
         if len(self._rows_held) < _MOST_ROWS_HELD:
-            self._rows_held.add(row)
+            self._rows_held |= {key, (row, ())}
+
+    def told_later(self, reports: Sequence[IntArray]) -> list[IntArray]:
+        """Return what the tally of a phase has of the reports of those before it. See `guard.Guarded.told_later`."""
+        return [phase.told_later(own) for phase, own in zip(self.phases, reports, strict=False)]
 
     @functools.cached_property
-    def _rows_held(self) -> set[tuple[int, ...]]:
-        """The public rows whose losses were found to be stated high enough."""
+    def _rows_held(self) -> set[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]]:
+        """The public rows, with private ones, whose losses were found to be stated high enough."""
         return set()
 
     def values_of(self, public: Sequence[int]) -> Sequence[Values]:
@@ -327,6 +338,9 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
 
         A protocol with columns that are chosen overrides this. What a party chooses is public, and no ε bounds what the
         choice itself tells of its private values.
+
+        Args:
+            entries: of the chosen columns alone, by column.
 
         Raises:
             ConfigurationError: an entry is missing or not allowed, or the protocol has such columns and does not say

@@ -13,6 +13,7 @@ import math
 from typing import Protocol, TypeAlias, assert_never
 
 from ..arguments import exact_arguments
+from ..elementary import ln, quotient_up
 from ..errors import ConfigurationError, UnsupportedEventError, require
 from .events import (
     Composed,
@@ -26,6 +27,7 @@ from .events import (
     SelfComposed,
     SharedDiscreteLaplace,
 )
+from .exact_sums import rounded_up, units_of
 from .relations import NeighboringRelation
 from .shared_noise import shared_laplace_loss
 
@@ -38,6 +40,8 @@ _SHOWS_ITS_OWNER = (RandomizedResponse, LocalRandomizer, SharedDiscreteLaplace)
 
 _ROUNDED, _ROUNDED_OF_DELTA = 2.0**-45, 2.0**-10
 """What floats of composed probabilities are taken to be off by: in all, and as a part of δ."""
+_ROUNDED_OF_RHO = 2.0**-50
+"""By what part of it ε of a ρ is off at most: five roundings."""
 # Losses for which a distribution on dp_accounting's grid of 1e-4 says something, and no exponential overflows.
 _LEAST_COMPOSED, _GREATEST_COMPOSED = 1e-4, 100.0
 
@@ -128,12 +132,12 @@ class PureAccountant(Accountant):
 
     def __init__(self, relation: NeighboringRelation) -> None:
         super().__init__(relation)
-        self._epsilon = 0.0
+        self._units = 0
 
     @property
     def epsilon(self) -> float:
-        """The bound so far, in nats; infinity after a non-private event."""
-        return self._epsilon
+        """The bound so far, in nats, rounded up; infinity after a non-private event."""
+        return rounded_up(self._units)
 
     @classmethod
     def epsilon_of(cls, event: PrivacyEvent, relation: NeighboringRelation) -> float:
@@ -146,7 +150,7 @@ class PureAccountant(Accountant):
         loss = _own_epsilon(event)
         if math.isnan(loss):  # which no budget would ever refuse
             raise self._refusal(event, "its loss is no number")
-        self._epsilon += count * loss
+        self._units += count * units_of(loss)
 
 
 def _own_epsilon(event: _Primitive) -> float:
@@ -158,7 +162,7 @@ def _own_epsilon(event: _Primitive) -> float:
         case LocalRandomizer() | PureMechanism():
             return event.epsilon
         case DiscreteLaplaceNoise():
-            return event.sensitivity / event.scale
+            return quotient_up(event.sensitivity, event.scale)
         case SharedDiscreteLaplace(scale, sensitivity, planned, honest, width):
             return shared_laplace_loss(
                 scale=scale, sensitivity=sensitivity, planned=planned, honest=honest, width=width
@@ -181,12 +185,12 @@ class ConcentratedAccountant(Accountant):
 
     def __init__(self, relation: NeighboringRelation) -> None:
         super().__init__(relation)
-        self._rho = 0.0
+        self._units = 0
 
     @property
     def rho(self) -> float:
-        """The bound so far; infinity after a non-private event."""
-        return self._rho
+        """The bound so far, rounded up; infinity after a non-private event."""
+        return rounded_up(self._units)
 
     @classmethod
     def rho_of(cls, event: PrivacyEvent, relation: NeighboringRelation) -> float:
@@ -196,20 +200,23 @@ class ConcentratedAccountant(Accountant):
         return accountant.rho
 
     def _charge_primitive(self, event: _Primitive, count: int) -> None:
-        self._rho += count * _own_epsilon(event) ** 2 / 2
+        loss = _own_epsilon(event)
+        # A square of less than the least float is rounded to it.
+        self._units += count * units_of(math.nextafter(loss * loss / 2, math.inf) if loss else 0.0)
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:
-    """Return ε at δ of ρ-zCDP (Bun and Steinke, 2016, Proposition 1.3)."""
-    return rho + 2 * math.sqrt(rho * -math.log(delta))
+    """Return ε at δ of ρ-zCDP, rounded up (Bun and Steinke, 2016, Proposition 1.3)."""
+    return (rho + 2 * math.sqrt(rho * -ln(delta))) * (1 + _ROUNDED_OF_RHO)
 
 
 def rho_of_epsilon(epsilon: float, delta: float) -> float:
-    """Return the ρ whose ε at δ is this: the inverse of `epsilon_of_rho`."""
+    """Return a ρ whose ε at δ is no more than this, and next to it: the inverse of `epsilon_of_rho`."""
     if math.isinf(epsilon):
         return math.inf
-    log_inverse = -math.log(delta)
-    return (epsilon / (math.sqrt(log_inverse + epsilon) + math.sqrt(log_inverse))) ** 2
+    log_inverse = -ln(delta)
+    root = epsilon / (math.sqrt(log_inverse + epsilon) + math.sqrt(log_inverse))
+    return root * root * (1 - 4 * _ROUNDED_OF_RHO)
 
 
 class _LossDistribution(Protocol):
@@ -253,11 +260,11 @@ class ApproximateAccountant(Accountant):
         if math.isinf(self._pure.epsilon):
             return math.inf
         composed: _LossDistribution | None = None
-        apart = 0.0  # what is added as pure loss: (ε, δ) and pure ε' compose to (ε + ε', δ)
+        apart = 0  # in units: what is added as pure loss: (ε, δ) and pure ε' compose to (ε + ε', δ)
         for event, count in self._counts.items():
             loss = _own_epsilon(event)
             if not _LEAST_COMPOSED <= loss <= _GREATEST_COMPOSED:
-                apart += count * loss
+                apart += count * units_of(loss)
                 continue
             part = _loss_distribution(event).self_compose(count)
             composed = part if composed is None else composed.compose(part)
@@ -265,7 +272,7 @@ class ApproximateAccountant(Accountant):
             return self._pure.epsilon
         sure = (self._delta - _ROUNDED) * (1 - _ROUNDED_OF_DELTA)
         epsilon = float(composed.get_epsilon_for_delta(sure)) if sure > 0 else math.inf
-        return min(self._pure.epsilon, apart + epsilon)
+        return min(self._pure.epsilon, rounded_up(apart + units_of(epsilon)))
 
     def _charge_primitive(self, event: _Primitive, count: int) -> None:
         self._pure.compose(event, count)

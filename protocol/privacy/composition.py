@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import PrivacyError
 from .events import Composed, DiscreteLaplaceNoise, NonPrivate, NoRelease, PrivacyEvent, PureMechanism, SelfComposed
+from .exact_sums import rounded_up, units_of
 from .relations import SEMI_HONEST, NeighboringRelation, TrustModel, is_semi_honest
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Total(NamedTuple):
     Args:
         relation: which data sets are neighbors.
         claimed: ε that the papers state, in nats.
-        proven: ε that is proven, in nats.
+        proven: ε that is proven, in nats: the exact sum, rounded up.
         is_converted: whether some loss was stated under another relation, and counts twice.
         model: the weakest of all losses.
         against: whom it is bounded against, as a phrase: what all losses need together.
@@ -67,7 +68,7 @@ def _of_group(event: PrivacyEvent, size: int) -> PrivacyEvent:
     """Return the event where so many units change, one after another."""
     match event:
         case PureMechanism(epsilon):
-            return PureMechanism(size * epsilon)
+            return PureMechanism(rounded_up(size * units_of(epsilon)))
         case DiscreteLaplaceNoise(scale, sensitivity):
             return DiscreteLaplaceNoise(scale, size * sensitivity)
         case Composed(events):
@@ -107,7 +108,7 @@ def total_of(losses: "Iterable[PrivacyLoss | LedgerEntry]", *, relation: Neighbo
     return Total(
         relation,
         claimed=math.fsum(count * loss.claimed for count, loss in counted),
-        proven=math.fsum(count * loss.proven for count, loss in counted),
+        proven=rounded_up(sum(count * units_of(loss.proven) for count, loss in counted)),
         is_converted=any(count > 1 for count in counts),
         model=model,
         against=f"{model.against}{others}{mark}",

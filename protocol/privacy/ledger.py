@@ -21,9 +21,10 @@ from ..shown import Shown, brief
 from .accountants import ApproximateAccountant, ConcentratedAccountant, PureAccountant, epsilon_of_rho, rho_of_epsilon
 from .composition import count_of, event_under, total_of
 from .events import PrivacyEvent
+from .exact_sums import rounded_down, rounded_up, units_of
 from .relations import NeighboringRelation, TrustModel
 
-# Budgets are decimal numbers that users type and losses are sums of quotients: 0.1 + 0.2 must fit into 0.3.
+# What a part may lose more than its whole, as a part of that: both are sums of quotients.
 _ROUNDING = 1e-9
 
 
@@ -79,7 +80,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
         bound = PureAccountant.epsilon_of(self.event, self.relation)
         if math.isnan(self.proven):
             msgspec.structs.force_setattr(self, "proven", bound)
-        elif self.proven < bound:
+        elif not self.proven >= bound:
             raise PrivacyError(f"proven must be at least what {self.event!r} costs, {bound:g}, got {self.proven:g}")
         if self.part is not None and not self.part.proven <= self.proven * (1 + _ROUNDING):
             raise PrivacyError(f"a part of {self.unit!r} loses {self.part.proven:g}, the whole only {self.proven:g}")
@@ -153,11 +154,14 @@ class Charge(msgspec.Struct, frozen=True):
 
 
 class Amount(msgspec.Struct, frozen=True, gc=False):
-    """What losses add up to in one relation: ε as a pure sum, ρ of zero-concentrated privacy, ε of one datum."""
+    """What losses add up to in one relation: ε as a pure sum, ρ of zero-concentrated privacy, ε of one datum.
 
-    epsilon: float = 0.0
-    rho: float = 0.0
-    datum: float = 0.0
+    All are in units of `exact_sums`.
+    """
+
+    epsilon: int = 0
+    rho: int = 0
+    datum: int = 0
 
     def plus(self, other: "Amount") -> "Amount":
         """Return both together."""
@@ -165,11 +169,10 @@ class Amount(msgspec.Struct, frozen=True, gc=False):
 
     def less(self, other: "Amount") -> "Amount":
         """Return what is left without the other: of each number never less than nothing."""
-        # Of what is unbounded nothing is left: infinity less infinity is no number.
         return Amount(
-            self.epsilon - other.epsilon if other.epsilon < self.epsilon else 0.0,
-            self.rho - other.rho if other.rho < self.rho else 0.0,
-            self.datum - other.datum if other.datum < self.datum else 0.0,
+            self.epsilon - other.epsilon if other.epsilon < self.epsilon else 0,
+            self.rho - other.rho if other.rho < self.rho else 0,
+            self.datum - other.datum if other.datum < self.datum else 0,
         )
 
     def within(self, other: "Amount") -> "Amount":
@@ -218,17 +221,23 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     def epsilon_of(self, amount: Amount) -> float:
         """Return ε at the budget's δ of losses that are chosen as outcomes say."""
-        if not self.delta:
-            return amount.epsilon
-        return min(amount.epsilon, epsilon_of_rho(amount.rho, self.delta))
+        epsilon = rounded_up(amount.epsilon)
+        return min(epsilon, epsilon_of_rho(rounded_up(amount.rho), self.delta)) if self.delta else epsilon
+
+    def admits(self, amount: Amount) -> bool:
+        """Return whether losses that add up to this fit: exactly, as numbers, without any rounding in their favor."""
+        if self.epsilon == math.inf or amount.epsilon <= units_of(self.epsilon):
+            return True
+        return bool(self.delta) and epsilon_of_rho(rounded_up(amount.rho), self.delta) <= self.epsilon
 
     def left_of(self, amount: Amount) -> float:
-        """Return the greatest ε that one mechanism more may have."""
+        """Return the greatest ε that one mechanism more may have, rounded down."""
         if math.isinf(self.epsilon):
             return math.inf
-        left = max(0.0, self.epsilon - amount.epsilon)
+        left = rounded_down(max(0, units_of(self.epsilon) - amount.epsilon))
         if self.delta:
-            left = max(left, math.sqrt(2 * max(0.0, rho_of_epsilon(self.epsilon, self.delta) - amount.rho)))
+            rho = rounded_down(max(0, units_of(rho_of_epsilon(self.epsilon, self.delta)) - amount.rho))
+            left = max(left, math.sqrt(2 * rho) * (1 - 2.0**-50))
         return left
 
 
@@ -272,7 +281,7 @@ class Ledger(Shown):
         held: what sessions that are not on this ledger may still charge; room for it is never given back here.
 
     Raises:
-        PrivacyError: an earlier loss counts in no total of the budget's relation.
+        PrivacyError: an earlier loss is no number of at least 0, or counts in no total of the budget's relation.
     """
 
     __slots__ = ("_budget", "_charges", "_person", "_relation", "_reserved", "_spent")
@@ -317,12 +326,12 @@ class Ledger(Shown):
     @property
     def spent(self) -> float:
         """The proven loss so far over all models, which is what a budget is held against: ε at the budget's δ."""
-        return self._spent.epsilon if self._budget is None else self._budget.epsilon_of(self._spent)
+        return rounded_up(self._spent.epsilon) if self._budget is None else self._budget.epsilon_of(self._spent)
 
     @property
     def reserved(self) -> float:
         """Room that sessions under way hold, as a pure sum; without a budget that of other ledgers alone."""
-        return self._reserved.epsilon
+        return rounded_up(self._reserved.epsilon)
 
     @property
     def remaining(self) -> float:
@@ -413,19 +422,21 @@ class Ledger(Shown):
         """Return what a loss counts on this ledger, for its reservations.
 
         Raises:
-            PrivacyError: it counts in no total of the ledger's relation.
+            PrivacyError: it is no number of at least 0, or counts in no total of the ledger's relation.
         """
-        epsilon, times = loss.proven, 1
-        if loss.relation is not self._relation:
-            times = count_of(loss.relation, relation=self._relation)
-            epsilon *= times
+        part = loss.part
+        for number in (loss.proven, loss.claimed) if part is None else (loss.proven, part.proven, loss.claimed):
+            if not number >= 0:  # no comparison holds of what is no number, so that no budget would refuse it
+                raise PrivacyError(f"a loss of {loss.mechanism} must be a number of at least 0, got {number}")
+        times = 1 if loss.relation is self._relation else count_of(loss.relation, relation=self._relation)
+        epsilon = times * units_of(loss.proven)
         if self._budget is None:
             return Amount(epsilon)
-        datum = 0.0 if math.isinf(self._budget.datum) else loss.finest.proven * times
+        datum = 0 if math.isinf(self._budget.datum) else times * units_of(loss.finest.proven)
         if not self._budget.delta:
-            return Amount(epsilon, 0.0, datum)
+            return Amount(epsilon, 0, datum)
         event = event_under(loss.event, loss.relation, relation=self._relation)
-        return Amount(epsilon, ConcentratedAccountant.rho_of(event, self._relation), datum)
+        return Amount(epsilon, units_of(ConcentratedAccountant.rho_of(event, self._relation)), datum)
 
     def give_back(self, amount: Amount) -> None:
         """Take reserved room as free again, for this ledger's reservations."""
@@ -439,37 +450,35 @@ class Ledger(Shown):
     def _record(self, entry: LedgerEntry, amount: Amount) -> Charge:
         self._spent = self._spent.plus(amount)
         unspent = math.inf if self._budget is None else self._budget.left_of(self._spent)
-        spent = self._spent.epsilon if self._budget is None else self._budget.epsilon_of(self._spent)
-        charge = Charge(entry, spent, unspent, self._relation)
+        charge = Charge(entry, self.spent, unspent, self._relation)
         self._charges.append(charge)
         return charge
 
     def _check(self, budget: Budget, losses: Sequence[PrivacyLoss], amount: Amount) -> None:
         taken = self._spent.plus(self._reserved)
-        if taken.datum + amount.datum > budget.datum + _ROUNDING:
+        if not math.isinf(budget.datum) and taken.datum + amount.datum > units_of(budget.datum):
             raise BudgetExceededError(
-                requested=amount.datum,
-                remaining=max(0.0, budget.datum - taken.datum),
+                requested=rounded_up(amount.datum),
+                remaining=rounded_down(max(0, units_of(budget.datum) - taken.datum)),
                 unit=", ".join(dict.fromkeys(loss.finest.unit for loss in losses)),
                 relation=self._relation.value,
                 cap="datum",
+                least=rounded_up(taken.datum + amount.datum),
             )
-        if budget.epsilon_of(taken.plus(amount)) > budget.epsilon + _ROUNDING:
+        if not budget.admits(taken.plus(amount)):
             raise BudgetExceededError(
-                requested=amount.epsilon,
+                requested=rounded_up(amount.epsilon),
                 remaining=self.remaining,
                 unit=", ".join(dict.fromkeys(loss.unit for loss in losses)),
                 relation=self._relation.value,
+                least=budget.epsilon_of(taken.plus(amount)),
             )
 
     def _sum_of(self, losses: Iterable[PrivacyLoss | LedgerEntry]) -> Amount:
-        epsilon = rho = datum = 0.0
+        amount = _NOTHING
         for loss in losses:
-            amount = self.amount_of(loss)
-            epsilon += amount.epsilon
-            rho += amount.rho
-            datum += amount.datum
-        return Amount(epsilon, rho, datum)
+            amount = amount.plus(self.amount_of(loss))
+        return amount
 
     def _entries_of(self, model: TrustModel | None, unit: str | None) -> list[LedgerEntry]:
         return [entry for entry in self.entries if model in {None, entry.model} and unit in {None, entry.unit}]

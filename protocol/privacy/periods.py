@@ -18,12 +18,13 @@ with the time of its own. That is sound: let a loss be charged at t, and let b b
 room by then. All losses after t − P were charged after b − P, and were counted as that session began, or come out of
 room that was held at b or then taken. All of that together fits into the budget.
 
-**Reports that are sent again.** What a window bounds is what leaves in it, and a report that was drawn may leave later,
-or once more, until its server has acknowledged it. So a loss has the time at which its report left last: until that is
-known it counts as if it were new. Take any window, the losses of which something leaves in it, and of these the one
+**Releases, and reports that are sent again.** What a window bounds is what leaves in it. A report that was drawn may
+leave later, or once more, and what its session's release tells of it leaves with the release: days after the report,
+where a sum is unmasked or noise is added only then. So a loss has the time at which the release was heard: until that
+is known it counts as if it were new. Take any window, the losses of which something leaves in it, and of these the one
 whose room was checked last, at time b. It leaves at b or later, so the window began after b − P. Each of the others
-leaves in the window, so after b − P for the last time: at b it was held, or might be sent again, or had left less than
-P before. So all of them were counted together at b, and fit into the budget.
+leaves in the window, so after b − P for the last time: at b it was held, or its release had not been heard, or was
+heard less than P before. So all of them were counted together at b, and fit into the budget.
 
 Source: the caps that Wang et al. (2019, section 6) quote: in Chrome 2 for each datum and 9 for each user, in Apple's
 systems 1 to 2 for each datum and day, which was found to be 16 (Tang et al., 2017).

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from ..arguments import exact_arguments
-from ..elementary import exp, expm1, ln
+from ..elementary import exp, expm1, ln, quotient_up
 from ..errors import require
 
 _SCALES: Final = 20  # a sum's terms fall by e^(−2) a scale
@@ -45,8 +45,9 @@ def shared_laplace_loss(*, scale: float, sensitivity: int, planned: int, honest:
         width: coordinates of a vector, at least 1.
 
     Returns:
-        In nats: Δ/scale where H ≥ h; else a proven upper bound, at scales up to 2¹⁵ above the exact loss by less than
-        10⁻⁸ for each coordinate that changes by 100 scales at most, and looser beyond; ∞ without an honest share.
+        In nats: Δ/scale, rounded up, where H ≥ h; else a proven upper bound, at scales up to 2¹⁵ above the exact loss
+        by less than 10⁻⁸ for each coordinate that changes by 100 scales at most, and looser beyond; ∞ without an honest
+        share.
 
     Raises:
         ConfigurationError: a number is out of range.
@@ -62,7 +63,7 @@ def shared_laplace_loss(*, scale: float, sensitivity: int, planned: int, honest:
     if not sensitivity:
         return 0.0
     if honest >= planned:
-        return sensitivity / scale
+        return quotient_up(sensitivity, scale)
     if not honest:
         return math.inf
     each, more = divmod(sensitivity, width)

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from scipy import special
 
+from ..elementary import quotient_up
 from ..errors import ConfigurationError, refuse, require
 from ..mechanisms import (
     Disclosure,
@@ -129,9 +130,9 @@ class Noise:
             case FreshTwoLayer(hyper=hyper):
                 return [loss_of_mean(hyper, size) for size in self.sizes]
             case Disclosure() if self.on_counts is not None:
-                return [distance_of(size) / self.on_counts.scale for size in self.sizes]
+                return [quotient_up(distance_of(size), self.on_counts.scale) for size in self.sizes]
             case PolyaShare(scale=scale):
-                return [MASKED_DISTANCE / scale] * len(self.sizes)
+                return [quotient_up(MASKED_DISTANCE, scale)] * len(self.sizes)
             case _:
                 raise ConfigurationError(field="mechanism", value=self.name, allowed="with its own hyper-distribution")
 
@@ -229,7 +230,8 @@ class Noise:
             event = share.event_of_sum(self.num_sums, honest=share.planned)
         elif self.on_counts is not None:
             law, model, one_answer = "discrete Laplace noise on counts", TrustModel.CENTRAL, claimed_of_one
-            event = PureMechanism(epsilon=claimed)
+            moved = sum(count * distance_of(self.sizes[number]) for number, count in numbered)
+            event = PureMechanism(epsilon=quotient_up(moved, self.on_counts.scale))
         elif all_answers is None:
             one_answer = claimed_of_one
             events = [
@@ -374,14 +376,14 @@ def _make_central(parameters: Parameters) -> Noise:
     whole = sum(moved[: parameters.max_answers])
     price, distance = (_epsilon_of_answers(parameters), moved[0]) if price is None else (price, whole)
     allowed = f"at least {distance / _MOST_SCALE:.1g} where a trusted server adds noise to counts"
-    refuse(price * _MOST_SCALE < distance, _price_of(parameters), price, allowed)
-    scale = distance / price
+    require(price * _MOST_SCALE >= distance, _price_of(parameters), price, allowed)
+    scale = quotient_up(distance, price)
     return Noise(
         name=parameters.mechanism,
         mechanism=Disclosure(sum(sizes)),
         sizes=sizes,
         flip_probabilities=(0.0,) * len(sizes),
-        epsilons=tuple(distance_of(size) / scale for size in sizes),
+        epsilons=tuple(quotient_up(distance_of(size), scale) for size in sizes),
         on_counts=VectorLaplace(scale=scale, sensitivity=whole, bound=2**40),
     )
 
@@ -391,9 +393,9 @@ def _make_masked(parameters: Parameters) -> Noise:
     sizes, price, most = parameters.sizes, _epsilon_of_answers(parameters), parameters.max_answers
     field, per_price = _price_of(parameters), most if parameters.epsilon_worker is not None else 1
     least = MASKED_DISTANCE / _MOST_MASKED_SCALE
-    refuse(price < least, field, price * per_price, f"at least {least * per_price:.12g} in mechanism 'masked'")
+    require(price >= least, field, price * per_price, f"at least {least * per_price:.12g} in mechanism 'masked'")
     threshold, colluders = sizes_of(parameters)
-    share = PolyaShare(MASKED_DISTANCE / price, MASKED_DISTANCE * most, 1, threshold - colluders)
+    share = PolyaShare(quotient_up(MASKED_DISTANCE, price), MASKED_DISTANCE * most, 1, threshold - colluders)
     return Noise(
         name=parameters.mechanism,
         mechanism=share,
@@ -440,7 +442,7 @@ def _hyper_of_price(parameters: Parameters, field: str, price: float, unit: Loss
     # Who is asked the tasks with the largest sets pays most, with all that such a price may buy (`hyper_prices`).
     sizes = sorted((parameters.sizes[number] for number in parameters.set_of_task), reverse=True)
     row = sizes[: parameters.max_answers]
-    if price < (least := least_uniform_loss(row, unit=unit, most_flips=most_flips)):
+    if not price >= (least := least_uniform_loss(row, unit=unit, most_flips=most_flips)):
         shown = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING).create_decimal(least)
         allowed = f"at least {shown.normalize():g}, where an answer from {smallest} labels is reported as any of them"
         raise ConfigurationError(field=field, value=price, allowed=f"{allowed} alike (one_layer can have less)")

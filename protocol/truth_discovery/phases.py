@@ -12,7 +12,7 @@ from ..errors import require
 from ..guard import Values
 from ..mechanisms import NO_ANSWER, PolyaShare, VectorLaplace
 from ..mechanisms.polya import MOST_TIMES
-from ..phases import CentralPhase, LeveledPhase, MaskedPhase, Phase, sizes_of
+from ..phases import CentralPhase, Draw, LeveledPhase, MaskedPhase, Phase, sizes_of
 from ..privacy import PrivacyEvent, PrivacyLoss, PureMechanism
 from ..tally import Tally
 from .codes import NO_TASK, Codes
@@ -140,7 +140,7 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         self._distances = [distance_of(size) for size in codes.size_of_task.tolist()]
         labels, sizes = np.arange(max(codes.sizes), dtype=np.int64), codes.size_of_task[:, None]
         self.is_told = (2 - np.array(self._distances)[:, None] <= labels) & (labels < sizes)
-        self.num_noisy = int(self.is_told.sum())
+        self._num_told = int(self.is_told.sum())
         AnswersPhase.__init__(self, parameters, codes, [noise])
 
     def usual_of(self, public: Sequence[int]) -> Sequence[int]:
@@ -157,10 +157,15 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         counts = AnswersPhase.tally(self, reports, earlier=earlier, public=public).totals
         return Tally(len(reports), np.concatenate([counts[self.is_told], counts.sum(axis=1)]))
 
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        counts, numbers = np.split(tally.totals, [self._num_told])
+        noisy = super().randomize_tally(Tally(tally.num_reports, counts), draw).totals
+        return Tally(tally.num_reports, np.concatenate([noisy, numbers]))
+
     def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
         """Return what a tally says of each label of each task, shape (tasks, labels), and the numbers of answers."""
-        counts, numbers = np.zeros(self.is_told.shape, dtype=np.int64), totals[self.num_noisy :]
-        counts[self.is_told] = totals[: self.num_noisy]
+        counts, numbers = np.zeros(self.is_told.shape, dtype=np.int64), totals[self._num_told :]
+        counts[self.is_told] = totals[: self._num_told]
         untold = ~self.is_told[:, 0]
         counts[untold, 0] = numbers[untold] - counts[untold, 1]
         counts[numbers == 0] = 0

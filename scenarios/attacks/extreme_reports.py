@@ -112,8 +112,8 @@ class ExtremeReports:
 
     def _tallies(self, reports: Sequence[IntArray], public: IntArray) -> list[Tally]:
         """Return the tallies of some parties' reports, as they come."""
-        phases = self.protocol.phases
-        return [phase.tally(reports[at], earlier=reports[:at], public=public) for at, phase in enumerate(phases)]
+        told, phases = self.protocol.told_later(reports), self.protocol.phases
+        return [phase.tally(reports[at], earlier=told[:at], public=public) for at, phase in enumerate(phases)]
 
     def _released(self, tallies: Sequence[Tally]) -> dict[str, Estimate]:
         released = [

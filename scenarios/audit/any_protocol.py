@@ -5,13 +5,14 @@ those that its mechanisms take, all where they are few. The pair that is audited
 the mechanisms' own laws, among all reports where they are few and else among some that are listed and drawn. Where no
 law is written down there are several pairs, the ends of each column, told apart by outputs alone.
 
-What is found is held against what the protocol states: of a phase its losses, of a session the party's own ledger.
+What is found is held against what the protocol states: of a phase its losses, of a session the party's own ledger. Of
+a masked session it is what a sum with T − c honest shares tells.
 """
 
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -23,7 +24,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.mechanisms import PostProcessed, RowMechanism
 from ...protocol.mechanisms.realized import reports_to_try
-from ...protocol.phases import Phase, PhasedProtocol
+from ...protocol.phases import CentralPhase, MaskedPhase, Phase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss
 from ...protocol.tally import Tally
 from ..attacks.candidates import CandidateRows, given_rows, some_rows_of
@@ -33,8 +34,17 @@ from ..running.config import load_scenario
 from ..running.plugin_errors import blaming
 from ..running.resolution import Streamed, resolve
 from ..system import find_protocol, protocol_names, systems
-from .case import Case, LawCheck, OutputSampler, Pair
-from .exposed_parts import ExposedPart, OwnRelease, Released, Reported, draw_releases, greatest_gaps
+from .case import FULL_SAMPLES, Case, LawCheck, OutputSampler, Pair, Source
+from .exposed_parts import (
+    ExposedPart,
+    OwnRelease,
+    Released,
+    Reported,
+    Summed,
+    draw_releases,
+    greatest_gaps,
+    noisy_in,
+)
 from .exposures import Exposure, exposure_of_party
 from .machines import by_agents
 from .mechanisms.checking import checks_of
@@ -49,6 +59,8 @@ _SHARE_OF_NUMBER: Final = 0.5
 """Of the outputs with secure noise that are asked for, over a report's numbers: each takes tens of microseconds."""
 _SHARE_OF_OWN_RELEASES, _SHARE_OF_RELEASES = 0.02, 0.5
 """Of the outputs that are asked for: a phase makes its releases one by one."""
+_SHARES: Final[Mapping[Source, int]] = {"simulated": 1_000_000, "secure": 60_000}
+"""Of a masked sum so many numbers' shares are drawn of each row."""
 _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
 _NOBODY: Final = "nobody"
 _NO_LAW: Final = "No law is written down: neighbors are told apart by outputs alone."
@@ -162,6 +174,9 @@ class _Audited:
     def session_cases(self) -> Iterator[Case]:
         """Yield all that leaves the party in one session, in two, and beside another party; then what is released."""
         protocol, public, rows = self.protocol, self.public, self.candidates.rows
+        if protocol.masked_phase is not None:
+            yield from self._sum_cases(protocol.masked_phase)
+            return
         entries = {number: charge(protocol, rows[0].tolist(), public, num_sessions=number) for number in (1, 2)}
         local = {
             number: [own for own in each if _is_of(own, _REPLACE, bounds_release=False)]
@@ -198,13 +213,28 @@ class _Audited:
             if phase.tally_mechanism is not None:
                 yield from self._release_cases(phase, [own for own in entries[1] if own.phase == phase.name])
 
+    def _sum_cases(self, phase: MaskedPhase) -> Iterator[Case]:
+        """Yield what a masked sum tells of one party's row to whoever knows the others and c parties' shares."""
+        part = Summed(self.protocol, phase, self.candidates.rows, self.public)
+        of_sums = ((source, part.most_outputs(most) / FULL_SAMPLES[source]) for source, most in _SHARES.items())
+        shares = {source: min(share, 1.0) for source, share in of_sums}
+        yield from self._case(
+            f"sum of phase {phase.name!r}",
+            functools.partial(Exposure, (part,), 1, secure=part.draw_securely if _has_sampler(phase.share) else None),
+            [loss for loss in phase.losses_of(self.public) if loss.relation is _REPLACE],
+            names=self.candidates.labels,
+            are_neighbors=self._in_phase(phase, self.candidates.rows),
+            share=shares["simulated"],
+            secure_share=shares["secure"],
+        )
+
     def _release_cases(self, phase: Phase, entries: Sequence[LedgerEntry]) -> Iterator[Case]:
         """Yield what a trusted server releases of one party's report, or of nobody's."""
         rows, labels = self.candidates.rows, (*self.candidates.labels, _NOBODY)
         tallies = [*(self._tally(phase, row[None, :]) for row in rows), self._tally(phase, rows[:0])]
-        totals = np.stack([tally.totals.reshape(-1) for tally in tallies])
+        totals = np.stack([noisy_in(phase, tally) for tally in tallies])
         is_there = np.arange(len(totals)) < len(rows)
-        is_own = phase.makes_own_release
+        is_own = type(phase).randomize_tally is not CentralPhase.randomize_tally
         part = (OwnRelease if is_own else Released)(self.protocol, phase, tallies)
 
         def released(candidate: int, side: int) -> OutputSampler:
@@ -228,10 +258,10 @@ class _Audited:
     def _tally(self, phase: Phase, rows: IntArray) -> Tally:
         """Return the tally of parties with these rows, which reported the least in earlier phases."""
         phases = self.protocol.phases
-        before = [np.array([each.least_report] * len(rows), dtype=np.int64) for each in phases[: phases.index(phase)]]
-        shaped = [reports.reshape(len(rows), -1) for reports in before]
+        least = [np.array([each.least_report], dtype=np.int64) for each in phases[: phases.index(phase)]]
+        before = [np.repeat(own, len(rows), axis=0) for own in self.protocol.told_later(least)]
         public = np.tile(np.array(self.public, dtype=np.int64), (len(rows), 1))
-        return phase.tally(rows[:, phase.columns], earlier=shaped, public=public)
+        return phase.tally(rows[:, phase.columns], earlier=before, public=public)
 
     def _in_phase(self, phase: Phase, rows: IntArray) -> _Neighbors:
         """Return which rows are neighbors: those that the protocol names all are, of others what the mechanism says."""

@@ -14,12 +14,13 @@ from typing import Any, Final
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism
-from ...protocol.phases import Draw, Inputs, Phase, PhasedProtocol
+from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism, VectorLaplace
+from ...protocol.phases import Draw, Inputs, MaskedPhase, Phase, PhasedProtocol
 from ...protocol.population import draw_reports
 from ...protocol.randomness import NoiseSource, SimulatedNoise
 from ...protocol.tally import Tally
-from .case import NO_PLACE
+from .case import NO_PLACE, OutputSampler
+from .mechanisms.sampling import secure_draw
 
 MAX_OUTPUTS: Final = 1 << 14  # outputs of an exact joint law: more take longer than sampling tells
 
@@ -156,9 +157,46 @@ class OwnRelease(Released):
         return False
 
 
+class Summed(ExposedPart):
+    """One party's row in a masked sum, with T − c shares of noise: what is left for whoever knows all else of it.
+
+    Each candidate has a private row, shape (candidates, private columns). The shares' sum is Laplace noise.
+    """
+
+    def __init__(
+        self, protocol: PhasedProtocol[Any, Any], phase: MaskedPhase, rows: IntArray, public: Sequence[int]
+    ) -> None:
+        share = phase.share
+        super().__init__(VectorLaplace(share.scale, share.sensitivity, share.bound), rows[:, phase.columns])
+        self._protocol, self._phase, self._rows, self._public = protocol, phase, rows, public
+
+    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
+        """Return as many sums, each with shares of its own."""
+        size = self._phase.honest
+        alike = [
+            np.tile(np.array(own, dtype=np.int64), (number * size, 1)) for own in (self._rows[candidate], self._public)
+        ]
+        drawn = draw_reports(self._phase, Inputs(*alike), noise=noise, protocol=self._protocol.name, start=0)
+        return drawn.reshape(number, size, -1).sum(axis=1) - (size - 1) * self.values[candidate]
+
+    def draw_securely(self, candidate: int, side: int) -> OutputSampler:
+        """Return draws with the noise of deployments. See `CandidateSampler`."""
+        del side
+        size, row = self._phase.honest, self.values[candidate]
+        draw = secure_draw(self._phase.share, row.tolist())
+        return lambda number, stream: (
+            draw(number * size, stream).reshape(number, size, -1).sum(axis=1) - (size - 1) * row
+        )
+
+    def most_outputs(self, most_shares: int) -> int:
+        """Return how many outputs take so many numbers' shares."""
+        return max(most_shares // (self._phase.honest * self.width), 1)
+
+
 def noisy_in(phase: Phase, tally: Tally) -> IntArray:
     """Return the numbers of a tally that a trusted server adds noise to: others are public."""
-    return tally.totals.reshape(-1)[: phase.num_noisy]
+    drawn = phase.release_at(tally, 0).drawn
+    return np.array([value for _, values in drawn for value in values], dtype=np.int64)
 
 
 def draw_releases(
@@ -178,8 +216,9 @@ def draw_releases(
 
         return draw
 
-    releases = [noisy_in(phase, phase.randomize_tally(tally, draw_at(place))) for place in range(number)]
-    return np.array(releases, dtype=np.int64).reshape(number, -1)
+    low, high = (phase.release_at(tally, drawn).released.totals.reshape(-1) for drawn in (0, 1))
+    releases = [phase.randomize_tally(tally, draw_at(place)).totals.reshape(-1) for place in range(number)]
+    return np.array(releases, dtype=np.int64).reshape(number, -1)[:, low != high]
 
 
 def greatest_gaps(log_laws: FloatArray) -> FloatArray:

@@ -3,16 +3,20 @@
 Of a roster some leave before their masked row, so that T are in the sum, and c of these tell the server their rows and
 shares. What is left is a sum with h = T − c honest shares, which is held against its law, and the ends' loss by it
 against the ledger. Simulated, it is drawn by the phase, over arrays; with secure noise sessions are held by machines
-that mask, and all else that leaves a party says nothing:
+that mask by the primitives of deployments. Then each party's share is held against its law by itself, and all else that
+leaves a party says nothing:
 
-- masked rows are uniform modulo 2⁶⁴: by their high bits and their low ones;
-- so are differences of two numbers of a row, of two parties' rows, of a party's rows in one session and the next;
-- messages have the same sizes, whatever anybody holds.
+- masked rows are uniform modulo 2⁶⁴: by all of their bits;
+- so are differences of two numbers of a row, of two parties' rows, of a party's rows in one session and a later one, at
+  distances of the ladder;
+- messages have the same sizes, and what is in them the same order, whatever anybody holds;
+- what the roots of masks are made of is uniform, and never the same twice.
 """
 
 import dataclasses
 import functools
 import hashlib
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -21,10 +25,11 @@ import msgspec
 import numpy as np
 
 from ...agents.masking import OneProcess
-from ...agents.modes import with_keys
+from ...agents.modes import Deployment, with_keys
+from ...agents.noise import SecureNoise
 from ...protocol.arrays import IntArray
 from ...protocol.client_machine import ClientMachine
-from ...protocol.masking import Masked, MaskingMove
+from ...protocol.masking import Masked, MaskingMove, Primitives
 from ...protocol.mechanisms import RowMechanism
 from ...protocol.messages import Charter, Message, Report, encode
 from ...protocol.phases import Inputs, MaskedPhase, PhasedProtocol
@@ -38,7 +43,8 @@ from ..running.earlier_reports import EarlierReports
 from .case import NO_PLACE, LawCheck, OutputSampler, Source, View
 from .ladder import RUNGS, Stage
 from .machines import SESSION, Wire, names_of, noise_of, roster_of
-from .mechanisms.checking import noise_of_laplace, views_of_noise
+from .mechanisms.checking import noise_of_laplace, sizes_of_shares, views_of_noise
+from .stream_views import LAGS
 
 MASKED_RUNGS: Final = RUNGS[1:6]
 """Parties of a masked session: each masks with each other one."""
@@ -48,7 +54,13 @@ _SECONDS: Final[Mapping[Source, tuple[float, float]]] = {"simulated": (4e-5, 4e-
 _LARGE, _SECONDS_IF_LARGE = 2**14, 2e-4  # scales of which a share is drawn without a table
 # Of all rosters together: as many as show one party, or one number of a row, that is not masked, with eight deviations.
 _LEAST_SESSIONS, _MOST_OF_LEAST, _SESSIONS_OF_RATIO = 20, 60, 4.3
-_BITS: Final = 4  # of a masked number, at either end
+_BITS: Final = 4  # of a masked number, that are looked at together
+_UNIFORM: Final = np.full(64 // _BITS << _BITS, 1 / (64 // _BITS << _BITS))
+"""Of all bits of a number, each few with its place: so many outcomes of each number."""
+_SHARES: Final = 3_000
+"""Of which those for 7 honest parties show where 5 are, at a scale of a few steps or more."""
+_WORDS: Final = 4  # of 64 bits, of what roots are made of
+_ROOTS: Final = 20_000  # so many show that no more than some 26 bits of them are drawn
 _INT64: Final = -(1 << 63), (1 << 63) - 1
 
 _Reports = Callable[..., IntArray]
@@ -118,7 +130,27 @@ class MaskedStage(Stage):
             least = -(-self._least(*seen[:2]) // (len(rosters) * self.num_sessions))
             views = [*views, *seen.views(usual)]
             checks.append(LawCheck(name, views, secure=self._sessions(inputs, parts), least=least))
+        ends, law = sizes_of_shares(phase.share.scale, phase.threshold - phase.colluders)
+        view = View("", law, lambda drawn: np.searchsorted(ends, np.abs(drawn)).reshape(-1), each=phase.num_values)
+        shares = functools.partial(self._shares, next(iter(rosters.values())), parts)
+        checks.append(LawCheck("shares of noise", [view], secure=shares, least=-(-_SHARES // phase.num_values)))
+        checks.append(LawCheck("roots of masks", list(_root_views()), secure=self._roots, least=_ROOTS))
         return checks
+
+    def _shares(self, inputs: Inputs, parts: "_Parts", number: int, stream: int) -> IntArray:
+        """Draw shares of noise by what the survivors of a session draw by: in each output a row of one of them."""
+        noise, rows = _Telling((self.make_noise or noise_of("secure"))()(SESSION, stream, 0)), inputs.private
+        self._run(inputs, parts, noise, SESSION)
+        draws = itertools.islice(itertools.cycle(sorted(noise.draws.items())), number)
+        shares = [np.array(draw()) - rows[place, self._masked.columns] for place, draw in draws]
+        return np.array(shares, dtype=np.int64)
+
+    def _roots(self, number: int, stream: int) -> IntArray:
+        """Draw what roots of masks are made of."""
+        noise = (self.make_noise or noise_of("secure"))()(SESSION, stream, 0)
+        address = {"protocol": self.protocol.name, "phase": self._masked.name}
+        drawn = b"".join(noise.entropy(**address, place=place) for place in range(number))
+        return np.frombuffer(drawn, dtype="<i8").reshape(number, _WORDS).astype(np.int64)
 
     def _least(self, width: int, num_rows: int) -> int:
         """Return how many sessions are held whatever the stage's share is."""
@@ -160,10 +192,7 @@ class MaskedStage(Stage):
 
         def hold(seed: int, session: str, ledgers: Sequence[Ledger] | None = None) -> _Held:
             noise = _Telling(noises(session, seed, 0))
-            charter = Charter(hashlib.sha256(session.encode()).hexdigest()[:32])
-            wire = self._wire(inputs, parts, _Mode(session, noise, charter=charter), ledgers)
-            wire.run()
-            assert wire.tallies  # noqa: S101  the session was held
+            wire = self._run(inputs, parts, noise, session, ledgers)
             totals = wire.tallies[0].totals.reshape(-1)[: self._masked.num_values]
             known = np.array([noise.drawn[place] for place in parts.colluding], dtype=np.int64)
             sums: list[int] = (totals - known.reshape(-1, len(totals)).sum(axis=0)).tolist()
@@ -171,15 +200,26 @@ class MaskedStage(Stage):
 
         return hold
 
-    def _wire(self, inputs: Inputs, parts: "_Parts", mode: "_Mode", ledgers: Sequence[Ledger] | None) -> Wire:
-        """Return a wire between the machines of a session; PsephosError as it runs: it fails, or drops a party."""
-        names = names_of(len(inputs))
+    def _run(
+        self,
+        inputs: Inputs,
+        parts: "_Parts",
+        noise: "_Telling",
+        session: str,
+        ledgers: Sequence[Ledger] | None = None,
+    ) -> Wire:
+        """Return the wire between the machines of a session that it held; PsephosError: it fails, or drops a party."""
+        charter = Charter(hashlib.sha256(session.encode()).hexdigest()[:32])
+        mode, names = _Mode(session, noise, charter=charter), names_of(len(inputs))
         roster, mode, signers = with_keys(self.protocol, Roster(names, inputs.public), mode)
         of_names = None if ledgers is None else dict(zip(names, ledgers, strict=True))
         parties = EarlierReports(self.protocol, names, inputs, None).parties(of_names, signers)
         clients = {party.name: self.machine(self.protocol, party, mode) for party in parties}
         leaving = {name: MASKED_STEP for place, name in enumerate(names) if place not in parts.survivors}
-        return Wire(ServerMachine(self.protocol, roster, mode), clients, leaving=leaving)
+        wire = Wire(ServerMachine(self.protocol, roster, mode), clients, leaving=leaving)
+        wire.run()
+        assert wire.tallies  # noqa: S101  the session was held
+        return wire
 
     def seconds(self, source: Source) -> float:
         """Return roughly what one output takes."""
@@ -211,16 +251,18 @@ class _Held(NamedTuple):
 
     sums: list[int]  # without the colluders' rows and shares
     masked: list[int]  # the survivors' rows, one after the other
-    others: int  # the sizes of all that left the parties, as one number
+    others: int  # the sizes and the order of all that left the parties, as one number
 
 
 @dataclasses.dataclass(frozen=True)
 class _Mode(SessionMode):
-    """A mode with primitives, whatever its noise is."""
+    """A mode with the primitives of deployments, whatever its noise is; a signature is verified once."""
 
     @property
-    def primitives(self) -> OneProcess:
-        return OneProcess()
+    def primitives(self) -> Primitives:
+        own = Deployment(self.session, SecureNoise()).primitives
+        vars(own)["verify"] = OneProcess().verify
+        return own
 
 
 class _Telling:
@@ -228,37 +270,68 @@ class _Telling:
 
     Attributes:
         drawn: by place, their rows with their shares.
+        draws: by place, what draws them once more.
     """
 
     def __init__(self, noise: NoiseSource) -> None:
         self._noise = noise
         self.kind, self.check, self.entropy = noise.kind, noise.check, noise.entropy
         self.drawn: dict[int, list[int]] = {}
+        self.draws: dict[int, Callable[[], list[int]]] = {}
 
     def randomize(
         self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
         """Return what the noise does, and keep it."""
-        drawn = self._noise.randomize(mechanism, values, protocol=protocol, phase=phase, place=place)
-        self.drawn[place] = drawn
-        return drawn
+        draw = functools.partial(self._noise.randomize, mechanism, values, protocol=protocol, phase=phase, place=place)
+        self.draws[place], self.drawn[place] = draw, draw()
+        return self.drawn[place]
 
 
 def _masked_and_others(
     protocol: PhasedProtocol[Any, Any], sent: Mapping[str, Sequence[Message]], session: str
 ) -> tuple[list[int], int]:
-    """Return masked rows, one after the other, and a number that stands for the sizes of all messages."""
+    """Return masked rows, one after the other, and a number that stands for the sizes and the order of all else."""
     masked: list[int] = []
-    sizes: list[tuple[str, int, int]] = []
+    sizes: list[tuple[Any, ...]] = []
     for name, messages in sent.items():
         for message in messages:
             said = encode(message).replace(msgspec.msgpack.encode(session), b"")
             sizes.append((name, getattr(message, "step", NO_PLACE), len(said)))
-            if isinstance(message, Report) and message.step == MASKED_STEP:
-                row = protocol.steps[MASKED_STEP].codec.decode(message.payload)
-                assert isinstance(row, Masked)  # noqa: S101  that step's
-                masked += row.residues
+            if not isinstance(message, Report):
+                continue
+            if message.step != MASKED_STEP:
+                sizes.append(_order_of(msgspec.msgpack.decode(message.payload)))
+                continue
+            row = protocol.steps[MASKED_STEP].codec.decode(message.payload)
+            assert isinstance(row, Masked)  # noqa: S101  that step's
+            masked += row.residues
     return masked, int.from_bytes(hashlib.sha256(repr(sizes).encode()).digest()[:7])
+
+
+def _order_of(said: Any) -> Any:
+    """Return what is said with sizes in place of bytes: whose things are said, and in which order."""
+    if isinstance(said, list):
+        return tuple(map(_order_of, said))
+    return len(said) if isinstance(said, bytes) else said
+
+
+def _nibbles(numbers: IntArray) -> IntArray:
+    """Return all bits of numbers, some together, each with its place in a number: one outcome of `_UNIFORM`."""
+    places = np.arange(64 // _BITS)
+    parts = (numbers.reshape(-1, 1) >> (_BITS * places)) & ((1 << _BITS) - 1)
+    return (parts + (places << _BITS)).reshape(-1)
+
+
+def _root_views() -> Iterator[View]:
+    """Yield that all bits of roots are uniform, and that no number in them is there twice."""
+    yield View("all bits", _UNIFORM, _nibbles, each=_WORDS * len(_UNIFORM) >> _BITS)
+
+    def repeated(drawn: IntArray) -> IntArray:
+        _, places, counts = np.unique(drawn, return_inverse=True, return_counts=True)
+        return np.where(counts[places].reshape(-1) > 1, NO_PLACE, 0)
+
+    yield View("repeated numbers", np.ones(1), repeated, each=_WORDS)
 
 
 class _Seen(NamedTuple):
@@ -272,24 +345,24 @@ class _Seen(NamedTuple):
         """Yield that sizes are the usual ones, and that masked numbers, and differences of two, are uniform."""
         yield View("sizes of messages", np.ones(1), lambda drawn: np.where(drawn[:, -1] == usual, 0, NO_PLACE))
         yield from self._uniform("masked numbers", lambda rows: rows)
-        for axis, name in ((3, "two numbers of a row"), (2, "two parties"), (1, "one session and the next")):
-            if (self.num_sessions, self.num_rows, self.width)[axis - 1] > 1:
-                yield from self._uniform(f"masked numbers, {name}", functools.partial(_halves, axis))
+        sizes = self.num_sessions, self.num_rows, self.width
+        for axis, name in ((3, "numbers of a row"), (2, "parties"), (1, "sessions")):
+            for lag in LAGS:
+                if lag < sizes[axis - 1]:
+                    yield from self._uniform(f"masked {name}, {lag} apart", functools.partial(_apart, axis, lag))
 
     def _uniform(self, name: str, shown: Callable[[IntArray], IntArray]) -> Iterator[View]:
         shape = self.num_sessions, self.num_rows, self.width
-        law = np.full(1 << _BITS, 0.5**_BITS)
 
-        def places(shift: int, drawn: IntArray) -> IntArray:
-            numbers = shown(drawn[:, self.width : -1].reshape(-1, *shape))
-            return ((numbers >> shift) & ((1 << _BITS) - 1)).reshape(-1)
+        def places(drawn: IntArray) -> IntArray:
+            return _nibbles(shown(drawn[:, self.width : -1].reshape(-1, *shape)))
 
-        each = shown(np.zeros((1, *shape), dtype=np.int64)).size
-        for shift, bits in ((64 - _BITS, "high bits"), (0, "low bits")):
-            yield View(f"{name}, {bits}", law, functools.partial(places, shift), each=each)
+        each = shown(np.zeros((1, *shape), dtype=np.int64)).size * len(_UNIFORM) >> _BITS
+        yield View(name, _UNIFORM, places, each=each)
 
 
-def _halves(axis: int, numbers: IntArray) -> IntArray:
-    """Return the differences of neighbors along an axis, each in one pair."""
+def _apart(axis: int, lag: int, numbers: IntArray) -> IntArray:
+    """Return the differences of numbers that are so far apart along an axis, each in one pair."""
     moved = np.moveaxis(numbers, axis, 0)
-    return moved[1::2] - moved[: len(moved) // 2 * 2 : 2]
+    starts = [place for place in range(len(moved) - lag) if place // lag % 2 == 0]
+    return moved[[place + lag for place in starts]] - moved[starts]

@@ -5,7 +5,6 @@ Exit status: 0, or 1 where a run failed, or 2 where the input was wrong; one lin
 
 from . import (
     audit,
-    calibration,
     drafting,
     enrollment,
     experiments,
@@ -21,7 +20,6 @@ from .group import cli, main
 
 __all__ = [
     "audit",
-    "calibration",
     "cli",
     "drafting",
     "enrollment",

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ..deployment.own_entries import Questions
 
 _T = TypeVar("_T")
-_VOTED = "yes or no"  # how a protocol describes an answer, which may be given in the language that is spoken
 
 
 def given_or_asked(given: str | None, *, field: str, question: str, use: Callable[[str], _T]) -> _T:

@@ -100,7 +100,7 @@ def roster(
         forecast=told,
     )
     folder = make_folder(out, side.scenario.name)
-    folder.write_table("roster.csv", roster_rows(side, drawn.roster))
+    folder.write_table("roster.csv", roster_rows(side, drawn.roster), is_exact=True)
     write_session(folder.path, drawn)
     warn(told)
     click.echo(f"{folder.path}: for the server of {len(drawn.roster):,} {side.protocol.client_role}s; its key is in it")

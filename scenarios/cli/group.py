@@ -20,7 +20,7 @@ _ENDED_BY_SIGNAL: Final = 128  # by custom, and the signal's number is added
 SECTIONS: Final = {
     "Start": ("new", "scenarios", "show", "samples", "plan", "run"),
     "Read what a run left": ("report", "compare", "ledger"),
-    "Compare and measure": ("variants", "trials", "calibrate", "audit", "reproduce"),
+    "Compare and measure": ("variants", "trials", "audit", "reproduce"),
     "Deploy": ("rehearse", "enroll", "roster", "serve", "revoke", "join", "tally", "journal"),
 }
 """The commands in the order in which somebody meets them; those that systems bring follow."""

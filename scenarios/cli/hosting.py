@@ -148,7 +148,7 @@ def show_agreement(console: "Console", agreement: "Agreement", *, num_parties: i
     shown = {column: shorten(entries[0], _WIDEST_PUBLIC, placeholder="…") for column, entries in public.items()}
     party, counted = terms.party, agreement.protocol.write_counted(agreement.row, terms.public)
     if num_parties > 1:
-        party, shown, counted = f"{num_parties:,} {agreement.protocol.client_role}s", {}, {}
+        party, shown, counted = f"{num_parties:,} {agreement.protocol.client_role}s", dict[str, str](), dict[str, str]()
     facts = [
         f"as {party}",
         # Public entries as the server has them; a worker's tasks may be hundreds.

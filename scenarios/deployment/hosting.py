@@ -248,7 +248,7 @@ def host_in_folder(
             raise
         finally:
             run.entries.extend(hosted.paid)
-            folder.write_table("parties.csv", [_row_of(joining, hosted, ended) for joining in parties])
+            folder.write_table("parties.csv", [_row_of(joining, hosted, ended) for joining in parties], is_exact=True)
         if not hosted.heard:
             usual = collections.Counter(map(str, hosted.failures.values())).most_common(1)[0][0]
             raise next(error for error in hosted.failures.values() if str(error) == usual)

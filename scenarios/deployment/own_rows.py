@@ -30,9 +30,13 @@ def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) ->
 
 
 def encode_chosen(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return what a party chooses, of its entries by column; an error's field is the column alone."""
+    """Return what a party chooses, of its entries by column, of which no other is looked at.
+
+    An error's field is the column alone.
+    """
+    chosen = {column.name for column in protocol.columns() if column.chosen}
     try:
-        return protocol.encode_chosen(entries)
+        return protocol.encode_chosen({name: entry for name, entry in entries.items() if name in chosen})
     except ConfigurationError as error:
         raise _without_row(error) from None
 

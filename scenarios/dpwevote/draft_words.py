@@ -181,7 +181,7 @@ def words_by_meaning(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], wo
         for key, opinion in (("yes", 1), ("no", 0))
     }
     if all(word_of(entry) in CODES for each in found.values() for entry in each):
-        found = {"yes": [], "no": []}
+        found = {key: list[str]() for key in found}
     silent = [entry for word, entry in used.items() if word in words.silent and word not in known_words.OUR_ABSTENTIONS]
     found["abstain"] = silent
     for key, entries in found.items():

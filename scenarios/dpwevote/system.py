@@ -25,7 +25,6 @@ SYSTEM: Final = System(
     forecasts=f"{_HERE}.forecasts:forecasts_of",
     variants=f"{_HERE}.variants:VoteVariants",
     measures=f"{_HERE}.measures:VoteMeasures",
-    calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
     commands={"power": f"{_HERE}.commands:power"},
 )

@@ -27,7 +27,7 @@ from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.numbers import written as digits_of
 from ..presentation.terminal import show_note, show_table, title_of
 from ..running.folder import RunFolder
-from ..tables import Table, listed
+from ..tables import Table, listed, snapped
 from ..verdicts import round_up
 from .measured import BYTES, MESSAGES, MeasuredCell, RefusedCell, Wanted
 from .measurements import Measurement, apart_by, unseen
@@ -66,13 +66,15 @@ def write_trials(
     """Write everything that trials of a scenario gave, and a picture if one is wanted."""
     measures = measures_in(cells)
     rows = [
-        {
-            **dict(cell.settings),
-            **_columns(losses),
-            "trial": number,
-            **_draw_of(cell, number),
-            **{each.name: trial.measures.get(each.name) for each in measures},
-        }
+        snapped(
+            {
+                **dict(cell.settings),
+                **_columns(losses),
+                "trial": number,
+                **_draw_of(cell, number),
+                **{each.name: trial.measures.get(each.name) for each in measures},
+            }
+        )
         for cell, losses in zip(cells, losses_of(cells), strict=True)
         for number, trial in enumerate(cell.trials)
     ]
@@ -140,7 +142,7 @@ def summary_in_json(
     aim = (
         {} if wanted is None else {"wanted": {**msgspec.structs.asdict(wanted), "missed_in": _unreached(cells, wanted)}}
     )
-    return {
+    content = {
         "scenario": name,
         "trials": max(len(cell.trials) for cell in cells),
         **aim,
@@ -162,6 +164,8 @@ def summary_in_json(
         "refused": [{"settings": dict(cell.settings), "reason": cell.reason} for cell in refused],
         "versions": {name: importlib.metadata.version(name) for name in ("psephos", "numpy")},
     }
+    written: dict[str, Any] = snapped(msgspec.to_builtins(content))
+    return written
 
 
 def _differences(cell: MeasuredCell, cells: Sequence[MeasuredCell]) -> dict[str, Measurement]:

@@ -26,7 +26,6 @@ SYSTEM: Final = System(
     variants=f"{_HERE}.variants:ElectionVariants",
     plan=f"{_HERE}.variants:WelfareErrors",
     measures=f"{_HERE}.measures:ElectionMeasures",
-    calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
     commands={
         "trade-off": f"{_HERE}.commands:trade_off",

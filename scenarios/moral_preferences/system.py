@@ -23,7 +23,6 @@ SYSTEM: Final = System(
     claims=f"{_HERE}.paper.claims:findings_on_moral_preferences",
     variants=f"{_HERE}.variants:PreferenceVariants",
     measures=f"{_HERE}.measures:PreferenceMeasures",
-    calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
     commands={"decide": f"{_HERE}.commands:decide"},
 )

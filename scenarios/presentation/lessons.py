@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..adversaries.role import Lesson
-from ..tables import Table
+from ..tables import Table, snapped
 from .terminal import show_note, show_table, title_of
 
 _MOST_ROWS: Final = 24  # a longer table is for a file
@@ -43,7 +43,7 @@ def written_lesson(lesson: Lesson) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(lesson)
     if not lesson.refutes_ledger:
         del plain["refutes_ledger"]
-    return _finite(plain)
+    return _finite(snapped(plain))
 
 
 def _cell(value: str | float) -> str:

@@ -296,7 +296,7 @@ def _names(lines: Sequence[Sequence[str]]) -> list[str]:
                 above[place] = above[place - 1]
     found = list[str]()
     for cells in zip(*rows, strict=True):
-        name, *parts = [cell for cell, _ in itertools.groupby(filter(None, cells))] or [""]
+        name, *parts = [cell for cell, _ in itertools.groupby(cell for cell in cells if cell)] or [""]
         found.append(" ".join([name, *(f"[{part}]" for part in parts if part != _SINGLE)]))
     return found
 

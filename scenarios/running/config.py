@@ -290,7 +290,7 @@ def drop_replaced(tables: Tables, chosen: Tables, words: Collection[str], source
         for own in (tables[word] for word in words if isinstance(tables.get(word), dict)):
             if (
                 isinstance(values, list)
-                and len(own.get(key, values)) != len(values)
+                and len(own.get(key, values)) != len(cast("list[Any]", values))
                 and not _is_chosen(key, chosen, words)
             ):
                 del own[key]

@@ -19,6 +19,7 @@ import msgspec
 
 from ...protocol.columns import first_alike
 from ...protocol.errors import ConfigurationError, did_you_mean, one_of, printable, refuse, require
+from ..reading.cells import number_in
 from ..reading.files import MAX_FILE_BYTES, readable
 from ..reading.headers import USUAL, TableOptions, check_column_names
 from ..reading.text_forms import form_of, open_table
@@ -292,15 +293,9 @@ def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names:
 
 def _is_like(name: str, entries: Sequence[str]) -> bool:
     """Return whether a column's name could be one of its entries: as a number among numbers."""
-    kinds = (_is_number, lambda entry: _ADDRESS.fullmatch(entry) is not None)
-    return name in entries or any(is_one(name) and all(map(is_one, entries)) for is_one in kinds)
-
-
-def _is_number(entry: str) -> bool:
-    try:
-        return math.isfinite(float(entry.replace(",", ".")))
-    except ValueError:
-        return False
+    words = [name, *entries]
+    are_numbers = all(math.isfinite(number_in(word.replace(",", "."))) for word in words)
+    return name in entries or are_numbers or all(map(_ADDRESS.fullmatch, words))
 
 
 def chosen_column(

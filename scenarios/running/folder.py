@@ -36,7 +36,7 @@ from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
 from ...transports.own_files import OWN_FOLDER, is_own
-from ..tables import csv_of
+from ..tables import csv_of, snapped
 
 SCHEMA: Final = 2
 """How `run.json` and `result.json` are written, which both say; a folder that says nothing is older, and is 0."""
@@ -185,9 +185,10 @@ class RunFolder:
         with self._open("ledger.jsonl") as file:
             file.writelines(to_json(entry) + b"\n" for entry in entries)
 
-    def write_table(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
-        """Write rows with the same keys as CSV. No cell is a formula."""
+    def write_table(self, name: str, rows: Sequence[Mapping[str, object]], *, is_exact: bool = False) -> None:
+        """Write rows with the same keys as CSV, `snapped` but where numbers are exact. No cell is a formula."""
         columns = list(rows[0])
+        rows = rows if is_exact else snapped(rows)
         self.write_bytes(name, csv_of([columns, *([row[name] for name in columns] for row in rows)]).encode())
 
     def write_recording(self, recording: Mapping[str, object], views: Iterable[View]) -> None:

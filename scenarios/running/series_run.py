@@ -172,7 +172,7 @@ def run_series(
     result = _result_of(series, held, accounts, is_secure="secure" in {side.scenario.noise for side in resolved})
     folder.write_json("result.json", result)
     if rows := _rows_of(series, held, accounts):
-        folder.write_table("losses.csv", rows)
+        folder.write_table("losses.csv", rows, is_exact=True)
     lessons = _learn(resolved, held)
     setting = _setting_of(_trusting_most(resolved), held)
     if lessons:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ...protocol.elementary import exp
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, PrivacyLoss, is_semi_honest, total_of
 from ..presentation.numbers import in_a_row, some
@@ -31,7 +32,7 @@ _HELD: Final = {
 
 def certainty_of(epsilon: float) -> float:
     """Return the most that anybody can be sure of one of two possibilities, from even odds: e^ε/(1 + e^ε), ε ≥ 0."""
-    return 1 / (1 + math.exp(-epsilon))
+    return 1 / (1 + exp(-epsilon))
 
 
 def rounded_up(probability: float) -> str:

@@ -79,11 +79,11 @@ def _files_in(parties: object, sources: PartySources) -> list[str]:
     """Return the files that hold what parties say, in the order of their keys."""
     if isinstance(parties, str):
         return [parties] if parties else []
-    table = cast("Mapping[str, Any]", parties) if isinstance(parties, Mapping) else {}
+    table = cast("Mapping[str, Any]", parties) if isinstance(parties, Mapping) else dict[str, Any]()
     if not sources.published & table.keys():
         return []
     found = [table.get(key) for key in sorted(sources.paths) if key != _MANIFEST]
-    found += [path for key in sources.path_tables for _, path in sorted((table.get(key) or {}).items())]
+    found += [path for key in sources.path_tables for _, path in sorted((table.get(key) or dict[str, Any]()).items())]
     return [path for path in found if isinstance(path, str) and path]
 
 

@@ -104,7 +104,7 @@ def write_outcome(
     The truth is what the outcome estimates, where that may be shown; gold is what is true, where somebody knows.
     """
     folder.write_json("result.json", result)
-    folder.write_table("estimates.csv", rows_of(outcome, truth=truth, gold=gold))
+    folder.write_table("estimates.csv", rows_of(outcome, truth=truth, gold=gold), is_exact=True)
     if pictures:
         draw_outcome(outcome, title=title, setting=setting, truth=truth, gold=gold, folder=folder.path)
 

@@ -87,7 +87,9 @@ class ProtocolCase:
     def tally(self, reports: Sequence[IntArray], number: int, places: IntArray) -> Tally:
         """Return the tally of some parties' reports in one phase, before a trusted server adds its noise."""
         phase = self.protocol.phases[number]
-        return tally_batch(phase, reports[number], reports[:number], self.inputs.public, places)
+        return tally_batch(
+            phase, reports[number], self.protocol.told_later(reports[:number]), self.inputs.public, places
+        )
 
     def tallies(self, number: int = 0) -> list[Tally]:
         """Return the tallies that a session leaves."""

@@ -10,9 +10,11 @@ import numpy as np
 
 from ...protocol.arrays import IntArray
 from ...transports.promises import require
+from ..deployment.own_rows import encode_chosen
 from .cases import ProtocolCase
 
 _ROUNDING: Final = 1e-9
+_MOST_ROWS: Final = 64  # of one public row, that are compared with each other
 
 
 def _check_declaration(case: ProtocolCase) -> None:
@@ -86,7 +88,7 @@ def _check_own_rows(case: ProtocolCase) -> None:
         protocol.check_row(row, public)
         if table is not None:
             entries = {name: column[place] for name, column in table.items()}
-            chosen = [int(number) for number in protocol.encode_chosen(entries)]
+            chosen = [int(number) for number in encode_chosen(protocol, entries)]
             theirs = list(public[len(public) - protocol.num_chosen :])
             require(chosen == theirs, f"encode has {theirs} for party {place}, encode_chosen has {chosen}")
             own = [int(number) for number in protocol.encode_own(entries, public)]
@@ -139,6 +141,15 @@ def _check_kinds(case: ProtocolCase) -> None:
                 require(value in held, complaint)
 
 
+def _check_rows(case: ProtocolCase) -> None:
+    """Rows that parties hold are told apart by no more than is stated, and releases show nothing of them but noise."""
+    held: dict[tuple[int, ...], dict[tuple[int, ...], None]] = {}
+    for row, public in _rows_of(case):
+        held.setdefault(tuple(public), {})[tuple(row)] = None
+    for public, rows in held.items():
+        case.protocol.check_losses(public, *list(rows)[:_MOST_ROWS])
+
+
 def _rows_of(case: ProtocolCase) -> list[tuple[list[int], list[int]]]:
     """Return each party's private and public row."""
     private: list[list[int]] = case.inputs.private.tolist()
@@ -162,5 +173,6 @@ DECLARED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
     _check_mechanism_groups,
     _check_loss_groups,
     _check_kinds,
+    _check_rows,
 )
 """The checks, in the order in which they are made: each may rely on those before it."""

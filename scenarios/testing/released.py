@@ -73,7 +73,9 @@ def _check_large_tallies(case: ProtocolCase) -> None:
     for number, phase in enumerate(case.protocol.phases):
 
         def tally_of(start: int, stop: int, phase: Phase = phase, number: int = number) -> Tally:
-            return tally_batch(phase, drawn[number], drawn[:number], inputs.public, slice(start, stop))
+            return tally_batch(
+                phase, drawn[number], case.protocol.told_later(drawn[:number]), inputs.public, slice(start, stop)
+            )
 
         merged = tally_of(0, 1)
         for before, size in itertools.pairwise([*range(1, _EACH), *larger.tolist(), len(inputs)]):

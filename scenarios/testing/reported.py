@@ -22,7 +22,7 @@ from ...protocol.randomness import SimulatedNoise
 from ...transports.promises import require
 from ..audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
 from ..audit.case import NO_PLACE, LawCheck, Streams, View
-from ..audit.exposed_parts import draw_releases
+from ..audit.exposed_parts import Summed, draw_releases
 from ..audit.following import draw_checks, hold
 from ..audit.mechanisms.checking import checks_of, some_rows
 from .cases import SESSION, ProtocolCase
@@ -39,7 +39,8 @@ _RISK: Final = FALSE_ALARM / 200  # of each mechanism, of which a session has so
 _MOST_LAW: Final = 1 << 12  # reports whose probabilities are added up
 _SUM_ERROR: Final = 1e-6
 _PAIRS: Final = 3  # neighbors that are audited
-_AUDITED: Final = 6_000  # outputs of each of them
+_AUDITED: Final = 6_000  # outputs of each of them, or of masked sums fewer, with so many numbers' shares
+_MOST_SHARES, _LEAST_AUDITED = 300_000, 300
 
 
 def _check_reports(case: ProtocolCase) -> None:
@@ -291,17 +292,22 @@ def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, pr
         proven=proven,
         pairs=lambda: [Pair("two rows", draws=draws)],
     )
-    found = audit(stated, samples=_AUDITED, confidence=1 - FALSE_ALARM / (2 * _PAIRS), seed=case.seed + 1)
+    masked = case.protocol.masked_phase
+    shares = 1 if masked is None else masked.honest * masked.num_values
+    samples = min(_AUDITED, max(_MOST_SHARES // shares, _LEAST_AUDITED))
+    found = audit(stated, samples=samples, confidence=1 - FALSE_ALARM / (2 * _PAIRS), seed=case.seed + 1)
     assert found is not None  # noqa: S101  the pair is drawn
     return found
 
 
 def _sampler(case: ProtocolCase, public: Sequence[int], row: IntArray) -> OutputSampler:
-    """Return draws of all that leaves a party with this row: its reports, or what a trusted server makes of them."""
+    """Return draws of all that leaves a party with this row: its reports, or what a server makes of them."""
     protocol = case.protocol
 
     def draw(number: int, stream: int) -> IntArray:
         noise = SimulatedNoise(stream, session=SESSION)
+        if (masked := protocol.masked_phase) is not None:
+            return Summed(protocol, masked, row[None], public).draw(0, number, noise)
         alike = Inputs(np.tile(row, (number, 1)), np.tile(np.array(public, dtype=np.int64), (number, 1)))
         parts: list[IntArray] = []
         earlier: list[IntArray] = []  # the same for every row: what they tell is counted where they are sent
@@ -312,7 +318,7 @@ def _sampler(case: ProtocolCase, public: Sequence[int], row: IntArray) -> Output
                 parts.append(draw_releases(protocol, phase, clear, number, noise))
             else:
                 parts.append(reports)
-            earlier.append(np.array(phase.least_report, dtype=np.int64).reshape(1, -1))
+            earlier.append(phase.told_later(np.array([phase.least_report], dtype=np.int64)))
         return np.concatenate(parts, axis=1)
 
     return draw

@@ -22,7 +22,6 @@ SYSTEM: Final = System(
     faults=f"{_HERE}.audit.faults:planted_faults",
     details=f"{_HERE}.workers:workers_of",
     measures=f"{_HERE}.measures:TruthMeasures",
-    calibration=f"{_HERE}.calibration:CALIBRATION",
     offers=f"{_HERE}.offers:offers_at_price",
     variants=f"{_HERE}.variants:CrowdVariants",
     claims=f"{_HERE}.paper.claims:findings_on_truth_discovery",

@@ -10,10 +10,9 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from ...protocol.arrays import IntArray
-from ...protocol.elementary import exp
+from ...protocol.elementary import exp, ln
 from ...protocol.estimators.truth_inference import Answers, truth_discovery
 from ...protocol.truth_discovery import TruthDiscovery
 from ..running.resolution import Local
@@ -24,7 +23,7 @@ _UNKNOWN = -1
 def printed_factor(quality: float) -> float:
     """Return G(p) = (p·e⁻¹ + (1 − p)·e)^g(p), a worker's factor in (7) as printed, g(p) = ln(p/(1 − p))."""
     base = quality * exp(-1.0) + (1 - quality) * exp(1.0)
-    return exp(float(special.logit(quality)) * float(special.xlogy(1.0, base)))
+    return exp((ln(quality) - ln(1 - quality)) * ln(base))
 
 
 def importance(error: float | None) -> float | None:

@@ -18,7 +18,6 @@ from psephos.scenarios.audit.case import Case
 from psephos.scenarios.audit.fault import Fault
 from psephos.scenarios.datasets import DataSet
 from psephos.scenarios.deployment.own_entries import OwnEntries
-from psephos.scenarios.experiments.calibration import Calibration
 from psephos.scenarios.experiments.findings import BoundedFinding
 from psephos.scenarios.experiments.measures import Measures
 from psephos.scenarios.experiments.paper import Paper
@@ -44,7 +43,6 @@ KINDS: Final[Mapping[str, Any]] = {
     "climbs": Callable,
     "faults": Callable,
     "claims": Callable,
-    "calibration": Calibration,
     "details": Callable,
     "equip": Callable,
     "file_form": FileForm,

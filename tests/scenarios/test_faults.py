@@ -166,7 +166,6 @@ def test_traceback_shows_all_and_the_sentence_below(
         "power",
         "trials",
         "variants",
-        "calibrate",
         "reproduce",
     ],
 )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from psephos.scenarios import verdicts
 from psephos.scenarios.reports.page import epsilon_text
 from psephos.scenarios.running import statements
+from psephos.scenarios.running.session_facts import Prices
 from psephos.scenarios.verdicts import at_most, round_down, round_up
 
 bounds = st.floats(1e-9, 1e9) | st.sampled_from([0.1 + 0.2, 98.201, 4.74, 1.0986122886681098, 0.999999951])
@@ -28,7 +29,7 @@ def test_an_upper_bound_is_written_as_one_and_a_lower_bound_too(bound: float, di
 
 @hypothesis.given(st.floats(0.001, 30.0))
 def test_every_sentence_with_a_proven_loss_says_no_less(epsilon: float) -> None:
-    prices = statements.Prices(replaced=epsilon, participation=0, finest=())
+    prices = Prices(replaced=epsilon, participation=0, finest=())
     sentences = [*statements.meaning_of(prices), statements.warning_of(prices), f"ε = {epsilon_text(epsilon)}"]
     written = [float(number) for said in sentences for number in re.findall(r"ε = ([0-9.e+-]+[0-9])", said)]
     assert len(written) >= 2

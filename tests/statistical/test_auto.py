@@ -7,7 +7,7 @@ The test fails where the one-sided lower bound of Student's t on the mean defici
 together; as it is mostly ahead, far more rarely. What `auto` was before, ten rounds of the paper's and two models at a
 uniform class prior, fails four of the nine cells.
 
-`psephos calibrate truth-discovery` measures the same on the published crowds.
+`tests/calibrate.py truth-discovery` measures the same on the published crowds.
 """
 
 import dataclasses

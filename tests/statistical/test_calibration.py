@@ -1,7 +1,7 @@
 """Standard errors and error probabilities mean what they say: over many sessions of one population, and of many.
 
 Seeds are fixed; each test states the probability that another seed would fail although the estimate is right. Cells of
-`psephos calibrate` are drawn by a digest of the protocols' source: the same code is held at the same places, and each
+`tests/calibrate.py` are drawn by a digest of the protocols' source: the same code is held at the same places, and each
 change at others.
 """
 
@@ -14,20 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calibrate import CALIBRATIONS
+from calibration.engine import Statement, Wanted, cells_of, search
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
-from psephos.scenarios.experiments.calibration import (
-    ALL,
-    Calibration,
-    Statement,
-    Wanted,
-    cells_of,
-    check_calibration,
-    search,
-)
-from psephos.scenarios.system import load_each
 from repeated_votes import make_vote, tallies_of_trials
 from thoroughness import IS_FULL, draws
 
@@ -165,9 +157,7 @@ def drawn_by_the_source() -> int:
 
 def statements() -> list[tuple[str, Statement]]:
     """Return all statements of all systems, each behind its system's name."""
-    found = {system: part.statements() for system, part in load_each("calibration", Calibration)}
-    assert set(found) == set(check_calibration(ALL, Wanted()))
-    return [(system, statement) for system, own in found.items() for statement in own]
+    return [(system, statement) for system, part in CALIBRATIONS.items() for statement in part.statements()]
 
 
 def test_the_manual_has_cells_of_every_statement() -> None:
@@ -199,7 +189,7 @@ def test_statements_hold_at_places_that_are_drawn_from_all_sizes() -> None:
 def test_statements_under_a_prior_and_errors_hold_at_the_first_places_of_the_manual(kind: str) -> None:
     """Approximate ones are held with the manual's seed. False alarm of another: 4e-4 for each of eight places."""
     wanted = Wanted(trials=draws(20, full=60), cells=1)
-    for system, part in load_each("calibration", Calibration):
+    for system, part in CALIBRATIONS.items():
         for number, statement in enumerate(part.statements()):
             if statement.kind == kind:
                 generator = np.random.default_rng([wanted.seed, number, *system.encode()])

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calibration.dpwevote import matrices_of
 from psephos.protocol.estimators import Verdict
-from psephos.scenarios.dpwevote.calibration import matrices_of
 from repeated_votes import make_vote, tallies_of_trials
 from scipy.stats import binom
 from thoroughness import draws

@@ -60,7 +60,7 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     flips = noise.means_of(table.sizes)
     lies = flips / (table.sizes - 1)
     kepts = 1 - flips - lies
-    if np.any(np.abs(kepts) < _LEAST_SIGNAL):
+    if not np.all(np.abs(kepts) >= _LEAST_SIGNAL):
         raise ValueError(f"a flip probability of (s - 1)/s leaves nothing to estimate, got {flips.tolist()}")
     lie, kept = lies[table.kinds_of_tasks], kepts[table.kinds_of_tasks]
     # The sign turns round where a report speaks against its label. Scores stay exact, so that ties do.

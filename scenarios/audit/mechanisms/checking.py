@@ -25,6 +25,7 @@ from ....protocol.mechanisms import (
     VectorLaplace,
     share_log_law,
 )
+from ....protocol.mechanisms.polya import share_masses
 from ..case import NO_PLACE, LawCheck, View
 from .sampling import PrivateRow, all_rows, numbering, secure_draw, simulated_draw
 
@@ -34,6 +35,8 @@ _MOST_OUTCOMES: Final = 1 << 17
 _NUM_OUTCOMES: Final = 1 << 14
 """Of a single number: where there are more than the most, neighboring ones are taken together, to about so many."""
 _LOW_BITS: Final = 8  # of noise, looked at by themselves where neighboring numbers are taken together
+_SCALE_OF_SIZES: Final = 2.0**9
+_LEAST_SIZE, _NUM_SIZES, _LEAST_MASS = 16, 64, 1e-30
 _MOST_CELLS: Final = 512  # ranges of all numbers together
 _SEED: Final = 1
 WITH_MARGINS: Final = frozenset({1, 3})  # dimensions in which a number's own law of spherical noise is elementary
@@ -157,6 +160,22 @@ def noise_of_shares(scale: float, planned: int, num_shares: int) -> Noise:
     law = np.exp(share_log_law(scale=scale, planned=planned, num_shares=num_shares))
     tails = np.cumsum(law[::-1])[::-1]
     return _noise(scale, lambda ends: tails[(ends + 0.5).astype(np.int64)])
+
+
+@functools.lru_cache(maxsize=64)
+def sizes_of_shares(scale: float, planned: int) -> tuple[FloatArray, FloatArray]:
+    """Return ends of ranges of a single share's size, rising, and their probabilities, with that of what is beyond.
+
+    Of a large scale the law is that of a small one, of which no range is finer than some steps: within a thousandth.
+    """
+    known = min(scale, _SCALE_OF_SIZES)
+    masses = share_masses(scale=known, planned=planned, num_shares=1)
+    inside = np.cumsum(masses + np.concatenate([[0.0], masses[1:]]))
+    least = 1 if scale == known else _LEAST_SIZE
+    places = np.unique(np.geomspace(least, len(masses) - 1, _NUM_SIZES).astype(np.int64)) - (scale == known)
+    ends = ((places + 0.5) * (scale / known)).astype(np.float64)
+    law: FloatArray = np.diff(inside[places], prepend=0.0, append=1.0)
+    return ends, np.maximum(law, _LEAST_MASS)
 
 
 def _noise(scale: float, beyond: Callable[[FloatArray], FloatArray]) -> Noise:

@@ -101,7 +101,8 @@ def _to_theirs(positions: IntArray, alternatives: Sequence[str]) -> Any:
         raise ImportError("profiles of pref_voting need the package pref_voting: pip install pref_voting") from error
     if is_strict:  # an inverse goes in both directions
         return theirs.Profile(positions_of_orders(rows).tolist(), rcounts=numbers, cmap=names)
-    return theirs.ProfileWithTies([dict(enumerate(row)) for row in rows.tolist()], rcounts=numbers, cmap=names)
+    own: list[list[int]] = rows.tolist()
+    return theirs.ProfileWithTies([dict(enumerate(row)) for row in own], rcounts=numbers, cmap=names)
 
 
 def _read(profile: Any, group: str, *, has_names: bool) -> tuple[tuple[str, ...], IntArray]:

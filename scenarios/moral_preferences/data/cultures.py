@@ -122,8 +122,8 @@ def read_countries(path: Path, spec: CountryVoters) -> Survey:
         return ("",), columns
 
     table = read_numbers(path, choose, field="data")
-    if np.any(np.abs(table.numbers) >= 1):
-        row, place = np.argwhere(np.abs(table.numbers) >= 1)[0].tolist()
+    if len(wrong := np.argwhere(~(np.abs(table.numbers) < 1))):
+        row, place = wrong[0].tolist()
         field = f"{columns[place]} ({table.where(row)})"
         raise ConfigurationError(field=field, value=float(table.numbers[row, place]), allowed="in (-1, 1)")
     rows = {str(code): row for row, code in enumerate(table.names[""])}

@@ -95,7 +95,7 @@ def unsaid_people(first: str, again: str, where: str) -> ConfigurationError:
 def _some(column: CodedColumn, rows: IntArray) -> CodedColumn:
     """Return some rows of a column, with the names that these have."""
     codes, own = np.unique(column.codes[rows], return_inverse=True)
-    return CodedColumn([column.names[code] for code in codes.tolist()], own)
+    return CodedColumn([column.names[int(code)] for code in codes], own)
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -294,7 +294,7 @@ def note_on(crowd: Crowd, truths: Rows | None, num_left_out: int) -> str:
     if num_left_out:
         said.append(f"Answers with none of these labels, left out, as everybody can see: {num_left_out:,}.")
     if truths is not None:
-        answered = {crowd.tasks[code]: code for code in np.unique(crowd.answers.tasks).tolist()}
+        answered = {crowd.tasks[int(code)]: int(code) for code in np.unique(crowd.answers.tasks)}
         idle = np.flatnonzero(truths.tasks.recoded(answered) < 0)
         if len(idle):
             task, where = truths.tasks[int(idle[0])], truths.where(int(idle[0]))

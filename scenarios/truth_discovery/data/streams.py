@@ -167,6 +167,10 @@ class _Answers:
         if len(kept) < len(codes) and self.words.others == "refuse":
             row = int(np.argmin(codes))
             raise self.words.refused(column[row].strip(), f"{_LABEL} ({batch.where(row + 1)})")
+
+        def line_of(row: int) -> int:
+            return batch.line_of(batch.first + int(kept[row]))
+
         columns = {name: coded(entries) for name, entries in batch.table.items()}
         table = {name: CodedColumn(each.names, each.codes[kept]) for name, each in columns.items()}
         return dataclasses.replace(
@@ -174,7 +178,7 @@ class _Answers:
             table={**table, _LABEL: CodedColumn(names, codes[kept])},
             num_rows=len(kept),
             first=0,
-            line_of=lambda row: batch.line_of(batch.first + int(kept[row])),
+            line_of=line_of,
         )
 
 
@@ -198,6 +202,10 @@ class _Found:
         firsts = self.labels.first_rows
         return Rows(tasks, labels, lambda row: self.places.where(firsts[row % len(firsts)]), workers=workers)
 
+    def _where(self, numbers: IntArray, row: int) -> str:
+        """Return where a row of these numbers stands, for errors."""
+        return self.places.where(int(numbers[row]))
+
     def in_order(self) -> Generator[IntArray]:
         """Yield the rows that count, by the worker's place; a worker's are together. See `rows_that_count`."""
         names = in_order(self.workers)
@@ -208,7 +216,7 @@ class _Found:
             named = Rows(
                 CodedColumn(tasks, rows[:, 2]),
                 CodedColumn(labels, rows[:, 3]),
-                lambda row, own=rows[:, 1]: self.places.where(int(own[row])),
+                functools.partial(self._where, rows[:, 1]),
                 workers=CodedColumn(names, rows[:, 0]),
             )
             kept = rows_that_count(

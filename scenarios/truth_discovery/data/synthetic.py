@@ -112,18 +112,6 @@ class PeerGrading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         _check_quality(self.quality)
 
 
-def skewed_crowd(classes: int, share: float) -> SyntheticCrowd:
-    """Return a crowd on which estimators are judged: 3,000 answers, one label with this share, the others alike."""
-    return SyntheticCrowd(
-        tasks=500,
-        workers=50,
-        answers_per_task=6,
-        classes=classes,
-        quality=(0.65, 0.12),
-        class_shares=(share, *((1 - share) / (classes - 1) for _ in range(classes - 1))),
-    )
-
-
 def make_crowd(spec: SyntheticCrowd) -> Crowd:
     """Return a synthetic crowd; the same one for the same description, on every machine."""
     tasks, workers = _pairs(spec)

@@ -5,8 +5,11 @@ import math
 import sys
 from fractions import Fraction
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
+from psephos.protocol.elementary import quotient_up
 from psephos.protocol.errors import ConfigurationError, UnsupportedEventError
 from psephos.protocol.mechanisms import optimal
 from psephos.protocol.privacy import (
@@ -261,3 +264,23 @@ def test_a_loss_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 def test_under_what_a_bound_holds_cannot_be_set_after_charges(made: object, field: str) -> None:
     with pytest.raises(AttributeError, match="no setter"):
         setattr(made, field, getattr(made, field))
+
+
+@hypothesis.given(st.integers(0, 2**70), st.floats(min_value=1e-3, max_value=1e12), st.integers(1, 1000))
+def test_a_sum_of_laplace_noise_is_charged_no_less_than_it_loses(moved: int, scale: float, count: int) -> None:
+    """Of which the quotient of floats is rounded to nearest: of 12,678 losses 5,621 were charged less than they are."""
+    exact = Fraction(moved) / Fraction(scale)
+    for event in (DiscreteLaplaceNoise(scale, moved), SharedDiscreteLaplace(scale, moved, 5, 5, 3)):
+        one = PureAccountant.epsilon_of(event, REPLACE)
+        assert exact <= Fraction(one)
+        assert not one or Fraction(math.nextafter(one, 0)) < exact
+        several = PureAccountant.epsilon_of(SelfComposed(event, count), REPLACE)
+        assert count * Fraction(one) <= Fraction(several)
+        assert not several or Fraction(math.nextafter(several, 0)) < count * Fraction(one)
+
+
+@hypothesis.given(st.integers(1, 2**62), st.floats(min_value=1e-6, max_value=1e3))
+def test_noise_that_is_made_for_a_loss_costs_no_more(moved: int, epsilon: float) -> None:
+    """So that who allows just the loss that a session states may take part."""
+    loss = PureAccountant.epsilon_of(DiscreteLaplaceNoise(quotient_up(moved, epsilon), moved), REPLACE)
+    assert epsilon * (1 - 2.0**-50) <= loss <= epsilon

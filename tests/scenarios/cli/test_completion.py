@@ -64,7 +64,6 @@ def test_keys_of_a_file_of_ones_own_are_completed(
         ("run sybil --set=adversary=[{role='sybls'}]", "sybils"),
         ("run two-societies --set mechanism=laplac", "laplace"),
         pytest.param("audit k-r", "k-rr", marks=pytest.mark.full("it makes every case of the audit")),
-        ("calibrate dpwevot", "dpwevote"),
     ],
 )
 def test_a_name_that_is_nearly_one_is_answered_with_it(psephos: Psephos, words: str, meant: str) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calibration.dpwevote import CALIBRATION
+from calibration.engine import hold
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters, make_central_offer, make_offers
 from psephos.protocol.dpwevote.choice import error_of
@@ -16,11 +18,9 @@ from psephos.protocol.privacy import TrustModel
 from psephos.scenarios.attacks.seen import Coalition, Seen
 from psephos.scenarios.dpwevote.attack.inference import DPWeVoteAttack
 from psephos.scenarios.dpwevote.attack.poisoning import PoisonedVote
-from psephos.scenarios.dpwevote.calibration import CALIBRATION
 from psephos.scenarios.dpwevote.offers import offers_at_price
 from psephos.scenarios.dpwevote.power import simulated_power
 from psephos.scenarios.dpwevote.variants import VoteVariants
-from psephos.scenarios.experiments.calibration import hold
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import resolve_served
 from thoroughness import draws

@@ -18,6 +18,7 @@ from psephos.protocol.dpwevote.parameters import VariantName
 from psephos.protocol.dpwevote.worst_case import greatest_chance
 from psephos.protocol.estimators import Verdict
 from psephos.protocol.estimators.sum_tests import binomial_bounds, least_probability
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from psephos.protocol.phases import Inputs
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.running.forecasts import forecast
@@ -104,7 +105,9 @@ def test_margins_are_told_as_often_as_said_and_the_verdicts_bound_tells_no_close
     reach = vote.reach(inputs.public)
     assert reach is not None
     parameters, total = vote.parameters, sum(weights)
-    keep = parameters.make_opinion_mechanism().keep_probability
+    mechanism = parameters.make_opinion_mechanism()
+    assert isinstance(mechanism, GeneralizedRandomizedResponse)
+    keep = mechanism.keep_probability
     needed = parameters.fraction * total + (parameters.quota or 0)
     estimates = [(told - total * (1 - keep)) / (2 * keep - 1) - needed for told in range(total + 1)]
     passing = [e > 1e-9 or (abs(e) <= 1e-9 and parameters.passes == "at_least") for e in estimates]
@@ -135,7 +138,9 @@ def test_what_is_said_before_and_after_a_vote_does_not_contradict_itself(weights
     vote, inputs = vote_of(weights, epsilon)
     said = forecast(vote, inputs)
     numbers = [weights.count(int(weight)) for weight in vote.parameters.weights]
-    keep = vote.parameters.make_opinion_mechanism().keep_probability
+    mechanism = vote.parameters.make_opinion_mechanism()
+    assert isinstance(mechanism, GeneralizedRandomizedResponse)
+    keep = mechanism.keep_probability
     decided = {True: 0.0, False: 0.0}
     for told in itertools.product(*(range(number + 1) for number in numbers)):
         table = np.array([[[number - yes, yes] for number, yes in zip(numbers, told, strict=True)]])

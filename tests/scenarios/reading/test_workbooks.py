@@ -100,7 +100,7 @@ def read(path: Path, options: TableOptions | None = None) -> tuple[list[str], li
 @pytest.mark.parametrize("kind", ["xlsx", "ods"])
 def test_the_first_visible_sheet_with_a_table_is_read_and_said(tmp_path: Path, kind: str) -> None:
     other = rows(kind, [("name", "roof"), ("Cid", "no")])
-    chart = [("Chart", "chart", [])] if kind == "xlsx" else []
+    chart = [("Chart", "chart", list[str]())] if kind == "xlsx" else []
     path = saved(
         tmp_path,
         kind,

@@ -51,7 +51,8 @@ QUICK: Final = {"consortium", "eu-council", "crowd", "two-societies", "moral-syn
 def drawn(scenario: str, fixed: Sequence[str], number: int) -> Iterator[tuple[list[str], Resolved]]:
     """Yield so many settings drawn at random that are accepted, and what they make."""
     generator = random.Random(f"{scenario} 53")
-    pools = dict(pools_of(type(resolve(load_scenario(scenario, fixed)).protocol.parameters)))
+    parameters: object = resolve(load_scenario(scenario, fixed)).protocol.parameters
+    pools = dict(pools_of(type(parameters)))
     while number:
         keys = generator.sample(sorted(pools), generator.randint(1, 4))
         settings = [*fixed, *(f"{key}={generator.choice(pools[key])}" for key in keys)]

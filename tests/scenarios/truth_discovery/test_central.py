@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from calibration.engine import hold
+from calibration.truth_discovery import CALIBRATION
 from makers import make_survey
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.errors import ConfigurationError
@@ -12,13 +14,11 @@ from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import TrustModel
 from psephos.protocol.truth_discovery import CountedAnswers, TruthDiscovery
 from psephos.scenarios.attacks import Coalition, seen_by_arrays
-from psephos.scenarios.experiments.calibration import hold
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import resolve
 from psephos.scenarios.truth_discovery.attack.counted_inference import counted_log_likelihoods
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
 from psephos.scenarios.truth_discovery.attack.poisoning import PoisonedTruths
-from psephos.scenarios.truth_discovery.calibration import CALIBRATION
 from psephos.scenarios.truth_discovery.offers import offers_at_price
 from psephos.scenarios.truth_discovery.variants import CrowdVariants
 from thoroughness import draws

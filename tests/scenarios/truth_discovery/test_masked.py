@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calibration.engine import hold
+from calibration.truth_discovery import CALIBRATION
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.privacy import TrustModel
 from psephos.protocol.truth_discovery import Outcome, TruthDiscovery
-from psephos.scenarios.experiments.calibration import hold
 from psephos.scenarios.presentation.presenter import Known
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import Local, resolve
-from psephos.scenarios.truth_discovery.calibration import CALIBRATION
 from psephos.scenarios.truth_discovery.data.own_answers import OWN_ANSWERS
 from psephos.scenarios.truth_discovery.measures import TruthMeasures
 from psephos.scenarios.truth_discovery.offers import offers_at_price

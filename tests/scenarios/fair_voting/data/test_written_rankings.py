@@ -5,10 +5,10 @@ import io
 import itertools
 import random
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from bad_input import Psephos
@@ -17,7 +17,7 @@ from psephos.scenarios.running.config import load_scenario, scenario_of
 from psephos.scenarios.running.resolution import resolve
 from thoroughness import draws
 
-NAMES = ("pool", "rink", "ice hall", "path = way")
+NAMES: Sequence[str] = ("pool", "rink", "ice hall", "path = way")
 SILENT = ("", "undervote", "No opinion", "-")
 Tiers = list[list[str]]
 
@@ -78,7 +78,7 @@ def table(header: list[str], ballots: list[Tiers], cells: Callable[..., list[str
     return text.getvalue()
 
 
-FORMS = {
+FORMS: Mapping[str, tuple[list[str], Callable[[Tiers, random.Random], list[str]], bool, Mapping[str, Any]]] = {
     "places": (list(NAMES), as_places, True, {"places": NAMES}),
     "scores": (list(NAMES), as_scores, True, {"scores": NAMES}),
     "choices": (

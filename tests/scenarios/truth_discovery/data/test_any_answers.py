@@ -54,7 +54,11 @@ def counted_by_hand(text: str, names: tuple[str, str, str], chosen: dict[str, tu
     return found
 
 
-@settings(max_examples=draws(25, full=1000), suppress_health_check=list(HealthCheck), deadline=None)
+@settings(
+    max_examples=draws(25, full=1000),
+    suppress_health_check=[HealthCheck.data_too_large, HealthCheck.filter_too_much, HealthCheck.too_slow],
+    deadline=None,
+)
 @given(rows=ROWS, names=st.sampled_from(HEADERS), data=st.data())
 def test_a_session_counts_what_the_file_and_the_answers_to_questions_say(
     tmp_path_factory: Any, rows: list[tuple[str, ...]], names: tuple[str, str, str], data: Any
@@ -77,7 +81,7 @@ def test_a_session_counts_what_the_file_and_the_answers_to_questions_say(
             try:
                 draft = BEGINNING.draft(sheet, chosen)
             except UnclearError as error:
-                known = dict(zip(("task", "worker", "label"), names, strict=True)).get(error.option)
+                known = dict[str, str](zip(("task", "worker", "label"), names, strict=True)).get(error.option)
                 choices = [known] if known else list(error.choices) or ["no,yes=Yes,maybe"]
                 chosen[error.option] = (*chosen.get(error.option, ()), data.draw(st.sampled_from(choices)))
         how: dict[str, Any] = {"protocol": "truth-discovery", "epsilon": 1.0, "made_by": "x", "made_up": ""}

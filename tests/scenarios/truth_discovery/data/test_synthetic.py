@@ -15,7 +15,6 @@ from psephos.scenarios.truth_discovery.data.synthetic import (
     _subsets,  # pyright: ignore[reportPrivateUsage]  its law has a test of its own
     make_crowd,
     make_peer_grading,
-    skewed_crowd,
 )
 from scipy.stats import chi2
 from thoroughness import draws
@@ -224,10 +223,3 @@ def test_the_stand_in_is_the_first_of_its_kind_and_no_outlier() -> None:
             fitting.append(seed)
     assert fitting[0] == PEER_GRADING_STAND_IN.seed
     assert abs(np.mean(right) / 26 - 0.73) < 4.5 * 0.09 / math.sqrt(seeds)
-
-
-@pytest.mark.parametrize("classes", [2, 4])
-def test_a_skewed_crowd_has_one_frequent_label(classes: int) -> None:
-    spec = skewed_crowd(classes, 0.8)
-    assert spec.class_shares == pytest.approx([0.8, *[0.2 / (classes - 1)] * (classes - 1)])
-    assert len(make_crowd(spec).answers) == 3000

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calibration import dpwevote as calibration
+from calibration.dpwevote import CALIBRATION, matrices_of
+from calibration.engine import Case, hold
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.dpwevote.outcome import DecisionVerdict
 from psephos.protocol.dpwevote.variant import Variant
 from psephos.protocol.estimators import Verdict
-from psephos.scenarios.dpwevote import calibration
-from psephos.scenarios.dpwevote.calibration import CALIBRATION, matrices_of
-from psephos.scenarios.experiments.calibration import Case, hold
 
 PLAIN: Mapping[str, Any] = {
     "variant": "joint",

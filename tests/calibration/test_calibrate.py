@@ -1,13 +1,15 @@
-"""`psephos calibrate`: systems by name, tables in a terminal and a folder, and refusals before anything is drawn."""
+"""`tests/calibrate.py`: systems by name, tables in a terminal and a folder, and refusals before anything is drawn."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from bad_input import Psephos
-from psephos.scenarios.dpwevote import calibration
-from psephos.scenarios.experiments.calibration import Calibration, Case, Held, Statement, Wanted
+from calibrate import ALL, CALIBRATIONS, check_calibration, main
+from calibration.engine import Calibration, Case, Held, Statement, Wanted
+from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios.system import systems
 from psephos.scenarios.tables import Table, listed
 
 
@@ -29,23 +31,29 @@ def tables(wanted: Wanted) -> Iterator[Table]:
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have two statements, of which a third does not hold, in place of DPWeVote's."""
     made = Calibration(title="A vote", about="It claims.", statements=statements, tables=tables)
-    monkeypatch.setattr(calibration, "CALIBRATION", made)
+    monkeypatch.setitem(CALIBRATIONS, "dpwevote", made)
 
 
-def test_tables_are_printed_and_nothing_is_written(psephos: Psephos, tmp_path: Path) -> None:
-    ended = psephos("calibrate", "dpwevote", "--trials", "12", "--seed", "7")
-    assert ended.status == 0
+def test_every_system_has_a_calibration() -> None:
+    assert check_calibration(ALL, Wanted()) == tuple(systems())
+
+
+def test_tables_are_printed_and_nothing_is_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["dpwevote", "--trials", "12", "--seed", "7"]) == 0
+    out, err = capsys.readouterr()
     for shown in ("A vote", "It claims.", "verdict: one", "size=3", "What was asked", "12"):
-        assert shown in ended.out
-    assert "kind=" not in ended.out
-    assert "dpwevote: verdict: two" in ended.err
-    assert not list(tmp_path.glob("runs/*"))
+        assert shown in out
+    assert "kind=" not in out
+    assert "dpwevote: verdict: two" in err
+    assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_gets_the_page_and_a_file_for_each_table(psephos: Psephos, tmp_path: Path) -> None:
+def test_a_folder_gets_the_page_and_a_file_for_each_table(tmp_path: Path) -> None:
     folder = tmp_path / "held"
-    ended = psephos("calibrate", "dpwevote", "--trials", "12", "--cells", "2", "--search", "0.1", "--out", str(folder))
-    assert ended.status == 0
+    assert main(["dpwevote", "--trials", "12", "--cells", "2", "--search", "0.1", "--out", str(folder)]) == 0
     header, *cells = (folder / "dpwevote-cells.csv").read_text(encoding="utf-8").splitlines()
     assert header.startswith("system,statement,kind,sessions,stated,found,low,high,strain,holds,case")
     assert len(cells) > 4  # two of each statement, and what the search found
@@ -62,16 +70,35 @@ def test_a_folder_gets_the_page_and_a_file_for_each_table(psephos: Psephos, tmp_
     ("words", "said"),
     [
         (["nobody"], "system must be one of all, dpwevote"),
+        (["dpwevot"], "did you mean 'dpwevote'?"),
         (["all", "--trials", "9"], "--trials must be from 10 to"),
         (["all", "--search", "-1"], "--search must be a number of seconds, at least 0"),
     ],
 )
 def test_what_cannot_be_asked_for_ends_with_status_2(
-    psephos: Psephos, tmp_path: Path, words: list[str], said: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str], said: str
 ) -> None:
     folder = tmp_path / "held"
-    ended = psephos("calibrate", *words, "--out", str(folder))
-    assert ended.status == 2
-    assert said in ended.err
-    assert "verdict" not in ended.err
+    assert main([*words, "--out", str(folder)]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert "verdict" not in err
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "field"),
+    [
+        ("nobody", Wanted(), "system"),
+        ("all", Wanted(trials=9), "--trials"),
+        ("all", Wanted(trials=10**7), "--trials"),
+        ("all", Wanted(cells=-1), "--cells"),
+        ("all", Wanted(seconds=-1.0), "--search"),
+        ("all", Wanted(seconds=math.nan), "--search"),
+        ("all", Wanted(seed=-1), "--seed"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_by_name(name: str, wanted: Wanted, field: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        check_calibration(name, wanted)
+    assert refused.value.field == field

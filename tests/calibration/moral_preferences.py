@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
-
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
-from ...protocol.mechanisms import RowMechanism
-from ...protocol.moral_preferences import (
+from calibration.engine import LADDER, Axes, Calibration, Case, Held, Statement
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.mechanisms import RowMechanism
+from psephos.protocol.moral_preferences import (
     DIFFERS,
     PRIORS,
     DisclosedPhase,
@@ -27,8 +27,7 @@ from ...protocol.moral_preferences import (
     compare_societies,
     decide,
 )
-from ...protocol.moral_preferences.parameters import MechanismName
-from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement
+from psephos.protocol.moral_preferences.parameters import MechanismName
 
 _BOUND: Final = 2.0
 _RECORDS: Final = 10
@@ -337,4 +336,3 @@ CALIBRATION: Final = Calibration(
     ),
     statements=_statements,
 )
-"""The part of moral preferences of `psephos calibrate`."""

@@ -9,26 +9,25 @@ import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from calibration.engine import Axes, Calibration, Case, Held, Statement, draw_sessions
 from numpy.typing import NDArray
-
-from ...protocol import Tally
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
-from ...protocol.fair_voting import FairVoting, Outcome, Parameters
-from ...protocol.fair_voting.assurance import CONFIRMED
-from ...protocol.fair_voting.choices import ExponentialChoice
-from ...protocol.fair_voting.confirmation import p_value_of
-from ...protocol.fair_voting.joint_reports import JointReport
-from ...protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL
-from ...protocol.fair_voting.phases import DisclosedRankings, JointRankings, MaskedRankings
-from ...protocol.fair_voting.posteriors import merits_of
-from ...protocol.fair_voting.rankings import Rankings
-from ...protocol.fair_voting.reports import RankingReport
-from ...protocol.fair_voting.utility_noise import UtilityNoise, share_quantiles
-from ...protocol.mechanisms import PolyaShare, VectorLaplace
-from ...protocol.mechanisms.polya import share_masses
-from ...protocol.phases import Inputs
-from ..experiments.calibration import Axes, Calibration, Case, Held, Statement, draw_sessions
+from psephos.protocol import Tally
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.fair_voting import FairVoting, Outcome, Parameters
+from psephos.protocol.fair_voting.assurance import CONFIRMED
+from psephos.protocol.fair_voting.choices import ExponentialChoice
+from psephos.protocol.fair_voting.confirmation import p_value_of
+from psephos.protocol.fair_voting.joint_reports import JointReport
+from psephos.protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL
+from psephos.protocol.fair_voting.phases import DisclosedRankings, JointRankings, MaskedRankings
+from psephos.protocol.fair_voting.posteriors import merits_of
+from psephos.protocol.fair_voting.rankings import Rankings
+from psephos.protocol.fair_voting.reports import RankingReport
+from psephos.protocol.fair_voting.utility_noise import UtilityNoise, share_quantiles
+from psephos.protocol.mechanisms import PolyaShare, VectorLaplace
+from psephos.protocol.mechanisms.polya import share_masses
+from psephos.protocol.phases import Inputs
 
 _LEAVING: Final = 10  # of so many voters one may leave a masked vote, and one be with its server
 _MOST_SCALE: Final = 1 << 10
@@ -229,7 +228,7 @@ def _noise_of(vote: FairVoting, profile: _Profile) -> UtilityNoise:
     phase, sizes = vote.phase, vote.parameters.group_sizes
     if isinstance(phase, DisclosedRankings):
         laplace = phase.tally_mechanism
-        assert isinstance(laplace, VectorLaplace)  # noqa: S101  sums are released
+        assert isinstance(laplace, VectorLaplace)
         return UtilityNoise.of_sums(laplace, phase.scoring.step, sizes)
     if isinstance(phase, MaskedRankings):
         return UtilityNoise.of_shares(phase.share, sum(sizes), phase.scoring.step, sizes)
@@ -295,7 +294,7 @@ def _hold_shortfalls(case: Case, sessions: int, generator: np.random.Generator) 
     if vote is None:
         return None
     choice = vote.disclosed.choice
-    assert isinstance(choice, ExponentialChoice)  # noqa: S101  a winner by quality
+    assert isinstance(choice, ExponentialChoice)
     row = vote.disclosed.sums_of(*profile_of(case)).reshape(1, -1)
     law = np.exp(choice.log_likelihoods(np.arange(choice.num_alternatives)[:, None], row))[:, 0]
     winners = generator.choice(choice.num_alternatives, size=sessions, p=law / law.sum())
@@ -313,13 +312,13 @@ def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generato
     if vote is None:
         return None
     phase, sizes = vote.phase, np.array(vote.parameters.group_sizes)
-    assert isinstance(phase, DisclosedRankings | MaskedRankings)  # noqa: S101  sums are released
+    assert isinstance(phase, DisclosedRankings | MaskedRankings)
     size, objective = case["alternatives"], vote.parameters.make_objective()
     stated, wrong = np.empty(sessions), np.empty(sessions)
     for session in range(sessions):
         shares = generator.random((len(sizes), size))
         is_disclosed = isinstance(phase, DisclosedRankings)
-        if case["objective"] == "parity" and len(sizes) == 2 and is_disclosed:  # noqa: PLR2004  one difference, half of it on either side
+        if case["objective"] == "parity" and len(sizes) == 2 and is_disclosed:
             shares[0] = (1 + generator.uniform(-1, 1, size)) / 2
             shares[1] = 1 - shares[0]
         steps = phase.scoring.steps[-1] + shares * phase.scoring.range
@@ -439,4 +438,3 @@ CALIBRATION: Final = Calibration(
     ),
     statements=_statements,
 )
-"""Fair voting's part of `psephos calibrate`."""

@@ -15,27 +15,39 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
-
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
-from ...protocol.estimators.truth_inference import (
+from calibration.engine import LADDER, Axes, Calibration, Case, Held, Statement, Wanted
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.estimators.truth_inference import (
     LevelCounts,
     SupportLimits,
     estimate_support_by_level,
     support_limits_by_level,
 )
-from ...protocol.mechanisms import Beta, Discrete, PolyaShare, TruncatedNormal
-from ...protocol.mechanisms.polya import share_masses
-from ...protocol.randomness import SimulatedNoise
-from ...protocol.truth_discovery import CREDITS, Noise, Parameters, find_truths, make_noise
-from ...protocol.truth_discovery.counts import counted_limits
-from ..datasets import DATA_VARIABLE
-from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement, Wanted
-from ..experiments.sheets import flat, listing
-from ..tables import Table
-from .crowd_reports import Layout, draw_labels, renumbering
-from .data.published import CROWDS, load_crowd
-from .data.synthetic import make_crowd, skewed_crowd
+from psephos.protocol.mechanisms import Beta, Discrete, PolyaShare, TruncatedNormal
+from psephos.protocol.mechanisms.polya import share_masses
+from psephos.protocol.randomness import SimulatedNoise
+from psephos.protocol.truth_discovery import CREDITS, Noise, Parameters, find_truths, make_noise
+from psephos.protocol.truth_discovery.counts import counted_limits
+from psephos.scenarios.datasets import DATA_VARIABLE
+from psephos.scenarios.experiments.sheets import flat, listing
+from psephos.scenarios.tables import Table
+from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
+from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
+from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
+
+
+def skewed_crowd(classes: int, share: float) -> SyntheticCrowd:
+    """Return a crowd on which estimators are judged: 3,000 answers, one label with this share, the others alike."""
+    return SyntheticCrowd(
+        tasks=500,
+        workers=50,
+        answers_per_task=6,
+        classes=classes,
+        quality=(0.65, 0.12),
+        class_shares=(share, *((1 - share) / (classes - 1) for _ in range(classes - 1))),
+    )
+
 
 FAMILIES: Final[Mapping[str, Sequence[str]]] = {
     "birds": ("bluebird", "ducks"),
@@ -135,9 +147,9 @@ def _reported(
         law: FloatArray = np.cumsum(np.concatenate([side[:0:-1], side]))
         added: IntArray = np.searchsorted(law, generator.random((tasks, size)), side="right") - (len(side) - 1)
         both = np.array([[-1, 1], [1, 1]])
-        return true, (2 * true + added @ both if size == 2 else true + added)[:, :, None], noise  # noqa: PLR2004  two labels
+        return true, (2 * true + added @ both if size == 2 else true + added)[:, :, None], noise
     if (laplace := noise.on_counts) is not None:  # of two labels, one has the other's
-        first = 1 if size == 2 else 0  # noqa: PLR2004  two labels
+        first = 1 if size == 2 else 0
         drawn = laplace.randomize_rows(np.tile(true[first:], (tasks, 1)), generator.random((tasks, size - first)))
         return true, (drawn if not first else np.hstack([number - drawn, drawn]))[:, :, None], noise
     tables: list[IntArray] = []
@@ -430,4 +442,3 @@ CALIBRATION: Final = Calibration(
     statements=_statements,
     tables=_tables,
 )
-"""Truth discovery's part of `psephos calibrate`."""

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from calibration import fair_voting as calibration
+from calibration.engine import Case, hold
+from calibration.fair_voting import CALIBRATION
 from psephos.protocol import Tally
 from psephos.protocol.fair_voting import protocol
 from psephos.protocol.fair_voting.kinds import JOINT, LOCAL
 from psephos.protocol.fair_voting.phases import DisclosedRankings
 from psephos.protocol.fair_voting.rankings import Rankings
-from psephos.scenarios.experiments.calibration import Case, hold
-from psephos.scenarios.fair_voting import calibration
-from psephos.scenarios.fair_voting.calibration import CALIBRATION
 
 PLAIN: Case = {
     "mechanism": "laplace",

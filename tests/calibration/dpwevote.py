@@ -13,16 +13,15 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from calibration.engine import LADDER, Axes, Calibration, Case, Held, Statement, draw_sessions
 from numpy.typing import NDArray
-
-from ...protocol import Tally
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.dpwevote import DPWeVote, Outcome, Parameters
-from ...protocol.errors import ConfigurationError
-from ...protocol.estimators import Verdict
-from ...protocol.mechanisms import MAX_EPSILON, RowMechanism
-from ...protocol.phases import MaskedPhase
-from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement, draw_sessions
+from psephos.protocol import Tally
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.estimators import Verdict
+from psephos.protocol.mechanisms import MAX_EPSILON, RowMechanism
+from psephos.protocol.phases import MaskedPhase
 
 _DIGITS: Final = 15
 """Of entries of matrices, whose rows must add up to 1 as they are written."""
@@ -324,4 +323,3 @@ CALIBRATION: Final = Calibration(
     ),
     statements=_statements,
 )
-"""DPWeVote's part of `psephos calibrate`."""

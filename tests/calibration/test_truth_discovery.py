@@ -6,19 +6,20 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from psephos.protocol.estimators.truth_inference import support_limits_by_level
-from psephos.protocol.truth_discovery import CREDITS
-from psephos.scenarios.experiments.calibration import Wanted, hold
-from psephos.scenarios.tables import Table
-from psephos.scenarios.truth_discovery import calibration
-from psephos.scenarios.truth_discovery.calibration import (
+from calibration import truth_discovery as calibration
+from calibration.engine import Wanted, hold
+from calibration.truth_discovery import (
     CALIBRATION,
     FAMILIES,
     Confidences,
     CrowdRow,
     credit_of,
     crowd_rows,
+    skewed_crowd,
 )
+from psephos.protocol.estimators.truth_inference import support_limits_by_level
+from psephos.protocol.truth_discovery import CREDITS
+from psephos.scenarios.tables import Table
 from psephos.scenarios.truth_discovery.crowd_reports import Layout
 from psephos.scenarios.truth_discovery.data.published import CROWDS
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
@@ -126,3 +127,10 @@ def test_limits_that_are_too_near_are_caught(mechanism: str, monkeypatch: pytest
     cell = hold("truth-discovery", limits, case, 100, np.random.default_rng(2))
     assert cell is not None
     assert not cell.holds
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_a_skewed_crowd_has_one_frequent_label(classes: int) -> None:
+    spec = skewed_crowd(classes, 0.8)
+    assert spec.class_shares == pytest.approx([0.8, *[0.2 / (classes - 1)] * (classes - 1)])
+    assert len(make_crowd(spec).answers) == 3000

@@ -1,22 +1,19 @@
 """Statements held against what is found: limits by hand, cells that meet every size, lies that are caught, a search."""
 
 import itertools
-import math
 import types
 from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 import pytest
-from psephos.protocol.errors import ConfigurationError
-from psephos.scenarios.experiments import calibration
-from psephos.scenarios.experiments.calibration import (
+from calibration import engine
+from calibration.engine import (
     Case,
     Held,
     Statement,
     Wanted,
     cells_of,
-    check_calibration,
     hold,
     search,
 )
@@ -106,7 +103,7 @@ def test_a_lie_is_caught_and_bad_luck_is_not() -> None:
 def test_the_search_climbs_to_the_worst_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only one of twenty places is broken, and its neighbors are worse than others. Time goes on by looks."""
     looks = itertools.count()
-    monkeypatch.setattr(calibration, "time", types.SimpleNamespace(monotonic=lambda: float(next(looks))))
+    monkeypatch.setattr(engine, "time", types.SimpleNamespace(monotonic=lambda: float(next(looks))))
     uphill = statement(lambda case: 0.02 * AXES["size"].index(case["size"]) + 0.2 * (case["price"] == 1.0))
     found = search("ours", uphill, Wanted(trials=200), np.random.default_rng(7), seconds=400.0)
     assert found[0].case.startswith("size=8, price=1.0")
@@ -118,25 +115,8 @@ def test_the_search_climbs_to_the_worst_place(monkeypatch: pytest.MonkeyPatch) -
 def test_bad_luck_that_a_search_has_with_a_place_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of places that are wrong as often as is stated, one in a hundred would be broken: of two hundred, some."""
     looks = itertools.count()
-    monkeypatch.setattr(calibration, "time", types.SimpleNamespace(monotonic=lambda: float(next(looks))))
+    monkeypatch.setattr(engine, "time", types.SimpleNamespace(monotonic=lambda: float(next(looks))))
     fair, generator = statement(lambda _: 0.05), np.random.default_rng(9)
     cells = [cell for _ in range(100) for cell in search("ours", fair, Wanted(trials=40), generator, seconds=12.0)]
     assert all(cell.holds for cell in cells)
     assert {cell.sessions for cell in cells} == {400, 4_000}
-
-
-@pytest.mark.parametrize(
-    ("name", "wanted", "field"),
-    [
-        ("nobody", Wanted(), "system"),
-        ("all", Wanted(trials=9), "--trials"),
-        ("all", Wanted(trials=10**7), "--trials"),
-        ("all", Wanted(cells=-1), "--cells"),
-        ("all", Wanted(seconds=-1.0), "--search"),
-        ("all", Wanted(seconds=math.nan), "--search"),
-    ],
-)
-def test_what_cannot_be_asked_for_is_refused_by_name(name: str, wanted: Wanted, field: str) -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        check_calibration(name, wanted)
-    assert refused.value.field == field

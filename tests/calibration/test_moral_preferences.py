@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calibration import moral_preferences as calibration
+from calibration.engine import hold
+from calibration.moral_preferences import CALIBRATION
 from psephos.protocol.moral_preferences import compare_societies, decide
-from psephos.scenarios.experiments.calibration import hold
-from psephos.scenarios.moral_preferences import calibration
-from psephos.scenarios.moral_preferences.calibration import CALIBRATION
 
 PLAIN: Mapping[str, Any] = {
     "way": "laplace, VLDP",

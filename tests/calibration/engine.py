@@ -13,7 +13,6 @@ Source: Clopper and Pearson (1934) for the intervals.
 """
 
 import dataclasses
-import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,35 +20,20 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
-from rich.console import Console
-from rich.text import Text
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.phases import Inputs, Phase
+from psephos.scenarios.tables import Table
 from scipy.special import betaincinv, ndtri
 
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import one_of, refuse, require
-from ...protocol.phases import Inputs, Phase
-from ..presentation.terminal import show_note, show_table
-from ..running.folder import RunFolder
-from ..running.progress import OnStep
-from ..system import load_each, names_with
-from ..tables import Cell as Entry
-from ..tables import Table, listed, markdown_of
-from .sheets import flat
-
-ALL: Final = "all"
-"""Every system that has the part."""
 LADDER: Final = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 31, 50, 64, 100)
 """Sizes that are tried of whatever grows."""
 _RISK: Final = 0.01
 """Of one end of an interval."""
 _TIMES_AGAIN: Final = 10
-_FEWEST: Final = 10
-_MOST: Final = 1_000_000
 _ATTEMPTS: Final = 40
 """To find a place that a protocol accepts, and neighbors that are worse, before a search begins elsewhere."""
-_KEPT: Final = 4
+KEPT: Final = 4
 """Of the worst places of a search, which are held again."""
-_DIGITS: Final = 3
 _ROUNDING: Final = 1e-9
 
 Case: TypeAlias = Mapping[str, Any]
@@ -109,7 +93,7 @@ def _no_tables(_wanted: "Wanted") -> Iterable[Table]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What a system states: its part `calibration`.
+    """What a system states.
 
     Args:
         title: the section's.
@@ -163,20 +147,6 @@ class Wanted(NamedTuple):
     """Of the search, of all statements together; 0 for none."""
     seed: int = 1
     """Of everything drawn."""
-
-
-def check_calibration(name: str, wanted: Wanted) -> tuple[str, ...]:
-    """Return the systems that a name stands for.
-
-    Raises:
-        ConfigurationError: there is none with this part, or a number is out of range.
-    """
-    known = names_with("calibration")
-    refuse(name != ALL and name not in known, "system", name, one_of((ALL, *known), name))
-    require(_FEWEST <= wanted.trials <= _MOST, "--trials", wanted.trials, f"from {_FEWEST} to {_MOST:,}")
-    require(0 <= wanted.cells <= _MOST, "--cells", wanted.cells, f"from 0 to {_MOST:,}")
-    require(0 <= wanted.seconds < math.inf, "--search", wanted.seconds, "a number of seconds, at least 0")
-    return known if name == ALL else (name,)
 
 
 def hold(system: str, statement: Statement, case: Case, trials: int, generator: np.random.Generator) -> Cell | None:
@@ -282,7 +252,7 @@ def search(
                 worst[tuple(here.values())] = strain, here
             else:
                 idle += 1
-    kept = sorted(worst.values(), key=lambda each: -each[0])[:_KEPT]
+    kept = sorted(worst.values(), key=lambda each: -each[0])[:KEPT]
     cells = ((case, hold(system, statement, case, _TIMES_AGAIN * wanted.trials, generator)) for _, case in kept)
     return [_again(system, statement, case, cell, generator) for case, cell in cells if cell is not None]
 
@@ -299,118 +269,3 @@ def _neighbor(axes: Axes, case: Case, generator: np.random.Generator) -> Case:
             place = min(max(values.index(case[axis]) + step, 0), len(values) - 1)
         there[axis] = values[place]
     return there
-
-
-def calibrate(
-    name: str,
-    wanted: Wanted,
-    *,
-    folder: RunFolder | None = None,
-    on_progress: OnStep = lambda _said, _done, _total: None,
-) -> dict[str, list[Table]]:
-    """Hold all statements of a system, or of all, against what is found.
-
-    Args:
-        name: the system's, or `ALL`.
-        wanted: how much; the same seed gives the same cells, but not the same search, which ends by the clock.
-        folder: gets `calibration.md` and a CSV for each table.
-        on_progress: told of each statement as it begins.
-
-    Returns:
-        The tables of each system: the worst cell of each statement, with all cells in `full`, and what else it has.
-
-    Raises:
-        ConfigurationError: see `check_calibration`.
-    """
-    systems = check_calibration(name, wanted)
-    parts = {system: part for system, part in load_each("calibration", Calibration) if system in systems}
-    stated = {system: part.statements() for system, part in parts.items()}
-    total, begun = sum(map(len, stated.values())), itertools.count()
-    found: dict[str, list[Table]] = {}
-    for system, part in parts.items():
-        cells: list[Cell] = []
-        for number, statement in enumerate(stated[system]):
-            on_progress(f"{system}: {statement.name}", next(begun), total)
-            generator = np.random.default_rng([wanted.seed, number, *system.encode()])
-            own = list(cells_of(system, statement, wanted, generator))
-            cells += [cell for _, cell in own]
-            if wanted.seconds:
-                own.sort(key=lambda pair: -pair[1].strain)
-                worst = [case for case, _ in own[:_KEPT]]
-                seconds = wanted.seconds / total
-                cells += search(system, statement, wanted, generator, seconds=seconds, begin=worst)
-        found[system] = [_table_of(cells, stated[system]), *part.tables(wanted)]
-    if folder is not None:
-        for system, tables in found.items():
-            for table in tables:
-                folder.write_table(f"{system}-{table.name}.csv", table.full)
-        folder.write_text("calibration.md", page_of_calibration(found, wanted))
-    return found
-
-
-def _table_of(cells: Sequence[Cell], statements: Sequence[Statement]) -> Table:
-    """Return the worst cell of each statement; all cells are in the file."""
-    rows = [
-        (statement, max(own, key=lambda cell: (not cell.holds, cell.strain)), len(own), sum(not c.holds for c in own))
-        for statement in statements
-        if (own := [cell for cell in cells if cell.statement == statement.name])
-    ]
-    said_once: dict[tuple[str, str], str] = {}
-    for statement, *_ in rows:
-        said_once.setdefault((statement.kind, statement.about), statement.name.partition(":")[0])
-    return listed(
-        rows,
-        [
-            ("statement", lambda row: row[0].name),
-            ("worst cell", lambda row: row[1].case),
-            ("stated", lambda row: f"{row[1].stated:.{_DIGITS}g}"),
-            ("found", lambda row: f"{row[1].found:.{_DIGITS}g}"),
-            ("at 99 %", lambda row: f"{row[1].low:.{_DIGITS}g}–{row[1].high:.{_DIGITS}g}"),
-            ("sessions", lambda row: f"{row[1].sessions:,}"),
-            ("cells", lambda row: f"{row[2]}"),
-            ("broken", lambda row: Entry(f"{row[3]}", row[3], tone="poor" if row[3] else "good")),
-        ],
-        labels=2,
-        caption="Statements, each at its worst cell",
-        note=" ".join(f"*{said}* ({kind}): {about}" for (kind, about), said in said_once.items()),
-        name="cells",
-        full=flat(cells),
-    )
-
-
-def page_of_calibration(found: Mapping[str, Sequence[Table]], wanted: Wanted) -> str:
-    """Return the page of what `calibrate` returned: a section for each system."""
-    searched = f", and climbs from the worst for {wanted.seconds:g} seconds in all" if wanted.seconds else ""
-    parts = [
-        "# Calibration: what is stated, and what is found",
-        (
-            "This page is for everybody who wants to know how far a stated probability can be trusted. `psephos "
-            f"calibrate all` holds each statement at sizes of a ladder, for hostile truths ({wanted.trials:,} sessions "
-            f"a cell, more where they are quick; seed {wanted.seed}){searched}. *At most*: whatever the truth is, no "
-            "more are wrong than is stated. *On average*: under the prior that the statement names, as many are. "
-            "*Error*: squared errors are on average no larger than stated. A cell is *broken* if its interval (99 %) "
-            "does not allow what is stated, and does not again with fresh noise and ten times the sessions. Each table "
-            "has the cell of a statement that is nearest to breaking it; all cells are in the files."
-        ),
-    ]
-    for system, part in _parts(found):
-        parts += [f"## {part.title}", part.about]
-        parts += [markdown_of(table) for table in found[system]]
-    return "\n\n".join(parts) + "\n"
-
-
-def show_calibration(console: Console, found: Mapping[str, Sequence[Table]]) -> None:
-    """Print all tables."""
-    for system, part in _parts(found):
-        console.print()
-        console.print(Text(part.title, style="bold underline"))
-        console.print(Text(part.about))
-        for table in found[system]:
-            console.print()
-            console.print(Text(table.caption, style="bold"))
-            show_table(console, table, drop=("sessions", "cells"), whole="--out FOLDER")
-            show_note(console, table.note)
-
-
-def _parts(found: Mapping[str, Sequence[Table]]) -> Iterator[tuple[str, Calibration]]:
-    return ((system, part) for system, part in load_each("calibration", Calibration) if system in found)

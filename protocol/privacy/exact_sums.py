@@ -1,0 +1,34 @@
+"""Sums of losses without any rounding: in units of 2⁻¹⁰⁷⁴, of which every float is a whole number.
+
+A budget then admits what it holds, to the last bit; a sum that is shown as a float is rounded up.
+"""
+
+import math
+from typing import Final
+
+INFINITE: Final = 1 << 4096
+"""More than any sum of finite floats comes to."""
+_BITS: Final = 1074
+
+
+def units_of(loss: float) -> int:
+    """Return a loss of at least 0 in units."""
+    if loss == math.inf:
+        return INFINITE
+    numerator, denominator = loss.as_integer_ratio()
+    return numerator << (_BITS + 1 - denominator.bit_length())
+
+
+def rounded_up(units: int) -> float:
+    """Return the least float that is no less; infinity where there is none."""
+    try:
+        nearest = units / (1 << _BITS)
+    except OverflowError:
+        return math.inf
+    return nearest if units_of(nearest) >= units else math.nextafter(nearest, math.inf)
+
+
+def rounded_down(units: int) -> float:
+    """Return the greatest float that is no more."""
+    above = rounded_up(units)
+    return above if units_of(above) <= units else math.nextafter(above, 0)

@@ -1,0 +1,36 @@
+"""A package with a protocol to begin with: its module, its tests and its scenario, of one template each."""
+
+import re
+from collections.abc import Mapping
+from importlib import resources
+
+import jinja2
+
+
+def written_protocol(name: str, model: str) -> Mapping[str, str]:
+    """Return the files of a package, by their names.
+
+    Args:
+        name: of the protocol and the package: small letters, digits and hyphens.
+        model: "local", "central" or "masked".
+    """
+    module = name.replace("-", "_")
+    names = {
+        "protocol.py.j2": f"{module}.py",
+        "protocol-tests.py.j2": f"test_{module}.py",
+        "protocol-pyproject.toml.j2": "pyproject.toml",
+        "protocol-scenario.toml.j2": f"{name}.toml",
+    }
+    kind = re.sub("(^|-)([a-z0-9])", lambda found: found[2].upper(), name)
+    folder = resources.files("psephos.scenarios.shipped")
+    settings = jinja2.Environment(
+        autoescape=False,  # noqa: S701  no markup: the name is checked
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    given = {"name": name, "module": module, "kind": kind, "model": model}
+    return {
+        target: settings.from_string((folder / source).read_text(encoding="utf-8")).render(given)
+        for source, target in names.items()
+    }
