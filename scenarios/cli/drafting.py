@@ -489,13 +489,14 @@ def _gaps(
         return [first, *sorted(told, key=lambda gap: [*behind].index(usual[gap.option]))]
 
     gaps = common(dict(chosen)) or []
-    by_option = {gap.option: gap for gap in gaps}
     for option, telling in beginning.told_by.items():
-        if option in by_option and telling in by_option and by_option[telling].question.startswith(_IN_ANY_CASE):
-            columns = by_option.pop(option).choices
-            question = f"{by_option[telling].question} ({', '.join(columns)})"
-            by_option[telling] = UnclearError(option=telling, question=question, choices=[])
-    return list(by_option.values())
+        columns = [column for gap in gaps if gap.option == option for column in gap.choices]
+        general = [gap for gap in gaps if gap.option == telling and gap.question.startswith(_IN_ANY_CASE)]
+        if columns and general:
+            question = f"{general[0].question} ({', '.join(columns)})"
+            told = UnclearError(option=telling, question=question, choices=[])
+            gaps = [told if gap is general[0] else gap for gap in gaps if gap.option != option]
+    return gaps
 
 
 def _either(one: "UnclearError", other: "UnclearError") -> "UnclearError":
