@@ -46,6 +46,8 @@ _HELP_OF_TABLES: Final = (
     "Only rows with this word there count; may be repeated.",
     "Rows with nothing there do not count.",
 )
+_OF_ROWS: Final = ("only", "leave-out-empty")
+_IN_ANY_CASE: Final = "needed in any case: "
 _MOST_ROWS: Final = 2_000_000  # in all drafts together
 _MOST_DRAFTS: Final = 60  # by which it is found what is asked for in any case
 
@@ -438,22 +440,32 @@ def _gaps(
         behind, number = dict[tuple[str, str], UnclearError](), collections.Counter[tuple[str, str]]()
         asked = collections.Counter(option for own in branches for option in {gap.option for gap in own})
         for gap in itertools.chain.from_iterable(branches):
-            key = gap.option, gap.question  # another one is of that branch alone, such as of a column nobody meant
+            key = (
+                gap.option,
+                re.sub(r"\([\d,]+×\)", "", gap.question),
+            )  # another one is of that branch alone, such as of a column nobody meant
             number[key] += 1
             behind[key] = _either(behind[key], gap) if key in behind else gap
         usual = {key[0]: key for key, _ in reversed(number.most_common())}
         told = list[UnclearError]()
         for option, key in usual.items():
-            if 2 * number[key] > len(branches):
+            is_of_branch = first.option in _OF_ROWS or number[key] < asked[option]
+            if number[key] * (1 if is_of_branch else 2) >= len(branches):
                 told.append(behind[key])
             elif asked[option] == len(branches):  # in any case, though of what depends on the answer
-                question = f"needed in any case: {helps[option].rstrip('.')}"
-                told.append(UnclearError(option=option, question=question, choices=[], is_open=True))
+                question = f"{_IN_ANY_CASE}{helps[option].rstrip('.')}"
+                told.append(UnclearError(option, question, [], is_open=True))
         return [first, *sorted(told, key=lambda gap: [*behind].index(usual[gap.option]))]
 
     gaps = common(dict(chosen)) or []
-    asked = {gap.option for gap in gaps}
-    return [gap for gap in gaps if beginning.told_by.get(gap.option) not in asked]
+    for option, telling in beginning.told_by.items():
+        columns = [column for gap in gaps if gap.option == option for column in gap.choices]
+        general = [gap for gap in gaps if gap.option == telling and gap.question.startswith(_IN_ANY_CASE)]
+        if columns and general:
+            question = f"{general[0].question} ({', '.join(columns)})"
+            told = UnclearError(telling, question, [])
+            gaps = [told if gap is general[0] else gap for gap in gaps if gap.option != option]
+    return gaps
 
 
 def _either(one: "UnclearError", other: "UnclearError") -> "UnclearError":

@@ -183,7 +183,7 @@ def _check_one_motion(sheet: Sheet, partner: str, rows: Sequence[Sequence[int]])
             f"{partner!r} names {len(rows):,} persons in {len(sheet.rows):,} lines, as a rule one for each {name!r}: "
             "which of these is voted on (or --repeats, where a person's lines are of one vote)"
         )
-        raise UnclearError(option="only", question=question, choices=[f"{name}={motion}" for motion in motions])
+        raise UnclearError("only", question, [f"{name}={motion}" for motion in motions])
 
 
 def weight_of(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: Words) -> str:

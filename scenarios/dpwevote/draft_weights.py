@@ -15,7 +15,7 @@ import numpy as np
 from ...protocol.dpwevote.parameters import MAX_GROUPS, MAX_WEIGHTS, MOST_ROUNDING
 from ...protocol.dpwevote.rounding import nearest_places
 from ...protocol.errors import ConfigurationError, require
-from ..reading.cells import may_be_thousands, number_of
+from ..reading.cells import may_be_thousands, nearly_equal, number_of
 from ..running.drafts import Chosen, Line, Sheet, UnclearError, answer, chosen_word
 from ..verdicts import at_most
 
@@ -67,6 +67,12 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str) -> Weights:
             allowed = f"a number > 0 for each partner, with {decimal!r} before its decimals and nothing behind"
             raise ConfigurationError(field=sheet.where(column, row), value=entry, allowed=allowed)
         own.append(number)
+    if pair := nearly_equal(own):
+        row = own.index(pair[1])
+        allowed = (
+            f"unlike {pair[0]!r} by more than what sums are rounded by: write one weight alike, with 15 digits at most"
+        )
+        raise ConfigurationError(field=sheet.where(column, row), value=entries[row], allowed=allowed)
     about = (
         [Line("decimal", decimal, "before the decimals of weights")]
         if decimal == "," or chosen.get("decimal") or any("," in entry for entry in entries)

@@ -267,7 +267,8 @@ def _sign_of(sheet: Sheet, column: str) -> str:
     if len(usual or there) == 1:
         return (usual or there)[0]
     question = f"which sign stands between the alternatives in {column!r}"
-    raise UnclearError("between", question, there or _SIGNS)
+    choices = [sign.replace("\n", "\\n") for sign in there or _SIGNS]
+    raise UnclearError("between", question, choices)
 
 
 def _is_about(name: str) -> bool:

@@ -6,6 +6,7 @@ be obeyed on the machine of whoever opens the file.
 
 import csv
 import datetime as dt
+import itertools
 import math
 import re
 from collections.abc import Iterable
@@ -23,6 +24,7 @@ _FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
 _INERT: Final = re.compile(f"'+{_BEGINNING}", re.DOTALL)
 _GROUP: Final = 3  # digits, between signs for thousands
 _DIGITS: Final = 9
+_ROUNDED: Final = 1e-12  # of a number
 _GROUPED: Final = re.compile(r"[1-9]\d{0,2}([.,]\d{3})+")
 _BEYOND: Final = "\0"  # where `csv` leaves entries beyond the header: no column is called so
 
@@ -92,6 +94,17 @@ def may_be_thousands(entries: Iterable[object]) -> bool:
     """
     marked = [entry for entry in entries if isinstance(entry, str) and ("," in entry or "." in entry)]
     return bool(marked) and all(_GROUPED.fullmatch(entry.strip()) for entry in marked)
+
+
+def nearly_equal(numbers: Iterable[float]) -> tuple[float, float] | None:
+    """Return two numbers that differ by no more than what sums are rounded by, which somebody may mean as one.
+
+    Example:
+        >>> nearly_equal([0.3, 0.1 + 0.2, 1.0])
+        (0.3, 0.30000000000000004)
+    """
+    pairs = itertools.pairwise(sorted(set(numbers)))
+    return next(((low, high) for low, high in pairs if high - low <= _ROUNDED * high), None)
 
 
 def rows_in(path: Path) -> list[dict[str, object]]:

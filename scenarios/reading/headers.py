@@ -6,6 +6,7 @@ seems to stand elsewhere is asked about (`UnclearTableError`). Rows are left out
 
 import collections
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -14,9 +15,12 @@ import msgspec
 
 from ...protocol.arguments import first_repeated
 from ...protocol.errors import ConfigurationError, PsephosError, did_you_mean, require
+from .cells import number_in
 
 _LOOKED_AT: Final = 100  # rows in which a header is looked for
 _FURTHEST: Final = 1_000
+_LEAST_BELOW: Final = 2
+_LEAST_WORDS: Final = 6  # lines of words that tell a name among them
 _MOST_LINES: Final = 9
 _MOST_SHOWN: Final = 12
 _SINGLE: Final = "Response"  # below a question that has one column, as SurveyMonkey has it
@@ -209,16 +213,40 @@ def _check_lines(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> None:
         names = [cell.strip() for cell in first[1:]]
         is_odd = "" in names[: _width(second)] or first_repeated(list(filter(None, names))) is not None
         number = 2 if is_odd and not second[0].strip() and third[0].strip() and _width(second) > 1 else 0
+    number = number or next((most for most in (3, 2) if _are_names([row for _, row in rows], most)), 0)
     if number:
         raise UnclearTableError(
             (
                 f"{name}: the header seems to take {number} lines. Add --header-lines {number} (in a scenario: "
-                f"header_lines = {number}); or --header {rows[0][0]}, if it takes one."
+                f"header_lines = {number}); or --header {rows[0][0]}, if it takes one; or that of its line, if a title "
+                "stands above it."
             ),
             option="header-lines",
             choice=number,
             is_sure=is_sure,
         )
+
+
+def _are_names(rows: Sequence[Sequence[str]], number: int) -> bool:
+    """Return whether the first lines have names where all others have numbers, or words that stand there again.
+
+    So it is in all columns of such, two at least, where each line has another name.
+    """
+    width = _width(rows[0])
+    below = rows[number:]
+    if len(below) < _LEAST_BELOW or any(_width(row) > width or len(row) < width for row in rows):
+        return False
+    found = list[list[str]]()
+    for column in zip(*(row[:width] for row in rows), strict=True):
+        cells = [cell.strip() for cell in column]
+        counts = collections.Counter(filter(None, cells[number:]))
+        are_numbers = bool(counts) and not any(math.isnan(number_in(cell)) for cell in counts)
+        if are_numbers or (len(below) >= _LEAST_WORDS and counts and min(counts.values()) > 1):
+            own = cells[:number]
+            if any(not cell or cell in counts or (are_numbers and not math.isnan(number_in(cell))) for cell in own):
+                return False
+            found.append(own)
+    return len(found) > 1 and all(len({*line}) == len(line) for line in zip(*found, strict=True))
 
 
 def _check_title(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> None:

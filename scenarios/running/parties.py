@@ -93,6 +93,12 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:
             allowed = f"{role} and the columns of the others: {', '.join(columns)}"
             raise ConfigurationError(field=f"{role}s[{number}]", value=sorted(row), allowed=allowed)
     names = check_names([str(row[role]) for row in rows], role)
+    if (places := first_alike(names)) is not None:
+        first, again = (names[place] for place in places)
+        allowed = (
+            f"unlike {first!r}, but for case and blanks: if both are one person, leave one out, else name them apart"
+        )
+        raise ConfigurationError(field=f"{role}s[{places[1] + 1}].{role}", value=again, allowed=allowed)
     return PartiesTable(names, {column: [row[column] for row in rows] for column in columns if column != role})
 
 

@@ -12,6 +12,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
+from ....protocol.columns import first_alike
 from ....protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
@@ -91,6 +92,8 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
     group_columns: tuple[str, ...] = ()
     group_rule: Literal["", "alternating"] = ""  # "alternating" where the voters of the groups take turns in the file
     groups: tuple[str, ...] = ()  # the groups' names, in the order of the result; by default those found
+    # Whether voters whose names differ in case or blanks alone, as a Pabulib file may have them, are several.
+    alike_voters: Literal["refuse", "several"] = "refuse"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -127,10 +130,7 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
 def load_rankings(options: RankingFile) -> Profile:
     """Return the voters of a file, or of several, as the options read them."""
     if options.group_files:
-        parts = [
-            read_ballots(Path(file), outside_limits=options.outside_limits, field=f"{_FIELD}.group_files.{group}")
-            for group, file in options.group_files.items()
-        ]
+        parts = [_read(options, file=file, field=f"group_files.{group}") for group, file in options.group_files.items()]
         grouping = groups_of_files(list(options.group_files), [len(part) for part in parts])
         ballots = merge(parts, same_alternatives=options.same_alternatives)
         return profile_of(ballots, grouping, options)
@@ -140,9 +140,18 @@ def load_rankings(options: RankingFile) -> Profile:
     return profile_of(ballots, _grouping_of(ballots, options), options)
 
 
-def _read(options: RankingFile, *, column: str = "") -> FileBallots:
-    path, limits = Path(options.file), options.outside_limits
-    return read_ballots(path, column=column, outside_limits=limits, field=f"{_FIELD}.file")
+def _read(options: RankingFile, *, column: str = "", file: str = "", field: str = "file") -> FileBallots:
+    path, limits = Path(file or options.file), options.outside_limits
+    ballots = read_ballots(path, column=column, outside_limits=limits, field=f"{_FIELD}.{field}")
+    if options.alike_voters == "refuse" and (places := first_alike(ballots.voters)) is not None:
+        first, again = places
+        allowed = (
+            f"unlike {ballots.voters[first]!r} in line {ballots.lines[first]}, but for case and blanks: leave one out, "
+            f"or say {_FIELD}.alike_voters = 'several', if they are different persons'"
+        )
+        where = f"voter_id ({path.name} line {ballots.lines[again]})"
+        raise ConfigurationError(field=where, value=ballots.voters[again], allowed=allowed)
+    return ballots
 
 
 def read_ballots(

@@ -257,3 +257,33 @@ def test_what_is_said_of_a_ranking_are_sentences(psephos: Psephos, write: Write)
         "voter have the mean score of their places."
     )
     assert said in " ".join(ended.out.split()), ended
+
+
+@pytest.mark.bad_input("columns and words of one's own that are none")
+def test_weights_that_differ_as_sums_are_rounded_are_refused_by_line(psephos: Psephos, write: Write) -> None:
+    write("own.csv", f"name,weight,roof\nAnn,0.3,yes\nBob,{0.1 + 0.2!r},no\nCid,1,yes\n")
+    ended = psephos("new", "vote", "own.csv", "--no-run")
+    assert (ended.status, ended.out, len(ended.err.splitlines())) == (2, "", 1)
+    assert "weight (own.csv line 3) must be unlike 0.3 by more than what sums are rounded by" in ended.err
+
+
+@pytest.mark.bad_input("a missing, doubled or unknown partner or column, with its line")
+def test_names_that_are_nearly_alike_are_refused_in_lists_and_in_elections(psephos: Psephos, write: Write) -> None:
+    people = "".join(f"[[partners]]\npartner = '{name}'\nweight = 1\nroof = 'yes'\n" for name in ("ann", "Bob", "ANN"))
+    head = "protocol = 'dpwevote'\n[parameters]\ncandidates = ['roof']\nepsilon = 1.0\nweights = [1]\n"
+    write("own.toml", head + people)
+    ended = psephos("run", "own.toml")
+    assert (ended.status, len(ended.err.splitlines())) == (2, 1)
+    assert "partners[3].partner must be unlike 'ann', but for case and blanks" in ended.err
+    meta = "META\nkey;value\nvote_type;ordinal\nnum_projects;2\nnum_votes;3\nPROJECTS\nproject_id;cost\n1;5\n2;5\n"
+    meta += "VOTES\nvoter_id;vote\n"
+    write("own.pb", meta + "v1;1,2\nw;2,1\nV1;1,2\n")
+    write(
+        "pb.toml",
+        "protocol = 'fair-voting'\n[parameters]\nepsilon = 1.0\ngroups = ['all']\nobjective = 'welfare'\n"
+        "[voters]\nfile = 'own.pb'\n",
+    )
+    ended = psephos("run", "pb.toml")
+    assert (ended.status, len(ended.err.splitlines())) == (2, 1)
+    assert "voter_id (own.pb line 14) must be unlike 'v1' in line 12, but for case and blanks" in ended.err
+    assert len(resolve(load_scenario("pb.toml", ["voters.alike_voters=several"])).names) == 3

@@ -215,3 +215,31 @@ def test_what_is_no_table_gets_one_line(name: str) -> None:
 def test_a_header_of_no_lines_is_empty(write: Write) -> None:
     table: Sequence[object] = opened(write("a.csv", "\n\n"))
     assert table == ([], [], "")
+
+
+VOTES = "".join(f"p{n},{'yes' if n % 2 else 'no'},{'no' if n % 3 else 'yes'},{20 + n}\n" for n in range(8))
+
+
+@pytest.mark.parametrize(
+    ("above", "number"),
+    [
+        ("question,Q1,Q2,n\nname,roof,pool,age\n", 2),
+        ("Board,May,2026,minutes\nname,roof,pool,age\n", 2),
+        ("part,one,two,three\nquestion,Q1,Q2,n\nname,roof,pool,age\n", 3),
+        ("name,roof,pool,age\n", 1),
+        ("name,roof,pool,age\np9,abstain,abstain,90\n", 1),
+    ],
+)
+def test_names_in_several_lines_as_wide_as_the_table_are_asked_about(tmp_path: Path, above: str, number: int) -> None:
+    """A title may be as wide: what is above is neither taken for the header nor for a row."""
+    path = tmp_path / "own.csv"
+    path.write_text(above + VOTES)
+    if number == 1:
+        assert opened(path)[0] == ["name", "roof", "pool", "age"]
+        return
+    with pytest.raises(UnclearTableError) as caught:
+        opened(path)
+    assert (caught.value.option, caught.value.choice, caught.value.is_sure) == ("header-lines", number, False)
+    assert opened(path, TableOptions(header=number))[0] == ["name", "roof", "pool", "age"]
+    assert len(opened(path, TableOptions(header_lines=number))[1]) == len(VOTES.splitlines())
+    assert opened(path, TableOptions(header=1))[0] == above.partition("\n")[0].split(",")
