@@ -10,8 +10,7 @@ either finds:
   (`psephos.protocol.mechanisms.realized`), so a mechanism's own event is not simply believed. If rows and reports are
   few, that is the smallest true ε.
 
-What a trusted server releases is one object: whatever is not drawn in it has to be the same for all rows of a person.
-So releases of different rows are compared with all draws fixed.
+What is not drawn in a release is the same for all rows of a person: releases are compared with all draws fixed.
 
 So a phase states facts about rows, which a client checks, and its mechanisms set the prices. The check is made for the
 person who pays most when a phase is made; for its public row before a client reserves; and for all rows, once for each
@@ -119,10 +118,7 @@ class Guarded(abc.ABC):
         return ReleaseAt(drawn, self.randomize_tally(tally, draw))
 
     def told_later(self, reports: IntArray) -> IntArray:
-        """Return what tallies of later phases have of reports, shape (n, numbers): none of what is disclosed.
-
-        What is counted again without noise was never paid for.
-        """
+        """Return what tallies of later phases have of reports, shape (n, numbers): none of what is disclosed."""
         return reports[:, :0] if self.model.trusts_server else reports
 
     @property
@@ -188,11 +184,8 @@ class Guarded(abc.ABC):
 
         Run by a client for its own row before it reserves, and by `check_protocol` for those of all.
 
-        Args:
-            rows: int64, shape (any, num_values).
-
         Raises:
-            ConfigurationError: a row is told from others by more than is stated. The row is not shown.
+            ConfigurationError: a row is told from others by more than is stated. It is not shown.
         """
         try:
             self._compare_rows(rows, public, earlier)
@@ -287,7 +280,9 @@ class Guarded(abc.ABC):
             for mechanism in mechanisms:
                 event = self.of_all_parts(mechanism.event_among(values))
                 least = PureAccountant.epsilon_of(event, relation)
-                self._refuse_part(stated, [mechanism.event_among(part) for part in self._parts_of(values)], relation)
+                if rows is None or self.num_parts > 1:
+                    of_part = functools.partial(self._loss_of_part, mechanism, values, relation)
+                    self._refuse_part(stated, relation, of_part)
                 known = _Realized(0.0, None)
                 if relation is NeighboringRelation.REPLACE_ONE:
                     known = self._realized(mechanism, values, rows)
@@ -295,25 +290,22 @@ class Guarded(abc.ABC):
                 if known.strangers is not None:
                     raise known.strangers
 
-    def _parts_of(self, values: Values) -> list[Values]:
-        """Return what a person may hold of whom all but one part is known: of what the event covers, or of a value."""
+    def _loss_of_part(self, mechanism: RowMechanism, values: Values, relation: NeighboringRelation) -> float:
+        """Return what a part costs, all else being known: what the event covers, or by the law one of the values."""
         if self.num_parts > 1:
-            return [values]
+            return PureAccountant.epsilon_of(mechanism.event_among(values), relation)
         ends = [column[:1] for column in values]
         places = {column if isinstance(column, range) else tuple(column): at for at, column in enumerate(values)}
-        return [[*ends[:at], column, *ends[at + 1 :]] for column, at in places.items()]
+        parts = ([*ends[:at], column, *ends[at + 1 :]] for column, at in places.items())
+        return max((self._realized(mechanism, part, None).loss for part in parts), default=0.0)
 
     def _refuse_part(
-        self,
-        stated: Iterable[Sequence[PrivacyLoss]],
-        events: Iterable[PrivacyEvent],
-        relation: NeighboringRelation,
+        self, stated: Iterable[Sequence[PrivacyLoss]], relation: NeighboringRelation, least: Callable[[], float]
     ) -> None:
-        """Raise ConfigurationError where a part is stated to lose less than any of these events costs."""
-        least = max((PureAccountant.epsilon_of(event, relation) for event in events), default=0.0)
+        """Raise ConfigurationError where a part is stated to lose less than this."""
         for loss in (loss for losses in stated for loss in losses if loss.relation is relation):
-            if loss.part is not None and _is_less(loss.part.proven, least):
-                allowed = f"at least what phase {self.name!r} draws of one: {least:g}"
+            if loss.part is not None and _is_less(loss.part.proven, drawn := least()):
+                allowed = f"at least what phase {self.name!r} draws of one: {drawn:g}"
                 raise ConfigurationError(field=f"loss of {loss.part.unit}", value=loss.part.proven, allowed=allowed)
 
     def _relations_of(self, losses: Sequence[PrivacyLoss]) -> set[NeighboringRelation]:
@@ -447,11 +439,12 @@ class GuardedRelease(Guarded):
         realized: Mapping[NeighboringRelation, float],
     ) -> None:
         event = self.of_all_parts(self.release_event_of(public))
-        of_part = [self.release_event_of(public)] if self.num_parts > 1 else []
         for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
             least = max(PureAccountant.epsilon_of(event, relation), realized.get(relation, 0.0))
             self.refuse_below(least, relation, stated, public)
-            self._refuse_part(stated, of_part, relation)
+            if self.num_parts > 1:
+                of_part = self.release_event_of(public)
+                self._refuse_part(stated, relation, functools.partial(PureAccountant.epsilon_of, of_part, relation))
 
     def _realized_in_release(self, public: Sequence[int], earlier: Sequence[Guarded]) -> "_Releases":
         """Return what releases realize of a single person, worked out once for each public row."""
@@ -573,10 +566,10 @@ class GuardedShare(Guarded):
     def _refuse_shares(
         self, event: PrivacyEvent, stated: Sequence[Sequence[PrivacyLoss]], public: Sequence[int] = ()
     ) -> None:
-        of_part = [event.event] if isinstance(event, SelfComposed) else []
         for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
             self.refuse_below(PureAccountant.epsilon_of(event, relation), relation, stated, public)
-            self._refuse_part(stated, of_part, relation)
+            if isinstance(event, SelfComposed):
+                self._refuse_part(stated, relation, functools.partial(PureAccountant.epsilon_of, event.event, relation))
 
 
 class _Realized(NamedTuple):

@@ -512,13 +512,13 @@ class Swapped(Told):
 @breaks(NEAR)
 class TooSure(Told):
     def changed(self, estimates: list[Estimate], number: int) -> list[Estimate]:
-        return [Estimate(each.value, each.standard_error / 10) for each in estimates]
+        return [Estimate(each.value, each.standard_error / 1.3) for each in estimates]
 
 
 @breaks(NEAR)
 class TooShy(Told):
     def changed(self, estimates: list[Estimate], number: int) -> list[Estimate]:
-        return [Estimate(each.value, each.standard_error * 10) for each in estimates]
+        return [Estimate(each.value, each.standard_error * 1.3) for each in estimates]
 
 
 @breaks(NEAR)

@@ -65,6 +65,7 @@ ALSO = {
     "agents/masking.py": frozenset({"cryptography"}),
     "scenarios/deployment/status.py": frozenset({"h11", "prometheus_client"}),
     "scenarios/reports/page.py": frozenset({"jinja2"}),
+    "scenarios/running/scaffold.py": frozenset({"jinja2"}),
 }
 
 # What single files may import where somebody asks for it alone, inside a function or for its types, and nothing that a

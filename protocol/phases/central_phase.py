@@ -53,6 +53,10 @@ class CentralPhase(GuardedRelease, Phase):
         """What the server randomizes the tally's totals with."""
         return self._tally_mechanism
 
+    @property
+    def makes_own_release(self) -> bool:
+        return type(self).randomize_tally is not CentralPhase.randomize_tally
+
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
         """Return the totals with the tally mechanism's noise, as one row. See `Phase`."""
         totals = draw(self.tally_mechanism, tally.totals.reshape(-1).tolist())

@@ -192,6 +192,11 @@ class Phase(Guarded):
         """What the server randomizes the tally's totals with as the phase closes; None where it draws nothing."""
         return None
 
+    @property
+    def makes_own_release(self) -> bool:
+        """Whether the phase overrides how a trusted server makes the release."""
+        return False
+
     def mechanism_faced(self, public: Sequence[int]) -> RowMechanism:
         """Return what draws what is seen by those who are not trusted: the server's mechanism, or the person's own."""
         return self.tally_mechanism or self.mechanism_of(public)

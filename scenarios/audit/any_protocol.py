@@ -24,7 +24,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.mechanisms import PostProcessed, RowMechanism
 from ...protocol.mechanisms.realized import reports_to_try
-from ...protocol.phases import CentralPhase, MaskedPhase, Phase, PhasedProtocol
+from ...protocol.phases import MaskedPhase, Phase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss
 from ...protocol.tally import Tally
 from ..attacks.candidates import CandidateRows, given_rows, some_rows_of
@@ -234,7 +234,7 @@ class _Audited:
         tallies = [*(self._tally(phase, row[None, :]) for row in rows), self._tally(phase, rows[:0])]
         totals = np.stack([noisy_in(phase, tally) for tally in tallies])
         is_there = np.arange(len(totals)) < len(rows)
-        is_own = type(phase).randomize_tally is not CentralPhase.randomize_tally
+        is_own = phase.makes_own_release
         part = (OwnRelease if is_own else Released)(self.protocol, phase, tallies)
 
         def released(candidate: int, side: int) -> OutputSampler:

@@ -3,14 +3,12 @@
 import collections
 import dataclasses
 import itertools
-import keyword
 import os
 import re
 import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +18,7 @@ from .asking import given_or_asked
 from .completion import complete_shipped
 from .group import Named, cli, with_traceback
 from .options import out_option
+from .scaffolding import PROTOCOL, new_protocol
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +37,6 @@ _OF_TABLES: Final[Sequence[tuple[str, str, Mapping[str, Any]]]] = (
     ("leave-out-empty", "COLUMN", {"multiple": True, "help": "Rows with nothing there do not count."}),
 )
 """What may be said of any file as a table."""
-_PROTOCOL: Final = "protocol"
 _OF_ROWS: Final = ("only", "leave-out-empty")
 _MOST_ROWS: Final = 2_000_000  # in all drafts together
 _MOST_DRAFTS: Final = 60  # by which it is found what is asked for in any case
@@ -49,15 +47,15 @@ class _Kinds(Named):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return [*_beginnings(), _PROTOCOL]
+        return [*_beginnings(), PROTOCOL]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         from ...protocol.errors import refuse
 
-        if args and args[0] == _PROTOCOL:
-            return _PROTOCOL, new_protocol, args[1:]
+        if args and args[0] == PROTOCOL:
+            return PROTOCOL, new_protocol, args[1:]
         if args and args[0] not in _beginnings() and Path(args[0]).is_file():
             return super().resolve_command(ctx, [_word_for(Path(args[0]), args[1:]), *args])
         is_file = args and args[0] not in _beginnings() and (Path(args[0]).suffix or os.sep in args[0])
@@ -65,7 +63,7 @@ class _Kinds(Named):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == _PROTOCOL:
+        if cmd_name == PROTOCOL:
             return new_protocol
         found = _beginnings().get(cmd_name)
         if found is None:
@@ -163,44 +161,6 @@ def new() -> None:
     tell is asked for in a terminal, and elsewhere an error names the option that says it. The scenario that is written
     is short, and yours to change.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-
-
-@click.command(_PROTOCOL, short_help="Write a package with a protocol of your own, which runs and passes its tests.")
-@click.argument("name")
-@click.option(
-    "--model",
-    type=click.Choice(["local", "central", "masked"]),
-    default="local",
-    show_default=True,
-    help="Who adds the noise: each person; a trusted server; or all together, under masks.",
-)
-@click.option("--to", type=click.Path(path_type=Path), metavar="FOLDER", help="Where to write it (default: NAME).")
-def new_protocol(name: str, model: str, to: Path | None) -> None:
-    """Write a package with a protocol of your own, its tests and a scenario: a total of numbers, to change.
-
-    \b
-    psephos new protocol office-total
-    cd office-total && pip install . && pytest && psephos run office-total.toml
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import refuse, require
-    from ..reading.files import readable
-    from ..running.scaffold import written_protocol
-    from ..system import protocol_names
-
-    module = name.replace("-", "_")
-    is_free = name not in protocol_names() and not keyword.iskeyword(module) and find_spec(module) is None
-    is_named = re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) and len(name) <= _MAX_NAME
-    allowed = f"up to {_MAX_NAME} small letters, digits and hyphens between them, such as office-total"
-    require(is_named, "NAME", name, allowed)
-    require(is_free, "NAME", name, "a name that no protocol or Python module has yet")
-    folder = to or Path(name)
-    refuse(folder.exists() and (not folder.is_dir() or any(folder.iterdir())), "--to", str(folder), "an empty folder")
-    with readable(folder, field="--to", what="where a folder can be made"):
-        folder.mkdir(parents=True, exist_ok=True)
-    for file, text in written_protocol(name, model).items():
-        _write(text, folder / file)
-    click.echo(f"Written to {folder}. Next: cd {shlex.quote(str(folder))} && pip install . && pytest")
-    click.echo(f"Then: psephos run {name}.toml")
 
 
 def _table_options() -> list[click.Parameter]:

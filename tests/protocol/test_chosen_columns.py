@@ -23,6 +23,7 @@ from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
 from psephos.protocol.phases import Inputs
 from psephos.protocol.records import Chosen, Reserved, ServerRecord
 from psephos.protocol.roster import Roster
+from psephos.scenarios.deployment.own_rows import encode_chosen, with_choices
 from psephos.scenarios.testing import check_protocol
 from strangers import BoundedMean, Bounds
 from thoroughness import draws
@@ -82,6 +83,18 @@ def test_a_welcome_says_what_was_chosen() -> None:
     ((_, welcome),) = messages_of(greet(server, "p0", 1))
     assert isinstance(welcome, Welcome)
     assert welcome.public == (1,)
+
+
+def test_what_is_private_is_not_shown_to_whatever_encodes_a_choice() -> None:
+    """A stranger's protocol would put each answer into the Hello."""
+
+    class Peeks(Sized):
+        def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+            return (int(float(entries.get("value", 0))) % 4,)
+
+    entries = {"size": 1, "value": 3}
+    assert encode_chosen(Peeks(Bounds()), entries) == (0,)
+    assert with_choices(Peeks(Bounds()), entries, (2,)) == (0,)
 
 
 @pytest.mark.bad_input("an epsilon that is no level, or another one than was chosen before")

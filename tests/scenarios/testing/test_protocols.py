@@ -299,12 +299,32 @@ class Clear(Trusted):
         return tally
 
 
-@breaks("What a party sends tells its row")
+@breaks("Every phase states at least what it draws")
 class ForgetsTheNoise(Trusting):
     """The server publishes the sum as it is."""
 
     def make_phases(self) -> Iterable[Phase]:
         return (Clear(self.parameters),)
+
+
+class TellsOfSome(Trusted):
+    """Beside the sum it says, without noise, how many drink water; compared are those alone who drink tea."""
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        return np.zeros((1, 1), dtype=np.int64)
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), np.array([reports.sum(), (reports == 2).sum()]))
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        noisy = draw(self.tally_mechanism, tally.totals[:1].tolist())
+        return Tally(tally.num_reports, np.array([*noisy, tally.totals[1]]))
+
+
+@breaks("Rows that parties hold are told apart")
+class TellsWhoDrinksWater(Trusting):
+    def make_phases(self) -> Iterable[Phase]:
+        return (TellsOfSome(self.parameters),)
 
 
 # What a session leaves.

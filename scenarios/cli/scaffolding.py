@@ -1,0 +1,52 @@
+"""`new protocol`: a package with a protocol of one's own, to begin with."""
+
+import keyword
+import re
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import click
+
+PROTOCOL: Final = "protocol"
+_MAX_NAME: Final = 64
+
+
+@click.command(PROTOCOL, short_help="Write a package with a protocol of your own, which runs and passes its tests.")
+@click.argument("name")
+@click.option(
+    "--model",
+    type=click.Choice(["local", "central", "masked"]),
+    default="local",
+    show_default=True,
+    help="Who adds the noise: each person; a trusted server; or all together, under masks.",
+)
+@click.option("--to", type=click.Path(path_type=Path), metavar="FOLDER", help="Where to write it (default: NAME).")
+def new_protocol(name: str, model: str, to: Path | None) -> None:
+    """Write a package with a protocol of your own, its tests and a scenario: a total of numbers, to change.
+
+    \b
+    psephos new protocol office-total
+    cd office-total && pip install . && pytest && psephos run office-total.toml
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.errors import refuse, require
+    from ..reading.files import readable
+    from ..running.scaffold import written_protocol
+    from ..system import protocol_names
+
+    module = name.replace("-", "_")
+    is_named = re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) and len(name) <= _MAX_NAME
+    allowed = f"up to {_MAX_NAME} small letters, digits and hyphens between them, such as office-total"
+    require(is_named, "NAME", name, allowed)
+    is_free = name not in protocol_names() and not keyword.iskeyword(module) and find_spec(module) is None
+    require(is_free, "NAME", name, "a name that no protocol or Python module has yet")
+    folder = to or Path(name)
+    refuse(folder.exists() and (not folder.is_dir() or any(folder.iterdir())), "--to", str(folder), "an empty folder")
+    with readable(folder, field="--to", what="where a folder can be made"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, text in written_protocol(name, model).items():
+            with (folder / file).open("x", encoding="utf-8") as target:
+                target.write(text)
+    click.echo(f"Written to {folder}. Next: cd {shlex.quote(str(folder))} && pip install . && pytest")
+    click.echo(f"Then: psephos run {name}.toml")

@@ -1,0 +1,281 @@
+"""A release is one object: what a trusted server tells is drawn, or the same for all rows of a person.
+
+Strangers' phases with one hole each; whoever holds a row that no loss was worked out for takes part in nothing.
+"""
+
+# ruff: noqa: D101  a planted hole is its one line, and its name says which
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+import pytest
+from helpers import Session
+from psephos.protocol import CentralPhase, Column, ConfigurationError, Inputs, Phase, PhasedProtocol, PluginError, Tally
+from psephos.protocol.arrays import IntArray
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, VectorLaplace
+from psephos.protocol.phases import Draw, Entries, MaskedSums
+from psephos.protocol.population import run_population
+from psephos.protocol.privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism, TrustModel
+from psephos.protocol.randomness import SimulatedNoise
+
+TOP = 100
+NOBODY_KNOWS = np.empty((3, 0), dtype=np.int64)
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """None."""
+
+
+class Told(msgspec.Struct, frozen=True):
+    """All that is left."""
+
+    numbers: tuple[int, ...]
+
+
+def loss(epsilon: float, model: TrustModel = TrustModel.CENTRAL, part: PartLoss | None = None) -> PrivacyLoss:
+    return PrivacyLoss(
+        mechanism="somebody's",
+        event=PureMechanism(epsilon=epsilon),
+        unit="voter",
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=model,
+        claimed=epsilon,
+        part=part,
+    )
+
+
+class Sum(CentralPhase):
+    """A noisy sum of numbers up to 100."""
+
+    def __init__(self, name: str = "sum") -> None:
+        noise = VectorLaplace(TOP, TOP, 1 << 40)
+        super().__init__(name, columns=range(1), bound=TOP, tally_mechanism=noise, losses=[loss(1.0)])
+
+    def values_of(self, public: Sequence[int]) -> Sequence[Sequence[int]]:
+        return [range(TOP + 1)]
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), reports.sum(axis=0))
+
+
+class Beside(Sum):
+    """Beside it, without noise, how many are large."""
+
+    def beside(self, reports: IntArray) -> int:
+        return int((reports > TOP // 2).sum())
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), np.array([reports.sum(), self.beside(reports)]))
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        noisy = draw(self.tally_mechanism, tally.totals[:1].tolist())
+        return Tally(tally.num_reports, np.array([*noisy, *tally.totals[1:].tolist()]))
+
+
+class Rare(Beside):
+    def beside(self, reports: IntArray) -> int:
+        return int((reports == 37).sum())
+
+
+class Public(Beside):
+    """How many there are is public."""
+
+    def beside(self, reports: IntArray) -> int:
+        return len(reports)
+
+
+class Rows(Sum):
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), reports.sum(axis=0), np.sort(reports, axis=0))
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        return dataclasses.replace(super().randomize_tally(tally, draw), rows=tally.rows)
+
+
+class EmptyRows(Rows):
+    """They say nothing, and are rows."""
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), reports.sum(axis=0), np.zeros_like(reports))
+
+
+class Counts(Sum):
+    """It says that there are as many reports as the numbers add up to."""
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(int(reports.sum()), reports.sum(axis=0))
+
+
+class Scaled(Beside):
+    """It draws by as much noise as the number asks for."""
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        noise = VectorLaplace(TOP * (1 + tally.totals.max() // TOP), TOP, 1 << 40)
+        return Tally(tally.num_reports, np.array(draw(noise, tally.totals[:1].tolist()), dtype=np.int64))
+
+
+class Twice(Sum):
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        totals: list[int] = tally.totals.tolist()
+        return Tally(
+            tally.num_reports, np.array([*draw(self.tally_mechanism, totals), *draw(self.tally_mechanism, totals)])
+        )
+
+
+@pytest.mark.parametrize("kind", [Beside, Rows, Counts, Scaled])
+def test_what_is_not_drawn_is_the_same_for_all_rows(kind: type[Sum]) -> None:
+    Public().check_loss_groups(NOBODY_KNOWS)
+    with pytest.raises(ConfigurationError, match="release of phase 'sum' must be noisy, or the same for all rows"):
+        kind().check_loss_groups(NOBODY_KNOWS)
+
+
+def test_what_is_drawn_twice_costs_twice() -> None:
+    with pytest.raises(ConfigurationError, match="phase 'sum' draws: 2"):
+        Twice().check_loss_groups(NOBODY_KNOWS)
+
+
+def test_a_client_whose_own_row_would_show_leaves_and_its_error_does_not_quote_it() -> None:
+    phase = Rare()
+    phase.check_loss_groups(NOBODY_KNOWS)
+    phase.check_rows(np.array([[36]]), ())
+    with pytest.raises(ConfigurationError, match="a row of phase 'sum' must be") as caught:
+        phase.check_rows(np.array([[37]]), ())
+    assert "37" not in str(caught.value)
+    wire = Session(protocol_of(Rare), rows([[3], [37], [9]])).play()
+    assert wire.result is None
+    assert "37" not in str(wire.failure)
+
+
+class Flat(Phase):
+    """A local phase after it."""
+
+    def __init__(self, name: str, part: PartLoss | None = None) -> None:
+        response = GeneralizedRandomizedResponse(1.0, TOP + 1)
+        losses = [loss(1.0, TrustModel.LOCAL, part)]
+        super().__init__(name, columns=range(1), mechanism=response, losses=losses)
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), reports.sum(axis=0))
+
+
+class Again(Flat):
+    """It counts what was disclosed before."""
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), np.array([earlier[0][:, 0].sum()]))
+
+
+class Numbers(PhasedProtocol[Settings, Told]):
+    """A number each, or some."""
+
+    name: ClassVar[str] = "numbers"
+    parameters_type: ClassVar[type[msgspec.Struct]] = Settings
+    outcome_type: ClassVar[type[msgspec.Struct]] = Told
+    kinds: ClassVar[Sequence[Any]] = ()
+
+    def make_phases(self) -> Iterable[Phase]:
+        return [kind(f"phase {number}") for number, kind in enumerate(self.kinds)]
+
+    def columns(self) -> tuple[Column, ...]:
+        return (Column("number", private=True, description="up to 100"),)
+
+    def encode(self, table: Mapping[str, Entries]) -> Inputs:
+        return rows([[int(entry)] for entry in table["number"]])
+
+    def outcome(self, tallies: Sequence[Tally]) -> Told:
+        return Told(tuple(int(number) for tally in tallies for number in tally.totals.reshape(-1)))
+
+
+def protocol_of(*kinds: Any) -> Numbers:
+    return type("Made", (Numbers,), {"kinds": kinds})(Settings())
+
+
+def rows(numbers: Sequence[Sequence[int]]) -> Inputs:
+    return Inputs(np.array(numbers, dtype=np.int64), np.empty((len(numbers), 0), dtype=np.int64))
+
+
+@pytest.mark.parametrize("kinds", [(Sum, Again), (EmptyRows,)])
+def test_no_session_counts_again_what_was_disclosed_or_releases_rows(kinds: Sequence[Any]) -> None:
+    run_population(protocol_of(Sum, Flat), rows([[1], [2]]), noise=SimulatedNoise(1, session="s"))
+    with pytest.raises(PluginError):
+        run_population(protocol_of(*kinds), rows([[1], [2]]), noise=SimulatedNoise(1, session="s"))
+
+
+def test_a_tally_is_of_as_many_reports_as_it_was_given() -> None:
+    class Fewer(Flat):
+        def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+            return Tally(0, reports.sum(axis=0))
+
+    with pytest.raises(PluginError, match="another number of reports"):
+        run_population(protocol_of(Fewer), rows([[1], [2]]), noise=SimulatedNoise(1, session="s"))
+
+
+# Parts, and rows that are nobody's
+
+
+def test_a_part_loses_at_least_what_one_value_costs() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"loss of datum must be at least what phase 'flat' draws of one: 1, got"
+    ):
+        Flat("flat", PartLoss(unit="datum", claimed=0.01, proven=0.01)).check_losses(())
+    Flat("flat", PartLoss(unit="datum", claimed=1.0, proven=1.0)).check_losses(())
+
+
+AXES = np.concatenate([np.zeros((1, 3), dtype=np.int64), np.eye(3, dtype=np.int64)])
+
+
+class _Three:
+    """Three numbers of a person, at most two records of which are anywhere."""
+
+    def values_of(self, public: Sequence[int]) -> Sequence[Sequence[int]]:
+        return [range(11)] * 3
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        return AXES
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), reports.sum(axis=0))
+
+
+class LocalThree(_Three, Phase):
+    def __init__(self, name: str = "three") -> None:
+        noise, losses = VectorLaplace(1.0, 1, 10), [loss(2.0, TrustModel.LOCAL)]
+        super().__init__(name, columns=range(3), mechanism=noise, losses=losses, num_parts=2)
+
+
+class CentralThree(_Three, CentralPhase):
+    def __init__(self, name: str = "three") -> None:
+        noise = VectorLaplace(1.0, 1, 1 << 40)
+        super().__init__(name, columns=range(3), bound=10, tally_mechanism=noise, losses=[loss(2.0)], num_parts=2)
+
+
+class MaskedThree(_Three, MaskedSums):
+    def __init__(self, name: str = "three", part: PartLoss | None = None) -> None:
+        sizes: dict[str, Any] = {"threshold": 2, "colluders": 0, "unit": "voter"}
+        losses = [] if part is None else [loss(2.0, TrustModel.DISTRIBUTED, part)]
+        super().__init__(name, ranges=[(0, 10)] * 3, epsilon=1.0, sensitivity=1, num_parts=2, losses=losses, **sizes)
+
+
+@pytest.mark.parametrize("kind", [LocalThree, CentralThree, MaskedThree])
+def test_a_row_of_more_parts_than_are_paid_for_takes_part_in_nothing(kind: Any) -> None:
+    phase = kind()
+    phase.check_losses(())
+    phase.check_rows(np.array([[0, 1, 0]]), ())
+    with pytest.raises(ConfigurationError, match="a row of phase 'three' must be"):
+        phase.check_rows(np.array([[0, 10, 0]]), ())
+    if kind is MaskedThree:
+        return
+    wire = Session(protocol_of(kind), rows([[1, 0, 0], [0, 0, 0], [0, 0, 1]])).play()
+    assert wire.result is not None
+    wire = Session(protocol_of(kind), rows([[1, 0, 0], [0, 10, 0], [0, 0, 1]])).play()
+    assert wire.result is None
+    assert "p1" in str(wire.failure)
+
+
+def test_a_part_of_a_masked_row_loses_at_least_what_a_part_costs() -> None:
+    MaskedThree(part=PartLoss(unit="record", claimed=1.0, proven=1.0))
+    with pytest.raises(ConfigurationError, match="loss of record must be"):
+        MaskedThree(part=PartLoss(unit="record", claimed=0.1, proven=0.1))
