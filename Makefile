@@ -7,7 +7,7 @@ ROOMS := protocol transports agents scenarios
 FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o -name '*.css' -o -name '*.js' -o -name 'py.typed' | sort)
 
 .PHONY: demo test quick verify check style types strict bench bench-survey docs papers exchange mutate simulate \
-	versions bits constraints vulnerabilities clean FORCE
+	versions constraints vulnerabilities bits clean FORCE
 
 demo: .venv/installed
 	@$(BIN)/psephos run consortium-masked
