@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 import coverage
 import hypothesis
 import pytest
+import quoting
 from thoroughness import IS_FULL, draws
 
 hypothesis.settings.register_profile(
@@ -205,6 +206,7 @@ def pytest_sessionstart() -> None:
     that it starts.
     """
     os.environ.pop("PSEPHOS_JOURNAL", None)  # that of whoever runs the tests
+    quoting.watch()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     missing = [name for name in LONGEST if not (Path(__file__).parent / name).is_file()]
@@ -239,18 +241,25 @@ def pytest_runtest_setup() -> None:
 
     A fixture of all tests would take as long as many a test does.
     """
+    quoting.begin()
     os.environ["PSEPHOS_JOURNAL"] = str(next(_journals))
     os.environ["PSEPHOS_WITNESS"] = str(next(_witnesses))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Stop the measurement of coverage while a test runs that is marked `unmeasured`, and go on with it afterwards."""
+    """Follow a test, whose private values nothing may quote.
+
+    The measurement of coverage stops while a test runs that is marked `unmeasured`, and goes on afterwards.
+    """
     measuring = coverage.Coverage.current() if item.get_closest_marker("unmeasured") else None
     if measuring is not None:
         measuring.stop()
     try:
-        return (yield)
+        result = yield
+        if quoted := quoting.found():
+            pytest.fail(f"nothing private may be quoted: {quoted}")
+        return result
     finally:
         if measuring is not None:
             measuring.start()

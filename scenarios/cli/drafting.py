@@ -18,26 +18,34 @@ from .asking import given_or_asked
 from .completion import complete_shipped
 from .group import Named, cli, with_traceback
 from .options import out_option
+from .reports import given_command
 from .scaffolding import PROTOCOL, new_protocol
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ...protocol.errors import ConfigurationError
     from ..reading.headers import TableOptions
-    from ..running.drafts import Beginning, Draft, Sheet, UnclearError
+    from ..running.drafts import Beginning, Draft, Option, Sheet, UnclearError
 
 _MAX_TITLE: Final = 100
 _MAX_NAME: Final = 64
 _ROWS_SHOWN: Final = 3
-_OF_TABLES: Final[Sequence[tuple[str, str, Mapping[str, Any]]]] = (
-    ("sheet", "NAME", {"help": "Of a workbook the worksheet (default: the first visible one with a table)."}),
-    ("header", "LINE", {"type": int, "default": 0, "help": "The header's line (default: the first not empty)."}),
-    ("header-lines", "NUMBER", {"type": int, "default": 1, "help": "How many lines the header takes (default: 1)."}),
-    ("only", "COLUMN=WORD", {"multiple": True, "help": "Only rows with this word there count; may be repeated."}),
-    ("leave-out-empty", "COLUMN", {"multiple": True, "help": "Rows with nothing there do not count."}),
+_OF_TABLES: Final = {
+    "sheet": "NAME",
+    "header": "LINE",
+    "header-lines": "NUMBER",
+    "only": "COLUMN=WORD",
+    "leave-out-empty": "COLUMN",
+}
+"""What may be said of any file as a table, and what stands for its value."""
+_HELP_OF_TABLES: Final = (
+    "Of a workbook the worksheet (default: the first visible one with a table).",
+    "The header's line (default: the first not empty).",
+    "How many lines the header takes (default: 1).",
+    "Only rows with this word there count; may be repeated.",
+    "Rows with nothing there do not count.",
 )
-"""What may be said of any file as a table."""
-_OF_ROWS: Final = ("only", "leave-out-empty")
 _MOST_ROWS: Final = 2_000_000  # in all drafts together
 _MOST_DRAFTS: Final = 60  # by which it is found what is asked for in any case
 
@@ -63,24 +71,19 @@ class _Kinds(Named):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from ...protocol.errors import refuse
+        from ..system import protocol_names
+
         if cmd_name == PROTOCOL:
             return new_protocol
         found = _beginnings().get(cmd_name)
         if found is None:
-            if not ctx.resilient_parsing:
-                _check_beginning(cmd_name)
+            begun = {protocol for protocol, _ in _beginnings().values()}
+            is_without = not ctx.resilient_parsing and cmd_name in {*protocol_names()} - begun
+            allowed = f"one of {', '.join(_beginnings())}, or one whose System brings the part 'beginning', a Beginning"
+            refuse(is_without, "the word after new", cmd_name, allowed)
             return None
         return with_traceback(_command_of(*found))
-
-
-def _check_beginning(name: str) -> None:
-    """Raise ConfigurationError where a protocol is named whose system does not say how a scenario of it begins."""
-    from ...protocol.errors import refuse
-    from ..system import protocol_names
-
-    is_without = name in protocol_names() and name not in {protocol for protocol, _ in _beginnings().values()}
-    allowed = f"one of {', '.join(_beginnings())}, or one whose System brings the part 'beginning', a Beginning"
-    refuse(is_without, "the word after new", name, allowed)
 
 
 def _beginnings() -> "dict[str, tuple[str, Beginning]]":
@@ -88,10 +91,7 @@ def _beginnings() -> "dict[str, tuple[str, Beginning]]":
     from ..running.drafts import Beginning
     from ..system import load_each
 
-    found: dict[str, tuple[str, Beginning]] = {}
-    for name, beginning in load_each("beginning", Beginning):
-        found[beginning.word] = name, beginning
-    return found
+    return {beginning.word: (name, beginning) for name, beginning in load_each("beginning", Beginning)}
 
 
 def _word_for(path: Path, words: list[str]) -> str:
@@ -100,19 +100,21 @@ def _word_for(path: Path, words: list[str]) -> str:
     Raises:
         ConfigurationError: it is not plain, and there is no terminal to ask; or the file is no table.
     """
-    from ...protocol.errors import ConfigurationError, one_of, require
+    from ...protocol.errors import ConfigurationError, require
     from ..running.drafts import Sheet, UnclearError
 
-    known = click.Command("new", params=_table_options(), context_settings={"ignore_unknown_options": True})
-    known.allow_extra_args = True
-    given = known.make_context("new", list(words), resilient_parsing=True).params
-    options = _options_of(given, {name: given[name.replace("-", "_")] for name in _OF_ROWS})
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    known = click.Command("new", params=_table_options(), context_settings=settings)
+    options = _options_of(_chosen(known.make_context("new", list(words), resilient_parsing=True).params))
     named, drafted, understood = list[str](), list[str](), list[str]()
     refused_by = dict[str, ConfigurationError]()
     said = {each.partition("=")[0][2:] for each in words if each.startswith("--")}
     names = {word: {option.name for option in own.options} for word, (_, own) in _beginnings().items()}
     said &= set[str]().union(*names.values())
     kinds = {word: own for word, (_, own) in _beginnings().items() if said <= names[word]}
+    require(
+        kinds, "the options", ", ".join(f"--{each}" for each in sorted(said)), f"those of one of {', '.join(names)}"
+    )
     if said and len(kinds) == 1:
         return next(iter(kinds))
     for word, beginning in kinds.items():
@@ -133,17 +135,11 @@ def _word_for(path: Path, words: list[str]) -> str:
     if len(refused_by) == len(kinds):
         raise next(iter(refused_by.values()))
     fitting = [word for word in kinds if word not in refused_by]
-
-    def use(answer: str) -> str:
-        require(answer in fitting, "the word after new", answer, one_of(fitting, answer))
-        return answer
-
     if not sys.stdin.isatty():
         told = "; ".join(f"psephos new {word} {shlex.quote(str(path))}" for word in fitting)
         allowed = f"given, since {path.name} does not tell what it holds: {told}"
         raise ConfigurationError(field="the word after new", value="left out", allowed=allowed)
-    question = f"What is {path.name}" + f"? ({', '.join(fitting)})"
-    return given_or_asked(None, field="the word after new", question=question, use=use)
+    return _asked("the word after new", f"What is {path.name}? ({', '.join(fitting)})", fitting)
 
 
 @cli.group(cls=_Kinds, short_help="Make a first scenario of a CSV of your own, and run it.")
@@ -164,7 +160,10 @@ def new() -> None:
 
 
 def _table_options() -> list[click.Parameter]:
-    return [click.Option([f"--{name}"], metavar=metavar, **how) for name, metavar, how in _OF_TABLES]
+    return [
+        click.Option([f"--{name}"], metavar=metavar, help=help_, multiple=metavar.startswith("COLUMN"))
+        for (name, metavar), help_ in zip(_OF_TABLES.items(), _HELP_OF_TABLES, strict=True)
+    ]
 
 
 def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
@@ -177,10 +176,14 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
     parameters: list[click.Parameter] = [
         click.Argument(["file"], required=False, type=click.Path(path_type=Path), metavar="[FILE]"),
         *(
-            click.Option([f"--{option.name}"], help=option.help, is_flag=True)
-            if option.is_flag
-            else click.Option([f"--{option.name}"], help=option.help, metavar=option.metavar, multiple=option.multiple)
-            for option in beginning.options
+            click.Option(
+                [f"--{own.name}"],
+                help=own.help,
+                metavar=None if own.is_flag else own.metavar,
+                multiple=own.multiple,
+                is_flag=own.is_flag or None,
+            )
+            for own in beginning.options
         ),
         *_table_options(),
         click.Option(
@@ -215,10 +218,10 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     sample = samples()[beginning.sample]
     target = _target(given["to"], own or sample)
     written = sample.name if own is None else os.path.relpath(own, target.parent)
-    chosen = _chosen(beginning, given, target.parent)
-    said = dict(chosen)
-    sheet, draft = _drafted(beginning, own or sample, written, given, chosen)
-    trust, told = _trust(protocol, beginning, given.get("trust"))
+    answers = list[tuple[str, str]]()
+    chosen = _chosen(given, beginning.options, target.parent)
+    sheet, draft = _drafted(beginning, own or sample, written, chosen, answers)
+    trust, told = _trust(protocol, beginning, given.get("trust"), answers)
     title = given["title"] or draft.title
     text = scenario_text(
         dataclasses.replace(draft, title=title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"),
@@ -238,11 +241,10 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     _check_free(target, text, field="--to", fix=f"another file: {target} is there already, and holds something else")
     try:
         _check(text, target, own or sample, written)
-    except ConfigurationError as error:  # nothing that was answered is lost
-        if chosen == said:
+    except ConfigurationError as error:
+        if not answers:
             raise
-        told = f"; your answers so far: `{_command(beginning, own or sample, given, chosen, ())}`"
-        raise ConfigurationError(field=error.field, value=error.value, allowed=error.allowed + told) from None
+        raise _with_answers(error, answers) from None
     if own is None:
         _write(sample.read_text(encoding="utf-8"), copy)
     _write(text, target)
@@ -258,76 +260,77 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         context.invoke(run, scenario=str(target), out=given["out"])
 
 
-def _options_of(given: Mapping[str, Any], chosen: Mapping[str, Sequence[str]]) -> "TableOptions":
+def _options_of(chosen: Mapping[str, Sequence[str]]) -> "TableOptions":
     """Return what the command line, or an answer, says of a file as a table."""
     from ...protocol.errors import require
     from ..reading.headers import TableOptions
-    from ..running.drafts import NONE
+    from ..running.drafts import NONE, answer
 
-    only = dict[str, tuple[str, ...]]()
+    only, numbers = dict[str, tuple[str, ...]](), dict[str, int]()
     for each in chosen.get("only", ()):
         column, sign, word = (part.strip() for part in each.rpartition("="))
         require((column and sign) or each == NONE, "--only", each, f"COLUMN=WORD, or {NONE}: all rows count")
         if column:
             only[column] = (*only.get(column, ()), word)
+    for name in ("header", "header-lines"):
+        if given := answer(chosen, name):
+            require(given.isdecimal(), f"--{name}", given, "a number")
+            numbers[name.replace("-", "_")] = int(given)
     empty = tuple(each for each in chosen.get("leave-out-empty", ()) if each != NONE)
-    known = {name: given[name] for name in ("header", "header_lines")}
-    return TableOptions(sheet=given["sheet"] or "", only=only, leave_out_empty=empty, **known)
+    return TableOptions(sheet=answer(chosen, "sheet"), only=only, leave_out_empty=empty, **numbers)
 
 
-def _trust(protocol: str, beginning: "Beginning", given: str | None) -> tuple[str, str]:
+def _trust(protocol: str, beginning: "Beginning", given: str | None, answers: list[tuple[str, str]]) -> tuple[str, str]:
     """Return whom a scenario trusts, and a sentence where nobody said: asked in a terminal, and local elsewhere."""
-    from ...protocol.errors import require
     from ..system import find_protocol
 
-    if not find_protocol(protocol).settings_by_trust:
-        return "", ""
-    if given is None and not sys.stdin.isatty():
+    if given or not find_protocol(protocol).settings_by_trust:
+        return given or "", ""
+    if not sys.stdin.isatty():
         said = f"Nobody is trusted. If who counts may see the {beginning.shown}, say --trust central."
         return "local", said
-    words = {"yes": "central", "no": "local", "central": "central", "local": "local"}
-
-    def use(answer: str) -> str:
-        require(answer in words, "--trust", answer, "yes or no")
-        return words[answer]
-
     question = f"May the person who counts see the {beginning.shown}? (yes, no)"
-    return given_or_asked(given, field="--trust", question=question, use=use), ""
+    trust = "local" if _asked("--trust", question, ["yes", "no"]) == "no" else "central"
+    answers.append(("trust", trust))
+    return trust, ""
 
 
-def _chosen(beginning: "Beginning", given: "Mapping[str, Any]", folder: Path) -> "dict[str, Sequence[str]]":
+def _chosen(
+    given: Mapping[str, Any], options: "Sequence[Option]" = (), folder: Path = Path()
+) -> dict[str, Sequence[str]]:
     """Return what the command line says of the file; paths lead from where the scenario is written."""
-    chosen = {name: given[name.replace("-", "_")] for name in _OF_ROWS if given[name.replace("-", "_")]}
-    for option in beginning.options:
-        value = given[option.name.replace("-", "_")]
-        if option.is_flag:
-            chosen |= {option.name: ("yes",)} if value else {}
-        elif value:
-            values: tuple[str, ...] = tuple(value) if option.multiple else (value,)
-            chosen[option.name] = [os.path.relpath(each, folder) for each in values] if option.is_file else values
+    said = {name: given[name.replace("-", "_")] for name in (*_OF_TABLES, *(option.name for option in options))}
+    files = {option.name for option in options if option.is_file}
+    chosen = dict[str, Sequence[str]]()
+    for name, value in said.items():
+        values: list[str] = [str(value)] if isinstance(value, (str, bool)) else list(value or ())
+        if value:
+            chosen[name] = [os.path.relpath(each, folder) if name in files else each for each in values]
     return chosen
 
 
 def _drafted(
-    beginning: "Beginning", path: Path, written: str, given: Mapping[str, Any], chosen: "dict[str, Sequence[str]]"
+    beginning: "Beginning",
+    path: Path,
+    written: str,
+    chosen: dict[str, Sequence[str]],
+    answers: list[tuple[str, str]],
 ) -> "tuple[Sheet, Draft]":
     """Return a file's sheet and a draft of it, once all is said; what is not is asked for, or one error for all of it.
 
     In a terminal an answer that turns out to be none is asked for again, once, and the others stay; an error that comes
     again says what was answered.
     """
-    from ...protocol.errors import ConfigurationError, one_of, require
+    from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
     from ..presentation.numbers import capitalized
     from ..reading.headers import UnclearTableError
     from ..running.drafts import QuestionsError, Sheet, UnclearError, draft_of
 
-    given, asked, last = dict(given), list[str](), ""
-
-    known = dict[str, Sheet]()
+    known, last = dict[str, Sheet](), ""
 
     def drafted(chosen: Mapping[str, Sequence[str]]) -> "tuple[Sheet, Draft]":
-        options = _options_of(given, chosen)
+        options = _options_of(chosen)
         if (sheet := known.get(repr(options))) is None:
             sheet = known[repr(options)] = Sheet.of(path, written=written, wanted=beginning.wanted, options=options)
         return sheet, draft_of(beginning, sheet, chosen)
@@ -336,54 +339,61 @@ def _drafted(
         try:
             return drafted(chosen)
         except UnclearTableError as error:
-            if not sys.stdin.isatty() and not error.is_sure:
+            if error.is_sure:
+                chosen[error.option] = (str(error.choice),)
+                continue
+            if not sys.stdin.isatty():
                 raise
-            name = error.option.replace("-", "_")
-            known_line = str(error.choice) if error.is_sure else None
-            question = f"{error} {capitalized(error.option.replace('-', ' '))} ({error.choice})"
-            given[name] = given_or_asked(known_line, field=error.field, question=question, use=_line_of)
-            continue
+            option, question = error.option, f"{error} {capitalized(error.option.replace('-', ' '))} ({error.choice})"
+            answer = _asked(error.field, question)
         except UnclearError as error:
-            unclear = error
             if not sys.stdin.isatty():
                 most = min(_MOST_DRAFTS, _MOST_ROWS // max(len(sheet.rows) for sheet in known.values()))
                 gaps = _gaps(drafted, chosen, beginning, most=max(1, most))
-                raise QuestionsError(path.name, gaps, _command(beginning, path, given, chosen, gaps)) from None
+                shown = {own.name: own.metavar for own in beginning.options} | _OF_TABLES
+                command = _command([(gap.option, shown[gap.option]) for gap in gaps])
+                raise QuestionsError(path.name, gaps, command) from None
+            if not {name for name, _ in answers} - _OF_TABLES.keys():
+                _show_sheet(make_console(), [*known.values()][-1])
+            option, question = error.option, f"{capitalized(error.question)}? ({', '.join(error.choices)})"
+            answer = _asked(error.field, question, () if error.is_open else error.choices)
         except ConfigurationError as error:
-            if not asked:
+            if not answers:
                 raise
             if str(error) == last:
-                told = f"; your answers so far: `{_command(beginning, path, given, chosen, ())}`"
-                raise ConfigurationError(field=error.field, value=error.value, allowed=error.allowed + told) from None
+                raise _with_answers(error, answers) from None
             last = str(error)
             click.echo(f"  {error}", err=True)
-            option = asked.pop()
-            left = chosen.pop(option)[:-1]
+            option, _ = answers.pop()
+            *left, _ = chosen.pop(option)
             chosen |= {option: left} if left else {}
             continue
-        if not asked:
-            _show_sheet(make_console(), [*known.values()][-1])
-
-        def use(answer: str, unclear: UnclearError = unclear) -> str:
-            require(
-                answer in unclear.choices or unclear.is_open,
-                f"--{unclear.option}",
-                answer,
-                one_of(unclear.choices, answer),
-            )
-            return answer
-
-        question = f"{capitalized(unclear.question)}? ({', '.join(unclear.choices)})"
-        answer = given_or_asked(None, field=f"--{unclear.option}", question=question, use=use)
-        chosen[unclear.option] = (*chosen.get(unclear.option, ()), answer)
-        asked.append(unclear.option)
+        chosen[option] = (*chosen.get(option, ()), answer)
+        answers.append((option, answer))
 
 
-def _line_of(answer: str) -> int:
-    from ...protocol.errors import require
+def _asked(field: str, question: str, choices: Sequence[str] = ()) -> str:
+    """Return an answer that was typed: one of the choices, if there are any."""
+    from ...protocol.errors import one_of, require
 
-    require(answer.isdecimal(), "a line", answer, "a number")
-    return int(answer)
+    def use(answer: str) -> str:
+        require(not choices or answer in choices, field, answer, one_of(choices, answer))
+        return answer
+
+    return given_or_asked(None, field=field, question=question, use=use)
+
+
+def _command(answers: Sequence[tuple[str, str]]) -> str:
+    """Return the command that was given, with these options."""
+    return f"{given_command()} {shlex.join(word for name, value in answers for word in (f'--{name}', value))}"
+
+
+def _with_answers(error: "ConfigurationError", answers: Sequence[tuple[str, str]]) -> "ConfigurationError":
+    """Return an error that says what was answered, so that nothing of it is lost."""
+    from ...protocol.errors import ConfigurationError
+
+    allowed = f"{error.allowed}; your answers so far: `{_command(answers)}`"
+    return ConfigurationError(field=error.field, value=error.value, allowed=allowed)
 
 
 def _gaps(
@@ -402,9 +412,7 @@ def _gaps(
     from ..running.drafts import NONE, UnclearError
 
     left = most
-    helps = {option.name: option.help for option in beginning.options} | {
-        name: how["help"] for name, _, how in _OF_TABLES
-    }
+    helps = dict(zip(_OF_TABLES, _HELP_OF_TABLES, strict=True)) | {own.name: own.help for own in beginning.options}
 
     def common(chosen: "dict[str, Sequence[str]]") -> "list[UnclearError] | None":
         """Return the gaps beside these answers; None where they are not allowed."""
@@ -451,30 +459,7 @@ def _gaps(
 def _either(one: "UnclearError", other: "UnclearError") -> "UnclearError":
     """Return a gap with the choices of both."""
     choices = list(dict.fromkeys([*one.choices, *other.choices]))
-    return type(one)(option=one.option, question=one.question, choices=choices)
-
-
-def _command(
-    beginning: "Beginning",
-    path: Path,
-    given: Mapping[str, Any],
-    chosen: "Mapping[str, Sequence[str]]",
-    gaps: "Sequence[UnclearError]",
-) -> str:
-    """Return the command that says all that was given, with what stands for its value in place of what was not."""
-    flags = {option.name for option in beginning.options if option.is_flag}
-    shown = {option.name: option.metavar for option in beginning.options}
-    shown |= {name: metavar for name, metavar, _ in _OF_TABLES}
-    words = ["psephos", "new", beginning.word, str(path)]
-    for name, _, how in _OF_TABLES:
-        value = given[name.replace("-", "_")]
-        words += [f"--{name}", str(value)] if name not in _OF_ROWS and value not in (None, how.get("default")) else []
-    for option, values in chosen.items():
-        for value in values:
-            words += [f"--{option}"] if option in flags else [f"--{option}", value]
-    for gap in gaps:
-        words += [f"--{gap.option}", shown.get(gap.option, "VALUE")]
-    return shlex.join(words)
+    return type(one)(one.option, one.question, choices)
 
 
 def _show_sheet(console: "Console", sheet: "Sheet") -> None:

@@ -23,8 +23,11 @@ from ..running.drafts import (
     Option,
     Sheet,
     UnclearError,
+    answer,
     check_column,
     check_header,
+    filled,
+    word_option,
 )
 from . import words as known_words
 from .draft_columns import (
@@ -62,20 +65,16 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     abstentions = abstentions_of(sheet, chosen, candidates, words)
     renamed = {ours: own for ours, own in (("partner", partner), ("weight", weight)) if own and own != ours}
     meant = words_by_meaning(sheet, chosen, candidates, words)
-    lines = [Line("file", sheet.written, "a line for each partner")]
-    lines += [
-        Line(key, value, comment)
-        for key, value, comment in (
-            ("numbered", not partner, "it has no names"),
-            ("columns", renamed, "what the file calls them"),
-            ("one_of", one_of, "columns of which a line fills one: its answer"),
-            ("repeats", repeats, WHICH.get(repeats, "")),
-            *((key, found, "") for key, found in meant.items()),
-            ("abstentions", abstentions, BECOME.get(abstentions, "")),
-            ("without", [label for label in chosen.get("without", ()) if label != NONE], "no partners"),
-        )
-        if value
-    ]
+    lines = filled(
+        Line("file", sheet.written, "a line for each partner"),
+        Line("numbered", not partner, "it has no names"),
+        Line("columns", renamed, "what the file calls them"),
+        Line("one_of", one_of, "columns of which a line fills one: its answer"),
+        Line("repeats", repeats, WHICH.get(repeats, "")),
+        *(Line(key, found) for key, found in meant.items()),
+        Line("abstentions", abstentions, BECOME.get(abstentions, "")),
+        Line("without", [label for label in chosen.get("without", ()) if label != NONE], "no partners"),
+    )
     said = [*_said_of(sheet, partner, candidates, meant), *about_names]
     if abstentions:
         said.append(f"Abstentions: {BECOME[abstentions]}.")
@@ -91,14 +90,14 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     else:
         for option in ("public-weights", "round-weights", "decimal"):
             allowed = "left out: there is no column of weights, unless --weight COLUMN names one"
-            refuse(option in chosen, f"--{option}", chosen.get(option, ("",))[-1], allowed)
+            refuse(option in chosen, f"--{option}", answer(chosen, option), allowed)
         said.append("No column of weights: one person, one vote, and nothing is spent on weights.")
     others = [name for name in sheet.header if name not in {partner, weight, *candidates}]
     if others:
         said.append(f"Not used: {', '.join(others)}.")
     said += [_of_several(sheet, name) for name in others if _holds_several(sheet.column(name))]
     is_paid = weight and all(line.key != "public_weights" for line in parameters)
-    price = "the weight and one opinion together" if is_paid else ("each opinion")
+    price = "the weight and one opinion together" if is_paid else "each opinion"
     parameters.append(Line("variant", "auto", "the most exact at this price with this trust"))
     title = f"A vote on {', '.join(candidates)}"
     return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=said)
@@ -118,15 +117,14 @@ def _said_of(
 def _majority(sheet: Sheet, chosen: Chosen, weight: str, num_absent: int) -> tuple[list[Line], str]:
     """Return what a scenario says of the quota, and that as a sentence: more than half, or at least a share."""
     number = len(sheet.rows) - num_absent
-    if not (given := chosen.get("quota", ())):
+    if not (given := answer(chosen, "quota")):
         of = "half of all weight" if weight else f"{number / _TWO:,.12g} of {number:,} needed"
         said = f"A candidate passes with more than half: more than {of}."
         return [Line("passes", "more_than", "more than half; at_least: half is enough")], said
-    share = share_in(given[-1], field="--quota")
-    least = math.ceil(share * number)
-    of = f"{given[-1]} of all weight" if weight else f"{least:,} of {number:,} needed"
-    lines = [Line("quota_fraction", given[-1], "so much or more passes"), Line("passes", "at_least")]
-    return lines, f"A candidate passes with {given[-1]} or more: {of}."
+    least = math.ceil(share_in(given, field="--quota") * number)
+    of = f"{given} of all weight" if weight else f"{least:,} of {number:,} needed"
+    lines = [Line("quota_fraction", given, "so much or more passes"), Line("passes", "at_least")]
+    return lines, f"A candidate passes with {given} or more: {of}."
 
 
 def _holds_several(entries: Sequence[str]) -> bool:
@@ -183,8 +181,8 @@ def _without_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
                 f"is line {sheet.lines[row]} of {sheet.path.name}, {name!r}, a member? If not, add --without {option}; "
                 f"if so, --without {NONE}"
             )
-            raise UnclearError(option="without", question=question, choices=[name, NONE])
-    require(len(out) < len(sheet.rows), "--without", ", ".join(given), ("a line among others"))
+            raise UnclearError("without", question, [name, NONE])
+    require(len(out) < len(sheet.rows), "--without", ", ".join(given), "a line among others")
     return sheet.without(out)
 
 
@@ -203,44 +201,26 @@ BEGINNING: Final = Beginning(
     help="A vote with yes or no on one or more candidates. FILE has a line for each partner: a name, "
     "the answer on each candidate, and perhaps a weight.",
     options=(
-        Option("partner", f"The column of names, or {NONE!r}: partners are numbered.", multiple=False),
-        Option("weight", f"The column of weights, or {NONE!r}: one person, one vote.", multiple=False),
+        Option("partner", f"The column of names, or {NONE!r}: partners are numbered."),
+        Option("weight", f"The column of weights, or {NONE!r}: one person, one vote."),
         Option("public-weights", "Everybody knows the weights anyway: nothing is spent on them.", is_flag=True),
-        Option(
-            "round-weights",
-            "Each weight is rounded by this share of it at most, such as 5%.",
-            metavar="SHARE",
-            multiple=False,
-        ),
-        Option("decimal", "The sign before the decimals of weights.", metavar="SIGN", multiple=False),
-        Option("candidate", "A column that is voted on (default: each that holds yes and no)."),
-        Option("leave-out", f"A column that is not voted on, or {NONE!r}: all that look so are."),
-        Option("yes", "A word for yes, beside yes, y, true, 1 and those of other languages.", metavar="WORD"),
-        Option("no", "A word for no, beside no, n, false, 0 and those of other languages.", metavar="WORD"),
-        Option("abstain", "A word for an abstention, beside an empty entry.", metavar="WORD"),
-        Option(
-            "abstentions",
-            "What becomes of who abstains: absent, no or yes.",
-            "WHAT",
-            multiple=False,
-            words=tuple(BECOME),
-        ),
-        Option("without", "The name of a line that is no partner, such as Total.", metavar="NAME"),
-        Option("one-of", "Columns of which a line fills one, its answer: agree, disagree.", "COLUMNS", multiple=False),
-        Option(
+        Option("round-weights", "Each weight is rounded by this share of it at most, such as 5%.", "SHARE"),
+        Option("decimal", "The sign before the decimals of weights.", "SIGN", words=(".", ",")),
+        Option("candidate", "A column that is voted on (default: each that holds yes and no).", multiple=True),
+        Option("leave-out", f"A column that is not voted on, or {NONE!r}: all that look so are.", multiple=True),
+        Option("yes", "A word for yes, beside yes, y, true, 1 and those of other languages.", "WORD", multiple=True),
+        Option("no", "A word for no, beside no, n, false, 0 and those of other languages.", "WORD", multiple=True),
+        Option("abstain", "A word for an abstention, beside an empty entry.", "WORD", multiple=True),
+        word_option("abstentions", "What becomes of who abstains", *BECOME),
+        Option("without", "The name of a line that is no partner, such as Total.", "NAME", multiple=True),
+        Option("one-of", "Columns of which a line fills one, its answer: agree, disagree.", "COLUMNS"),
+        word_option(
             "repeats",
-            f"Which line counts of a partner who has several: last or first; or {NONE!r}: names that differ in case or "
-            "blanks alone are different persons'.",
-            metavar="WHICH",
-            multiple=False,
-            words=("last", "first", NONE),
+            f"Which line counts of a partner who has several ({NONE}: names that differ in case or blanks alone are "
+            "different persons')",
+            *("last", "first", NONE),
         ),
-        Option(
-            "quota",
-            "So much or more passes: 2/3, 75% or a decimal (default: more than half).",
-            metavar="SHARE",
-            multiple=False,
-        ),
+        Option("quota", "So much or more passes: 2/3, 75% or a decimal (default: more than half).", "SHARE"),
     ),
     draft=_draft,
     shown="votes",

@@ -15,7 +15,18 @@ from typing import Final
 from ...protocol.columns import alike
 from ...protocol.errors import ConfigurationError, require
 from ..presentation.numbers import in_a_row
-from ..running.drafts import NONE, Chosen, Sheet, UnclearError, check_column, is_status
+from ..running.drafts import (
+    NONE,
+    Chosen,
+    Sheet,
+    UnclearError,
+    answer,
+    check_column,
+    chosen_column,
+    chosen_word,
+    is_status,
+    listed,
+)
 from .draft_weights import any_number, are_numbers
 from .draft_words import Words, counted, unknown_in
 from .words import ABSTENTIONS, ANSWER, NO, YES, code_kinds, filled_of, word_of
@@ -59,9 +70,8 @@ _ENDED: Final = re.compile(r"(is )?(finished|complete|completed|delegate|test|pr
 _DATE: Final = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}|\d{1,2}:\d{2}|\w{3} \w{3} \d\d \d{4}")
 _LONG_AGO: Final = 1e9  # seconds since 1970 are times
 WHICH: Final = {
-    "first": ("of several lines of one name this one counts"),
-    "last": ("of several lines of one name this one counts"),
-    "none": ("names that are nearly alike are different persons'"),
+    **dict.fromkeys(("first", "last"), "of several lines of one name this one counts"),
+    NONE: "names that are nearly alike are different persons'",
 }
 
 
@@ -76,8 +86,8 @@ def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[st
     It is as chosen, or one that is called so and has nearly as many names as lines, or the one whose entries all
     differ. A column that counts lines names nobody, so that partners are numbered.
     """
-    if given := chosen.get("partner", ()):
-        return ("" if given[-1] == NONE else check_column(sheet, given[-1], "partner")), []
+    if (given := chosen_column(sheet, chosen, "partner")) is not None:
+        return given, []
     differing = [name for name in sheet.header if len(set(sheet.column(name)) - {""}) == len(sheet.rows)]
     for known in (_PERSONS, _NAMES):
         named = [name for name in sheet.header if plain_name(name) in known]
@@ -101,7 +111,7 @@ def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[st
     question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"
     possible = [name for name in sheet.header if not _are_times(sheet, name)]
     choices = [name for name in possible if name in differing] or possible
-    raise UnclearError(option="partner", question=question, choices=[NONE, *choices], is_open=True)
+    raise UnclearError("partner", question, [NONE, *choices], is_open=True)
 
 
 def _is_near(sheet: Sheet, name: str, *, is_weak: bool) -> bool:
@@ -139,20 +149,16 @@ def with_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Shee
     if "repeats" not in chosen:
         _check_one_motion(sheet, partner, list(rows.values()))
     same = [each for each in several if len({names[row] for row in each}) < len(each)]
-    choices = ["last", "first", *([] if same else [NONE])]
-    given = chosen.get("repeats", ("",))[-1]
-    if given not in choices:
-        shown = (same or several)[0]
-        lines = " and ".join(str(sheet.lines[row]) for row in shown[:_MOST_SHOWN])
-        more = f", and {len(several) - 1:,} more names so" if len(several) > 1 else ""
-        fits = (
-            f"{partner!r} names {len(rows):,} persons in {len(names):,} lines: {names[shown[0]]!r} stands in lines "
-            f"{lines}{more}"
-        )
-        one = "which of one person's lines counts"
-        one = one if same else f"which counts, if that is one person, or {NONE!r}: these are different persons"
-        question = f"{fits} (a file with a line for each vote needs --only too, for one motion); {one}"
-        raise UnclearError(option="repeats", question=question, choices=choices)
+    shown = (same or several)[0]
+    lines = " and ".join(str(sheet.lines[row]) for row in shown[:_MOST_SHOWN])
+    more = f", and {len(several) - 1:,} more names so" if len(several) > 1 else ""
+    one = "which of one person's lines counts"
+    one = one if same else f"which counts, if that is one person, or {NONE!r}: these are different persons"
+    question = (
+        f"{partner!r} names {len(rows):,} persons in {len(names):,} lines: {names[shown[0]]!r} stands in lines "
+        f"{lines}{more} (a file with a line for each vote needs --only too, for one motion); {one}"
+    )
+    given = chosen_word(chosen, "repeats", question, ["last", "first", *([] if same else [NONE])])
     if given == NONE:
         return sheet, NONE
     kept = {each[0 if given == "first" else -1] for each in rows.values()}
@@ -182,8 +188,8 @@ def _check_one_motion(sheet: Sheet, partner: str, rows: Sequence[Sequence[int]])
 
 def weight_of(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: Words) -> str:
     """Return the column of weights; empty where there is none, and UnclearError where one may be."""
-    if given := chosen.get("weight", ()):
-        return "" if given[-1] == NONE else check_column(sheet, given[-1], "weight")
+    if (given := chosen_column(sheet, chosen, "weight")) is not None:
+        return given
     others = [name for name in sheet.header if name not in {*taken, *chosen.get("candidate", ())}]
     named = [name for name in others if name.casefold() in WEIGHTS and not _has_answers(sheet, name, words)]
     numbers = [name for name in others if are_numbers([*map(word_of, sheet.column(name))])]
@@ -194,7 +200,7 @@ def weight_of(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: Words
         return named[0]
     if numbers := named or numbers:
         question = f"which column holds weights, or {NONE!r} where everybody has one vote"
-        raise UnclearError(option="weight", question=question, choices=[*numbers, NONE])
+        raise UnclearError("weight", question, [*numbers, NONE])
     return ""
 
 
@@ -205,10 +211,8 @@ def with_answer(sheet: Sheet, chosen: Chosen) -> tuple[Sheet, list[str]]:
         UnclearError: columns are called as answers are, and nobody said whether they are one motion's.
         ConfigurationError: a line fills several of those that were named.
     """
-    given = chosen.get("one-of", ("",))[-1]
-    names = (
-        [check_column(sheet, name.strip(), "one-of") for name in given.split(",")] if given not in {"", NONE} else []
-    )
+    given = answer(chosen, "one-of")
+    names = [check_column(sheet, name, "one-of") for name in listed([given], ())] if given not in {"", NONE} else []
     if not given:
         kinds = ({*YES, "yes"}, {*NO, "no"}, ABSTENTIONS)
         found = [[name for name in sheet.header if plain_name(name) in kind] for kind in kinds]
@@ -228,7 +232,7 @@ def with_answer(sheet: Sheet, chosen: Chosen) -> tuple[Sheet, list[str]]:
         question = (
             f"{in_a_row(map(repr, names))} are called as answers are, and a line fills one at most: are they one motion"
         )
-        raise UnclearError(option="one-of", question=question, choices=[", ".join(names), NONE])
+        raise UnclearError("one-of", question, [", ".join(names), NONE])
     left = [place for place, name in enumerate(sheet.header) if name not in names]
     require(ANSWER not in sheet.header, "--one-of", given, f"in a file without a column {ANSWER!r}")
     rows = [(*(cells[place] for place in left), answer) for cells, answer in zip(sheet.rows, answers, strict=True)]
@@ -315,12 +319,12 @@ def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Word
         question = (
             f"{name!r} has {shown}: is it left out, or {NONE!r}: it is voted on (or say with --candidate what is)"
         )
-        raise UnclearError(option="leave-out", question=question, choices=[name, NONE])
+        raise UnclearError("leave-out", question, [name, NONE])
     if not found and not pairs:
         pairs = of_few
     if not found and len(set(map(frozenset, pairs.values()))) > 1:
         question = "which column has the answers, yes or no; then --yes and --no say which word is which"
-        raise UnclearError(option="candidate", question=question, choices=list(pairs))
+        raise UnclearError("candidate", question, list(pairs))
     found = [name for name in rest if name in found or name in pairs]
     if found:
         return found
@@ -328,7 +332,7 @@ def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Word
     if len(rest) == 1:  # whose entries are refused, with their places
         return list(rest)
     likely = sorted(rest, key=lambda name: _is_noted(sheet, name))
-    raise UnclearError(option="candidate", question="which column has the answers, yes or no", choices=likely)
+    raise UnclearError("candidate", "which column has the answers, yes or no", likely)
 
 
 def names_persons(name: str) -> bool:

@@ -16,7 +16,7 @@ from ...protocol.dpwevote.parameters import MAX_GROUPS, MAX_WEIGHTS, MOST_ROUNDI
 from ...protocol.dpwevote.rounding import nearest_places
 from ...protocol.errors import ConfigurationError, require
 from ..reading.cells import may_be_thousands, number_of
-from ..running.drafts import Chosen, Line, Sheet, UnclearError
+from ..running.drafts import Chosen, Line, Sheet, UnclearError, answer, chosen_word
 from ..verdicts import at_most
 
 _MOST_WEIGHTS: Final = 10
@@ -93,29 +93,28 @@ def _plain(number: float) -> float:
 
 def _decimal(entries: Sequence[str], chosen: Chosen, sheet: Sheet, column: str) -> str:
     """Return the sign before decimals; UnclearError where all may be thousands."""
-    if given := chosen.get("decimal", ()):
-        require(given[-1] in {".", ","}, "--decimal", given[-1], "a point or a comma")
-        return given[-1]
+    if given := answer(chosen, "decimal"):
+        return given
     marked = [entry for entry in entries if "," in entry or "." in entry]
     fits = [sign for sign in (".", ",") if not any(math.isnan(number_of(entry, sign)) for entry in marked)]
     if len(fits) > 1 and may_be_thousands(marked):
         row = entries.index(marked[0])
         question = f"{sheet.where(column, row)} is {marked[0]!r}: which sign stands before decimals"
-        raise UnclearError(option="decimal", question=question, choices=fits)
+        return chosen_word(chosen, "decimal", question, fits)
     return fits[0] if fits else "."
 
 
 def _share(chosen: Chosen, own: Sequence[float], *, is_public: bool) -> float:
     """Return by which share weights may be rounded, 0 where all are published; UnclearError if that tells much."""
     number = len(set(own))
-    if given := chosen.get("round-weights", ()):
-        share = any_number(given[-1].removesuffix("%").strip()) / (100 if given[-1].endswith("%") else 1)
+    if given := answer(chosen, "round-weights"):
+        share = any_number(given) / (100 if given.endswith("%") else 1)
         allowed = f"a share of each weight from {_LEAST_SHARE:.0%} to {MOST_ROUNDING:.0%}, such as 5%"
-        require(_LEAST_SHARE <= share <= MOST_ROUNDING, "--round-weights", given[-1], allowed)
+        require(_LEAST_SHARE <= share <= MOST_ROUNDING, "--round-weights", given, allowed)
         most = MAX_WEIGHTS if is_public else MAX_GROUPS
         possible = len(_grid(min(own), max(own), share)[0])
         allowed = f"a greater share: {possible:,} weights are possible with this one, and {most:,} at most are"
-        require(possible <= most, "--round-weights", given[-1], allowed)
+        require(possible <= most, "--round-weights", given, allowed)
         return share
     is_few = number <= _ALWAYS_FEW or (number <= _MOST_WEIGHTS and _FEWEST_HOLDERS * number <= len(own))
     if is_few or (is_public and number <= MAX_WEIGHTS):
@@ -130,7 +129,7 @@ def _share(chosen: Chosen, own: Sequence[float], *, is_public: bool) -> float:
     )
     if not is_public:
         question += "; or --public-weights, where everybody knows them"
-    raise UnclearError(option="round-weights", question=question, choices=list(grids))
+    raise UnclearError("round-weights", question, list(grids))
 
 
 def _grid(least: float, greatest: float, share: float) -> tuple[list[float], float]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from ...protocol.errors import ConfigurationError, did_you_mean
 from ..presentation.numbers import in_a_row
-from ..running.drafts import NONE, Chosen, Sheet, UnclearError
+from ..running.drafts import NONE, Chosen, Sheet, UnclearError, chosen_word
 from . import words as known_words
 from .draft_weights import any_number, are_numbers
 from .words import CODES, code_kinds, word_of
@@ -23,9 +23,9 @@ _MOST_SHOWN: Final = 3
 
 _ANSWERS: Final = ("no", "yes")
 BECOME: Final = {
-    "absent": ("absent from the vote, as everybody can see"),
-    "no": ("they count as no"),
-    "yes": ("they count as yes"),
+    "absent": "absent from the vote, as everybody can see",
+    "no": "they count as no",
+    "yes": "they count as yes",
 }
 
 
@@ -137,11 +137,10 @@ def with_explained(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], word
         for option, is_due in (("yes", 1 not in sides), ("no", 0 not in sides)):
             if is_due and NONE not in chosen.get(option, ()):
                 choices = own if len(own) > 1 else [*own, NONE]
-                raise UnclearError(option=option, question=(f"{has}: which means {option}"), choices=choices)
+                raise UnclearError(option, f"{has}: which means {option}", choices)
         for option in ("abstain", "no", "yes"):
             if NONE not in chosen.get(option, ()):
-                question = f"{has}: does {own[0]!r} mean {option}"
-                raise UnclearError(option=option, question=question, choices=[own[0], NONE])
+                raise UnclearError(option, f"{has}: does {own[0]!r} mean {option}", [own[0], NONE])
     return words
 
 
@@ -204,11 +203,8 @@ def abstentions_of(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], word
     some = [(row, names) for row, names in rows if names]
     if not some:
         return ""
-    given, (row, names) = (*chosen.get("abstentions", ("",)),)[-1], some[0]
     in_part = next(((row, names) for row, names in some if len(names) < len(candidates)), None)
-    if given in {"no", "yes"} or (given == "absent" and in_part is None):
-        return given
-    row, names = some[0] if in_part is None else in_part
+    row, names = in_part or some[0]
     said = sheet.column(names[0])[row]
     counts = collections.Counter(entries[row] for row, _ in some for _, entries in columns)
     silent = [entry for entry in counts if word_of(entry) in words.silent]
@@ -224,13 +220,13 @@ def abstentions_of(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], word
             f"{where} abstain ({shown}): are they absent, as everybody will see, or do they count as no or yes, by "
             f"your rules{empty}"
         )
-        raise UnclearError(option="abstentions", question=question, choices=["absent", "no", "yes"])
+        return chosen_word(chosen, "abstentions", question, ["absent", "no", "yes"])
     question = (
         f"{where} abstain in a motion ({shown}); {known_words.ONE_SESSION}, so that nobody can be absent from "
         f"one alone: do abstentions count as no or yes, by your rules? Or hold a vote for each motion (--candidate), "
         f"from which who abstains is absent{empty}"
     )
-    raise UnclearError(option="abstentions", question=question, choices=["no", "yes"])
+    return chosen_word(chosen, "abstentions", question, ["no", "yes"])
 
 
 def num_absent_of(sheet: Sheet, candidates: Sequence[str], words: Words, abstentions: str) -> int:

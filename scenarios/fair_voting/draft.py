@@ -28,8 +28,15 @@ from ..running.drafts import (
     Option,
     Sheet,
     UnclearError,
+    answer,
     check_column,
     check_header,
+    chosen_column,
+    chosen_word,
+    filled,
+    joined,
+    listed,
+    word_option,
 )
 from .data.own_tables import RankingTable, Tiers, parts_of, place_in
 
@@ -71,6 +78,11 @@ class _Found:
     names: Sequence[str] = ()
     between: str = SEPARATOR
 
+    @property
+    def about(self) -> str:
+        """What stands in several columns; empty for rankings in one."""
+        return _ABOUT.get(self.kind, "")
+
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     options = ("voter", "group", *_KINDS)
@@ -80,7 +92,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     ):
         allowed = f"a line for each voter: {several} seems to say how many a line stands for (PrefLib's files say so)"
         raise ConfigurationError(field=sheet.path.name, value=several, allowed=allowed)
-    apart = [chosen[key][-1] for key in ("voter", "group") if chosen.get(key)]
+    apart = [answer(chosen, key) for key in ("voter", "group")]
     silent = _silent(sheet, chosen)
     rest = [name for name in sheet.header if name not in apart and name.casefold() not in {*_ABOUT_BALLOTS, *silent}]
     found = _rankings(sheet, chosen, rest, silent)
@@ -89,49 +101,43 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     others = [name for name in sheet.header if name not in found.columns and name.casefold() not in _ABOUT_BALLOTS]
     voter = _voter(sheet, chosen, others)
     group = _group(sheet, chosen, [name for name in others if name != voter])
-    lines = [Line("file", sheet.written, "a line for each voter")]
-    if not voter:
-        lines.append(Line("numbered", value=True, comment="it has no names"))
-    columns = {"voter": voter, "group": group} | ({"ranking": found.columns[0]} if found.kind == "ranking" else {})
-    if renamed := {name: own for name, own in columns.items() if own not in {"", name}}:
-        lines.append(Line("columns", renamed, "what the file calls them"))
-    if found.kind != "ranking":
-        lines.append(Line(found.kind, list(found.columns), _ABOUT[found.kind]))
-    if list(names) != list(found.columns):
-        lines.append(Line("alternatives", list(names)))
-    if found.between != SEPARATOR:
-        lines.append(Line("between", found.between, "the sign between alternatives in one cell"))
-    if silent:
-        lines.append(Line("not_ranked", list(silent.values()), "no alternatives, and no places"))
-    lines += _settled(sheet, chosen, tiers, names, voter)
+    columns = {"voter": voter, "group": group} | ({} if found.about else {"ranking": found.columns[0]})
+    lines = filled(
+        Line("file", sheet.written, "a line for each voter"),
+        Line("numbered", not voter, "it has no names"),
+        Line(
+            "columns", {name: own for name, own in columns.items() if own not in {"", name}}, "what the file calls them"
+        ),
+        Line(found.kind, found.about and found.columns, found.about),
+        Line("alternatives", names if names != found.columns else ()),
+        Line(
+            "between", found.between if found.between != SEPARATOR else "", "the sign between alternatives in one cell"
+        ),
+        Line("not_ranked", [*silent.values()], "no alternatives, and no places"),
+        *_settled(sheet, chosen, tiers, names, voter),
+    )
     groups = list(dict.fromkeys(sheet.column(group))) if group else []
     _check_unlike(groups, f"{sheet.path.name}, {group}", "write one group alike in the file")
     allowed = "a column with two groups or more, which the winner is to serve alike, or 'none'"
     refuse(group and len(groups) < _LEAST, "--group", group, allowed)
     allowed = "a column of groups: by this one each voter is a group of its own; 'none' has all voters in one"
     refuse(len(groups) == len(sheet.rows) > _LEAST, "--group", group, allowed)
-    number, listed = sheet.count(len(sheet.rows)), ", ".join(names)
+    number, ranked = sheet.count(len(sheet.rows)), ", ".join(names)
     if group:
-        said = [f"{number} voters of {len(groups):,} groups ({', '.join(groups[:9])}) rank {listed}."]
+        said = [f"{number} voters of {len(groups):,} groups ({', '.join(groups[:9])}) rank {ranked}."]
         parameters = [Line("objective", "penalized", "the welfare of all, less what groups differ by")]
-        title = f"Which of {listed} serves all groups alike"
+        title = f"Which of {ranked} serves all groups alike"
     else:
-        said = [f"{number} voters rank {listed}: one group, and the most welfare wins."]
+        said = [f"{number} voters rank {ranked}: one group, and the most welfare wins."]
         parameters = [Line("groups", ["voters"], "one: nobody is compared"), Line("objective", "welfare")]
-        title = f"Which of {listed} is elected"
+        title = f"Which of {ranked} is elected"
     if silent:
         said.append(f"No alternatives: {', '.join(silent.values())}.")
-    if found.kind != "ranking":
-        said.append(f"{', '.join(found.columns)}: {_ABOUT[found.kind]}.")
+    if found.about:
+        said.append(f"{', '.join(found.columns)}: {found.about}.")
     said.append(f"Voters by the column {voter!r}." if voter else "Voters are numbered.")
-    return Draft(
-        title=title,
-        role="voter",
-        price="a voter's ranking",
-        parameters=parameters,
-        parties=lines,
-        said=said,
-    )
+    price = "a voter's ranking"
+    return Draft(title=title, role="voter", price=price, parameters=parameters, parties=lines, said=said)
 
 
 def _check_needed(sheet: Sheet, chosen: Chosen, found: _Found) -> None:
@@ -142,7 +148,7 @@ def _check_needed(sheet: Sheet, chosen: Chosen, found: _Found) -> None:
         ("between", not is_of_numbers, "several alternatives in one cell"),
     ):
         allowed = f"left out: {', '.join(found.columns)} has no {what}"
-        refuse(option in chosen and not has_effect, f"--{option}", chosen.get(option, ("",))[-1], allowed)
+        refuse(option in chosen and not has_effect, f"--{option}", answer(chosen, option), allowed)
     words = {cell.casefold() for cells in (sheet.header, *sheet.rows) for cell in cells}
     for word in chosen.get("not-ranked", ()):
         require(word.casefold() in words, "--not-ranked", word, f"a word that stands in {sheet.path.name}")
@@ -150,16 +156,11 @@ def _check_needed(sheet: Sheet, chosen: Chosen, found: _Found) -> None:
 
 def _silent(sheet: Sheet, chosen: Chosen) -> dict[str, str]:
     """Return what stands for no alternative, in header or cells, as it is written, by its small letters."""
-    given = [name.casefold() for name in _listed(chosen.get("alternatives", ()), ())]
+    given = [name.casefold() for name in listed(chosen.get("alternatives", ()), ())]
     words = [*sheet.header, *dict.fromkeys(cell for row in sheet.rows for cell in row)]
     known = {word.casefold(): word for word in reversed(words) if word.casefold() in _NO_ALTERNATIVES}
     known |= {word.casefold(): word for word in chosen.get("not-ranked", ())}
     return {word: own for word, own in known.items() if word not in given}
-
-
-def _listed(given: Sequence[str], names: Collection[str]) -> list[str]:
-    """Return the names that were given, one each time or several with commas between them."""
-    return [each.strip() for value in given for each in ([value] if value in names else value.split(","))]
 
 
 def _rankings(sheet: Sheet, chosen: Chosen, rest: Sequence[str], silent: Collection[str]) -> _Found:
@@ -169,7 +170,7 @@ def _rankings(sheet: Sheet, chosen: Chosen, rest: Sequence[str], silent: Collect
         allowed = f"left out beside --{kinds[0]}"
         raise ConfigurationError(field=f"--{kinds[1]}", value=chosen[kinds[1]][0], allowed=allowed)
     questions = _questions(rest)
-    sign = chosen.get("between", ("",))[-1].replace("\\n", "\n")
+    sign = answer(chosen, "between").replace("\\n", "\n")
     if kinds:
         (key,) = kinds
         named = [part for name in chosen[key] for part in questions.get(name, {name: ""})]
@@ -188,7 +189,7 @@ def _rankings(sheet: Sheet, chosen: Chosen, rest: Sequence[str], silent: Collect
         f"which column has a ranking, such as a {SEPARATOR} b {SEPARATOR} c; or --place (or --score) for each column"
         " with the places (or scores) of an alternative, or --choice for the first, second and further choices in turn"
     )
-    raise UnclearError(option="ranking", question=question, choices=[each.columns[0] for each in found] or rest)
+    raise UnclearError("ranking", question, [each.columns[0] for each in found] or rest)
 
 
 def _of_columns(sheet: Sheet, kind: str, columns: Sequence[str], sign: str = "") -> _Found:
@@ -266,7 +267,7 @@ def _sign_of(sheet: Sheet, column: str) -> str:
     if len(usual or there) == 1:
         return (usual or there)[0]
     question = f"which sign stands between the alternatives in {column!r}"
-    raise UnclearError(option="between", question=question, choices=there or _SIGNS)
+    raise UnclearError("between", question, there or _SIGNS)
 
 
 def _is_about(name: str) -> bool:
@@ -297,20 +298,18 @@ def _kind_of(
 
     Places are 1, 2, … in every row, all of these in some, and called so: points from 1 to n look alike.
     """
-    if given := chosen.get("numbers", ()):
-        return given[-1]
     numbers = [sorted(number for number in row.values() if number is not None) for row in rows]
-    filled = [own for own in numbers if own]
     are_places = all(
         own[0] == 1 and all(b - a <= 1 or b == place for place, (a, b) in enumerate(itertools.pairwise(own), start=2))
-        for own in filled
+        for own in filter(None, numbers)
     )
-    if are_places and list(range(1, len(columns) + 1)) in filled and are_called:
+    are_all = list(range(1, len(columns) + 1)) in numbers
+    if are_places and are_all and are_called and not answer(chosen, "numbers"):
         return "places"
     question = (
         f"what the numbers in {', '.join(columns)} are: places (1 is the best), or scores (the higher, the better)"
     )
-    raise UnclearError(option="numbers", question=question, choices=("places", "scores"))
+    return chosen_word(chosen, "numbers", question, ("places", "scores"))
 
 
 def _read(sheet: Sheet, chosen: Chosen, found: _Found, silent: Mapping[str, str]) -> tuple[list[Tiers], Sequence[str]]:
@@ -331,8 +330,8 @@ def _read(sheet: Sheet, chosen: Chosen, found: _Found, silent: Mapping[str, str]
     single = {cell for cells in columns for cell in cells if "\n" not in cell}
     first = parts(sorted(single) if found.kind == "choices" else ())
     counts = Counter(name for own in first for name in {name for tier in own for name in tier})
-    if listed := _listed(chosen.get("alternatives", ()), counts):
-        return parts(listed), listed
+    if said := listed(chosen.get("alternatives", ()), counts):
+        return parts(said), said
     names = sorted(counts)
     _check_unlike(names, sheet.path.name, "write one alternative alike in the file, or name all with --alternatives")
     rare = [name for name in names if counts[name] < min(max(_LEAST, _FEW * len(rows)), len(rows))]
@@ -341,8 +340,7 @@ def _read(sheet: Sheet, chosen: Chosen, found: _Found, silent: Mapping[str, str]
         question = (
             f"which names are alternatives: few voters name {', '.join(rare[:9])}; --not-ranked leaves out what is none"
         )
-        choices = [",".join(own) for own in (usual, names) if own]
-        raise UnclearError(option="alternatives", question=question, choices=choices)
+        raise UnclearError("alternatives", question, [joined(own) for own in (usual, names) if own])
     require(len(names) >= _LEAST, found.columns[0], ", ".join(names), "rankings of two alternatives or more")
     return parts(names), names
 
@@ -357,14 +355,14 @@ def _check_unlike(names: Sequence[str], where: str, to_do: str) -> None:
 
 def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequence[str], voter: str) -> list[Line]:
     """Return what was said of ties, and of what stands there twice; UnclearError for what was not."""
-    lines: list[Line] = []
+    said = dict[str, str]()
     flat = [[name for tier in own for name in tier] for own in tiers]
     again = [row for row, own in enumerate(flat) if len(set(own)) < len(own)]
     if again:
         question = (
             f"line {sheet.lines[again[0]]} ranks an alternative twice: its first place counts, or the file is refused"
         )
-        lines += _said(chosen, "twice", question, ("first", "refuse"))
+        said["twice"] = chosen_word(chosen, "twice", question, ("first", "refuse"))
     tied = [
         row
         for row, (own, ranked) in enumerate(zip(tiers, flat, strict=True))
@@ -378,7 +376,7 @@ def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequen
         )
         if nothing := sum(1 for ranked in flat if not ranked):
             question = f"{question}; {nothing:,} rank nothing, which --leave-out-empty leaves out"
-        lines += _said(chosen, "ties", question, ("mean", "refuse"))
+        said["ties"] = chosen_word(chosen, "ties", question, ("mean", "refuse"))
     people: dict[str, dict[int, str]] = {}
     for row, name in enumerate(sheet.column(voter) if voter else ()):
         people.setdefault(alike(name), {})[sheet.lines[row]] = name
@@ -389,20 +387,14 @@ def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequen
         question = f"{next(iter(own.values()))} stands in lines {shown}: which row counts"
         if not same:
             question = f"{question}, if that is one voter, or {NONE!r}: these are different voters"
-        lines += _said(chosen, "repeats", question, ("last", "first", *([] if same else [NONE])))
-    return lines
-
-
-def _said(chosen: Chosen, option: str, question: str, choices: Sequence[str]) -> list[Line]:
-    if not (given := chosen.get(option, ())):
-        raise UnclearError(option=option, question=question, choices=choices)
-    return [Line(option, given[-1])]
+        said["repeats"] = chosen_word(chosen, "repeats", question, ["last", "first", *([] if same else [NONE])])
+    return [Line(*each) for each in said.items()]
 
 
 def _voter(sheet: Sheet, chosen: Chosen, others: Sequence[str]) -> str:
     """Return the column of voters' names: of persons before that of ballots; empty where they are numbered."""
-    if given := chosen.get("voter", ()):
-        return "" if given[-1] == NONE else check_column(sheet, given[-1], "voter")
+    if (given := chosen_column(sheet, chosen, "voter")) is not None:
+        return given
     entries = {name: sheet.column(name) for name in others}
     full = [name for name in others if all(entries[name]) and (len({*entries[name]}) > 1 or len(sheet.rows) == 1)]
     known = [name for name in full if name.casefold() in _VOTERS] or [n for n in full if _PERSONS.fullmatch(n)]
@@ -412,13 +404,13 @@ def _voter(sheet: Sheet, chosen: Chosen, others: Sequence[str]) -> str:
     if len(known) == 1 or not (distinct or known):
         return known[0] if known else ""
     question = f"which column has a different name for each voter, or {NONE!r}: they are numbered"
-    raise UnclearError(option="voter", question=question, choices=[*(known or distinct), NONE])
+    raise UnclearError("voter", question, [*(known or distinct), NONE])
 
 
 def _group(sheet: Sheet, chosen: Chosen, others: Sequence[str]) -> str:
     """Return the column of groups; empty where there is one group: it was said, or no column could tell any."""
-    if given := chosen.get("group", ()):
-        return "" if given[-1] == NONE else check_column(sheet, given[-1], "group")
+    if (given := chosen_column(sheet, chosen, "group")) is not None:
+        return given
     known = [name for name in others if name.casefold() in _GROUPS]
     if len(known) == 1:
         return known[0]
@@ -431,7 +423,7 @@ def _group(sheet: Sheet, chosen: Chosen, others: Sequence[str]) -> str:
     if not (known or possible):
         return ""
     question = f"which column says in which group each voter is, or {NONE!r}: one group, and the most welfare wins"
-    raise UnclearError(option="group", question=question, choices=[*(known or possible), NONE])
+    raise UnclearError("group", question, [*(known or possible), NONE])
 
 
 BEGINNING: Final = Beginning(
@@ -439,43 +431,32 @@ BEGINNING: Final = Beginning(
     help="A vote by rankings whose winner serves all groups of voters alike, or has the most welfare in one. FILE has "
     f"a line for each voter: a name, a group, and a ranking such as pool {SEPARATOR} library {SEPARATOR} rink.",
     options=(
-        Option("voter", f"The column of names, or {NONE!r}: voters are numbered.", multiple=False),
-        Option("group", f"The column of groups, or {NONE!r}: all are in one.", multiple=False),
-        Option("ranking", "The column of rankings.", multiple=False),
-        Option("place", "In place of it, a column of places, or a question of several: 1 the best place."),
-        Option("score", "In place of it, a column of scores, or a question of several: the higher, the better."),
-        Option("choice", "In place of it, the column of the first, then of the second choice, and so on."),
+        Option("voter", f"The column of names, or {NONE!r}: voters are numbered."),
+        Option("group", f"The column of groups, or {NONE!r}: all are in one."),
+        Option("ranking", "The column of rankings."),
         Option(
-            "numbers",
-            "What numbers in columns are: places or scores.",
-            metavar="KIND",
-            multiple=False,
-            words=("places", "scores"),
-        ),
-        Option("between", "The sign between alternatives in one cell; \\n for a line break.", "SIGN", multiple=False),
-        Option("alternatives", "What may be ranked, with commas between the names.", metavar="NAMES"),
-        Option("not-ranked", "A word in place of an alternative or its place, which stands for none.", metavar="WORD"),
-        Option(
-            "ties",
-            "Ties and blanks: mean (the mean score of their places) or refuse.",
-            "RULE",
-            multiple=False,
-            words=("mean", "refuse"),
+            "place", "In place of it, a column of places, or a question of several: 1 the best place.", multiple=True
         ),
         Option(
-            "twice",
-            "An alternative that a voter ranks twice: first or refuse.",
-            "RULE",
-            multiple=False,
-            words=("first", "refuse"),
+            "score",
+            "In place of it, a column of scores, or a question of several: the higher, the better.",
+            multiple=True,
         ),
         Option(
-            "repeats",
-            f"Which row of a voter who has several counts: first, last or {NONE!r}.",
-            "RULE",
-            multiple=False,
-            words=("first", "last", NONE),
+            "choice", "In place of it, the column of the first, then of the second choice, and so on.", multiple=True
         ),
+        word_option("numbers", "What numbers in columns are", "places", "scores"),
+        Option("between", "The sign between alternatives in one cell; \\n for a line break.", "SIGN"),
+        Option("alternatives", "What may be ranked, with commas between the names.", "NAMES", multiple=True),
+        Option(
+            "not-ranked",
+            "A word in place of an alternative or its place, which stands for none.",
+            "WORD",
+            multiple=True,
+        ),
+        word_option("ties", "Ties and blanks have the mean score of their places, or are refused", "mean", "refuse"),
+        word_option("twice", "Which place counts of an alternative that a voter ranks twice", "first", "refuse"),
+        word_option("repeats", "Which row counts of a voter who has several", "first", "last", NONE),
     ),
     draft=_draft,
     shown="rankings",

@@ -4,7 +4,7 @@ from typing import Final
 
 from ...protocol.columns import alike
 from ...protocol.errors import did_you_mean, require
-from ..running.drafts import Beginning, Chosen, Draft, Line, Sheet, alike_line, alike_option
+from ..running.drafts import Beginning, Chosen, Draft, Line, Sheet, alike_line, alike_option, filled
 
 _COLUMNS: Final = ("voter", "record", "choice")
 
@@ -17,7 +17,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     features = [name for name in sheet.header if name not in _COLUMNS]
     voters = list(dict.fromkeys(sheet.column("voter")))
     lines = [Line("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")]
-    lines += alike_line(sheet, chosen, voters, "voter")
+    lines += filled(alike_line(sheet, chosen, voters, "voter"))
     number = sheet.count(len(set(map(alike, voters))) if "one" in chosen.get("alike-voters", ()) else len(voters))
     return Draft(
         title="What voters prefer",

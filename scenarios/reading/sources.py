@@ -164,6 +164,16 @@ class PartiesTable:
         if self.unsaid is not None and not (is_public or self.is_generated or self.is_public_record):
             raise self.unsaid
 
+    def of_rows(self, rows: Sequence[int]) -> "PartiesTable":
+        """Return some of the parties of a file."""
+        names, lines = ([own[row] for row in rows] for own in (self.names, self.lines))
+        table = {name: [entries[row] for row in rows] for name, entries in self.table.items()}
+        return dataclasses.replace(self, names=names, table=table, lines=lines)
+
+    def noting(self, sentence: str) -> "PartiesTable":
+        """Return the parties with a sentence more on what became of their rows; it may be empty."""
+        return dataclasses.replace(self, note=f"{self.note} {sentence}".strip())
+
     def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return a scenario's parameters with what the source of the parties says of the others.
 

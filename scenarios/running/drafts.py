@@ -128,16 +128,21 @@ class Option:
         multiple: whether it may be given again.
         is_file: whether it names a file.
         is_flag: whether it has no value: then it is chosen or not.
-        words: what it may be; anything, if there are none.
+        words: what it may be, anything, if there are none.
     """
 
     name: str
     help: str
     metavar: str = "COLUMN"
-    multiple: bool = True
+    multiple: bool = False
     is_file: bool = False
     is_flag: bool = False
     words: Sequence[str] = ()
+
+
+def word_option(name: str, about: str, *words: str) -> Option:
+    """Return an option that is one of a few words, which its help says."""
+    return Option(name, f"{about}: {', '.join(words)}.", "WORD", words=words)
 
 
 Chosen: TypeAlias = Mapping[str, Sequence[str]]
@@ -232,10 +237,10 @@ def draft_of(beginning: Beginning, sheet: Sheet, chosen: Chosen) -> Draft:
         if is_told and NONE not in chosen.get("only", ()) and name not in sheet.options.only:
             shown = " and ".join(f"{word!r} ({number:,}×)" for word, number in words.most_common())
             question = f"{name!r} has {shown}: which rows count, or {NONE!r}: all"
-            raise UnclearError(option="only", question=question, choices=[*(f"{name}={word}" for word in words), NONE])
+            raise UnclearError("only", question, [*(f"{name}={word}" for word in words), NONE])
         if _DONE.fullmatch(name) and "" in entries and "leave-out-empty" not in chosen:
             question = f"{name!r} is empty in {entries.count(''):,} rows: are these left out, or {NONE!r}: all count"
-            raise UnclearError(option="leave-out-empty", question=question, choices=[name, NONE])
+            raise UnclearError("leave-out-empty", question, [name, NONE])
     return beginning.draft(sheet, chosen)
 
 
@@ -249,7 +254,7 @@ class UnclearError(ConfigurationError):
         is_open: whether these are examples.
     """
 
-    def __init__(self, *, option: str, question: str, choices: Sequence[str], is_open: bool = False) -> None:
+    def __init__(self, option: str, question: str, choices: Sequence[str], *, is_open: bool = False) -> None:
         self.option, self.question, self.choices, self.is_open = option, question, tuple(choices), is_open
         super().__init__(field=f"--{option}", value="left out", allowed="given")
         sign = "; " if any("," in choice for choice in self.choices) else ", "
@@ -298,51 +303,58 @@ def _is_like(name: str, entries: Sequence[str]) -> bool:
     return name in entries or are_numbers or all(map(_ADDRESS.fullmatch, words))
 
 
-def chosen_column(
-    sheet: Sheet, chosen: Chosen, option: str, *, names: Sequence[str], question: str, may_lack: bool = False
-) -> str:
-    """Return a column that was chosen, or the one whose name tells it; empty where it may be lacking, and was said to.
-
-    Args:
-        option: that names the column.
-        names: which tell it, in any case.
-        question: where neither does.
-        may_lack: whether `NONE` is an answer.
-
-    Raises:
-        UnclearError: no column has such a name, or several have.
-        ConfigurationError: there is no column of the name that was chosen.
-    """
-    if given := chosen.get(option, ()):
-        return "" if may_lack and given[-1] == NONE else check_column(sheet, given[-1], option)
-    found = [name for name in sheet.header if name.casefold() in names]
-    if len(found) == 1:
-        return found[0]
-    raise UnclearError(
-        option=option, question=question, choices=[*(found or sheet.header), *([NONE] if may_lack else [])]
-    )
-
-
 NONE: Final = "none"
 """In place of a column: there is no such."""
 
 
+def answer(chosen: Chosen, option: str) -> str:
+    """Return what was said last with an option; empty where nothing was."""
+    return chosen.get(option, ("",))[-1]
+
+
+def chosen_word(chosen: Chosen, option: str, question: str, choices: Sequence[str]) -> str:
+    """Return the word that was said with an option; UnclearError where it is none of the choices."""
+    if (given := answer(chosen, option)) not in choices:
+        raise UnclearError(option, question, choices)
+    return given
+
+
+def chosen_column(sheet: Sheet, chosen: Chosen, option: str) -> str | None:
+    """Return the column that was named: empty where it is to be none, and None where nothing was said."""
+    given = answer(chosen, option)
+    return check_column(sheet, given, option) if given not in {"", NONE} else "" if given else None
+
+
+def listed(given: Sequence[str], names: Collection[str]) -> list[str]:
+    """Return names that were said, one each time or several with a sign between them. See `joined`."""
+    split = ([value] if value in names else value.split(";" if ";" in value else ",") for value in given)
+    return [each.strip() for own in split for each in own]
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return names with commas between them, or semicolons where one has a comma."""
+    return (";" if any("," in name for name in names) else ",").join(names)
+
+
+def filled(*lines: Line) -> list[Line]:
+    """Return the lines that say something."""
+    return [line for line in lines if line.value]
+
+
 def alike_option(role: str) -> Option:
     """Return the option that says whose names are that differ in case or blanks alone."""
-    help_ = f"Names that differ in case or blanks alone are those of one {role} or of several: one or several."
-    return Option(f"alike-{role}s", help_, metavar="WORD", multiple=False, words=("one", "several"))
+    about = f"Whose names are that differ in case or blanks alone, one {role}'s or those of several"
+    return word_option(f"alike-{role}s", about, "one", "several")
 
 
-def alike_line(sheet: Sheet, chosen: Chosen, names: Sequence[str], role: str) -> list[Line]:
+def alike_line(sheet: Sheet, chosen: Chosen, names: Sequence[str], role: str) -> Line:
     """Return whether names that differ in case or blanks alone are one party's; UnclearError where it is not said."""
-    if (places := first_alike(names)) is None:
-        return []
-    first, again = (names[place] for place in places)
-    option = f"alike-{role}s"
-    if not (given := chosen.get(option, ())):
+    told = ""
+    if (places := first_alike(names)) is not None:
+        first, again = (names[place] for place in places)
         question = f"whether {first!r} and {again!r} in {sheet.path.name} are one {role}, or several"
-        raise UnclearError(option=option, question=question, choices=["one", "several"])
-    return [Line(f"alike_{role}s", given[-1], "whose names differ in case or blanks alone")]
+        told = chosen_word(chosen, f"alike-{role}s", question, ["one", "several"])
+    return Line(f"alike_{role}s", told, "whose names differ in case or blanks alone")
 
 
 def check_column(sheet: Sheet, name: str, option: str) -> str:

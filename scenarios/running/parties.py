@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...protocol.columns import first_alike
+from ...protocol.columns import alike, first_alike
 from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries, PhasedProtocol
 from ...protocol.roles import check_party_name
@@ -153,9 +153,9 @@ def _own_header(header: Sequence[str], where: str, names: str, columns: Mapping[
     renamed = {name: column for column, name in columns.items()}
     header = [renamed.get(name, name) for name in header]
     folded = [name.casefold() for name in header]
-    alike = [place for place, name in enumerate(folded) if name == (names if names in folded else _NAME)]
-    if names and names not in header and len(alike) == 1:
-        header[alike[0]] = names
+    named = [place for place, name in enumerate(folded) if name == (names if names in folded else _NAME)]
+    if names and names not in header and len(named) == 1:
+        header[named[0]] = names
     check_column_names(header, where)
     allowed = f"a header with the column {names!r}{did_you_mean(names, header)}"
     require(not names or names in header, where, header, allowed)
@@ -205,6 +205,23 @@ def check_unlike(read: PartiesTable, role: str) -> None:
     )
     where = f"{role} ({read.source} line {read.lines[again]})"
     raise ConfigurationError(field=where, value=read.names[again], allowed=allowed)
+
+
+def one_row_each(read: PartiesTable, role: str, which: str) -> PartiesTable:
+    """Return the first or the last row of each party, by a file's column of names, which may differ in case and blanks.
+
+    Raises:
+        ConfigurationError: there is no such column.
+    """
+    allowed = f"a header with the column {role!r}, or {role}s.columns, which says what it is called"
+    require(role in read.table, f"{read.source} line 1", list(read.table), allowed)
+    names = [str(name).strip() for name in read.table[role]]
+    rows = range(len(names)) if which == "last" else reversed(range(len(names)))
+    kept = sorted({alike(names[row]): row for row in rows}.values())
+    table = {name: entries for name, entries in read.table.items() if name != role}
+    number = len(names) - len(kept)
+    said = f"Of {role}s with several rows the {which} one counts: {number:,} of {len(names):,} are left out."
+    return dataclasses.replace(read, names=names, table=table).of_rows(kept).noting(said if number else "")
 
 
 def _may_be_alike(names: Sequence[str]) -> bool:

@@ -21,8 +21,13 @@ from ..running.drafts import (
     UnclearError,
     alike_line,
     alike_option,
+    answer,
     check_column,
     check_header,
+    chosen_word,
+    filled,
+    joined,
+    word_option,
 )
 from .data.assembly import in_order
 from .data.labels import LabelWords, alike_in, named, read_labels
@@ -80,15 +85,17 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         if empty := [row for row, entries in enumerate(rows) if not entries[place]]:
             where = sheet.where(name, empty[0])
             question = f"whether to leave out lines without a {own}: {len(empty):,}, the first is {where}"
-            raise UnclearError(option="leave-out-empty", question=question, choices=[name])
-    lines = [Line("answers", sheet.written, "a line for each answer")]
-    if renamed := {name: own for name, own in columns.items() if own != name}:
-        lines.append(Line("columns", renamed, "what the file calls them"))
+            raise UnclearError("leave-out-empty", question, [name])
+    renamed = {name: own for name, own in columns.items() if own != name}
     words, found = _labels(sheet, chosen, rows)
-    lines += found
-    lines += alike_line(sheet, chosen, list(dict.fromkeys(worker for _, worker, _ in rows)), "worker")
-    lines += _repeats(sheet, chosen, rows, words)
-    lines += _truth(sheet, chosen, columns)
+    lines = filled(
+        Line("answers", sheet.written, "a line for each answer"),
+        Line("columns", renamed, "what the file calls them"),
+        *found,
+        alike_line(sheet, chosen, list(dict.fromkeys(worker for _, worker, _ in rows)), "worker"),
+        _repeats(sheet, chosen, rows, words),
+        *_truth(sheet, chosen, columns),
+    )
     tasks, workers, _ = (sheet.count(len(set(own))) for own in zip(*rows, strict=True))
     return Draft(
         title=f"A crowd answers {tasks} questions",
@@ -122,8 +129,8 @@ def _told(sheet: Sheet, names: Sequence[str], taken: Sequence[str] = ()) -> list
 def _column(sheet: Sheet, chosen: Chosen, role: str, *, taken: Sequence[str]) -> str:
     """Return the column of tasks, of workers or of answers."""
     names, question = _ROLES[role]
-    if given := chosen.get(role, ()):
-        return check_column(sheet, given[-1], role)
+    if given := answer(chosen, role):
+        return check_column(sheet, given, role)
     others = [*taken, *(chosen[each][-1] for each in _ROLES if each in chosen)]
     found = _told(sheet, names, others)
     if role == "label" and len(found) != 1 and "labels" in chosen:  # the labels tell their column
@@ -133,8 +140,7 @@ def _column(sheet: Sheet, chosen: Chosen, role: str, *, taken: Sequence[str]) ->
         return found[0]
     if role == "label":
         _check_one_column(sheet)
-    choices = found or [name for name in sheet.header if name not in others]
-    raise UnclearError(option=role, question=question, choices=choices)
+    raise UnclearError(role, question, found or [name for name in sheet.header if name not in others])
 
 
 def _check_one_column(sheet: Sheet) -> None:
@@ -160,7 +166,7 @@ def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tupl
     found = in_order(people)
     given = read_labels(chosen.get("labels", ()), found)
     if not given:
-        refuse("other-labels" in chosen, "--other-labels", chosen.get("other-labels", ("",))[-1], "beside --labels")
+        refuse("other-labels" in chosen, "--other-labels", answer(chosen, "other-labels"), "beside --labels")
         _check_labels(found, people)
         given = {name: list[str]() for name in found}
     labels = given if any(given.values()) else list(given)
@@ -168,15 +174,12 @@ def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tupl
     words = LabelWords.of(labels, field="--labels")
     odd = [row for row, (_, _, label) in enumerate(rows) if label not in words.index]
     if odd:
-        others = chosen.get("other-labels", ())
         label, where = rows[odd[0]][2], sheet.where("label", odd[0])
-        if not others:
-            question = (
-                f"what becomes of answers that are none of the labels: {len(odd):,}, the first is {label!r}, {where}; "
-                "if they are left out, everybody can see whose"
-            )
-            raise UnclearError(option="other-labels", question=question, choices=["leave-out", "refuse"])
-        if others[-1] == "refuse":
+        question = (
+            f"what becomes of answers that are none of the labels: {len(odd):,}, the first is {label!r}, {where}; "
+            "if they are left out, everybody can see whose"
+        )
+        if chosen_word(chosen, "other-labels", question, ["leave-out", "refuse"]) == "refuse":
             raise words.refused(label, where)
         lines.append(
             Line("other_labels", "leave_out", "answers with none of them do not count, and everybody can see whose")
@@ -202,10 +205,9 @@ def _check_labels(found: Sequence[str], people: Mapping[str, set[str]]) -> None:
         why = f"{few[0]!r} was given by {len(people[few[0]])}, and everybody is told all labels"
     single = [label for label in found if label not in several]
     ways = [["=".join(group) for group in alike_in(single)], single, [label for label in single if label not in few]]
-    sign = ";" if any("," in label for label in single) else ","
-    choices = list(dict.fromkeys(sign.join(way) for way in ways if 1 < len(way) <= _MOST_ASKED))
+    choices = list(dict.fromkeys(joined(way) for way in ways if 1 < len(way) <= _MOST_ASKED))
     question = f"{why}: which labels can an answer have (as no,yes, or with another spelling no,yes=Yes)"
-    raise UnclearError(option="labels", question=question, choices=choices, is_open=True)
+    raise UnclearError("labels", question, choices, is_open=True)
 
 
 def _is_several(label: str, found: Sequence[str]) -> bool:
@@ -214,25 +216,25 @@ def _is_several(label: str, found: Sequence[str]) -> bool:
     return label[:1] in {"{", "["} or (len(parts) > 1 and not {*found}.isdisjoint(parts))
 
 
-def _repeats(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> list[Line]:
+def _repeats(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> Line:
     """Return which answer counts where a worker answers a task twice, and differently."""
-    if given := chosen.get("repeats", ()):
-        return [Line("repeats", given[-1], "of a worker's answers to a task")] if given[-1] != "refuse" else []
-    known, is_one = dict[tuple[str, str], int](), "one" in chosen.get("alike-workers", ())
+    given = answer(chosen, "repeats")
+    known, is_one = dict[tuple[str, str], int](), answer(chosen, "alike-workers") == "one"
     for row, (task, worker, label) in enumerate(rows):
         pair = task, alike(worker) if is_one else worker
-        if (code := words.index.get(label)) is not None and known.setdefault(pair, code) != code:
+        code = words.index.get(label)
+        if not given and code is not None and known.setdefault(pair, code) != code:
             where = sheet.where("label", row)
             question = f"which answer of {worker!r} to {task!r} counts, who gave another one before: {where}"
-            raise UnclearError(option="repeats", question=question, choices=["first", "last", "refuse"])
-    return []
+            raise UnclearError("repeats", question, ["first", "last", "refuse"])
+    return Line("repeats", given if given != "refuse" else "", "of a worker's answers to a task")
 
 
 def _truth(sheet: Sheet, chosen: Chosen, columns: Mapping[str, str]) -> list[Line]:
     """Return where truths are: in the file that is named, or in a column of this one, where a task may have one."""
     comment = "only to compare with what is found"
-    if given := chosen.get("truth", ()):
-        return [Line("truth", given[-1], f"task,truth: {comment}")]
+    if given := answer(chosen, "truth"):
+        return [Line("truth", given, f"task,truth: {comment}")]
     found = _told(sheet, _TRUTH, [*columns.values()])
     if len(found) > 1:
         own = [name for name in found if name.partition(":")[2] == columns["label"].partition(":")[2]]
@@ -248,32 +250,19 @@ BEGINNING: Final = Beginning(
     help="The true answers to many tasks, found from what a crowd answers. FILE has a line for each answer: the task, "
     "the worker and the label.",
     options=(
-        Option("task", "The column of tasks.", multiple=False),
-        Option("worker", "The column of workers.", multiple=False),
-        Option("label", "The column of answers.", multiple=False),
+        Option("task", "The column of tasks."),
+        Option("worker", "The column of workers."),
+        Option("label", "The column of answers."),
         Option(
             "labels",
             "Which an answer can have, by which its column is known: no,yes; with other ways of writing: no,yes=Yes.",
-            metavar="LABELS",
+            "LABELS",
+            multiple=True,
         ),
-        Option(
-            "other-labels",
-            "Answers with none of these: leave-out or refuse.",
-            metavar="WORD",
-            multiple=False,
-            words=("leave-out", "refuse"),
-        ),
+        word_option("other-labels", "What becomes of answers with none of these", "leave-out", "refuse"),
         alike_option("worker"),
-        Option(
-            "repeats",
-            "Of a worker's answers to a task: first, last or refuse.",
-            metavar="WORD",
-            multiple=False,
-            words=("first", "last", "refuse"),
-        ),
-        Option(
-            "truth", "A file of task,truth, where some truths are known.", metavar="FILE", multiple=False, is_file=True
-        ),
+        word_option("repeats", "Which of a worker's answers to a task counts", "first", "last", "refuse"),
+        Option("truth", "A file of task,truth, where some truths are known.", "FILE", is_file=True),
     ),
     draft=_draft,
     shown="answers",

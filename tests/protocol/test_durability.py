@@ -71,6 +71,7 @@ from psephos.protocol.records import (
 )
 from psephos.protocol.roles import Side
 from psephos.protocol.roster import Roster
+from psephos.protocol.sides import Party
 from psephos.protocol.states import KEPT, SessionState, State
 from psephos.protocol.tally import Tally
 from thoroughness import draws
@@ -307,6 +308,31 @@ def test_secrets_of_a_masked_phase_are_sealed_and_lead_to_the_same_bytes_or_to_n
     swapped = msgspec.structs.replace(shares, report=theirs.report)
     with pytest.raises(JournalError, match="has another answer in step 'sum, unmask' than its secrets lead to"):
         session.client("p0", ledger=Ledger("p0"), records=[*records[:place], swapped])
+
+
+def test_what_is_sealed_opens_by_all_of_a_party_s_own_secret_and_by_nothing_that_others_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With all else as it was, of any other secret nothing opens: the key of the seal is of no public thing."""
+    world = World(masked_sum()).start()
+    world.run()
+    session, name = world.session, "p0"
+    records = [record for record in world.kept_by_client[name] if not isinstance(record, Left)]
+    own = session.party(name)
+    others = [
+        *(
+            own.secret[:place] + bytes([own.secret[place] ^ 1]) + own.secret[place + 1 :]
+            for place in range(len(own.secret))
+        ),
+        *(session.party(other).secret for other in session.names[1:]),
+        *(name.encode(), session.protocol.name.encode(), session.charter.id.encode(), session.charter.roster.encode()),
+        bytes(32),
+    ]
+    for other in others:
+        wrong = Party(own.name, own.place, own.row, public=own.public, ledger=Ledger(name), secret=other, sign=own.sign)
+        monkeypatch.setattr(session, "party", lambda *_, wrong=wrong, **__: wrong)
+        with pytest.raises(JournalError, match="the box does not open"):
+            session.client(name, ledger=Ledger(name), records=records)
 
 
 # A party

@@ -1,6 +1,8 @@
 """Randomized response, frequency oracles and other channels on finitely many values, and values that are disclosed.
 
-Laws are exact, and each pair of values is tried. Each value is drawn, and rows of two, which are to share nothing.
+Laws are exact, and each pair of values is tried. Each value is drawn, and rows of two, which are to share nothing. Of
+values up to thousands the two ends are told apart, and three values are drawn: whether a report supports its value, and
+all else of it, which is alike for all values.
 """
 
 import functools
@@ -8,11 +10,14 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.mechanisms import (
     Disclosure,
+    FiniteChannel,
     FrequencyOracle,
     GeneralizedRandomizedResponse,
     HadamardResponse,
@@ -24,9 +29,9 @@ from ....protocol.mechanisms import (
     two_point,
 )
 from ....protocol.mechanisms.own_matrix import channel_of
-from ..case import Case, LawCheck
+from ..case import NO_PLACE, Case, LawCheck, Pair, View
 from .checking import checks_of
-from .sampling import EPSILONS, all_rows, finite_pairs, local_case
+from .sampling import EPSILONS, all_rows, encoded, finite_pairs, local_case, secure_draw, simulated_draw
 
 _CHOICES: Final = (2, 3, 10)
 _ORACLES: Final[tuple[tuple[str, type[FrequencyOracle]], ...]] = (
@@ -39,6 +44,9 @@ _SECURE: Final = frozenset({(1.0, 2), (1.0, 10), (8.0, 3)})
 _WEIGHTS: Final = tuple(map(Fraction, (1, 2, 4, 7)))  # numbers to report without bias
 _MATRIX: Final = (("1/2", "1/3", "1/6"), (0.1, 0.8, 0.1), (0.25, 0.05, 0.7))
 """By which a value is reported: a loss of ln 16."""
+_MANY: Final = (17, 64, 300, 2000)
+"""Numbers of values of the ladder, of which the worst pair is any one."""
+_SHARE_OF_MANY, _SECURE_SHARE_OF_MANY = 0.04, 0.05
 _BOUND: Final = 2  # the greatest value that is disclosed
 _MOST_ROWS_OF_TWO: Final = 9
 
@@ -53,11 +61,16 @@ def response_cases() -> Iterator[Case]:
         yield _case(
             f"6 values, ε = {epsilon:g}", group, functools.partial(kind, epsilon, 6), epsilon, is_secure=is_secure
         )
+    for size, (group, kind) in itertools.product(_MANY, (("k-rr", GeneralizedRandomizedResponse), *_ORACLES)):
+        yield _case_of_many(group, kind(1.0, size), size)
     for epsilon in EPSILONS:
         for name, design in (("two-point", two_point), ("optimal", optimal)):
             yield _case(
                 f"{name} report, ε = {epsilon:g}", "channels", functools.partial(_channel, design, epsilon), epsilon
             )
+    for size in _MANY[1:-1]:
+        table = two_point([Fraction(number) for number in range(size)], epsilon=1.0).mechanism
+        yield _case_of_many("channels", table, size)
     own = channel_of(_MATRIX, num_values=len(_MATRIX), field="matrix")
     yield _case("a matrix of one's own", "channels", lambda: own, own.epsilon)
     note = "Values leave as they are, to a server that is trusted with them."
@@ -83,6 +96,85 @@ def _case(
         note=note,
         law_checks=checks,
     )
+
+
+def _case_of_many(group: str, mechanism: RowMechanism, size: int) -> Case:
+    """Return the case of a mechanism at ε = 1 and many values."""
+    values = 0, size // 3, size - 1
+
+    def checks() -> Sequence[LawCheck]:
+        if isinstance(mechanism, FrequencyOracle) and not isinstance(mechanism, HadamardResponse):
+            draws = ((value, simulated_draw(mechanism, [value]), secure_draw(mechanism, [value])) for value in values)
+            return [LawCheck(f"[{value}]", list(_views_of(mechanism, value)), *drawn) for value, *drawn in draws]
+        return checks_of(mechanism, np.array(values)[:, None])
+
+    return local_case(
+        f"{size} values, ε = 1",
+        group,
+        "value",
+        functools.partial(_pairs_of_many, mechanism, 0, size - 1),
+        proven=1.0,
+        share=_SHARE_OF_MANY,
+        secure_share=_SECURE_SHARE_OF_MANY,
+        law_checks=checks,
+    )
+
+
+def _pairs_of_many(mechanism: Any, *ends: int) -> list[Pair]:
+    """Return two values by which of them alone a report supports: the first, the second, or else; by reports, if few.
+
+    A report that supports its value is as much likelier than one that does not, whatever else it supports.
+    """
+    if isinstance(mechanism, FiniteChannel):
+        return finite_pairs(mechanism, np.array(ends)[:, None], is_secure=True)
+    if isinstance(mechanism, FrequencyOracle):
+        keep, luck = mechanism.law.keep, mechanism.law.luck * mechanism.reach(*ends)
+        ratio = keep * mechanism.law.num_others / ((1 - keep) * mechanism.law.num_supporting)
+    else:
+        keep = Fraction(mechanism.keep_probability)
+        luck = (1 - keep) / (mechanism.num_choices - 1)
+        ratio = keep / luck
+    both = (ratio * luck - keep) / (ratio - 1)
+    own, other, rest = (float(chance) for chance in (keep - both, luck - both, 1 - keep - luck + 2 * both))
+
+    def encode(reports: IntArray) -> IntArray:
+        told = (
+            mechanism.supports(reports, np.array(ends)) if isinstance(mechanism, FrequencyOracle) else reports == ends
+        )
+        return np.where(told[:, 0] == told[:, 1], 2, told[:, 1])[:, None].astype(np.int64)
+
+    draws, secure = (
+        [encoded(draw(mechanism, [end]), encode) for end in ends] for draw in (simulated_draw, secure_draw)
+    )
+    laws = np.array([[own, other, rest], [other, own, rest]])
+    return [Pair(f"{ends[0]} and {ends[1]}", laws=laws, draws=(draws[0], draws[1]), secure=(secure[0], secure[1]))]
+
+
+def _views_of(oracle: FrequencyOracle, value: int) -> Iterator[View]:
+    """Yield whether a report supports its value, and its subset, around the value, or its function."""
+    law, size = oracle.law, oracle.num_choices
+    keep = float(law.keep)
+
+    def supporting(reports: IntArray) -> IntArray:
+        is_report = (reports >= 0).all(axis=1) & (reports <= law.greatest).all(axis=1)
+        is_report &= (np.diff(reports, axis=1) >= 0).all(axis=1)
+        return np.where(is_report, oracle.supports(reports, np.array([value]))[:, 0], NO_PLACE)
+
+    yield View("its own value", np.array([1 - keep, keep]), supporting)
+    if isinstance(oracle, SubsetSelection):
+        # A report has each value once, so that numbers are spread less than independent ones, which bounds assume.
+        others = np.full(size - 1, (1 - keep / law.num_numbers) / (size - 1))
+        members = np.concatenate([[keep / law.num_numbers], others])
+        yield View(
+            "values", members, lambda drawn: ((oracle.subsets(drawn) - value) % size).reshape(-1), law.num_numbers
+        )
+    elif isinstance(oracle, LocalHashing):
+        factors, shifts, _ = law.bounds
+        for name, bound, step in (("factor", factors, oracle.prime), ("shift", shifts, 1)):
+            chances = np.full(bound, 1 / bound)
+            yield View(
+                name, chances, lambda drawn, bound=bound, step=step: drawn[:, 0] // oracle.num_hashes // step % bound
+            )
 
 
 def _rows(mechanism: RowMechanism, width: int) -> IntArray:

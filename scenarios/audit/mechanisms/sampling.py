@@ -134,7 +134,7 @@ def finite_pairs(
     encode = numbering(reports)
 
     def both(draw: Callable[[RowMechanism, PrivateRow], OutputSampler]) -> tuple[OutputSampler, OutputSampler]:
-        return _encoded(draw(mechanism, first), encode), _encoded(draw(mechanism, second), encode)
+        return encoded(draw(mechanism, first), encode), encoded(draw(mechanism, second), encode)
 
     secure = both(secure_draw) if is_secure else None
     return [Pair(f"{first} and {second}", laws=laws[places], draws=both(simulated_draw), secure=secure)]
@@ -163,5 +163,6 @@ def numbering(outputs: IntArray) -> Callable[[IntArray], IntArray]:
     return encode
 
 
-def _encoded(draw: OutputSampler, encode: Callable[[IntArray], IntArray]) -> OutputSampler:
+def encoded(draw: OutputSampler, encode: Callable[[IntArray], IntArray]) -> OutputSampler:
+    """Return draws whose outputs are what something makes of others."""
     return lambda number, stream: encode(draw(number, stream))

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import msgspec
 import numpy as np
 
-from ....protocol.columns import CodedColumn, alike
+from ....protocol.columns import CodedColumn
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.phases import Entries
@@ -22,7 +22,7 @@ from ...reading.conversion import convert
 from ...reading.frames import path_of
 from ...reading.headers import TableOptions
 from ...reading.sources import PartiesTable, PartySources, RowFiles
-from ...running.parties import check_unlike, read_parties_file
+from ...running.parties import check_unlike, one_row_each, read_parties_file
 from ...running.rosters import KEY_COLUMNS
 from ..words import ANSWER, CODES, ONE_SESSION, OUR_ABSTENTIONS, filled_of, word_of
 from .made_up import make_like, make_partners
@@ -117,12 +117,8 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         return read  # of names, and no opinion: whoever holds the rest says it
     _check_without_weights(read, candidates, parameters)
     note = f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights."
-    return dataclasses.replace(
-        read,
-        table={_WEIGHT: np.ones(len(read.names)), **table},
-        parameters=_ONE_VOTE,
-        note=f"{read.note} {note}".strip(),
-    )
+    table = {_WEIGHT: np.ones(len(read.names)), **table}
+    return dataclasses.replace(read, table=table, parameters=_ONE_VOTE).noting(note)
 
 
 def _other_columns(parameters: Mapping[str, Any]) -> tuple[str, ...]:
@@ -142,9 +138,8 @@ def _without_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
         if word not in there:
             allowed = one_of(sorted(there)[-12:], word)
             raise ConfigurationError(field=f"{_FIELD}.without", value=word, allowed=allowed)
-    left = _of_rows(read, [row for row, out in enumerate(is_out) if not out])
-    out = f"Left out: {', '.join(options.without)}."
-    return dataclasses.replace(left, note=f"{left.note} {out}".strip())
+    left = read.of_rows([row for row, out in enumerate(is_out) if not out])
+    return left.noting(f"Left out: {', '.join(options.without)}.")
 
 
 def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collection[str]) -> PartiesTable:
@@ -158,17 +153,9 @@ def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collectio
         where = f"{columns[place]} ({read.source} line {read.lines[row]}, {read.names[row]})"
         allowed = f"yes or no: {ONE_SESSION}, and who is absent is so from all. Hold a vote for each motion"
         raise ConfigurationError(field=where, value=read.table[columns[place]][row], allowed=allowed)
-    left = _of_rows(read, np.flatnonzero(~is_absent).tolist())
+    left = read.of_rows(np.flatnonzero(~is_absent).tolist())
     refuse(not left.names, f"{_FIELD}.abstentions", "absent", "no or yes, since nobody is left to vote")
-    note = f"{is_absent.sum():,} of {len(silent[0]):,} abstain, and are absent, which everybody can see."
-    return dataclasses.replace(left, note=f"{left.note} {note}".strip())
-
-
-def _of_rows(read: PartiesTable, rows: Sequence[int]) -> PartiesTable:
-    table = {name: [entries[row] for row in rows] for name, entries in read.table.items()}
-    return dataclasses.replace(
-        read, names=[read.names[row] for row in rows], table=table, lines=[read.lines[row] for row in rows]
-    )
+    return left.noting(f"{is_absent.sum():,} of {len(silent[0]):,} abstain, and are absent, which everybody can see.")
 
 
 def _weights(read: PartiesTable, options: VoteFile) -> list[float]:
@@ -208,18 +195,7 @@ def _one_line_each(read: PartiesTable, options: VoteFile) -> PartiesTable:
     if which is None:
         check_unlike(read, role)
         return read
-    allowed = f"a header with the column {role!r}, or {_FIELD}.columns, which says what it is called"
-    require(role in read.table, f"{read.source} line 1", list(read.table), allowed)
-    names = [str(name).strip() for name in read.table[role]]
-    kept = dict[str, int]()
-    for row, name in enumerate(names):
-        if which == "last" or alike(name) not in kept:
-            kept[alike(name)] = row
-    left = _of_rows(dataclasses.replace(read, names=names), sorted(kept.values()))
-    table = {name: entries for name, entries in left.table.items() if name != role}
-    number = len(names) - len(left.names)
-    said = f"Of partners with several lines the {which} one counts: {number:,} of {len(names):,} are left out."
-    return dataclasses.replace(left, table=table, note=f"{left.note} {said}".strip())
+    return one_row_each(read, role, which)
 
 
 def _counted_abstentions(read: PartiesTable, options: VoteFile, candidates: Sequence[str]) -> PartiesTable:
@@ -228,8 +204,7 @@ def _counted_abstentions(read: PartiesTable, options: VoteFile, candidates: Sequ
         return read
     silent = options.silent
     number = sum(word_of(entry) in silent for name in candidates for entry in read.table[name])
-    said = f"{number:,} abstentions count as {options.abstentions}." if number else ""
-    return dataclasses.replace(read, note=f"{read.note} {said}".strip())
+    return read.noting(f"{number:,} abstentions count as {options.abstentions}." if number else "")
 
 
 def _opinions(name: str, entries: Entries, options: VoteFile) -> Entries:

@@ -113,12 +113,12 @@ def fair_voting_climbs() -> Iterator[Climb]:
     yield Climb("private groups", sizes | groups, [name for name in JOINT if name != "joint_ranking"], _local_stage)
     few |= {"groups": RUNGS[1:4]}
     yield Climb("private groups and whole rankings", sizes | few, ["joint_ranking"], _local_stage)
-    sizes = {"alternatives": RUNGS[1:-2], "voters": RUNGS, "groups": RUNGS[1:-2]}
+    sizes = {"alternatives": RUNGS[1:-1], "voters": RUNGS, "groups": RUNGS[1:-2]}
     released = ["laplace", "exponential", "permute_and_flip"]
     yield Climb("releases", dict(sizes), released, _released_stage, most=400)
     del sizes["groups"]
     yield Climb("plain elections", sizes, [*released, "pairwise"], _released_stage, most=100)
-    sizes = {"alternatives": RUNGS[1:-2], "voters": MASKED_RUNGS, "groups": RUNGS[1:3]}
+    sizes = {"alternatives": RUNGS[1:-1], "voters": MASKED_RUNGS, "groups": RUNGS[1:3]}
     yield Climb("masked votes", sizes, ["borda", "plurality"], masked_stage, most=400)
 
 

@@ -8,7 +8,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from ....protocol.columns import alike
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.entries import tiers_of
@@ -17,7 +16,7 @@ from ...reading.cells import number_in
 from ...reading.frames import path_of
 from ...reading.headers import TableOptions
 from ...reading.sources import PartiesTable
-from ...running.parties import check_unlike, read_parties_file
+from ...running.parties import check_unlike, one_row_each, read_parties_file
 
 _FIELD: Final = "voters"
 _COLUMNS: Final = ("voter", "group", "ranking")
@@ -81,7 +80,7 @@ def load_table(options: RankingTable) -> PartiesTable:
     is_counted = options.numbered or options.repeats in {"first", "last"}
     read = read_parties_file(path, role, options.columns, numbered=is_counted, options=options)
     if not options.numbered and is_counted:
-        read = _without_repeats(read, options.repeats)
+        read = one_row_each(read, role, options.repeats)
     elif options.repeats == "error" and not is_counted:
         check_unlike(read, role)
     named = options.places or options.scores or options.choices
@@ -106,28 +105,8 @@ def load_table(options: RankingTable) -> PartiesTable:
         number = sum(1 for entry in table["ranking"] if TIE in str(entry))
         whose = f"{number:,} voter{'s' * (number != 1)}"
         told = f"Ties, or alternatives not ranked, of {whose} have the mean score of their places."
-        read = dataclasses.replace(read, note=" ".join(filter(None, [read.note, told if number else ""])))
+        read = read.noting(told if number else "")
     return dataclasses.replace(read, table=table, parameters=found, fixed=frozenset(found) - {"ties"})
-
-
-def _without_repeats(read: PartiesTable, repeats: str) -> PartiesTable:
-    """Return the table with the first row, or the last one, of each voter."""
-    names = [str(name).strip() for name in read.table[FairVoting.client_role]]
-    places = range(len(names)) if repeats == "last" else range(len(names) - 1, -1, -1)
-    kept = sorted({alike(names[place]): place for place in places}.values())
-    number = len(names) - len(kept)
-    told = (
-        f"Of voters with several rows the {repeats} one counts: {number:,} of {len(names):,} are left out."
-        if number
-        else ""
-    )
-    return dataclasses.replace(
-        read,
-        names=[names[place] for place in kept],
-        table={name: [own[place] for place in kept] for name, own in read.table.items() if name != "voter"},
-        lines=[read.lines[place] for place in kept],
-        note=" ".join(filter(None, [read.note, told])),
-    )
 
 
 def parts_of(cells: Sequence[str], names: Sequence[str], options: RankingTable, where: str = "") -> Tiers:

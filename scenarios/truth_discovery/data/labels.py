@@ -41,7 +41,7 @@ def read_labels(values: Sequence[str], found: Collection[str] = ()) -> dict[str,
         parts = [each.strip() for each in value.split(";" if ";" in value else ",")]
         whole = value in found and not {*parts} <= {*found}
         for part in [value] if whole else filter(None, parts):
-            name, *others = (each.strip() for each in part.split("="))
+            name, *others = [part] if part in found else (each.strip() for each in part.split("="))
             labels.setdefault(name, []).extend(others)
     return labels
 

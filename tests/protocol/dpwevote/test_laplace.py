@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numpy.polynomial import Polynomial
 from psephos.protocol import Tally
 from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.laplace import LaplaceGrids, LaplaceVariant
 from psephos.protocol.elementary import quotient_up
+from psephos.protocol.estimators import Verdict
 from psephos.protocol.mechanisms import CLAMP_IN_SCALES, MAX_EPSILON, DiscreteLaplace
 from strategies import CHECKED, told
 
@@ -69,7 +71,7 @@ def test_the_grids_are_powers_of_two_and_hold_the_losses_exactly(weights: tuple[
     assert grids.weight.value_range == (0, greatest)
     assert grids.weight.scale == quotient_up(greatest, epsilon / 2)
     assert grids.opinion.value_range == (0, round(1 / grids.opinion_step))
-    assert grids.opinion.scale == quotient_up(1 / grids.opinion_step, epsilon / 2)
+    assert grids.opinion.scale == quotient_up(round(1 / grids.opinion_step), epsilon / 2)
     moved = [
         abs(Fraction(weight) - Fraction(weights[0]) - steps * Fraction(grids.weight_step))
         for weight, steps in zip(weights, grids.weights_on_grid, strict=True)
@@ -348,3 +350,117 @@ def test_the_baseline_does_not_tell_how_many_hold_a_weight() -> None:
     vote = make_vote()
     outcome = vote.outcome([Tally(1, np.array([64, 4096])), Tally(1, np.array([[0, 64, 4096, 0]]))])
     assert outcome.weight_counts == ()
+
+
+# Bounds on errors, by enumeration of the noise of a weight's report; given that, an opinion's has closed forms.
+FRACTIONS: list[float] = [0.25, 0.5, 0.9]
+
+
+def law_of(mechanism: DiscreteLaplace, *, scales: int) -> tuple[Any, Any]:
+    """Return noise in steps, as far as so many scales, and its law."""
+    reach = math.ceil(scales * mechanism.scale)
+    noise = np.arange(-reach, reach + 1, dtype=np.float64)
+    return noise, mechanism.noise_probability(0) * np.exp(-np.abs(noise) / mechanism.scale)
+
+
+@functools.cache
+def even_moments(mechanism: DiscreteLaplace, step: float, most: int) -> list[float]:
+    """Return E X^j of noise by its law, j = 0, 1, …; odd ones vanish."""
+    noise, powers = law_of(mechanism, scales=90)
+    found = list[float]()
+    for j in range(most):
+        found.append(float(powers.sum()) if j % 2 == 0 else 0.0)
+        powers *= noise * step
+    return found
+
+
+def moments_of(vote: DPWeVote, weight: float, opinion: float, most: int) -> list[float]:
+    """Return E d^j of what a report adds less its mean: ((w + X)·Y + (φ − τ)·X)^j, a polynomial of X for each Y^k."""
+    grids, c = LaplaceGrids(vote.parameters), opinion - vote.parameters.fraction
+    x = even_moments(grids.weight, grids.weight_step, 2 * most)
+    y = even_moments(grids.opinion, grids.opinion_step, most)
+    found = list[float]()
+    for j in range(most):
+        terms = list[float]()
+        for k in range(j + 1):
+            power = Polynomial([weight, 1.0]) ** k * Polynomial([0.0, c]) ** (j - k)
+            terms += [math.comb(j, k) * y[k] * own * x[place] for place, own in enumerate(power.coef.tolist())]
+        found.append(math.fsum(terms))
+    return found
+
+
+def variant_of(vote: DPWeVote) -> LaplaceVariant:
+    kind = vote.parameters.kind(vote.parameters)
+    assert isinstance(kind, LaplaceVariant)
+    return kind
+
+
+@pytest.mark.parametrize("fraction", FRACTIONS)
+def test_bounds_on_moments_are_those_of_the_worst_partner(fraction: float) -> None:
+    """Of each weight, for each opinion; the greatest is attained, so that no bound is larger than it has to be."""
+    vote = make_vote(weights=(1.0, 3.5), epsilon=2.0, quota_fraction=fraction)
+    variant, most = variant_of(vote), 7
+    units = [variant._unit**j for j in range(most)]
+    bounds = [bound * unit for bound, unit in zip(variant._moments[:most], units, strict=True)]
+    each = {(w, o): moments_of(vote, w, o, most) for w in vote.parameters.weights for o in (0.0, 1.0)}
+    for moments in each.values():
+        assert all(abs(own) <= bound * (1 + 1e-9) for own, bound in zip(moments, bounds, strict=True))
+    worst = each[3.5, 0.0 if fraction > 0.5 else 1.0]
+    assert [abs(own) for own in worst] == pytest.approx(bounds, rel=1e-7, abs=1e-9)
+    assert variant.worst_variance == pytest.approx(max(moments[2] for moments in each.values()), rel=1e-7)
+
+
+def tail_of_products(vote: DPWeVote, weight: float, opinion: float, reach: float) -> float:
+    """Return P[(w + X)·Y + (φ − τ)·X ≥ reach], by a sum over all X."""
+    grids, c = LaplaceGrids(vote.parameters), opinion - vote.parameters.fraction
+    noise, law = law_of(grids.weight, scales=40)
+    x = noise * grids.weight_step
+    held = np.maximum(np.abs(weight + x), 1e-9)  # Y is as likely as −Y
+    steps = np.ceil((reach - c * x) / held / grids.opinion_step)
+    scale = grids.opinion.scale
+    beyond = np.exp(-np.abs(np.where(steps > 0, steps, 1 - steps)) / scale) / (1 + math.exp(-1 / scale))
+    return float(law @ np.where(steps > 0, beyond, 1 - beyond))
+
+
+@pytest.mark.parametrize("fraction", FRACTIONS)
+def test_noise_reaches_the_reach_of_one_report_no_more_often_than_the_level(fraction: float) -> None:
+    vote = make_vote(weights=(1.0, 3.0), epsilon=2.0, quota_fraction=fraction)
+    variant, level = variant_of(vote), vote.parameters.level
+    reach = variant.reach([1])
+    tails = [tail_of_products(vote, w, o, reach) for w in vote.parameters.weights for o in (0.0, 1.0)]
+    assert max(tails) <= level
+    assert max(tail_of_products(vote, 3.0, o, reach / 3) for o in (0.0, 1.0)) > level
+    assert variant.reach([4]) > 1.5 * reach
+    # And what rounding does to weights comes on top of it.
+    rough = variant_of(make_vote(weights=(1.0, 1.7, 3.0), epsilon=2.0, quota_fraction=fraction))
+    assert rough.reach([4]) - rough._noise_reach([4]) == pytest.approx(rough.bias_bound(4)) != 0
+    assert variant.reach([0]) == math.inf
+
+
+def test_noise_in_votes_of_public_weights_reaches_their_reach_no_more_often_than_the_level() -> None:
+    """Of a partner of weight 1 and another one of weight 3: a sum over the noise of the first one."""
+    vote = make_vote(weights=(1.0, 3.0), epsilon=2.0, public_weights=True)
+    variant, grids = variant_of(vote), LaplaceGrids(vote.parameters)
+    noise, law = law_of(grids.opinion, scales=40)
+
+    def tail(reach: float) -> float:
+        steps = np.ceil((reach / grids.opinion_step - noise) / 3)
+        beyond = np.exp(-np.where(steps > 0, steps, 1 - steps) / grids.opinion.scale)
+        beyond /= 1 + math.exp(-1 / grids.opinion.scale)
+        return float(law @ np.where(steps > 0, beyond, 1 - beyond))
+
+    reach = variant.reach([1, 1])
+    assert tail(reach) <= vote.parameters.level < tail(reach / 2)
+    assert variant.reach([0, 4]) > 1.5 * variant.reach([0, 1]) > 3 * variant.reach([1, 0])
+    assert variant.reach([0, 0]) == math.inf
+
+
+def test_who_reports_a_weight_alone_adds_the_noise_of_its_share_of_the_quota() -> None:
+    """With τ = ¼, two of whom nobody reports an opinion: 2·τ²·Var[w̃]. However far the quota is, nothing is decided."""
+    vote = make_vote(weights=(1.0, 3.0), epsilon=2.0, quota_fraction=0.25)
+    grids = LaplaceGrids(vote.parameters)
+    outcome = vote.outcome([Tally(2, np.array([10**9, 10**18 // 2])), Tally(0, np.array([[0, 0, 0, 0]]))])
+    variance = second_moment(grids.weight) * grids.weight_step**2
+    assert first(outcome).margin.standard_error ** 2 == pytest.approx(2 * variance / 16, rel=1e-6)
+    assert first(outcome).margin.value < -10_000
+    assert first(outcome).verdict.verdict is Verdict.TOO_CLOSE

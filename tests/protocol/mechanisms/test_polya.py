@@ -1,5 +1,6 @@
 """Noise shares: their law against sums and against Laplace noise, exact draws, and what fewer shares lose."""
 
+import decimal
 import itertools
 import math
 import random
@@ -160,6 +161,19 @@ def test_poisson_numbers_follow_their_law(parts: int, doubled: tuple[int, int]) 
 
 def entropy(seed: int) -> Below:
     return random.Random(seed).randrange
+
+
+@pytest.mark.parametrize("scale", [1 / 16, 0.3, 1.0, 6.0, 40.0, 3.0e5, 2.0**23.9])
+@pytest.mark.parametrize("planned", [1, 2, 3, 7, 80, 10_001, 2**31 - 1])
+def test_the_rate_of_a_share_is_rounded_up_and_by_next_to_nothing(scale: float, planned: int) -> None:
+    """−2·ln(1 − e^(−1/scale))/h by a hundred digits more: at a lower rate a share has less noise than is planned."""
+    parts, *doubled = polya._parts(scale, planned)
+    context = decimal.Context(prec=160)
+    decay = context.exp(context.divide(-1, decimal.Decimal(scale)))
+    exact = Fraction(context.divide(context.multiply(-2, context.ln(context.subtract(1, decay))), planned))
+    rate = parts * Fraction(*doubled) / 2
+    assert exact < rate < exact + Fraction(1, 2**78)
+    assert parts * Fraction(*doubled) <= parts
 
 
 @pytest.mark.parametrize("scale", [0.0625, 0.3, 1.0, 1.7, 6.0, 100.0])

@@ -513,6 +513,37 @@ def test_tighter_composition_counts_an_added_person_twice_too() -> None:
     assert ledger.approximate_total(delta=1e-3) == doubled.approximate_total(delta=1e-3) < ledger.total() == 15.0
 
 
+@pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-10])
+@pytest.mark.parametrize("numbers", [(40, 8, 2), (0, 3, 30), (200, 1, 1)])
+def test_totals_and_budgets_at_a_delta_hold_by_the_exact_law_of_mixed_losses(
+    numbers: tuple[int, int, int], delta: float
+) -> None:
+    """Of so many binary randomized responses at .1, .5 and 1: P[L > ε] less e^ε times the other's, by convolution.
+
+    No total is below what the law has, nor is a budget that admits all of them.
+    """
+    losses = [loss for loss, number in zip((0.1, 0.5, 1.0), numbers, strict=True) for _ in range(number)]
+    law = np.ones(1)
+    for loss in losses:
+        keep = 1 / (1 + math.exp(-loss))
+        one = np.zeros(round(20 * loss) + 1)
+        one[0], one[-1] = 1 - keep, keep
+        law = np.convolve(law, one)
+    sums = (np.arange(len(law)) - len(law) // 2) / 10
+
+    def exact(epsilon: float) -> float:
+        above = sums > epsilon
+        return float(-law[above] @ np.expm1(epsilon - sums[above]))
+
+    rho = sum(loss**2 for loss in losses) / 2
+    budget = Budget(epsilon=epsilon_of_rho(rho, delta) + 1e-9, delta=delta)
+    ledger = Ledger("ada", budget=budget)
+    charge(ledger, *map(loss_of, losses))
+    total = ledger.approximate_total(delta=delta)
+    assert exact(total) <= delta < exact(total - 0.05)
+    assert exact(min(budget.epsilon, sum(losses))) <= delta
+
+
 # Budgets with a δ
 
 

@@ -112,7 +112,7 @@ MESSY = {
         (
             "--partner: ",
             "One of none, age, shares held, roof",
-            "In full: psephos new vote own.csv --partner COLUMN --weight COLUMN --yes WORD",
+            "In full: psephos new vote own.csv --no-run --partner COLUMN --weight COLUMN --yes WORD",
         ),
         "--partner none --weight 'shares held' --yes ag --decimal .",
     ),

@@ -59,7 +59,38 @@ def test_a_command_that_is_printed_holds_nothing_that_nobody_said(psephos: Pseph
     err = psephos("new", "vote", str(path), "--no-run", "--to", "own").err
     command = err.partition("In full: ")[2]
     words = shlex.split(command)[4:]
-    assert all(value.isupper() or value == "COLUMN=WORD" for value in words[1::2]), command
+    assert words[:3] == ["--to", "own", "--no-run"]  # which was typed
+    assert all(value.isupper() or value == "COLUMN=WORD" for value in words[4::2]), command
+
+
+def test_a_command_that_is_printed_keeps_all_that_was_typed(psephos: Psephos, write: Write) -> None:
+    write("own.csv", "name,roof\nAnn,hiya\nBob,hapana\nCid,hiya\n")
+    typed = ("--epsilon", 0.5, "--trust", "central", "--title", "The roof", "--to", "there.toml", "--no-run")
+    command = psephos("new", "vote", "own.csv", *typed).err.partition("In full: ")[2]
+    words = [word.replace("WORD", "hiya") for word in shlex.split(command)]
+    assert psephos(*words[1:]).status == 0
+    scenario = tomllib.loads(Path("there.toml").read_text(encoding="utf-8"))
+    assert (scenario["title"], scenario["trust"], scenario["parameters"]["epsilon"]) == ("The roof", "central", 0.5)
+
+
+@pytest.mark.bad_input("options of two kinds of session")
+def test_options_that_no_kind_of_session_has_together_are_refused(psephos: Psephos, write: Write) -> None:
+    write("own.csv", "name,roof\nAnn,yes\nBob,no\n")
+    ended = psephos("new", "own.csv", "--candidate", "roof", "--labels", "yes,no", "--no-run")
+    assert (ended.status, len(ended.err.splitlines())) == (2, 1)
+    assert "those of one of vote, crowd, survey, ranking, got '--candidate, --labels'" in ended.err
+
+
+def test_names_with_commas_that_are_proposed_can_be_said(psephos: Psephos, write: Write) -> None:
+    rows = "".join(f'v{n},"pool, indoors > rink"\n' for n in range(4))
+    write("own.csv", f"voter,ranking\n{rows}v9,rink > hall\n")
+    options = ("--group", "none", "--ties", "mean", "--no-run")
+    asked = psephos("new", "ranking", "own.csv", *options).err
+    assert "One of pool, indoors;rink; hall;pool, indoors;rink" in asked
+    ended = psephos("new", "ranking", "own.csv", "--alternatives", "hall;pool, indoors;rink", *options)
+    assert ended.status == 0, ended.err
+    voters = tomllib.loads(Path("own.toml").read_text(encoding="utf-8"))["voters"]
+    assert voters["alternatives"] == ["hall", "pool, indoors", "rink"]
 
 
 def test_a_status_is_asked_about_and_so_is_a_form_that_was_left(psephos: Psephos) -> None:
@@ -79,6 +110,18 @@ def test_in_a_terminal_nothing_that_was_answered_is_lost(write: Write, tmp_path:
         assert terminal.ending() == 0, terminal.seen
     table = tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))["partners"]
     assert (table["header"], table["only"], table["yes"]) == (3, {"Status": ["ok"]}, ["hiya"])
+
+
+def test_an_error_after_all_questions_says_every_answer(write: Write, tmp_path: Path) -> None:
+    write("own.csv", "Assembly\n\nname,roof\nAnn,hiya\nBob,hapana\nCid,hapana\n")
+    with Terminal("new", "vote", "own.csv", "--epsilon", "-1", "--no-run", folder=tmp_path) as terminal:
+        terminal.answer("Header (3): ", "third")
+        terminal.answer("Header (3): ", "3")
+        terminal.answer("(hiya, hapana): ", "hiya")
+        terminal.answer("(yes, no): ", "no")
+        assert terminal.ending() == 2, terminal.seen
+    said = " ".join(terminal.seen.split())
+    assert "new vote own.csv --epsilon -1.0 --no-run --header 3 --yes hiya --trust local`" in said
 
 
 @pytest.mark.bad_input("a file of one's own that does not tell what is needed")
@@ -107,7 +150,7 @@ def test_nothing_is_asked_about_a_column_that_nobody_named(psephos: Psephos, wri
     write("own.csv", "id,kind,note,day,share\n1,a,u,x,p\n1,b,u,y,q\n2,a,v,x,p\n2,a,v,x,q\n")
     asked = psephos("new", "crowd", "own.csv", "--worker", "share", "--no-run").err
     assert "--labels: needed in any case: Which an answer can have, by which its column is known: no,yes" in asked
-    assert "In full: psephos new crowd own.csv --worker share --labels LABELS\n" in asked
+    assert "In full: psephos new crowd own.csv --worker share --no-run --labels LABELS\n" in asked
 
 
 @pytest.mark.bad_input("columns and words of one's own that are none")

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 from bad_input import Psephos
+from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.fair_voting import FairVoting
 from psephos.scenarios.running.config import load_scenario, scenario_of
 from psephos.scenarios.running.resolution import resolve
@@ -225,3 +226,13 @@ def test_groups_that_are_nearly_alike_are_two_if_the_scenario_names_both(psephos
     assert "must be unlike 'N', but for case and blanks" in psephos("run", "v.toml").err
     Path("v.toml").write_text(f'{written}groups = ["N", "n"]\n', encoding="utf-8")
     assert psephos("run", "v.toml").status == 0
+
+
+@pytest.mark.parametrize("repeats", ["first", "last"])
+def test_which_row_counts_needs_a_column_of_names(tmp_path: Path, repeats: str) -> None:
+    (tmp_path / "own.csv").write_text("name,ranking\nAnn,a > b\nBob,b > a\n", encoding="utf-8")
+    parameters = {"groups": ["all"], "objective": "welfare", "epsilon": 1.0}
+    voters = {"file": str(tmp_path / "own.csv"), "repeats": repeats}
+    scenario = {"name": "own", "title": "t", "protocol": "fair-voting", "voters": voters, "parameters": parameters}
+    with pytest.raises(ConfigurationError, match=r"own.csv line 1 must be a header with the column 'voter', or voters"):
+        resolve(scenario_of(scenario, folder=tmp_path))
