@@ -7,7 +7,7 @@ ROOMS := protocol transports agents scenarios
 FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o -name '*.css' -o -name '*.js' -o -name 'py.typed' | sort)
 
 .PHONY: demo test quick verify check style types strict bench bench-survey docs papers exchange mutate simulate \
-	constraints vulnerabilities clean FORCE
+	versions constraints vulnerabilities clean FORCE
 
 demo: .venv/installed
 	@$(BIN)/psephos run consortium-masked
@@ -35,7 +35,7 @@ verify: check strict
 	$(BIN)/coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python tests/coverage_gate.py
-	$(BIN)/psephos audit faults
+	$(BIN)/python tests/audit_faults.py
 	$(BIN)/psephos audit all --quick --confidence 0.999999
 
 check: style types
@@ -91,19 +91,28 @@ simulate: FIRST = 0
 simulate: .venv/installed
 	$(BIN)/python tests/simulate.py --seconds $(SECONDS) --first $(FIRST)
 
-# What a deployment installs, each package with the hashes of its files: for `pip install --require-hashes -r`.
+# The lowest versions that pyproject.toml allows, and the newest: each in an environment of its own, in which a part of
+# the tests runs that touches every dependency; all that `tests/frozen.py --quick` computes is to be the same in both.
+versions: .venv/installed
+	$(BIN)/python tests/versions.py .versions
+
+# What a deployment installs, each package with the hashes of its files: for `pip install --require-hashes -r`. Beside
+# it what its wheel is built with (…-build.txt), and what all extras install (…-extras.txt).
 constraints: CONSTRAINTS = constraints.txt
+constraints: COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-annotate --custom-compile-command 'make constraints'
 constraints: .venv/installed
 	@$(BIN)/pip install --quiet --group release
-	$(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes \
-		--no-annotate --custom-compile-command 'make constraints' --output-file $(CONSTRAINTS)
+	$(COMPILE) pyproject.toml --output-file $(CONSTRAINTS)
+	$(COMPILE) pyproject.toml --all-extras --output-file $(CONSTRAINTS:.txt=-extras.txt)
+	@echo 'setuptools>=78.1.1' | $(COMPILE) - --output-file $(CONSTRAINTS:.txt=-build.txt)
 
-# What is known against it; skipped, with the reason, where no database is at hand.
+# What is known against it. Where no database is at hand it ends with status 3: nothing was looked up.
 vulnerabilities: constraints
-	$(BIN)/python tests/vulnerabilities.py constraints.txt
+	$(BIN)/python tests/vulnerabilities.py constraints.txt constraints-extras.txt constraints-build.txt
 
 clean:
-	rm -rf .venv .rivals .exchange build *.egg-info
+	rm -rf .venv .rivals .exchange .versions build *.egg-info
 
 .venv/installed: .venv/dependencies .venv/files
 	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable . \
@@ -114,7 +123,7 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Psephos needs Python 3.11 or newer: make PYTHON=... ")'
 	@echo 'Setting up .venv: about a minute, once.'
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'setuptools>=77' wheel
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'setuptools>=78.1.1' wheel
 	@$(BIN)/pip install --quiet '.[cluster,columnar,composition,opendp,pictures,spreadsheets]' --group dev
 	@touch $@
 

@@ -53,7 +53,7 @@ from ..protocol.mechanisms import (
 from ..protocol.mechanisms.finite_channel import TOTAL_MASS_BITS
 from ..protocol.mechanisms.hyper_law import UNIFORM_BITS, flips_of
 from ..protocol.phases import PhasedProtocol
-from ..protocol.randomness import SimulatedNoise
+from ..protocol.randomness import NoiseSource, SimulatedNoise
 from ..protocol.roles import SessionKind, Side
 from .spherical_noise import draw_spherical_noise
 
@@ -68,7 +68,7 @@ RowSampler: TypeAlias = Callable[[Sequence[int]], list[int]]
 _BITS_AT_A_TIME: Final = 512  # of the operating system's, or as many as are wanted: a call costs more than the bits
 
 
-class SecureNoise:
+class SecureNoise(NoiseSource):
     """The noise source of deployments.
 
     Args:

@@ -10,6 +10,7 @@ said to tell 10 %, beside those that the exact law needs.
 import csv
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -19,8 +20,10 @@ import scipy
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.dpwevote.parameters import VariantName
 from psephos.protocol.estimators import DEFAULT_LEVEL
-from psephos.scenarios.audit.faults import planted_faults
 from psephos.scenarios.dpwevote.forecasts import forecasts_of
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from planted.faults import planted_faults
 
 __all__ = ["TABLES", "with_tables", "write_tables"]
 
@@ -92,7 +95,7 @@ def _measured() -> str:
                 "[What audits see and miss](audit-limits.md)",
                 "Does an audit find a mistake that somebody has planted?",
                 f"**{len(planted_faults())}** faults are planted, one at a time, and each is caught",
-                "`psephos audit faults`",
+                "`python tests/audit_faults.py`",
             ),
             (
                 "[Performance](performance.md)",

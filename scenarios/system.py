@@ -56,7 +56,6 @@ class System:
         mechanism_cases: makes cases (`audit.Case`) of single mechanisms; without them `audit.any_protocol` does.
         session_cases: makes cases of whole sessions; likewise.
         climbs: makes families of whole sessions of every size (`audit.ladder.Climb`).
-        faults: makes planted faults (`audit.fault.Fault`) of whole sessions.
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
         equip: a function that is called with each protocol of a scenario, and gives it the plug-ins that its parameters
@@ -84,7 +83,6 @@ class System:
     mechanism_cases: str = ""
     session_cases: str = ""
     climbs: str = ""
-    faults: str = ""
     claims: str = ""
     reproduction: str = ""
     equip: str = ""

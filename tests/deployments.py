@@ -130,7 +130,7 @@ def write_vote(folder: Path, *, lines: str = "", entries: Mapping[str, Mapping[s
     (folder / "three.csv").write_text(table, encoding="utf-8")
     path = folder / "vote.toml"
     parameters = '[parameters]\ncandidates = ["merger"]\nepsilon = 1.0\n'
-    path.write_text(f'protocol = "dpwevote"\npartners = "three.csv"\n{lines}\n{parameters}', encoding="utf-8")
+    path.write_text(f'protocol = "dpwevote"\npartners.file = "three.csv"\n{lines}\n{parameters}', encoding="utf-8")
     return str(path)
 
 

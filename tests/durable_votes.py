@@ -57,6 +57,7 @@ class Vote:
         folder: where everything is.
         settings: of the scenario, for the server.
         entries: each partner's own.
+        lines: more of the scenario.
         name: of the session's folder, to tell votes of one folder apart.
         host: of partners, who enrolls for them; empty for keys of their own.
         hosted: the file of its partners, by default of all; others have enrolled in `folder`.
@@ -72,6 +73,7 @@ class Vote:
         folder: Path,
         *settings: str,
         entries: Mapping[str, Mapping[str, str]] = ENTRIES,
+        lines: str = "",
         name: str = "drawn",
         host: str = "",
         hosted: str = "three.csv",
@@ -85,7 +87,7 @@ class Vote:
         self._stack = contextlib.ExitStack()
         self._last_folders: dict[str, Path] = {}
         self._num_started = 0
-        self._scenario = write_vote(folder, entries=entries)
+        self._scenario = write_vote(folder, lines=lines, entries=entries)
         # Bound, and never listening: whoever asks for any port is given another one, and the server may have this one.
         self._seat = self._stack.enter_context(socket.socket())
         self._seat.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -94,11 +96,11 @@ class Vote:
         keys: Sequence[object] = ("--make-keys",)
         if host:
             ended = self.start("enroll", host, "--parties", hosted, "--out", folder / host).ending()
-            assert (ended.status, ended.err) == (0, "")
+            assert ended.status == 0, ended.err
             keys = ("--enrolled", folder)
         how = (*keys, "--address", self.address, "--out", self.roster)
         ended = self.start("roster", self._scenario, *how).ending()
-        assert (ended.status, ended.err) == (0, "")
+        assert ended.status == 0, ended.err
 
     def start(
         self,

@@ -482,7 +482,7 @@ def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
         ("scenarios/dpwevote/data/files.py", "from ...fair_voting.data import lines", "dpwevote may not import"),
         ("scenarios/dpwevote/data/files.py", "from ....protocol import fair_voting", "it knows no such protocol"),
         ("scenarios/dpwevote/measures.py", "from .paper.theory import law_of", "paper is a leaf"),
-        ("scenarios/dpwevote/audit/faults.py", "def f():\n    from ..paper import theory", "paper is a leaf"),
+        ("scenarios/dpwevote/audit/sessions.py", "def f():\n    from ..paper import theory", "paper is a leaf"),
         ("scenarios/dpwevote/measures.py", "import psephos.scenarios.dpwevote.paper.theory", "paper is a leaf"),
         ("scenarios/dpwevote/measures.py", "load(f'{HERE}.paper:PAPER')", "only a descriptor may name .paper:PAPER"),
         ("scenarios/dpwevote/system.py", "from .paper import PAPER", "paper is a leaf"),

@@ -19,6 +19,9 @@ HOLED: Final[dict[str, Any]] = {
     "vulns": [{"id": "GHSA-vqfr-h8mv-ghfj", "fix_versions": ["0.16.0"], "aliases": [], "description": "chunks"}],
 }
 UNKNOWN: Final[dict[str, Any]] = {"name": "psephos", "skip_reason": "not in any database"}
+NOTHING_SAID: Final = (
+    "NOTHING WAS LOOKED UP: no database of vulnerabilities is at hand ({}); run this again where one is"
+)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +34,8 @@ UNKNOWN: Final[dict[str, Any]] = {"name": "psephos", "skip_reason": "not in any 
             0,
             ["no vulnerability is known of 1 packages", "not looked up: psephos (not in any database)"],
         ),
-        ([UNKNOWN], 0, ["skipped: no database of vulnerabilities is at hand (not in any database)"]),
-        ([], 0, ["skipped: no database of vulnerabilities is at hand (nothing is installed)"]),
+        ([UNKNOWN], 3, [NOTHING_SAID.format("not in any database")]),
+        ([], 3, [NOTHING_SAID.format("nothing is installed")]),
     ],
 )
 def test_what_is_known_is_listed_and_what_cannot_be_known_is_said(
@@ -46,15 +49,15 @@ def test_what_is_known_is_listed_and_what_cannot_be_known_is_said(
     assert (ended.returncode, ended.stdout.splitlines(), ended.stderr) == (status, lines, "")
 
 
-def test_without_the_tool_nothing_is_said_to_be_known(tmp_path: Path) -> None:
+def test_without_the_tool_it_fails_and_says_of_each_file_that_nothing_was_looked_up(tmp_path: Path) -> None:
     (tmp_path / "pip_audit.py").write_text("raise SystemExit('no network')", encoding="utf-8")
-    command = [sys.executable, str(ROOT / "tests" / "vulnerabilities.py"), "constraints.txt"]
+    command = [sys.executable, str(ROOT / "tests" / "vulnerabilities.py"), "constraints.txt", "extras.txt"]
     environment = {"PYTHONPATH": str(tmp_path)}
     ended = subprocess.run(  # noqa: S603  our own
         command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
     )
-    said = "skipped: no database of vulnerabilities is at hand (no network)\n"
-    assert (ended.returncode, ended.stdout) == (0, said)
+    said = "".join(f"{name}: {NOTHING_SAID.format('no network')}\n" for name in ("constraints.txt", "extras.txt"))
+    assert (ended.returncode, ended.stdout) == (3, said)
 
 
 def test_a_hole_is_reported_to_an_address_or_nobody_is_told_that_there_is_one() -> None:
@@ -80,6 +83,11 @@ def test_what_a_deployment_needs_is_installed_by_its_hashes_alone(tmp_path: Path
     assert {"cryptography", "msgspec", "numpy", "trio"} <= set(pinned)
     assert text.count("--hash=sha256:") >= len(pinned)
     assert "://" not in text
+    extras = (tmp_path / "constraints-extras.txt").read_text(encoding="utf-8")
+    assert {"distributed", "opendp", "pyarrow", "tornado", *pinned} <= set(
+        re.findall(r"^([a-z0-9-]+)==", extras, re.MULTILINE)
+    )
+    assert "setuptools==" in (tmp_path / "constraints-build.txt").read_text(encoding="utf-8")
     venv.create(tmp_path / "fresh", with_pip=True)
     pip = str(tmp_path / "fresh" / "bin" / "pip")
     install = [pip, "install", "--quiet", "--require-hashes", "--requirement", str(constraints)]

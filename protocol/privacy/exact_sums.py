@@ -6,13 +6,17 @@ A budget then admits what it holds, to the last bit; a sum that is shown as a fl
 import math
 from typing import Final
 
+from ..errors import PrivacyError
+
 INFINITE: Final = 1 << 4096
 """More than any sum of finite floats comes to."""
 _BITS: Final = 1074
 
 
 def units_of(loss: float) -> int:
-    """Return a loss of at least 0 in units."""
+    """Return a loss in units; PrivacyError where it is no number of at least 0."""
+    if not loss >= 0:
+        raise PrivacyError(f"a loss must be a number of at least 0, got {loss}")
     if loss == math.inf:
         return INFINITE
     numerator, denominator = loss.as_integer_ratio()

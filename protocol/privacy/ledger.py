@@ -81,7 +81,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
         if math.isnan(self.proven):
             msgspec.structs.force_setattr(self, "proven", bound)
         elif not self.proven >= bound:
-            raise PrivacyError(f"proven must be at least what {self.event!r} costs, {bound:g}, got {self.proven:g}")
+            raise PrivacyError(f"proven must be at least what {self.event!r} costs, {bound!r}, got {self.proven!r}")
         if self.part is not None and not self.part.proven <= self.proven * (1 + _ROUNDING):
             raise PrivacyError(f"a part of {self.unit!r} loses {self.part.proven:g}, the whole only {self.proven:g}")
 

@@ -6,7 +6,7 @@ crowds differ: on published ones `cautious` deserves from .2, where workers err 
 answers was found that tells a crowd's credit beforehand. So a range is said, from the worst published crowd to the
 best, and an average, which is least squares of right or wrong over all crowds of one weight each.
 
-`psephos calibrate truth-discovery` fits credits anew, and holds the range against each crowd by crowds of other
+`tests/calibrate.py truth-discovery` fits credits anew, and holds the range against each crowd by crowds of other
 families.
 """
 

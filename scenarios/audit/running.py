@@ -121,9 +121,9 @@ def group_names() -> list[str]:
 def cases_of(name: str) -> list[Case]:
     """Return the cases that a name stands for."""
     if name != ALL and name not in group_names():
-        hint = did_you_mean(name, (*group_names(), *protocol_names(), *shipped_scenarios(), "faults", "papers"))
+        hint = did_you_mean(name, (*group_names(), *protocol_names(), *shipped_scenarios(), "papers"))
         known = ", ".join(group_names())
-        allowed = f"{ALL}, faults, papers, a registered protocol, a scenario, or one of {known}{hint}"
+        allowed = f"{ALL}, papers, a registered protocol, a scenario, or one of {known}{hint}"
         raise ConfigurationError(field="mechanism or protocol", value=name, allowed=allowed)
     return _made(name)
 

@@ -19,12 +19,11 @@ _REFUTED = 1
 _ROTATIONS = 100_000
 _PAPERS = "papers"
 _SCENARIOS = {".toml", ".json"}
-_FAULTS_TAKE = {"name", "samples", "thorough", "seed", "as_json"}
 _PAPERS_TAKE = {"name", "as_json"}
 
 
 @cli.command(short_help="Find lower bounds on privacy losses; check the papers' claims.")
-@click.argument("name", metavar="MECHANISM|PROTOCOL|SCENARIO|all|faults|papers")
+@click.argument("name", metavar="MECHANISM|PROTOCOL|SCENARIO|all|papers")
 @click.option(
     "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Of a SCENARIO, or of your own PROTOCOL's parameters."
 )
@@ -97,14 +96,13 @@ def audit(
                 spherical-laplace answers rankings joint-rankings exponential permute-and-flip
                 sampled-choice released-sums subsample disclosure noise-shares
     protocols   dpwevote truth-discovery moral-preferences fair-voting
-    faults      a self-test: planted faults, each of which the audit must catch
     papers      each claim of the papers, what is true, the numbers, and the command that shows them
 
     Any other registered protocol is audited too: by its name, with its parameters by --set, or by a scenario, whose
     parties' public rows count. Neighbors are two rows that a party may hold: those that the protocol's method
     possible_entries() returns, or else those that its mechanisms take.
 
-    The exit status is 1 if a proof is refuted, or if a planted fault is not caught. `all` takes some minutes.
+    The exit status is 1 if a proof is refuted. `all` takes some minutes.
 
     \b
     psephos audit all
@@ -114,7 +112,6 @@ def audit(
     psephos audit my-scenario.toml
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import refuse
-    from ..audit.fault import GROUP
     from ..audit.ladder import Ladder
     from ..audit.running import (
         QUICK,
@@ -129,13 +126,8 @@ def audit(
     from ..running.cluster import open_cluster
     from ..running.progress import steps
 
-    if name in {_PAPERS, GROUP}:
-        _refuse_others(name, _PAPERS_TAKE if name == _PAPERS else _FAULTS_TAKE)
     if name == _PAPERS:
         _show_papers(as_json=as_json)
-        return
-    if name == GROUP:
-        _audit_faults(samples, thorough=thorough, as_json=as_json, seed=seed)
         return
     refuse(quick and thorough, "--quick and --thorough", "both", "given one at a time")
     cases = _own_cases(name, settings, data)  # whether it is one, before a folder is made
@@ -195,41 +187,20 @@ def _own_cases(name: str, settings: tuple[str, ...], data: str | None) -> "list[
     return None
 
 
-def _refuse_others(name: str, taken: set[str]) -> None:
-    """Refuse options that were given and would do nothing."""
+def _show_papers(*, as_json: bool) -> None:
+    """Print what is found of the papers' claims; none of it refutes a proof of ours."""
     from ...protocol.errors import refuse
+    from ..experiments.findings import findings_on_papers
+    from ..experiments.findings_shown import bounded_finding_as_data, show_bounded_findings
+    from ..presentation import make_console
 
     context = click.get_current_context()
     for option in context.command.params:
         own = str(option.name)
         is_given = context.get_parameter_source(own) is click.core.ParameterSource.COMMANDLINE
-        if own in context.params and own not in taken:  # `--traceback` goes with everything
-            refuse(is_given, option.opts[0], str(context.params[own]), f"left out of an audit of {name}")
-
-
-def _show_papers(*, as_json: bool) -> None:
-    """Print what is found of the papers' claims; none of it refutes a proof of ours."""
-    from ..experiments.findings import findings_on_papers
-    from ..experiments.findings_shown import bounded_finding_as_data, show_bounded_findings
-    from ..presentation import make_console
-
+        if own in context.params and own not in _PAPERS_TAKE:  # `--traceback` goes with everything
+            refuse(is_given, option.opts[0], str(context.params[own]), f"left out of an audit of {_PAPERS}")
     if as_json:
         print_json([bounded_finding_as_data(finding) for finding in findings_on_papers()])
     else:
         show_bounded_findings(make_console(), findings_on_papers())
-
-
-def _audit_faults(samples: int | None, *, thorough: bool, as_json: bool, seed: int) -> None:
-    from ..audit.running import THOROUGH
-    from ..audit.self_test import run_self_test, show_self_test
-    from ..presentation import make_console
-    from ..running.progress import steps
-
-    with steps(make_console(stderr=True)) as tell:
-        results = run_self_test(samples=samples, factor=THOROUGH if thorough else 1, seed=seed, on_progress=tell)
-    if as_json:
-        print_json(results)
-    else:
-        show_self_test(make_console(), results)
-    if not all(result.is_right for result in results):
-        sys.exit(_REFUTED)

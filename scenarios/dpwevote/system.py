@@ -19,7 +19,6 @@ SYSTEM: Final = System(
     asking=f"{_HERE}.attack.asking:WEIGHTS",
     session_cases=f"{_HERE}.audit.sessions:dpwevote_cases",
     climbs=f"{_HERE}.audit.sessions:dpwevote_climbs",
-    faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims:findings_on_dpwevote",
     offers=f"{_HERE}.offers:offers_at_price",
     forecasts=f"{_HERE}.forecasts:forecasts_of",

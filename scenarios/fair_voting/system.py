@@ -20,7 +20,6 @@ SYSTEM: Final = System(
     mechanism_cases=f"{_HERE}.audit.mechanisms:mechanism_cases",
     session_cases=f"{_HERE}.audit.sessions:fair_voting_cases",
     climbs=f"{_HERE}.audit.sessions:fair_voting_climbs",
-    faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims:findings_on_fair_voting",
     offers=f"{_HERE}.offers:offers_at_price",
     variants=f"{_HERE}.variants:ElectionVariants",

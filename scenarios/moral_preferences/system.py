@@ -19,7 +19,6 @@ SYSTEM: Final = System(
     mechanism_cases=f"{_HERE}.audit.objective:moral_cases",
     session_cases=f"{_HERE}.audit.sessions:moral_preferences_cases",
     climbs=f"{_HERE}.audit.sessions:moral_preferences_climbs",
-    faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims:findings_on_moral_preferences",
     variants=f"{_HERE}.variants:PreferenceVariants",
     measures=f"{_HERE}.measures:PreferenceMeasures",

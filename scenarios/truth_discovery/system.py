@@ -19,7 +19,6 @@ SYSTEM: Final = System(
     mechanism_cases=f"{_HERE}.audit.answers:answer_cases",
     session_cases=f"{_HERE}.audit.sessions:truth_discovery_cases",
     climbs=f"{_HERE}.audit.sessions:truth_discovery_climbs",
-    faults=f"{_HERE}.audit.faults:planted_faults",
     details=f"{_HERE}.workers:workers_of",
     measures=f"{_HERE}.measures:TruthMeasures",
     offers=f"{_HERE}.offers:offers_at_price",

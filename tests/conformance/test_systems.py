@@ -15,7 +15,6 @@ from psephos.scenarios.adversaries.asker import AskedAnew
 from psephos.scenarios.attacks import Attack
 from psephos.scenarios.attacks.poisoning import Poisoning
 from psephos.scenarios.audit.case import Case
-from psephos.scenarios.audit.fault import Fault
 from psephos.scenarios.datasets import DataSet
 from psephos.scenarios.deployment.own_entries import OwnEntries
 from psephos.scenarios.experiments.findings import BoundedFinding
@@ -41,7 +40,6 @@ KINDS: Final[Mapping[str, Any]] = {
     "mechanism_cases": Callable,
     "session_cases": Callable,
     "climbs": Callable,
-    "faults": Callable,
     "claims": Callable,
     "details": Callable,
     "equip": Callable,
@@ -110,7 +108,7 @@ def test_data_sets_are_data_sets_with_names_of_their_own() -> None:
     assert len(set(names)) == len(names) > 20
 
 
-@pytest.mark.parametrize("part", ["mechanism_cases", "session_cases", "faults", "claims"])
+@pytest.mark.parametrize("part", ["mechanism_cases", "session_cases", "claims"])
 def test_what_makes_cases_and_findings_takes_nothing_and_yields_them(named: tuple[str, System], part: str) -> None:
     name, system = named
     make: Callable[[], Iterator[Any]] | None = load_part(system, part, Callable, name=name)
@@ -118,8 +116,7 @@ def test_what_makes_cases_and_findings_takes_nothing_and_yields_them(named: tupl
         pytest.skip("this system has no mechanism of its own")
     inspect.signature(make).bind()
     first = next(iter(make()))
-    kinds = {"claims": BoundedFinding, "faults": Fault}
-    assert isinstance(first, kinds.get(part, Case))
+    assert isinstance(first, BoundedFinding if part == "claims" else Case)
 
 
 def test_a_reproductions_experiments_are_such(named: tuple[str, System]) -> None:

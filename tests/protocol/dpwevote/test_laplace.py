@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from psephos.protocol import Tally
 from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.laplace import LaplaceGrids, LaplaceVariant
+from psephos.protocol.elementary import quotient_up
 from psephos.protocol.mechanisms import CLAMP_IN_SCALES, MAX_EPSILON, DiscreteLaplace
 from strategies import CHECKED, told
 
@@ -53,7 +54,7 @@ def second_moment(mechanism: DiscreteLaplace) -> float:
 
 def greatest_report(steps: int, *, epsilon: float) -> int:
     """Return how far a report may be from the least value, where values span so many grid steps."""
-    return steps + math.ceil(CLAMP_IN_SCALES * (steps / epsilon))
+    return steps + math.ceil(CLAMP_IN_SCALES * quotient_up(steps, epsilon))
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 3.0, 20.0])
@@ -66,9 +67,9 @@ def test_the_grids_are_powers_of_two_and_hold_the_losses_exactly(weights: tuple[
         assert math.frexp(step)[0] == 0.5
     assert least == 0
     assert grids.weight.value_range == (0, greatest)
-    assert grids.weight.scale == greatest / (epsilon / 2)
+    assert grids.weight.scale == quotient_up(greatest, epsilon / 2)
     assert grids.opinion.value_range == (0, round(1 / grids.opinion_step))
-    assert grids.opinion.scale == 1 / grids.opinion_step / (epsilon / 2)
+    assert grids.opinion.scale == quotient_up(1 / grids.opinion_step, epsilon / 2)
     moved = [
         abs(Fraction(weight) - Fraction(weights[0]) - steps * Fraction(grids.weight_step))
         for weight, steps in zip(weights, grids.weights_on_grid, strict=True)

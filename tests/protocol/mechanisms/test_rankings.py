@@ -10,6 +10,7 @@ import pytest
 from exact_laws import law_of_rows
 from hypothesis import given
 from hypothesis import strategies as st
+from psephos.protocol.elementary import quotient_up
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import (
     MAX_ALTERNATIVES,
@@ -109,7 +110,7 @@ def test_noise_is_made_for_the_farthest_pair_of_rankings(steps: list[int]) -> No
         assert own == [falling[position] for position in ranking]
     farthest = max(l1_distance(one, other) for one, other in itertools.product(scores.values(), repeat=2))
     assert mechanism.laplace.sensitivity == farthest
-    assert mechanism.laplace.scale == farthest / 0.7
+    assert mechanism.laplace.scale == quotient_up(farthest, 0.7)
     assert proven(mechanism, len(falling)) == pytest.approx(0.7, rel=1e-15)
     low, high = mechanism.laplace.value_range
     assert all(low <= score <= high for own in scores.values() for score in own)

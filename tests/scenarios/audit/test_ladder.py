@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 from audits import found_by
+from planted.fault import Drawing
+from planted.planting import by_draw
 from psephos.protocol.mechanisms import (
     GeneralizedRandomizedResponse,
     JointPair,
@@ -18,10 +20,8 @@ from psephos.protocol.mechanisms import (
 )
 from psephos.scenarios.audit import AuditVerdict
 from psephos.scenarios.audit.case import LawCheck, Streams
-from psephos.scenarios.audit.fault import Drawing
 from psephos.scenarios.audit.following import draw_checks, hold
 from psephos.scenarios.audit.ladder import OWN, Climb, Ladder, combinations, tried_of
-from psephos.scenarios.audit.planting import by_draw
 from psephos.scenarios.audit.running import ladder_cases
 from psephos.scenarios.audit.stream_views import Stream
 from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs

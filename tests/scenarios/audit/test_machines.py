@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from planted.planting import ReportChanger
 from psephos.agents.noise import SecureNoise
 from psephos.protocol import ClientMachine, Inputs, PhasedProtocol, SimulatedNoise
 from psephos.protocol.errors import BudgetExceededError
@@ -32,7 +33,6 @@ from psephos.scenarios.audit.machines import (
     roster_of,
     session_sampler,
 )
-from psephos.scenarios.audit.planting import ReportChanger
 from psephos.scenarios.audit.whole_sessions import charge, exposure_of_two
 
 from tests.helpers import make_vote

@@ -15,7 +15,6 @@ import pytest
 from audits import case_of
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios.audit import AuditVerdict, Case, Pair, running
-from psephos.scenarios.audit.faults import planted_faults
 from psephos.scenarios.audit.ladder import Ladder
 from psephos.scenarios.audit.running import AuditReport, Job, audit_all, audit_cases, cases_of, sources_of
 from psephos.scenarios.audit.showing import show_report, write_report
@@ -72,7 +71,7 @@ def test_a_name_stands_for_its_group_and_all_for_all(known: Callable[..., None])
     assert names(cases_of("coins")) == ["one", "three"]
     with pytest.raises(
         ConfigurationError,
-        match="must be all, faults, papers, a registered protocol, a scenario, or one of coins, dice, got 'cards'",
+        match="must be all, papers, a registered protocol, a scenario, or one of coins, dice, got 'cards'",
     ):
         cases_of("cards")
     assert sources_of("both") == ["simulated", "secure"]
@@ -225,16 +224,15 @@ def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
     [
         (
             ("nothing",),
-            "mechanism or protocol must be all, faults, papers, a registered protocol, a scenario, or one of coins",
+            "mechanism or protocol must be all, papers, a registered protocol, a scenario, or one of coins",
         ),
         (("all", "--confidence", 1), "confidence must be in (0, 1), both excluded, got 1.0"),
         (("all", "--confidence", "nan"), "confidence must be in (0, 1), both excluded, got nan"),
         (("all", "--samples", 5), "samples must be at least"),
         (("all", "--cluster", "local"), "--cluster must be left out, but for --source simulated"),
-        (("faults", "--cluster", "local"), "--cluster must be left out of an audit of faults"),
-        (("faults", "--samples", 5), "samples must be at least"),
-        (("faults", "--out", "folder"), "--out must be left out of an audit of faults, got 'folder'"),
-        (("faults", "--quick"), "--quick must be left out of an audit of faults, got 'True'"),
+        (("papers", "--cluster", "local"), "--cluster must be left out of an audit of papers"),
+        (("papers", "--out", "folder"), "--out must be left out of an audit of papers, got 'folder'"),
+        (("papers", "--quick"), "--quick must be left out of an audit of papers, got 'True'"),
         (("all", "--quick", "--thorough"), "--quick and --thorough must be given one at a time, got 'both'"),
         (("all", "--quick", "--samples", 100), "samples must be at least"),
         (("papers", "--set", "epsilon=1"), "--set must be left out of an audit of papers, got "),
@@ -253,16 +251,6 @@ def test_what_is_wrong_is_said_in_a_line(
     assert (ended.status, ended.out) == (2, "")
     assert error in ended.err
     assert len(ended.err.splitlines()) == 1
-
-
-@pytest.mark.full("all planted faults")
-def test_the_self_test_fails_where_a_fault_is_not_caught(psephos: Psephos) -> None:
-    """With so few outputs that most of them are not."""
-    ended = psephos("audit", "faults", "--samples", 60, "--json")
-    assert ended.status == 1
-    results = json.loads(ended.out)
-    assert len(results) == len(planted_faults())
-    assert any(result["verdict"] != AuditVerdict.PROOF_REFUTED for result in results)
 
 
 def test_a_quick_audit_takes_a_tenth_of_the_outputs(known: Callable[..., None], psephos: Psephos) -> None:

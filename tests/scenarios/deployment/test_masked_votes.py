@@ -16,6 +16,11 @@ Psephos = Callable[..., Any]
 COMMAND = ("-m", "psephos.scenarios.cli")
 FIVE = ("ann", "bob", "cid", "dan", "eve")
 MASKED = ("--set", "trust=distributed", "--set", "threshold=2", "--set", "colluders=0", "--set", "epsilon=2")
+WARNED = "warning: 3 partners at ε = 2 may stay undecided even if all agree; ε = 20.1 would tell 10 %, by masked.\n"
+FIVE_WARNED = (
+    "warning: 5 partners at ε = 2 can only be sure of margins of 50 % and more of all votes, if weights are 2 on "
+    "average: closer ones may stay undecided; ε = 10.4 would tell 10 %, by masked.\n"
+)
 SERVE = ("serve", "vote.toml", *MASKED, "--roster", "drawn", "--listen", "127.0.0.1:0", "--out", "served")
 
 
@@ -92,7 +97,7 @@ def test_a_masked_vote_is_held_over_tls_and_its_journals_tell_no_secret(tmp_path
     with Process(*SERVE, "--no-pictures", folder=tmp_path, is_measured=False) as server:
         ended = endings(parties(tmp_path, server.address()))
         ended.append(server.ending())
-    assert [(each.status, each.err) for each in ended] == [(0, "")] * 4
+    assert [(each.status, each.err) for each in ended] == [*[(0, WARNED)] * 3, (0, "")]
     assert read_json(tmp_path / "served" / "result.json")["received"] == {"votes": 3}
     for party in ENTRIES:
         (line,) = (tmp_path / f"as-{party}" / "ledger.jsonl").read_text().splitlines()
@@ -149,10 +154,10 @@ def test_two_of_five_parties_who_are_killed_in_the_middle_come_back_and_are_in_t
             *join(FIVE[:1], out="killed", dies=("before", step)),
             *join(FIVE[1:2], out="killed", dies=("after", step)),
         ]
-        assert [(each.status, each.err) for each in endings(dead)] == [(-9, "")] * 2
+        assert [(each.status, each.err) for each in endings(dead)] == [(-9, FIVE_WARNED)] * 2
         ended = endings([*join(FIVE[:2]), *others])
         ended.append(server.ending())
-    assert [(each.status, each.err) for each in ended] == [(0, "")] * 6
+    assert [(each.status, each.err) for each in ended] == [*[(0, FIVE_WARNED)] * 5, (0, "")]
     assert read_json(tmp_path / "served" / "result.json")["received"] == {"votes": 5}
 
 
@@ -162,8 +167,8 @@ def test_two_of_five_parties_who_are_killed_for_good_hold_nobody_up(tmp_path: Pa
     with serving_five(tmp_path, psephos, seconds=25) as (server, join):
         others = join(FIVE[2:])
         dead = [*join(FIVE[:1], dies=("before", 6)), *join(FIVE[1:2], dies=("after", 7))]
-        assert [(each.status, each.err) for each in endings(dead)] == [(-9, "")] * 2
+        assert [(each.status, each.err) for each in endings(dead)] == [(-9, FIVE_WARNED)] * 2
         ended = endings(others)
         ended.append(server.ending())
-    assert [(each.status, each.err) for each in ended] == [(0, "")] * 4
+    assert [(each.status, each.err) for each in ended] == [*[(0, FIVE_WARNED)] * 3, (0, "")]
     assert read_json(tmp_path / "served" / "result.json")["received"] == {"votes": 4}

@@ -99,7 +99,7 @@ def test_people_whose_names_were_written_alike_vote_at_once(tmp_path: Path) -> N
     own: dict[str, Mapping[str, str]] = dict(
         zip(("张伟", "李娜", "Müller", "M ller", "Ann", "ANN"), itertools.cycle(ENTRIES.values()), strict=False)
     )
-    with Vote(tmp_path, entries=own) as vote:
+    with Vote(tmp_path, lines='partners.repeats = "none"', entries=own) as vote:
         server = vote.serve()
         server.address()
         vote.check({party: vote.join(party) for party in own}, server)

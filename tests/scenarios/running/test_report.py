@@ -1,6 +1,7 @@
 """What a terminal shows: every number that a reader decides by, and plain text where nobody watches."""
 
 import io
+import math
 from typing import Any
 
 import msgspec
@@ -221,7 +222,7 @@ def test_tighter_composition_is_of_whoever_it_costs_most() -> None:
     """Sixty small losses add to more than one large one, and compose to less."""
     (loss,) = vote(epsilon=2.0, public_weights=True).phases[0].losses[:1]
     small = RandomizedResponse(epsilon=0.01, num_choices=2)
-    many = msgspec.structs.replace(loss, event=SelfComposed(small, 300), claimed=3.0, proven=3.0)
+    many = msgspec.structs.replace(loss, event=SelfComposed(small, 300), claimed=3.0, proven=math.nan)
     least = msgspec.structs.replace(loss, event=small, claimed=0.01, proven=0.01)
     few = msgspec.structs.replace(loss, event=RandomizedResponse(epsilon=2.9, num_choices=2), claimed=2.9, proven=2.9)
     ledger = [

@@ -4,9 +4,13 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.guard import Guarded
-from ....protocol.moral_preferences import (
+from planted.fault import Fault
+from planted.masked_faults import masked_faults
+from planted.planting import Sessions, by_draw, planted_in_stage
+from planted.sampler_faults import at_half_the_scale
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.guard import Guarded
+from psephos.protocol.moral_preferences import (
     DisclosedPhase,
     MoralPreferences,
     Paradigm,
@@ -14,14 +18,10 @@ from ....protocol.moral_preferences import (
     PerturbedPhase,
     SocietiesPhase,
 )
-from ....protocol.tally import Tally
-from ...audit.fault import Fault
-from ...audit.machines import HeldSession, by_arrays, roster_of
-from ...audit.masked_faults import masked_faults
-from ...audit.planting import Sessions, by_draw, planted_in_stage
-from ...audit.sampler_faults import at_half_the_scale
-from ...audit.whole_sessions import charge
-from .sessions import masked_stage, moral_preferences_climbs, read_sums
+from psephos.protocol.tally import Tally
+from psephos.scenarios.audit.machines import HeldSession, by_arrays, roster_of
+from psephos.scenarios.audit.whole_sessions import charge
+from psephos.scenarios.moral_preferences.audit.sessions import masked_stage, moral_preferences_climbs, read_sums
 
 _SAMPLES = 4_000
 _SOCIETIES = ("north", "east", "south")

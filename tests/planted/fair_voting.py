@@ -10,20 +10,19 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 from msgspec import structs
-
-from ....protocol.fair_voting import FairVoting, Parameters
-from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
-from ....protocol.fair_voting.subsample import Subsample
-from ....protocol.integers import encode_row
-from ....protocol.mechanisms import Below, RowMechanism
-from ....protocol.messages import Report
-from ....protocol.privacy import TrustModel
-from ...audit.fault import Drawing, Fault
-from ...audit.machines import by_machines
-from ...audit.masked_faults import masked_faults
-from ...audit.planting import ReportChanger, Sessions, by_draw, planted_in_stage
-from ...audit.sampler_faults import at_half_the_scale, sampler_fault
-from .sessions import fair_voting_climbs, masked_stage
+from planted.fault import Drawing, Fault
+from planted.masked_faults import masked_faults
+from planted.planting import ReportChanger, Sessions, by_draw, planted_in_stage
+from planted.sampler_faults import at_half_the_scale, sampler_fault
+from psephos.protocol.fair_voting import FairVoting, Parameters
+from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
+from psephos.protocol.fair_voting.subsample import Subsample
+from psephos.protocol.integers import encode_row
+from psephos.protocol.mechanisms import Below, RowMechanism
+from psephos.protocol.messages import Report
+from psephos.protocol.privacy import TrustModel
+from psephos.scenarios.audit.machines import by_machines
+from psephos.scenarios.fair_voting.audit.sessions import fair_voting_climbs, masked_stage
 
 _SAMPLES = 5_000
 _FEW_SAMPLES: Final = 600  # with secure noise; what is told in clear shows at once

@@ -1,7 +1,7 @@
 """Faults of whole sessions: the real parts with one of them broken, beside the same session with none.
 
-A system plants its own (`System.faults`). What is broken is a part that stands between a party and what leaves it: a
-noise source, an agent, a ledger. The audit is told nothing of how to tell neighbors apart, neither laws nor scores.
+What is broken is a part that stands between a party and what leaves it: a noise source, an agent, a ledger. The audit
+is told nothing of how to tell neighbors apart, neither laws nor scores.
 """
 
 import dataclasses
@@ -10,17 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-
-from ...protocol.arrays import IntArray
-from ...protocol.client_machine import ClientMachine
-from ...protocol.effects import Effect, Send
-from ...protocol.messages import Message, Report
-from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.privacy import LedgerEntry, total_of
-from .case import FULL_SAMPLES, Pair, Source
-from .fault import SAMPLES, SECURE_SAMPLES, Fault, WrongDraw, WrongNoise, fault_of
-from .ladder import Stage
-from .machines import (
+from planted.fault import SAMPLES, SECURE_SAMPLES, Fault, WrongDraw, WrongNoise, fault_of
+from psephos.protocol.arrays import IntArray
+from psephos.protocol.client_machine import ClientMachine
+from psephos.protocol.effects import Effect, Send
+from psephos.protocol.messages import Message, Report
+from psephos.protocol.phases import Inputs, PhasedProtocol
+from psephos.protocol.privacy import LedgerEntry, total_of
+from psephos.scenarios.audit.case import FULL_SAMPLES, Pair, Source
+from psephos.scenarios.audit.ladder import Stage
+from psephos.scenarios.audit.machines import (
     HeldSession,
     Holder,
     MakeNoise,
@@ -31,7 +30,7 @@ from .machines import (
     roster_of,
     session_sampler,
 )
-from .whole_sessions import charge
+from psephos.scenarios.audit.whole_sessions import charge
 
 SEED = 1
 """Of rosters into which a fault is planted."""

@@ -1,15 +1,28 @@
-"""The audit's test of itself: every planted fault must be caught, and no repaired one refuted."""
+"""Plants faults into mechanisms, samplers and sessions: the audit must catch each, and refute none that is repaired.
+
+    $ .venv/bin/python tests/audit_faults.py
+    $ .venv/bin/python tests/audit_faults.py --thorough --json
+
+The faults are those of `planted/`, one at a time. The exit status is 1 if one is not caught, or a repair is refuted.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
 
 import msgspec
+from planted.fault import CONFIDENCE, Fault
+from planted.faults import planted_faults
+from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios.audit.engine import audit
+from psephos.scenarios.audit.running import THOROUGH
+from psephos.scenarios.presentation import make_console
+from psephos.scenarios.presentation.terminal import show_note, show_table
+from psephos.scenarios.running.progress import OnStep, steps
+from psephos.scenarios.tables import Cell, listed
+from psephos.scenarios.verdicts import AuditVerdict
 from rich.console import Console
 from rich.text import Text
-
-from ..presentation.terminal import show_note, show_table
-from ..running.progress import OnStep
-from ..tables import Cell, listed
-from ..verdicts import AuditVerdict
-from .engine import audit
-from .faults import CONFIDENCE, Fault, planted_faults
 
 
 class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,8 +63,8 @@ def run_self_test(
             audit(case, samples=number, confidence=CONFIDENCE, source=fault.source, seed=seed)
             for case in (fault.faulty, fault.repaired)
         )
-        assert found is not None  # noqa: S101  all of them can be drawn
-        assert repaired is not None  # noqa: S101  the same
+        assert found is not None
+        assert repaired is not None
         results.append(
             FaultResult(
                 name=fault.faulty.name,
@@ -107,3 +120,29 @@ def show_self_test(console: Console, results: list[FaultResult]) -> None:
 
 def _number(epsilon: float | None) -> str:
     return "–" if epsilon is None else f"{epsilon:.3f}"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for; return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--samples", type=int, help="outputs of each neighbor (as many as each fault asks for)")
+    parser.add_argument("--thorough", action="store_true", help="draw ten times as many")
+    parser.add_argument("--seed", type=int, default=1, help="of simulated noise (1)")
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON, and nothing else")
+    given = parser.parse_args(words)
+    factor = THOROUGH if given.thorough else 1
+    try:
+        with steps(make_console(stderr=True)) as tell:
+            results = run_self_test(samples=given.samples, factor=factor, seed=given.seed, on_progress=tell)
+    except ConfigurationError as error:
+        sys.stderr.write(f"audit_faults: {error}\n")
+        return 2
+    if given.json:
+        sys.stdout.write(msgspec.json.encode(results).decode() + "\n")
+    else:
+        show_self_test(make_console(), results)
+    return 0 if all(result.is_right for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from scipy.special import xlogy
-
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.mechanisms import (
+from planted import dpwevote, fair_voting, moral_preferences, truth_discovery
+from planted.fault import GROUP, Fault, fault_of
+from planted.sampler_faults import sampler_faults
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.mechanisms import (
     DiscreteLaplace,
     GeneralizedRandomizedResponse,
     OneLayer,
@@ -29,13 +30,9 @@ from ...protocol.mechanisms import (
     VectorLaplace,
     loss_of_one_answer,
 )
-from ...protocol.randomness import SimulatedNoise
-from ..system import load_each
-from .case import OutputSampler, Pair
-from .fault import CONFIDENCE, GROUP, SAMPLES, Fault, fault_of
-from .sampler_faults import sampler_faults
-
-__all__ = ["CONFIDENCE", "GROUP", "SAMPLES", "Fault", "planted_faults"]
+from psephos.protocol.randomness import SimulatedNoise
+from psephos.scenarios.audit.case import OutputSampler, Pair
+from scipy.special import xlogy
 
 _EPSILON: Final = 1.0
 _STEPS: Final = 128
@@ -57,7 +54,10 @@ def planted_faults() -> list[Fault]:
         _biased_response(),
         _kept_flip_probability(),
         *sampler_faults(),
-        *(fault for _, make in load_each("faults", Callable) for fault in make()),
+        *dpwevote.planted_faults(),
+        *truth_discovery.planted_faults(),
+        *moral_preferences.planted_faults(),
+        *fair_voting.planted_faults(),
     ]
 
 
@@ -167,7 +167,7 @@ def _low_bits() -> Fault:
         def outputs(noise: SimulatedNoise, number: int) -> IntArray:
             signs, sizes = _uniforms(noise, number, 2, "noise").T
             sizes = np.asarray(xlogy(1.0, 1 - sizes), dtype=np.float64) / -_EPSILON
-            draws = np.where(signs < 0.5, -sizes, sizes)  # noqa: PLR2004  a coin
+            draws = np.where(signs < 0.5, -sizes, sizes)
             return (value + draws)[:, None].view(np.int64)
 
         return outputs

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
-
-from ...agents.noise import SecureNoise
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.mechanisms import (
+from planted.fault import SECURE_SAMPLES, Drawing, Fault, WrongDraw, WrongNoise, fault_of
+from psephos.agents.noise import SecureNoise
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.mechanisms import (
     Beta,
     DiscreteLaplace,
     GeneralizedRandomizedResponse,
@@ -23,12 +23,11 @@ from ...protocol.mechanisms import (
     VectorLaplace,
     loss_of_all_answers,
 )
-from ...protocol.privacy import TrustModel
-from .case import LawCheck, OutputSampler, Pair, Source
-from .fault import SECURE_SAMPLES, Drawing, Fault, WrongDraw, WrongNoise, fault_of
-from .mechanisms.checking import checks_of
-from .mechanisms.sampling import secure_draw, simulated_draw
-from .mechanisms.shares import sum_of
+from psephos.protocol.privacy import TrustModel
+from psephos.scenarios.audit.case import LawCheck, OutputSampler, Pair, Source
+from psephos.scenarios.audit.mechanisms.checking import checks_of
+from psephos.scenarios.audit.mechanisms.sampling import secure_draw, simulated_draw
+from psephos.scenarios.audit.mechanisms.shares import sum_of
 
 _EPSILON: Final = 1.0
 _STEPS: Final = 128

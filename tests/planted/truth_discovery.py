@@ -3,12 +3,19 @@
 import secrets
 from collections.abc import Iterator, Sequence
 
-from ....protocol.mechanisms import RowMechanism
-from ...audit.fault import Drawing, Fault
-from ...audit.masked_faults import masked_faults
-from ...audit.planting import Sessions, by_draw, planted_in_stage
-from ...audit.whole_sessions import of_finest_unit
-from .sessions import BINARY, NUM_ANSWERS, masked_stage, party_of, survey_of, truth_discovery_climbs
+from planted.fault import Drawing, Fault
+from planted.masked_faults import masked_faults
+from planted.planting import Sessions, by_draw, planted_in_stage
+from psephos.protocol.mechanisms import RowMechanism
+from psephos.scenarios.audit.whole_sessions import of_finest_unit
+from psephos.scenarios.truth_discovery.audit.sessions import (
+    BINARY,
+    NUM_ANSWERS,
+    masked_stage,
+    party_of,
+    survey_of,
+    truth_discovery_climbs,
+)
 
 _SAMPLES = 5_000
 _SECURE_SAMPLES = 1_200

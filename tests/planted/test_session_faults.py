@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import pytest
 from audits import found_by
+from planted.fault import CONFIDENCE, Fault
+from planted.faults import planted_faults
 from psephos.protocol.arrays import IntArray
 from psephos.scenarios.audit import AuditVerdict, Case, OutputSampler, Pair, audit
-from psephos.scenarios.audit.fault import CONFIDENCE, Fault
-from psephos.scenarios.audit.faults import planted_faults
 from thoroughness import draws
 
 PASSES = {AuditVerdict.CONSISTENT, AuditVerdict.NO_STATEMENT}

@@ -7,20 +7,21 @@ from typing import Any
 
 import msgspec
 import numpy as np
-
-from ....agents.client import Client
-from ....agents.modes import Mode
-from ....agents.noise import SecureNoise
-from ....protocol.arrays import FloatArray
-from ....protocol.dpwevote import DPWeVote, Parameters
-from ....protocol.kept_reports import KeptReports
-from ....protocol.mechanisms import DiscreteLaplace, RowMechanism
-from ....protocol.messages import Report
-from ....protocol.phases import Inputs, PhasedProtocol
-from ....protocol.randomness import NoiseSource, SimulatedNoise
-from ....protocol.sides import Party
-from ...audit.fault import Drawing, Fault
-from ...audit.machines import (
+from planted.fault import Drawing, Fault
+from planted.masked_faults import masked_faults
+from planted.planting import ReportChanger, Sessions, by_draw, planted_in_stage
+from psephos.agents.client import Client
+from psephos.agents.modes import Mode
+from psephos.agents.noise import SecureNoise
+from psephos.protocol.arrays import FloatArray
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.kept_reports import KeptReports
+from psephos.protocol.mechanisms import DiscreteLaplace, RowMechanism
+from psephos.protocol.messages import Report
+from psephos.protocol.phases import Inputs, PhasedProtocol
+from psephos.protocol.randomness import NoiseSource, SimulatedNoise
+from psephos.protocol.sides import Party
+from psephos.scenarios.audit.machines import (
     HeldSession,
     by_agents,
     by_arrays,
@@ -29,10 +30,8 @@ from ...audit.machines import (
     roster_of,
     source_of_each,
 )
-from ...audit.masked_faults import masked_faults
-from ...audit.planting import ReportChanger, Sessions, by_draw, planted_in_stage
-from ...audit.whole_sessions import charge
-from .sessions import dpwevote_climbs, masked_stage, vote_with_matrices
+from psephos.scenarios.audit.whole_sessions import charge
+from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs, masked_stage, vote_with_matrices
 
 _SAMPLES_OF_ARRAYS = 5_000  # outputs of each neighbor
 _SAMPLES = 1_200  # the same of agents, and with secure noise

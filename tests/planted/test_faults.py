@@ -4,14 +4,17 @@ At a confidence of 1 − 1e-11: a fault that is caught at it is caught at .99 wi
 all repairs together are refuted falsely with a probability of at most 1e-9. Seeds are fixed, but for secure noise.
 """
 
+import json
+
 import msgspec
 import pytest
+from audit_faults import FaultResult, main, show_self_test
 from audits import found_by
+from planted.fault import CONFIDENCE, Fault
+from planted.faults import planted_faults
 from psephos.scenarios.audit import Audited, AuditVerdict
 from psephos.scenarios.audit.case import Case
-from psephos.scenarios.audit.faults import CONFIDENCE, Fault, planted_faults
 from psephos.scenarios.audit.running import QUICK, SECURE_SAMPLES, SIMULATED_SAMPLES
-from psephos.scenarios.audit.self_test import FaultResult, show_self_test
 from psephos.scenarios.presentation import make_console
 
 FAULTS = planted_faults()
@@ -125,3 +128,19 @@ def test_the_self_test_tells_what_is_not_caught(capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().out
     assert "1 of 2 faults are caught" in shown
     assert "randomness reused: The same uniforms." in shown
+
+
+@pytest.mark.full("all planted faults")
+def test_the_self_test_fails_where_a_fault_is_not_caught(capsys: pytest.CaptureFixture[str]) -> None:
+    """With so few outputs that most of them are not."""
+    assert main(["--samples", "60", "--json"]) == 1
+    results = json.loads(capsys.readouterr().out)
+    assert len(results) == len(FAULTS)
+    assert any(result["verdict"] != AuditVerdict.PROOF_REFUTED for result in results)
+
+
+def test_too_few_samples_are_refused_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--samples", "5"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "samples must be at least" in err.splitlines()[-1]

@@ -5,12 +5,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from ...agents.noise import SecureNoise
-from ...protocol.mechanisms import RowMechanism
-from .case import Case, Source
+from psephos.agents.noise import SecureNoise
+from psephos.protocol.mechanisms import RowMechanism
+from psephos.scenarios.audit.case import Case, Source
 
 GROUP: Final = "faults"
-"""What `psephos audit` calls them."""
+"""What their cases are called, and the sessions of their noise."""
 CONFIDENCE: Final = 1 - 1e-11
 """Of each: what is refuted at so high a confidence is refuted at .99 with four standard deviations to spare."""
 SAMPLES: Final = 100_000

@@ -12,16 +12,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-
-from ...agents.noise import SecureNoise
-from ...protocol.arrays import IntArray
-from ...protocol.messages import Report
-from ...protocol.phases import Inputs, LeveledPhase, MaskedPhase
-from ...protocol.population import draw_reports
-from .fault import Fault
-from .machines import one_source
-from .masked_stages import MASKED_STEP, MaskedStage
-from .planting import SEED, ReportChanger, planted_in_stage
+from planted.fault import Fault
+from planted.planting import SEED, ReportChanger, planted_in_stage
+from psephos.agents.noise import SecureNoise
+from psephos.protocol.arrays import IntArray
+from psephos.protocol.messages import Report
+from psephos.protocol.phases import Inputs, LeveledPhase, MaskedPhase
+from psephos.protocol.population import draw_reports
+from psephos.scenarios.audit.machines import one_source
+from psephos.scenarios.audit.masked_stages import MASKED_STEP, MaskedStage
 
 _TIMES = 10  # as many outputs as a full run has: a fault is found at a higher confidence
 
@@ -72,7 +71,7 @@ class _TellingMachine(ReportChanger):
 def masked_faults(of: str, stage: MaskedStage) -> Iterator[Fault]:
     """Yield what is planted into a system's masked sessions, which are called so."""
     phase, number = stage.protocol.masked_phase, stage.num_parties
-    assert phase is not None  # noqa: S101  it is a masked stage
+    assert phase is not None
     for name, what, repaired, reports in (
         (
             "a colluder's share counted",
