@@ -104,8 +104,15 @@ def _case_of_many(group: str, mechanism: RowMechanism, size: int) -> Case:
 
     def checks() -> Sequence[LawCheck]:
         if isinstance(mechanism, FrequencyOracle) and not isinstance(mechanism, HadamardResponse):
-            draws = ((value, simulated_draw(mechanism, [value]), secure_draw(mechanism, [value])) for value in values)
-            return [LawCheck(f"[{value}]", list(_views_of(mechanism, value)), *drawn) for value, *drawn in draws]
+            return [
+                LawCheck(
+                    f"[{value}]",
+                    list(_views_of(mechanism, value)),
+                    simulated_draw(mechanism, [value]),
+                    secure_draw(mechanism, [value]),
+                )
+                for value in values
+            ]
         return checks_of(mechanism, np.array(values)[:, None])
 
     return local_case(

@@ -384,7 +384,7 @@ def moments_of(vote: DPWeVote, weight: float, opinion: float, most: int) -> list
         terms = list[float]()
         for k in range(j + 1):
             power = Polynomial([weight, 1.0]) ** k * Polynomial([0.0, c]) ** (j - k)
-            terms += [math.comb(j, k) * y[k] * own * x[place] for place, own in enumerate(power.coef.tolist())]
+            terms += [math.comb(j, k) * y[k] * own * x[place] for place, own in enumerate(map(float, power.coef))]
         found.append(math.fsum(terms))
     return found
 

@@ -1,5 +1,7 @@
 """Eigenvectors by elementwise steps, against a library's and by what defines them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from psephos.protocol.arrays import FloatArray
@@ -32,7 +34,7 @@ def test_values_are_a_librarys_and_vectors_make_the_matrix_again(num_features: i
 @pytest.mark.parametrize("kind", ["zero", "identity", "all alike", "block", "nearly equal values"])
 def test_equal_eigenvalues_and_any_size(kind: str, size: float) -> None:
     """Values that differ by rounding alone have no vectors of their own; any orthogonal ones of their span will do."""
-    made = {
+    made: dict[str, Any] = {
         "zero": np.zeros((4, 4)),
         "identity": np.eye(4),
         "all alike": np.ones((4, 4)),

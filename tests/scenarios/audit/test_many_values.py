@@ -16,7 +16,7 @@ from psephos.scenarios.audit import AuditVerdict, Case
 from psephos.scenarios.audit.mechanisms.responses import response_cases
 
 _ORACLES: Final = SubsetSelection, HadamardResponse, LocalHashing
-_made = {kind: kind.make_reports for kind in _ORACLES}
+_made: dict[type[Any], Any] = {kind: kind.make_reports for kind in _ORACLES}
 _randomize = GeneralizedRandomizedResponse.randomize
 _FROM: Final = 200  # values: below, nothing is wrong
 
