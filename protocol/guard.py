@@ -48,6 +48,7 @@ _MOST_KEPT: Final = 1 << 10
 _MOST_SHOWN: Final = 12
 _CURE: Final = "values_of, rows_of, check_report"
 _OR: Final = "less, where the phase says that some rows are nobody's:"
+_HIDDEN: Final = "a private row and others"
 _FIXED_DRAWS: Final = (0, 1)
 """What all draws of a release are fixed at, or the nearest to it, when releases are compared."""
 
@@ -272,9 +273,10 @@ class Guarded(abc.ABC):
     ) -> None:
         """Raise ConfigurationError unless each list of losses states what each mechanism costs this public row.
 
-        It is compared for `rows`, by default those of `rows_of`.
+        It is compared for `rows`, which no sentence then shows; by default for those of `rows_of`.
         """
         values = self.protected_values_of(public)
+        is_shown = rows is None
         rows = self.rows_of(public) if rows is None else rows
         for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
             for mechanism in mechanisms:
@@ -285,7 +287,7 @@ class Guarded(abc.ABC):
                     self._refuse_part(stated, relation, of_part)
                 known = _Realized(0.0, None)
                 if relation is NeighboringRelation.REPLACE_ONE:
-                    known = self._realized(mechanism, values, rows)
+                    known = self._realized(mechanism, values, rows, is_shown=is_shown)
                 self.refuse_below(max(least, known.loss), relation, stated, public)
                 if known.strangers is not None:
                     raise known.strangers
@@ -314,7 +316,13 @@ class Guarded(abc.ABC):
         return stated or {NeighboringRelation.REPLACE_ONE}
 
     def _realized(
-        self, mechanism: RowMechanism, values: Values, rows: IntArray | None, *, are_all_neighbors: bool = True
+        self,
+        mechanism: RowMechanism,
+        values: Values,
+        rows: IntArray | None,
+        *,
+        are_all_neighbors: bool = True,
+        is_shown: bool = True,
     ) -> "_Realized":
         """Return what the mechanism's law realizes, and what is wrong with its neighbors, worked out once."""
         columns = tuple(column if isinstance(column, range) else tuple(column) for column in values)
@@ -328,7 +336,8 @@ class Guarded(abc.ABC):
             strangers = None
             if are_all_neighbors and self.num_parts == 1:
                 tried = rows_to_try(columns) if rows is None else rows
-                strangers = _strangers(self.name, mechanism, tried, np.ones((len(tried),) * 2, dtype=np.bool_))
+                all_are = np.ones((len(tried),) * 2, dtype=np.bool_)
+                strangers = _strangers(self.name, mechanism, tried, all_are, is_shown=is_shown)
             # The mechanism is kept too, so that no other can have its identity.
             known = self._known_laws[key] = mechanism, _Realized(loss, strangers)
         return known[1]
@@ -339,16 +348,17 @@ class Guarded(abc.ABC):
 
 
 def _strangers(
-    phase: str, mechanism: RowMechanism, rows: IntArray, are_neighbors: NDArray[np.bool_]
+    phase: str, mechanism: RowMechanism, rows: IntArray, are_neighbors: NDArray[np.bool_], *, is_shown: bool
 ) -> ConfigurationError | None:
     """Return what is wrong where a mechanism's event does not bound the loss between two neighbors.
 
     Args:
         rows: of one person, or tallies with them, int64, shape (c, columns).
         are_neighbors: which of them are neighbors, shape (c, c).
+        is_shown: whether the sentence quotes rows: none that are private.
     """
     for one, other in np.argwhere(are_neighbors & ~mechanism.are_neighbors(rows, rows))[:1].tolist():
-        shown = " and ".join(str(rows[place].tolist()[:_MOST_SHOWN]) for place in (one, other))
+        shown = " and ".join(str(rows[place].tolist()[:_MOST_SHOWN]) for place in (one, other)) if is_shown else _HIDDEN
         allowed = (
             f"neighbors of {type(mechanism).__name__}, since one person may hold either: give it the greatest distance "
             f"of two rows (its sensitivity, its are_neighbors), or say which rows a person may hold ({_CURE})"
@@ -389,7 +399,7 @@ class GuardedRelease(Guarded):
     def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence[Guarded]) -> None:
         compared = self.rows_of(public)
         for together in [np.concatenate([rows, compared])] if compared is not None else self._beside(rows, public):
-            known = self._compare_releases(public, earlier, together)
+            known = self._compare_releases(public, earlier, together, is_shown=False)
             self._refuse_release(public, [self.losses_of(public)], known.realized)
             if known.strangers is not None:
                 raise known.strangers
@@ -457,7 +467,9 @@ class GuardedRelease(Guarded):
             known = self._known_releases[key] = self._compare_releases(public, earlier, rows)
         return known
 
-    def _compare_releases(self, public: Sequence[int], earlier: Sequence[Guarded], rows: IntArray) -> "_Releases":
+    def _compare_releases(
+        self, public: Sequence[int], earlier: Sequence[Guarded], rows: IntArray, *, is_shown: bool = True
+    ) -> "_Releases":
         """Return what releases of these rows realize; ConfigurationError where one shows anything that is not drawn."""
         rows = rows[[self._is_possible(row, public) for row in rows.tolist()]]
         if not len(rows):
@@ -479,13 +491,14 @@ class GuardedRelease(Guarded):
             NeighboringRelation.ADD_OR_REMOVE_ONE: is_there ^ is_there[:, None],
         }
         for number in _FIXED_DRAWS:
-            self._refuse_clear([self.release_at(tally, number) for tally in tallies], rows, is_hidden=is_hidden)
+            releases = [self.release_at(tally, number) for tally in tallies]
+            self._refuse_clear(releases, rows if is_shown else None, is_hidden=is_hidden)
         neighbors = np.any([pairs[relation] for relation in relations], axis=0)
         strangers = None
         for draws in zip(*(self.release_at(tally, 0).drawn for tally in tallies), strict=True):
             if self.num_parts == 1 and strangers is None:
                 drawn = np.array([values for _, values in draws], dtype=np.int64)
-                strangers = _strangers(self.name, draws[0][0], drawn, neighbors)
+                strangers = _strangers(self.name, draws[0][0], drawn, neighbors, is_shown=is_shown)
         try:
             log_laws = self.log_laws(tallies)
         except NotImplementedError:
@@ -493,12 +506,13 @@ class GuardedRelease(Guarded):
         realized = {relation: greatest_gap(log_laws, neighbors).loss for relation, neighbors in pairs.items()}
         return _Releases(realized, strangers)
 
-    def _refuse_clear(self, releases: Sequence["ReleaseAt"], rows: IntArray, *, is_hidden: bool) -> None:
-        """Raise ConfigurationError unless releases of these rows, all draws being fixed, are the same."""
+    def _refuse_clear(self, releases: Sequence["ReleaseAt"], rows: IntArray | None, *, is_hidden: bool) -> None:
+        """Raise ConfigurationError unless releases of rows, None if private, are the same with all draws fixed."""
         first = releases[0].shown(is_hidden=is_hidden)
-        for release, row in zip(releases[1:], rows[1:].tolist(), strict=True):
+        for place, release in enumerate(releases):
             if release.shown(is_hidden=is_hidden) != first:
-                value = f"more than is drawn, of the rows {rows[0].tolist()[:_MOST_SHOWN]} and {row[:_MOST_SHOWN]}"
+                shown = _HIDDEN if rows is None else " and ".join(map(str, rows[[0, place], :_MOST_SHOWN].tolist()))
+                value = f"more than is drawn, of the rows {shown}"
                 allowed = "noisy, or the same for all rows of a person: numbers without noise are of public rows"
                 raise ConfigurationError(field=f"release of phase {self.name!r}", value=value, allowed=allowed)
 
@@ -553,9 +567,10 @@ class GuardedShare(Guarded):
     def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence[Guarded]) -> None:
         compared = self.rows_of(public)
         compared = rows_to_try(self.protected_values_of(public)) if compared is None else compared
-        rows = np.concatenate([rows, compared])
+        together = np.concatenate([rows, compared])
         own = dataclasses.replace(self.share, sensitivity=max(self.sensitivity_of(public) * self.num_parts, 1))
-        if strangers := _strangers(self.name, own, rows, np.ones((len(rows),) * 2, dtype=np.bool_)):
+        all_are = np.ones((len(together),) * 2, dtype=np.bool_)
+        if strangers := _strangers(self.name, own, together, all_are, is_shown=not len(rows)):
             raise strangers
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:

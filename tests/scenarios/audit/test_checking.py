@@ -141,5 +141,10 @@ def test_each_value_of_every_response_is_drawn() -> None:
         (mechanism,) = {check.mechanism for check in checks}
         assert mechanism is not None
         low, high = mechanism.value_range
-        assert {f"[{value}]" for value in range(low, high + 1)} <= {check.name for check in checks}
-        assert any("," in check.name for check in checks)
+        names = {check.name for check in checks}
+        if high - low < 10:
+            assert {f"[{value}]" for value in range(low, high + 1)} <= names
+            assert any("," in name for name in names)
+        else:  # of many, which are alike: both ends, and one between them
+            assert len(names) == 3
+            assert {f"[{low}]", f"[{high}]"} < names
