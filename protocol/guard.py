@@ -293,13 +293,17 @@ class Guarded(abc.ABC):
                     raise known.strangers
 
     def _loss_of_part(self, mechanism: RowMechanism, values: Values, relation: NeighboringRelation) -> float:
-        """Return what a part costs, all else being known: what the event covers, or by the law one of the values."""
+        """Return what a part costs, all else being known: what the event covers, or else one of the values."""
         if self.num_parts > 1:
             return PureAccountant.epsilon_of(mechanism.event_among(values), relation)
         ends = [column[:1] for column in values]
-        places = {column if isinstance(column, range) else tuple(column): at for at, column in enumerate(values)}
-        parts = ([*ends[:at], column, *ends[at + 1 :]] for column, at in places.items())
-        return max((self._realized(mechanism, part, None).loss for part in parts), default=0.0)
+        columns = [column if isinstance(column, range) else tuple(column) for column in values]
+        places = (
+            {column: at for at, column in enumerate(columns)}.values() if mechanism.ignores_order else range(len(ends))
+        )
+        parts = ([*ends[:at], columns[at], *ends[at + 1 :]] for at in places)
+        known = PureAccountant.epsilon_of(mechanism.event_of_one_among(values), relation)
+        return max([known, *(self._realized(mechanism, part, None).loss for part in parts)])
 
     def _refuse_part(
         self, stated: Iterable[Sequence[PrivacyLoss]], relation: NeighboringRelation, least: Callable[[], float]

@@ -17,7 +17,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import ClassVar, Final, NamedTuple
 
@@ -39,7 +39,13 @@ from ..privacy.events import (
     SelfComposed,
 )
 from .hyper import HyperDistribution
-from .joint_law import loss_of_all_answers, loss_of_flip_probability, loss_of_longest_row, loss_of_mean
+from .joint_law import (
+    loss_of_all_answers,
+    loss_of_flip_probability,
+    loss_of_longest_row,
+    loss_of_mean,
+    loss_of_one_answer,
+)
 from .logarithms import log_of
 from .mechanism import FiniteMechanism, RowMechanism, check_batch, check_candidates, check_numbers
 from .randomized_response import MAX_EPSILON
@@ -135,15 +141,20 @@ class _InBlocks(RowMechanism):
 
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
         """`event_of_answers`, where no column may hold answers from two blocks. See `RowMechanism.event_among`."""
+        counts = self._counts_among(values)
+        return self.event_of(len(values)) if counts is None else self.event_of_answers(counts)
+
+    def _counts_among(self, values: Sequence[Sequence[int]]) -> list[int] | None:
+        """Return how many answers each block has; None where a column may hold answers from two."""
         codes = _codes(self.sizes)
         counts = [0] * len(self.sizes)
         for column, number in collections.Counter(map(tuple, values)).items():
             blocks = {codes[value - NO_ANSWER].block for value in column} - {codes[0].block}
             if len(blocks) > 1:
-                return self.event_of(len(values))
+                return None
             for block in blocks:
                 counts[block] += number
-        return self.event_of_answers(counts)
+        return counts
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
         """Rows that skip the same places, and answer the others from the same blocks."""
@@ -304,10 +315,20 @@ class TwoLayer(_InBlocks):
 
     def event_of_answers(self, counts: Sequence[int]) -> PrivacyEvent:
         """A local randomizer at J of just these answers."""
+        return self._event_by(loss_of_all_answers, counts)
+
+    def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """A local randomizer at R of these answers, which grows with their number: the others tell of the draw."""
+        counts = self._counts_among(values)
+        return self.event_of(len(values)) if counts is None else self._event_by(loss_of_one_answer, counts)
+
+    def _event_by(
+        self, loss_of: Callable[[Sequence[int], HyperDistribution], float], counts: Sequence[int]
+    ) -> PrivacyEvent:
         if not any(counts):
             return NoRelease()
         sizes = [size for size, count in zip(self.sizes, counts, strict=True) for _ in range(count)]
-        loss = loss_of_all_answers(sizes, self.hyper)
+        loss = loss_of(sizes, self.hyper)
         return NonPrivate() if math.isinf(loss) else LocalRandomizer(epsilon=loss)
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:

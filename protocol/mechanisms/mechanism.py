@@ -22,7 +22,7 @@ from ..arguments import exact_arguments, unconverted
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..errors import ConfigurationError
 from ..estimate import Estimate, Estimates
-from ..privacy.events import PrivacyEvent, SelfComposed
+from ..privacy.events import NoRelease, PrivacyEvent, SelfComposed
 from ..shown import Tabled
 from .logarithms import log_of
 
@@ -118,6 +118,14 @@ class RowMechanism(abc.ABC):
         """
         return self.event_of(len(values))
 
+    def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """Return what one value of such a row costs, all others being known, where this is more than its law shows.
+
+        A mechanism overrides this whose values share randomness. The law of rows of many values is not looked at.
+        """
+        del values
+        return NoRelease()
+
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
         """Return between which of c, d rows `event_of` bounds the loss, shape (c, d): between all, unless overridden.
 
@@ -204,6 +212,9 @@ class PostProcessed(RowMechanism):
 
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
         return self.noise.event_among(values)
+
+    def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        return self.noise.event_of_one_among(values)
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
         return self.noise.are_neighbors(values, others)

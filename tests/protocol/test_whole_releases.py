@@ -15,7 +15,15 @@ import pytest
 from helpers import Session
 from psephos.protocol import CentralPhase, Column, ConfigurationError, Inputs, Phase, PhasedProtocol, PluginError, Tally
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, VectorLaplace
+from psephos.protocol.mechanisms import (
+    GeneralizedRandomizedResponse,
+    Prepared,
+    RowMechanism,
+    TwoLayer,
+    Uniform,
+    VectorLaplace,
+)
+from psephos.protocol.mechanisms.joint_law import loss_of_one_answer
 from psephos.protocol.phases import Draw, Entries, MaskedSums
 from psephos.protocol.population import run_population
 from psephos.protocol.privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism, TrustModel
@@ -222,6 +230,49 @@ def test_a_part_loses_at_least_what_one_value_costs() -> None:
     ):
         Flat("flat", PartLoss(unit="datum", claimed=0.01, proven=0.01)).check_losses(())
     Flat("flat", PartLoss(unit="datum", claimed=1.0, proven=1.0)).check_losses(())
+
+
+@dataclasses.dataclass(frozen=True)
+class FirstAlone(Prepared):
+    noise: ClassVar[RowMechanism] = GeneralizedRandomizedResponse(1.0, 2)
+    value_range: ClassVar[tuple[int, int]] = (0, 1)
+
+    def num_prepared_of(self, num_values: int) -> int:
+        return 1
+
+    def prepare_rows(self, values: IntArray) -> IntArray:
+        return values[:, :1]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "width", "whole", "proven"),
+    [
+        # The others tell of the flip probability that all share.
+        *(
+            (shared, width, 50.0, loss_of_one_answer([2] * width, shared.hyper))
+            for shared in [TwoLayer((2,), Uniform(0.1, 0.3))]
+            for width in (1, 2, 8, 9, 20)
+        ),
+        (FirstAlone(), 2, 1.0, 1.0),
+    ],
+)
+def test_a_part_is_held_against_the_worst_place_with_all_others_known(
+    mechanism: RowMechanism, width: int, whole: float, proven: float
+) -> None:
+    class Answers(Phase):
+        def __init__(self, part: float) -> None:
+            own = loss(whole, TrustModel.LOCAL, PartLoss(unit="answer", claimed=part, proven=part))
+            super().__init__("answers", columns=range(width), mechanism=mechanism, losses=[own])
+
+        def values_of(self, public: Sequence[int]) -> Sequence[Sequence[int]]:
+            return [range(2)] * width
+
+        def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+            return Tally(len(reports), reports.sum(axis=0))
+
+    Answers(proven).check_losses(())
+    with pytest.raises(ConfigurationError, match="loss of answer must be at least"):
+        Answers(proven - 1e-6).check_losses(())
 
 
 AXES = np.concatenate([np.zeros((1, 3), dtype=np.int64), np.eye(3, dtype=np.int64)])
