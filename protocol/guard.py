@@ -26,12 +26,20 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from .arrays import FloatArray, IntArray
 from .errors import ConfigurationError, require
 from .mechanisms import PolyaShare, RowMechanism
-from .mechanisms.realized import greatest_gap, realized_loss, reports_to_try, rows_to_try
+from .mechanisms.realized import (
+    CURE,
+    MOST_SHOWN,
+    greatest_gap,
+    quoted_rows,
+    realized_loss,
+    reports_to_try,
+    rows_to_try,
+    strangers_among,
+)
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
 from .tally import Tally
 
@@ -45,10 +53,7 @@ Values: TypeAlias = Sequence[Sequence[int]]
 _ROUNDING: Final = 1e-9
 _NOTHING: Final = 1e-12
 _MOST_KEPT: Final = 1 << 10
-_MOST_SHOWN: Final = 12
-_CURE: Final = "values_of, rows_of, check_report"
 _OR: Final = "less, where the phase says that some rows are nobody's:"
-_HIDDEN: Final = "a private row and others"
 _FIXED_DRAWS: Final = (0, 1)
 """What all draws of a release are fixed at, or the nearest to it, when releases are compared."""
 
@@ -255,9 +260,9 @@ class Guarded(abc.ABC):
             # Of which `proven` is never below.
             total = math.fsum(PureAccountant.epsilon_of(event, relation) for event in own)
             if _is_less(total, least):
-                shown = ", ".join(map(str, public[:_MOST_SHOWN])) + (", ..." if len(public) > _MOST_SHOWN else "")
+                shown = ", ".join(map(str, public[:MOST_SHOWN])) + (", ..." if len(public) > MOST_SHOWN else "")
                 of_row = f" for the public row ({shown})" if len(public) else ""
-                allowed = f"at least what phase {self.name!r} draws{of_row}: {least:g} ({_OR} {_CURE})"
+                allowed = f"at least what phase {self.name!r} draws{of_row}: {least:g} ({_OR} {CURE})"
                 raise ConfigurationError(field="losses", value=total, allowed=allowed)
 
     def of_all_parts(self, event: PrivacyEvent) -> PrivacyEvent:
@@ -340,8 +345,7 @@ class Guarded(abc.ABC):
             strangers = None
             if are_all_neighbors and self.num_parts == 1:
                 tried = rows_to_try(columns) if rows is None else rows
-                all_are = np.ones((len(tried),) * 2, dtype=np.bool_)
-                strangers = _strangers(self.name, mechanism, tried, all_are, is_shown=is_shown)
+                strangers = strangers_among(self.name, mechanism, tried, is_shown=is_shown)
             # The mechanism is kept too, so that no other can have its identity.
             known = self._known_laws[key] = mechanism, _Realized(loss, strangers)
         return known[1]
@@ -349,26 +353,6 @@ class Guarded(abc.ABC):
     @functools.cached_property
     def _known_laws(self) -> dict[tuple[int, Values, bytes | None, bool], tuple[RowMechanism, "_Realized"]]:
         return {}
-
-
-def _strangers(
-    phase: str, mechanism: RowMechanism, rows: IntArray, are_neighbors: NDArray[np.bool_], *, is_shown: bool
-) -> ConfigurationError | None:
-    """Return what is wrong where a mechanism's event does not bound the loss between two neighbors.
-
-    Args:
-        rows: of one person, or tallies with them, int64, shape (c, columns).
-        are_neighbors: which of them are neighbors, shape (c, c).
-        is_shown: whether the sentence quotes rows: none that are private.
-    """
-    for one, other in np.argwhere(are_neighbors & ~mechanism.are_neighbors(rows, rows))[:1].tolist():
-        shown = " and ".join(str(rows[place].tolist()[:_MOST_SHOWN]) for place in (one, other)) if is_shown else _HIDDEN
-        allowed = (
-            f"neighbors of {type(mechanism).__name__}, since one person may hold either: give it the greatest distance "
-            f"of two rows (its sensitivity, its are_neighbors), or say which rows a person may hold ({_CURE})"
-        )
-        return ConfigurationError(field=f"rows of phase {phase!r}", value=shown, allowed=allowed)
-    return None
 
 
 def _is_less(stated: float, drawn: float) -> bool:
@@ -495,14 +479,14 @@ class GuardedRelease(Guarded):
             NeighboringRelation.ADD_OR_REMOVE_ONE: is_there ^ is_there[:, None],
         }
         for number in _FIXED_DRAWS:
-            releases = [self.release_at(tally, number) for tally in tallies]
-            self._refuse_clear(releases, rows if is_shown else None, is_hidden=is_hidden)
+            fixed = [self.release_at(tally, number).shown(is_hidden=is_hidden) for tally in tallies]
+            self._refuse_clear(fixed, rows, is_shown=is_shown)
         neighbors = np.any([pairs[relation] for relation in relations], axis=0)
         strangers = None
         for draws in zip(*(self.release_at(tally, 0).drawn for tally in tallies), strict=True):
             if self.num_parts == 1 and strangers is None:
                 drawn = np.array([values for _, values in draws], dtype=np.int64)
-                strangers = _strangers(self.name, draws[0][0], drawn, neighbors, is_shown=is_shown)
+                strangers = strangers_among(self.name, draws[0][0], drawn, among=neighbors, is_shown=is_shown)
         try:
             log_laws = self.log_laws(tallies)
         except NotImplementedError:
@@ -510,13 +494,11 @@ class GuardedRelease(Guarded):
         realized = {relation: greatest_gap(log_laws, neighbors).loss for relation, neighbors in pairs.items()}
         return _Releases(realized, strangers)
 
-    def _refuse_clear(self, releases: Sequence["ReleaseAt"], rows: IntArray | None, *, is_hidden: bool) -> None:
-        """Raise ConfigurationError unless releases of rows, None if private, are the same with all draws fixed."""
-        first = releases[0].shown(is_hidden=is_hidden)
-        for place, release in enumerate(releases):
-            if release.shown(is_hidden=is_hidden) != first:
-                shown = _HIDDEN if rows is None else " and ".join(map(str, rows[[0, place], :_MOST_SHOWN].tolist()))
-                value = f"more than is drawn, of the rows {shown}"
+    def _refuse_clear(self, fixed: Sequence[object], rows: IntArray, *, is_shown: bool) -> None:
+        """Raise ConfigurationError unless releases of these rows, all draws being fixed, are the same."""
+        for place, release in enumerate(fixed):
+            if release != fixed[0]:
+                value = f"more than is drawn, of the rows {quoted_rows(rows[[0, place]], is_shown=is_shown)}"
                 allowed = "noisy, or the same for all rows of a person: numbers without noise are of public rows"
                 raise ConfigurationError(field=f"release of phase {self.name!r}", value=value, allowed=allowed)
 
@@ -573,8 +555,7 @@ class GuardedShare(Guarded):
         compared = rows_to_try(self.protected_values_of(public)) if compared is None else compared
         together = np.concatenate([rows, compared])
         own = dataclasses.replace(self.share, sensitivity=max(self.sensitivity_of(public) * self.num_parts, 1))
-        all_are = np.ones((len(together),) * 2, dtype=np.bool_)
-        if strangers := _strangers(self.name, own, together, all_are, is_shown=not len(rows)):
+        if strangers := strangers_among(self.name, own, together, is_shown=not len(rows)):
             raise strangers
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
+from ..errors import ConfigurationError
 from .mechanism import Mechanism, Prepared, RowMechanism
 
 # A table of so many logarithms is made in a hundredth of a second or two.
@@ -27,6 +28,11 @@ _SOME_VALUES: Final = 32
 _WIDEST: Final = 8
 # Logarithms are right to some of their last bits.
 _ROUNDING: Final = 2.0**-46
+
+
+CURE: Final = "values_of, rows_of, check_report"
+"""What of a phase says which rows a person may hold."""
+MOST_SHOWN: Final = 12  # numbers of a row
 
 
 class Gap(NamedTuple):
@@ -89,6 +95,38 @@ def greatest_gap(log_laws: FloatArray, are_neighbors: NDArray[np.bool_]) -> Gap:
                 row, other = rows[np.argmax(above[report, rows])], others[np.argmin(below[report, others])]
                 worst = Gap(float(gaps[report]), int(row), int(other))
     return worst
+
+
+def strangers_among(
+    phase: str,
+    mechanism: RowMechanism,
+    rows: IntArray,
+    *,
+    among: NDArray[np.bool_] | bool = True,
+    is_shown: bool = True,
+) -> ConfigurationError | None:
+    """Return what is wrong where a mechanism's event does not bound the loss between two neighbors.
+
+    Args:
+        phase: its name.
+        mechanism: what randomizes the rows.
+        rows: of one person, or tallies with them, int64, shape (c, columns).
+        among: which of them are neighbors, shape (c, c); True for all.
+        is_shown: whether the sentence quotes them: not what is private.
+    """
+    for pair in np.argwhere(among & ~mechanism.are_neighbors(rows, rows))[:1]:
+        allowed = (
+            f"neighbors of {type(mechanism).__name__}, since one person may hold either: give it the greatest distance "
+            f"of two rows (its sensitivity, its are_neighbors), or say which rows a person may hold ({CURE})"
+        )
+        shown = quoted_rows(rows[pair], is_shown=is_shown)
+        return ConfigurationError(field=f"rows of phase {phase!r}", value=shown, allowed=allowed)
+    return None
+
+
+def quoted_rows(rows: IntArray, *, is_shown: bool) -> str:
+    """Return how a sentence names two rows: not by what they hold where this is private."""
+    return " and ".join(str(row[:MOST_SHOWN]) for row in rows.tolist()) if is_shown else "a private row and another"
 
 
 def rows_to_try(values: Sequence[Sequence[int]]) -> IntArray:
