@@ -7,9 +7,10 @@ import array
 import bisect
 import dataclasses
 import importlib
+import itertools
 import re
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -132,26 +133,27 @@ def check_each_once(files: TableFiles, role: str, *, are_unlike: bool) -> None:
         kept = np.sort(np.concatenate(parts))
         again = kept[1:][kept[1:] == kept[:-1]]
         if len(again):
-            _refuse_second(hashes(), np.unique(again), files.naming, role)
+            _refuse_second(hashes, np.unique(again), files.naming, role)
         if last == most:
             return
         least = last + np.uint64(1)
 
 
 def _refuse_second(
-    batches: Iterator[tuple[RowBatch, CodedColumn, NDArray[np.uint64]]],
+    batches: Callable[[], Iterator[tuple[RowBatch, CodedColumn, NDArray[np.uint64]]]],
     again: NDArray[np.uint64],
     column: str,
     role: str,
 ) -> None:
     """Raise ConfigurationError of the first name that stands in a second line; two names may have one hash."""
-    known = dict[str, tuple[str, str]]()
-    for batch, named, own in batches:
-        entries = coded(batch.table[column])
+    known = dict[str, tuple[int, int]]()
+    for number, (batch, named, own) in enumerate(batches()):
         for row in np.flatnonzero(np.isin(own, again)).tolist():
-            where, name = batch.where(row + 1), entries[row]
-            first, before = known.setdefault(named[row], (where, name))
-            if first != where:
+            place = known.setdefault(named[row], (number, row))
+            if place != (number, row):
+                of_first, *_ = next(itertools.islice(batches(), place[0], None))
+                first, before = of_first.where(place[1] + 1), coded(of_first.table[column])[place[1]]
+                where, name = batch.where(row + 1), coded(batch.table[column])[row]
                 same = "named once" if name.strip() == before.strip() else f"unlike {before!r}, but for case and blanks"
                 allowed = (
                     f"{same} ({first} has it too): each line costs that person its ε again. Leave one out; or, where "
