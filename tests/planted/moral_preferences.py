@@ -108,6 +108,9 @@ class _Doubled(DisclosedPhase):
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
         """Allow anything, or the fault would be refused before a session begins."""
 
+    def check_rows(self, rows: IntArray, public: Sequence[int], *, earlier: Sequence[Guarded] = ()) -> None:
+        """Allow anything, as `check_loss_groups` does."""
+
 
 class _FaultySums(MoralPreferences):
     """A session of such sums."""
