@@ -148,7 +148,7 @@ class Elsewhere:
 
     name: str
     python: str = sys.executable
-    variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    variables: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     skipped: str = ""
 
 

@@ -7,7 +7,7 @@ is so long that it is no limit that a sentence names.
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from psephos.agents import events
@@ -36,18 +36,18 @@ def found() -> str:
 
 def watch() -> None:
     """Note from now on what parties hold and what is said."""
-    _before(Party, "__init__", lambda _party, _name, _place, row, **given: _keep(row, given.get("secret", b"")))
-    _before(MaskingParty, "__init__", lambda *_, root, **__: _keep((), root))
-    _before(PsephosError, "__init__", lambda _error, reason: _say(reason))
-    _before(events, "log_unless_it_fails", lambda _log, event, **fields: _say(f"{event} {fields}"))
+    _before(Party, "__init__", lambda given, named: _keep(given[3], named.get("secret", b"")))
+    _before(MaskingParty, "__init__", lambda _, named: _keep((), named["root"]))
+    _before(PsephosError, "__init__", lambda given, named: _say(*given[1:], **named))
+    _before(events, "log_unless_it_fails", lambda given, named: _say(f"{given[1]} {named}"))
 
 
-def _before(owner: Any, name: str, note: Callable[..., None]) -> None:
+def _before(owner: Any, name: str, note: Callable[[Sequence[Any], Mapping[str, Any]], None]) -> None:
     right = getattr(owner, name)
 
     @functools.wraps(right)
     def noting(*args: Any, **given: Any) -> Any:
-        note(*args, **given)
+        note(args, given)
         return right(*args, **given)
 
     setattr(owner, name, noting)
@@ -69,6 +69,6 @@ def _keep(row: Any, secret: bytes) -> None:
         _private[secret.hex()] = _private[repr(secret)[2:-1]] = "a secret"
 
 
-def _say(text: str) -> None:
+def _say(reason: str) -> None:
     if len(_said) < _MOST:
-        _said[text] = None
+        _said[reason] = None

@@ -1,6 +1,8 @@
 """That no test may quote what is private: planted sentences, each of which the watch of `conftest.py` finds."""
 
+import functools
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 import quoting
@@ -10,6 +12,15 @@ from psephos.protocol.sides import Party
 
 ROW = [3, 1, -123_456_789]
 SECRET = bytes(range(1, 33))
+
+
+def logging_of(module: ModuleType) -> Callable[[str], object]:
+    """Return what logs a reason by the function that a module has."""
+
+    def log(reason: str) -> object:
+        return vars(module)["log_unless_it_fails"](print, "party_dropped", reason=reason)
+
+    return log
 
 
 @pytest.mark.parametrize(
@@ -26,9 +37,9 @@ SECRET = bytes(range(1, 33))
     "say",
     [
         PsephosError,
-        lambda reason: RemoteProtocolError(reason, sender="ada"),
-        lambda reason: events.log_unless_it_fails(print, "party_dropped", reason=reason),
-        lambda reason: vars(server)["log_unless_it_fails"](print, "party_dropped", reason=reason),
+        functools.partial(RemoteProtocolError, sender="ada"),
+        logging_of(events),
+        logging_of(server),
     ],
 )
 def test_what_quotes_something_private_is_found(told: str, kind: str, say: Callable[[str], object]) -> None:

@@ -312,7 +312,8 @@ def _masked_and_others(
 def _order_of(said: Any) -> Any:
     """Return what is said with sizes in place of bytes: whose things are said, and in which order."""
     if isinstance(said, list):
-        return tuple(map(_order_of, said))
+        parts: list[Any] = said
+        return tuple(map(_order_of, parts))
     return len(said) if isinstance(said, bytes) else said
 
 

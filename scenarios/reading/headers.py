@@ -238,7 +238,7 @@ def _are_names(rows: Sequence[Sequence[str]], number: int) -> bool:
         return False
     found = list[list[str]]()
     for column in zip(*(row[:width] for row in rows), strict=True):
-        cells = [cell.strip() for cell in column]
+        cells = [str(cell).strip() for cell in column]
         counts = collections.Counter(filter(None, cells[number:]))
         are_numbers = bool(counts) and not any(math.isnan(number_in(cell)) for cell in counts)
         if are_numbers or (len(below) >= _LEAST_WORDS and counts and min(counts.values()) > 1):

@@ -6,6 +6,7 @@ Each life of a machine has noise of its own here, so that whatever is drawn a se
 import collections
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
+from unittest import mock
 
 import masked_sums
 import msgspec
@@ -330,7 +331,7 @@ def test_what_is_sealed_opens_by_all_of_a_party_s_own_secret_and_by_nothing_that
     ]
     for other in others:
         wrong = Party(own.name, own.place, own.row, public=own.public, ledger=Ledger(name), secret=other, sign=own.sign)
-        monkeypatch.setattr(session, "party", lambda *_, wrong=wrong, **__: wrong)
+        monkeypatch.setattr(session, "party", mock.Mock(return_value=wrong))
         with pytest.raises(JournalError, match="the box does not open"):
             session.client(name, ledger=Ledger(name), records=records)
 

@@ -47,7 +47,8 @@ def read_survey(
     """
     features: list[str] = []
     table = read_numbers(path, _chooser((VOTER, RECORD, CHOICE), features, society), field=field, options=options)
-    voter_of_row, voters = codes_of(table.names[VOTER])
+    voter_of_row, names = codes_of(table.names[VOTER])
+    voters: list[str] = list(map(str, names))
     if alike_voters == "one":
         code_of, _ = codes_of(np.array([*map(alike, voters)], dtype=object))
         voters = [voters[place] for place in _first_appearances(code_of)[1]]

@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.polynomial import Polynomial
 from psephos.protocol import Tally
+from psephos.protocol.arrays import FloatArray
 from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.laplace import LaplaceGrids, LaplaceVariant
 from psephos.protocol.elementary import quotient_up
@@ -400,8 +401,8 @@ def test_bounds_on_moments_are_those_of_the_worst_partner(fraction: float) -> No
     """Of each weight, for each opinion; the greatest is attained, so that no bound is larger than it has to be."""
     vote = make_vote(weights=(1.0, 3.5), epsilon=2.0, quota_fraction=fraction)
     variant, most = variant_of(vote), 7
-    units = [variant._unit**j for j in range(most)]
-    bounds = [bound * unit for bound, unit in zip(variant._moments[:most], units, strict=True)]
+    units = [variant._unit**j for j in range(most)]  # pyright: ignore[reportPrivateUsage]  bounds of parts
+    bounds = [bound * unit for bound, unit in zip(variant._moments[:most], units, strict=True)]  # pyright: ignore[reportPrivateUsage]  likewise
     each = {(w, o): moments_of(vote, w, o, most) for w in vote.parameters.weights for o in (0.0, 1.0)}
     for moments in each.values():
         assert all(abs(own) <= bound * (1 + 1e-9) for own, bound in zip(moments, bounds, strict=True))
@@ -416,10 +417,10 @@ def tail_of_products(vote: DPWeVote, weight: float, opinion: float, reach: float
     noise, law = law_of(grids.weight, scales=40)
     x = noise * grids.weight_step
     held = np.maximum(np.abs(weight + x), 1e-9)  # Y is as likely as −Y
-    steps = np.ceil((reach - c * x) / held / grids.opinion_step)
+    steps: FloatArray = np.ceil((reach - c * x) / held / grids.opinion_step)
     scale = grids.opinion.scale
-    beyond = np.exp(-np.abs(np.where(steps > 0, steps, 1 - steps)) / scale) / (1 + math.exp(-1 / scale))
-    return float(law @ np.where(steps > 0, beyond, 1 - beyond))
+    beyond: FloatArray = np.exp(-np.abs(np.where(steps > 0, steps, 1 - steps)) / scale) / (1 + math.exp(-1 / scale))
+    return float(np.sum(law * np.where(steps > 0, beyond, 1 - beyond)))
 
 
 @pytest.mark.parametrize("fraction", FRACTIONS)
@@ -433,7 +434,8 @@ def test_noise_reaches_the_reach_of_one_report_no_more_often_than_the_level(frac
     assert variant.reach([4]) > 1.5 * reach
     # And what rounding does to weights comes on top of it.
     rough = variant_of(make_vote(weights=(1.0, 1.7, 3.0), epsilon=2.0, quota_fraction=fraction))
-    assert rough.reach([4]) - rough._noise_reach([4]) == pytest.approx(rough.bias_bound(4)) != 0
+    noise = rough._noise_reach([4])  # pyright: ignore[reportPrivateUsage]  likewise
+    assert rough.reach([4]) - noise == pytest.approx(rough.bias_bound(4)) != 0
     assert variant.reach([0]) == math.inf
 
 
@@ -444,10 +446,10 @@ def test_noise_in_votes_of_public_weights_reaches_their_reach_no_more_often_than
     noise, law = law_of(grids.opinion, scales=40)
 
     def tail(reach: float) -> float:
-        steps = np.ceil((reach / grids.opinion_step - noise) / 3)
-        beyond = np.exp(-np.where(steps > 0, steps, 1 - steps) / grids.opinion.scale)
+        steps: FloatArray = np.ceil((reach / grids.opinion_step - noise) / 3)
+        beyond: FloatArray = np.exp(-np.where(steps > 0, steps, 1 - steps) / grids.opinion.scale)
         beyond /= 1 + math.exp(-1 / grids.opinion.scale)
-        return float(law @ np.where(steps > 0, beyond, 1 - beyond))
+        return float(np.sum(law * np.where(steps > 0, beyond, 1 - beyond)))
 
     reach = variant.reach([1, 1])
     assert tail(reach) <= vote.parameters.level < tail(reach / 2)

@@ -167,7 +167,7 @@ def entropy(seed: int) -> Below:
 @pytest.mark.parametrize("planned", [1, 2, 3, 7, 80, 10_001, 2**31 - 1])
 def test_the_rate_of_a_share_is_rounded_up_and_by_next_to_nothing(scale: float, planned: int) -> None:
     """−2·ln(1 − e^(−1/scale))/h by a hundred digits more: at a lower rate a share has less noise than is planned."""
-    parts, *doubled = polya._parts(scale, planned)
+    parts, *doubled = polya._parts(scale, planned)  # pyright: ignore[reportPrivateUsage]  likewise
     context = decimal.Context(prec=160)
     decay = context.exp(context.divide(-1, decimal.Decimal(scale)))
     exact = Fraction(context.divide(context.multiply(-2, context.ln(context.subtract(1, decay))), planned))

@@ -64,7 +64,11 @@ FAULTS: Final[dict[str, tuple[type, str, str, Callable[..., Any]]]] = {
 
 def _planted(kind: type, method: str, fault: Callable[..., Any]) -> Callable[..., Any]:
     right = getattr(kind, method)
-    return lambda own, *given: (fault if own.num_choices > _FROM else right)(own, *given)
+
+    def made(own: Any, *given: Any) -> Any:
+        return (fault if own.num_choices > _FROM else right)(own, *given)
+
+    return made
 
 
 def _cases(group: str) -> dict[str, Case]:
