@@ -57,6 +57,7 @@ ITEMS: Final = (
     "a file of another kind, or in two forms",
     "columns and words of one's own that are none",
     "a file of one's own that does not tell what is needed",
+    "options of two kinds of session",
     "names with markup",
     "a name that is nearly one that is known",
     # Moral preferences.
@@ -88,6 +89,8 @@ ITEMS: Final = (
     "a quorum where who takes part is private",
     "groups that cannot be private; crossings of private groups",
     "features that are none, or that a mechanism has no proof for; crossings without voters",
+    # Protocols of one's own.
+    "psephos new protocol with a name that is none, or is taken, or a folder that holds something",
     # Journals.
     "a journal that is missing, damaged, not a person's, in use, moved, or a backup",
     # Networks.

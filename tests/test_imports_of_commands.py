@@ -51,7 +51,7 @@ def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
         ("eu-council", "dpwevote", False, 236),
         ("crowd", "truth_discovery", True, 256),
         ("moral-synthetic", "moral_preferences", True, 262),
-        ("two-societies", "fair_voting", True, 257),
+        ("two-societies", "fair_voting", True, 260),
     ],
 )
 def test_a_run_imports_its_own_system_and_no_attack(

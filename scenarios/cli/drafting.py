@@ -19,15 +19,16 @@ from .completion import complete_shipped
 from .group import Named, cli, with_traceback
 from .options import out_option
 from .reports import given_command
-from .scaffolding import PROTOCOL, new_protocol
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ...protocol.errors import ConfigurationError
-    from ..reading.headers import TableOptions
+    from ..reading.headers import TableOptions, UnclearTableError
     from ..running.drafts import Beginning, Draft, Option, Sheet, UnclearError
 
+_PROTOCOL: Final = "protocol"
+"""The word that begins no session, but a package."""
 _MAX_TITLE: Final = 100
 _MAX_NAME: Final = 64
 _ROWS_SHOWN: Final = 3
@@ -57,18 +58,22 @@ class _Kinds(Named):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return [*_beginnings(), PROTOCOL]
+        return [*_beginnings(), _PROTOCOL]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         from ...protocol.errors import refuse
+        from ..reading.headers import UnclearTableError
 
-        if args and args[0] == PROTOCOL:
-            return PROTOCOL, new_protocol, args[1:]
-        if args and args[0] not in _beginnings() and Path(args[0]).is_file():
-            return super().resolve_command(ctx, [_word_for(Path(args[0]), args[1:]), *args])
-        is_file = args and args[0] not in _beginnings() and (Path(args[0]).suffix or os.sep in args[0])
+        is_word = args and args[0] in {*_beginnings(), _PROTOCOL}
+        if args and not is_word and Path(args[0]).is_file():
+            try:
+                word = _word_for(Path(args[0]), args[1:])
+            except UnclearTableError as error:
+                return self.resolve_command(ctx, [*args, f"--{error.option}", _asked_header(error)])
+            return super().resolve_command(ctx, [word, *args])
+        is_file = args and not is_word and (Path(args[0]).suffix or os.sep in args[0])
         refuse(is_file, "FILE", args[0], "a file that is there, or a word: psephos new --help lists them")
         return super().resolve_command(ctx, args)
 
@@ -76,7 +81,9 @@ class _Kinds(Named):
         from ...protocol.errors import refuse
         from ..system import protocol_names
 
-        if cmd_name == PROTOCOL:
+        if cmd_name == _PROTOCOL:
+            from .scaffolding import new_protocol
+
             return new_protocol
         found = _beginnings().get(cmd_name)
         if found is None:
@@ -100,6 +107,7 @@ def _word_for(path: Path, words: list[str]) -> str:
     """Return what is begun with a file, by its columns: what alone has its own columns there, or needs no word more.
 
     Raises:
+        UnclearTableError: where its header stands has to be said.
         ConfigurationError: it is not plain, and there is no terminal to ask; or the file is no table.
     """
     from ...protocol.errors import ConfigurationError, require
@@ -341,13 +349,7 @@ def _drafted(
         try:
             return drafted(chosen)
         except UnclearTableError as error:
-            if error.is_sure:
-                chosen[error.option] = (str(error.choice),)
-                continue
-            if not sys.stdin.isatty():
-                raise
-            option, question = error.option, f"{error} {capitalized(error.option.replace('-', ' '))} ({error.choice})"
-            answer = _asked(error.field, question)
+            option, answer = error.option, _asked_header(error)
         except UnclearError as error:
             if not sys.stdin.isatty():
                 most = min(_MOST_DRAFTS, _MOST_ROWS // max(len(sheet.rows) for sheet in known.values()))
@@ -383,6 +385,15 @@ def _asked(field: str, question: str, choices: Sequence[str] = ()) -> str:
         return answer
 
     return given_or_asked(None, field=field, question=question, use=use)
+
+
+def _asked_header(error: "UnclearTableError") -> str:
+    """Return where a header stands, which is asked in a terminal; elsewhere the error is raised."""
+    from ..presentation.numbers import capitalized
+
+    if not sys.stdin.isatty():
+        raise error
+    return _asked(error.field, f"{error} {capitalized(error.option.replace('-', ' '))} ({error.choice})")
 
 
 def _command(answers: Sequence[tuple[str, str]]) -> str:

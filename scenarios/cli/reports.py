@@ -20,6 +20,8 @@ report_option = click.option(
 )
 _SAME: Final = frozenset({"out", "as_json", "pictures", "with_report", "workers", "cluster", "resume"})
 """Options that change nothing of a result."""
+_OF_SCENARIOS: Final = frozenset({"settings", "grid"})
+"""Options that say values of a scenario, which may be tables."""
 _open_option = click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 
 
@@ -114,7 +116,7 @@ def _given(parameter: click.Parameter, given: Any, *, has_secret_seed: bool) -> 
             yield (parameter.secondary_opts if value is False else parameter.opts)[0]
             if parameter.is_flag:
                 continue
-        yield f"{key}=…" if "{" in table else said
+        yield f"{key}=…" if "{" in table and parameter.name in _OF_SCENARIOS else said
 
 
 def _leave_page(folder: "RunFolder", *, wanted: bool) -> None:

@@ -9,11 +9,10 @@ from typing import Final
 
 import click
 
-PROTOCOL: Final = "protocol"
 _MAX_NAME: Final = 64
 
 
-@click.command(PROTOCOL, short_help="Write a package with a protocol of your own, which runs and passes its tests.")
+@click.command("protocol", short_help="Write a package with a protocol of your own, which runs and passes its tests.")
 @click.argument("name")
 @click.option(
     "--model",

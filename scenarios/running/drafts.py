@@ -21,7 +21,7 @@ from ...protocol.columns import first_alike
 from ...protocol.errors import ConfigurationError, did_you_mean, one_of, printable, refuse, require
 from ..reading.cells import number_in
 from ..reading.files import MAX_FILE_BYTES, readable
-from ..reading.headers import USUAL, TableOptions, check_column_names
+from ..reading.headers import USUAL, TableOptions, UnclearTableError, check_column_names
 from ..reading.text_forms import form_of, open_table
 
 _STATUS: Final = re.compile(r"(?:.*[ _.:-])?(?:status|state|finished)|.*status", re.IGNORECASE)
@@ -67,11 +67,23 @@ class Sheet:
     def of(cls, path: Path, *, written: str, wanted: Sequence[str] = (), options: TableOptions = USUAL) -> "Sheet":
         """Return a file's sheet.
 
-        `written` is the file as the scenario has it, and `wanted` are columns that it may have.
+        `written` is the file as the scenario has it, and `wanted` are columns that it may have. A header that is surely
+        of several lines is read so.
 
         Raises:
+            UnclearTableError: where its header stands has to be said.
             ConfigurationError: it cannot be read, or is no table with rows.
         """
+        try:
+            return cls._of(path, written, wanted, options)
+        except UnclearTableError as error:
+            if not error.is_sure:
+                raise
+            sure = {error.option.replace("-", "_"): error.choice}
+        return cls._of(path, written, wanted, msgspec.structs.replace(options, **sure))
+
+    @classmethod
+    def _of(cls, path: Path, written: str, wanted: Sequence[str], options: TableOptions) -> "Sheet":
         allowed = (
             f"a table: a scenario reads an election of PrefLib or Pabulib as it is, by file = {path.name!r} in [voters]"
         )

@@ -109,7 +109,7 @@ class _Doubled(DisclosedPhase):
         """Allow anything, or the fault would be refused before a session begins."""
 
     def check_rows(self, rows: IntArray, public: Sequence[int], *, earlier: Sequence[Guarded] = ()) -> None:
-        """The same of clients, which refuse it too."""
+        """Allow anything, as `check_loss_groups` does."""
 
 
 class _FaultySums(MoralPreferences):

@@ -521,7 +521,7 @@ def test_every_kind_is_listed_with_a_whole_sentence(psephos: Psephos, monkeypatc
     told = psephos("new", "--help").out
     commands = told.partition("Commands:")[2]
     assert "..." not in commands
-    assert re.findall(r"^  (\w+)  ", commands, re.MULTILINE) == KINDS
+    assert re.findall(r"^  (\w+)  ", commands, re.MULTILINE) == [*KINDS, "protocol"]
     assert "What a society prefers, found from choices between two alternatives." in " ".join(told.split())
 
 

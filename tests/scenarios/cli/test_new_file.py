@@ -18,6 +18,7 @@ VOTE = "name,roof\nAnn,yes\nBob,no\nCid,yes\n"
     [
         (VOTE, "vote"),
         ("name,roof\nAnn,yes\nBob,\nCid,no\n", "vote"),
+        ('name,roof\nYour name,Mend it?\n"{""ImportId"":1}","{""ImportId"":2}"\nAnn,yes\nBob,no\nCid,yes\n', "vote"),
         ("task,worker,label\n" + "".join(f"t{n % 2},w{n // 2},{n % 3 % 2}\n" for n in range(12)), "crowd"),
         ("voter,group,ranking\na,x,p > q\nb,y,q > p\n", "ranking"),
         ("voter,record,choice,lives\na,1,1,3\na,1,0,1\n", "survey"),
@@ -64,8 +65,22 @@ def test_a_command_that_is_printed_holds_nothing_that_nobody_said(psephos: Pseph
 
 
 def test_a_command_that_is_printed_keeps_all_that_was_typed(psephos: Psephos, write: Write) -> None:
-    write("own.csv", "name,roof\nAnn,hiya\nBob,hapana\nCid,hiya\n")
-    typed = ("--epsilon", 0.5, "--trust", "central", "--title", "The roof", "--to", "there.toml", "--no-run")
+    write("own.csv", "name,part,roof\nAnn,{a},hiya\nBob,{a},hapana\nCid,{a},hiya\nDee,b,hiya\n")
+    typed = (
+        "--only",
+        "part={a}",
+        "--candidate",
+        "roof",
+        "--epsilon",
+        0.5,
+        "--trust",
+        "central",
+        "--title",
+        "The roof",
+        "--to",
+        "there.toml",
+        "--no-run",
+    )
     command = psephos("new", "vote", "own.csv", *typed).err.partition("In full: ")[2]
     words = [word.replace("WORD", "hiya") for word in shlex.split(command)]
     assert psephos(*words[1:]).status == 0
@@ -100,9 +115,10 @@ def test_a_status_is_asked_about_and_so_is_a_form_that_was_left(psephos: Psephos
     assert "--leave-out-empty: 'submitdate' is empty in 1 rows: are these left out" in asked
 
 
-def test_in_a_terminal_nothing_that_was_answered_is_lost(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [(), ("vote",)])
+def test_in_a_terminal_nothing_that_was_answered_is_lost(write: Write, tmp_path: Path, words: tuple[str, ...]) -> None:
     write("own.csv", "Assembly\n\nname,Status,roof\nAnn,ok,hiya\nBob,draft,hapana\nCid,ok,hapana\nDee,ok,hiya\n")
-    with Terminal("new", "vote", "own.csv", "--trust", "local", "--no-run", folder=tmp_path) as terminal:
+    with Terminal("new", *words, "own.csv", "--trust", "local", "--no-run", folder=tmp_path) as terminal:
         terminal.answer("Header (3): ", "3")
         terminal.answer("which rows count, or 'none': all? (Status=ok, Status=draft, none): ", "ok")
         terminal.answer("which rows count, or 'none': all? (Status=ok, Status=draft, none): ", "Status=ok")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from bad_input import Psephos, Write, check_refused
 from helpers import make_fair_inputs, make_fair_vote
+from psephos.protocol.elementary import quotient_up
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.fair_voting import FairVoting, Feature
 from psephos.protocol.fair_voting.choices import ExponentialChoice
@@ -104,7 +105,7 @@ def test_what_was_set_for_one_mechanism_is_not_that_of_another() -> None:
     assert gammas["sampling, proven"] not in {None, 0.3, 0.05}
     printed = make_fair_vote(30, 20, calibration="printed")
     rows = trade_off(printed, INPUTS, epsilons=(1.0,), trials=2).rows
-    assert {row.epsilon_proven for row in rows if row.mechanism == "laplace"} == {4 / 3}
+    assert {row.epsilon_proven for row in rows if row.mechanism == "laplace"} == {quotient_up(4, 3)}
     masked = make_fair_vote(30, 20, mechanism="masked", threshold=40, colluders=5)
     found = trade_off(masked, make_fair_inputs(masked, seed=4), epsilons=(1.0,), trials=2)
     assert found.rows == trade_off(make_fair_vote(30, 20), INPUTS, epsilons=(1.0,), trials=2).rows

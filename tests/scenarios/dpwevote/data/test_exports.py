@@ -57,7 +57,7 @@ EXPORTED = {
     ),
     "ms_forms": Export(f"--leave-out-empty '{ROOF}'", 2, {ROOF: 1}, ("line 4) says 'nothing', and 1 of 3 abstain",)),
     "qualtrics": Export(
-        "--header-lines 3 --only 'Status=IP Address' --leave-out-empty Q1", 2, {"Q1": 1}, ("--header-lines 3",)
+        "--only 'Status=IP Address' --leave-out-empty Q1", 2, {"Q1": 1}, ("--only: 'Status' has 'IP Address' (3×)",)
     ),
     "surveymonkey": Export("--header-lines 2 --abstentions absent", 2, {ROOF: 1}, ("--header-lines 2",)),
     "polis_votes": Export(

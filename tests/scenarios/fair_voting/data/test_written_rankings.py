@@ -192,6 +192,11 @@ CHOICES = "name,district,Choice 1,Choice 2\n"
             "",
             "--repeats: Ann stands in lines 2, 3: which row counts, if that is one voter, or 'none'",
         ),
+        (
+            "Ann,N,A,B\nAnn,S,B,A\ncy,N,A,B\ndi,S,A,B\n",
+            "--repeats none",
+            "--repeats: Ann stands in lines 2, 3: which row counts? One of last, first\n",
+        ),
         ("Ann,N,A,B\nbo,n,B,A\ncy,N,A,B\ndi,n,A,B\n", "", "own.csv, district must be unlike 'N', but for case"),
         ("Ann,N,A,B\nbo,S,a,b\ncy,N,A,B\ndi,S,a,b\n", "--ties mean", "own.csv must be unlike 'A', but for case"),
     ],
