@@ -464,7 +464,8 @@ def _gaps(
             if number[key] * (1 if is_of_branch else 2) >= len(branches):
                 told.append(behind[key])
             elif asked[option] == len(branches):  # in any case, though of what depends on the answer
-                question = f"{_IN_ANY_CASE}{helps[option].rstrip('.')}"
+                help_ = helps[option].rstrip(".")
+                question = f"{_IN_ANY_CASE}{help_[:1].lower()}{help_[1:]}"
                 told.append(UnclearError(option, question, [], is_open=True))
         return [first, *sorted(told, key=lambda gap: [*behind].index(usual[gap.option]))]
 

@@ -255,7 +255,7 @@ BEGINNING: Final = Beginning(
         Option("label", "The column of answers."),
         Option(
             "labels",
-            "Which an answer can have, by which its column is known: no,yes; with other ways of writing: no,yes=Yes.",
+            "What answers can be, which tells their column, too: no,yes; with another spelling: no,yes=Yes.",
             "LABELS",
             multiple=True,
         ),

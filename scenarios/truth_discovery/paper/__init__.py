@@ -27,7 +27,7 @@ PAPER: Final = Paper(
         "truth": "What is true of it: a CSV of task and truth.",
     },
     own_words={
-        "labels": "Which an answer can have: no,yes; with other ways of writing: no,yes=Yes (default: those there).",
+        "labels": "What answers can be: no,yes; with another spelling: no,yes=Yes (default: those there).",
         "other_labels": "Answers with none of these: leave_out or refuse (default).",
         "alike_workers": "Names that differ in case or blanks alone: one, several or refuse (default).",
         "repeats": "Of a worker's answers to a task: first, last or error (default).",

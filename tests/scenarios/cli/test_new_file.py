@@ -165,7 +165,7 @@ def test_nothing_is_asked_about_a_column_that_nobody_named(psephos: Psephos, wri
     """What depends on the answer to another question is asked after it, or in general words."""
     write("own.csv", "id,kind,note,day,share\n1,a,u,x,p\n1,b,u,y,q\n2,a,v,x,p\n2,a,v,x,q\n")
     asked = psephos("new", "crowd", "own.csv", "--worker", "share", "--no-run").err
-    assert "--labels: needed in any case: Which an answer can have, by which its column is known: no,yes" in asked
+    assert "--labels: needed in any case: what answers can be, which tells their column, too: no,yes" in asked
     assert "In full: psephos new crowd own.csv --worker share --no-run --labels LABELS\n" in asked
 
 
