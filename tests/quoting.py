@@ -6,6 +6,7 @@ is so long that it is no limit that a sentence names.
 """
 
 import functools
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -17,6 +18,8 @@ from psephos.protocol.sides import Party
 
 _MOST: Final = 500  # rows, secrets and sentences that are kept of a test
 _LEAST_ROW, _LEAST_BYTES, _LEAST_NUMBER = 3, 16, 10**7
+
+_PUBLIC: Final = re.compile(r"public row \([^)]*\)")  # which may happen to have the numbers of a private one
 
 _private: Final[dict[str, str]] = {}  # how it would be quoted → what it is
 _said: Final[dict[str, None]] = {}
@@ -39,7 +42,7 @@ def watch() -> None:
     _before(Party, "__init__", lambda given, named: _keep(given[3], named.get("secret", b"")))
     _before(MaskingParty, "__init__", lambda _, named: _keep((), named["root"]))
     _before(PsephosError, "__init__", lambda given, named: _say(*given[1:], **named))
-    _before(events, "log_unless_it_fails", lambda given, named: _say(f"{given[1]} {named}"))
+    _before(events, "log_unless_it_fails", lambda given, named: _say(" ".join(map(str, (given[1], *named.values())))))
 
 
 def _before(owner: Any, name: str, note: Callable[[Sequence[Any], Mapping[str, Any]], None]) -> None:
@@ -71,4 +74,4 @@ def _keep(row: Any, secret: bytes) -> None:
 
 def _say(reason: str) -> None:
     if len(_said) < _MOST:
-        _said[reason] = None
+        _said[_PUBLIC.sub("", reason)] = None

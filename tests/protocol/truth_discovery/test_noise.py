@@ -30,6 +30,7 @@ from psephos.protocol.mechanisms import (
     uniform_for,
 )
 from psephos.protocol.privacy import NeighboringRelation, PureAccountant, TrustModel
+from psephos.protocol.privacy.exact_sums import rounded_up, units_of
 from psephos.protocol.truth_discovery import Noise, Parameters, TruthDiscovery, informativeness, known_noise, make_noise
 from strategies import CHECKED, crowds, truth_discoveries
 from thoroughness import draws
@@ -178,7 +179,8 @@ def test_skipped_tasks_cost_no_more_than_the_price() -> None:
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_one_layer_costs_exactly_epsilon_an_answer(epsilon: float, count: int) -> None:
     loss = noise_of(epsilon=epsilon).loss_of((count,))
-    assert loss.claimed == loss.proven == count * epsilon
+    assert loss.claimed == count * epsilon
+    assert loss.proven == rounded_up(count * units_of(epsilon))  # as exact numbers
     assert loss.part is not None
     assert loss.part.claimed == loss.part.proven == epsilon
 
