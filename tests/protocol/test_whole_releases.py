@@ -234,8 +234,13 @@ def test_a_part_loses_at_least_what_one_value_costs() -> None:
 
 @dataclasses.dataclass(frozen=True)
 class FirstAlone(Prepared):
-    noise: ClassVar[RowMechanism] = GeneralizedRandomizedResponse(1.0, 2)
-    value_range: ClassVar[tuple[int, int]] = (0, 1)
+    @property
+    def noise(self) -> RowMechanism:
+        return GeneralizedRandomizedResponse(1.0, 2)
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        return 0, 1
 
     def num_prepared_of(self, num_values: int) -> int:
         return 1
