@@ -19,7 +19,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -312,8 +312,7 @@ def _masked_and_others(
 def _order_of(said: Any) -> Any:
     """Return what is said with sizes in place of bytes: whose things are said, and in which order."""
     if isinstance(said, list):
-        parts: list[Any] = said
-        return tuple(map(_order_of, parts))
+        return tuple(map(_order_of, cast("list[Any]", said)))
     return len(said) if isinstance(said, bytes) else said
 
 
