@@ -33,12 +33,12 @@ from .mechanisms import PolyaShare, RowMechanism
 from .mechanisms.realized import (
     CURE,
     MOST_SHOWN,
+    format_rows,
     greatest_gap,
-    quoted_rows,
+    non_neighbors_error,
     realized_loss,
     reports_to_try,
     rows_to_try,
-    strangers_among,
 )
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
 from .tally import Tally
@@ -108,11 +108,11 @@ class Guarded(abc.ABC):
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
         """Run by the server as the phase closes, once: return the tally with its own noise, if it draws any.
 
-        All that is released is drawn, or the same for all rows of a person, and stands in the totals.
+        It has int64 totals alone, before and after; each is drawn, or the same for all rows of a person.
         """
         return tally
 
-    def release_at(self, tally: Tally, number: int) -> "ReleaseAt":
+    def fixed_release(self, tally: Tally, number: int) -> "FixedRelease":
         """Return what a server draws of a tally, and what it releases if each number drawn is this one, or nearest."""
         drawn: list[tuple[RowMechanism, tuple[int, ...]]] = []
 
@@ -121,10 +121,10 @@ class Guarded(abc.ABC):
             low, high = mechanism.report_range
             return [min(max(number, low), high)] * mechanism.num_reports_of(len(values))
 
-        return ReleaseAt(drawn, self.randomize_tally(tally, draw))
+        return FixedRelease(drawn, self.randomize_tally(tally, draw))
 
-    def told_later(self, reports: IntArray) -> IntArray:
-        """Return what tallies of later phases have of reports, shape (n, numbers): none of what is disclosed."""
+    def retained_reports(self, reports: IntArray) -> IntArray:
+        """Return the columns of reports, int64, shape (n, numbers), that later phases get: none if disclosed."""
         return reports[:, :0] if self.model.trusts_server else reports
 
     @property
@@ -188,7 +188,8 @@ class Guarded(abc.ABC):
     def check_rows(self, rows: IntArray, public: Sequence[int], *, earlier: Sequence["Guarded"] = ()) -> None:
         """Hold rows that persons with a public row have against `rows_of`, which the loss was compared for.
 
-        Run by a client for its own row before it reserves, and by `check_protocol` for those of all.
+        Run by a client for its own row before it reserves, and by `check_protocol` for those of all: int64, shape (n,
+        values), of persons with one public row.
 
         Raises:
             ConfigurationError: a row is told from others by more than is stated. It is not shown.
@@ -345,7 +346,7 @@ class Guarded(abc.ABC):
             strangers = None
             if are_all_neighbors and self.num_parts == 1:
                 tried = rows_to_try(columns) if rows is None else rows
-                strangers = strangers_among(self.name, mechanism, tried, is_shown=is_shown)
+                strangers = non_neighbors_error(self.name, mechanism, tried, is_shown=is_shown)
             # The mechanism is kept too, so that no other can have its identity.
             known = self._known_laws[key] = mechanism, _Realized(loss, strangers)
         return known[1]
@@ -386,13 +387,13 @@ class GuardedRelease(Guarded):
 
     def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence[Guarded]) -> None:
         compared = self.rows_of(public)
-        for together in [np.concatenate([rows, compared])] if compared is not None else self._beside(rows, public):
+        for together in [np.concatenate([rows, compared])] if compared is not None else self._row_pairs(rows, public):
             known = self._compare_releases(public, earlier, together, is_shown=False)
             self._refuse_release(public, [self.losses_of(public)], known.realized)
             if known.strangers is not None:
                 raise known.strangers
 
-    def _beside(self, rows: IntArray, public: Sequence[int]) -> Iterator[IntArray]:
+    def _row_pairs(self, rows: IntArray, public: Sequence[int]) -> Iterator[IntArray]:
         """Yield each row with one of the same person that is the same where that is shown as it is."""
         values = self.protected_values_of(public)
         for row in rows.tolist():
@@ -423,7 +424,7 @@ class GuardedRelease(Guarded):
             NotImplementedError: the law is not written down, or takes too long.
         """
         laws: list[FloatArray] = []
-        for draws in zip(*(self.release_at(tally, 0).drawn for tally in tallies), strict=True):
+        for draws in zip(*(self.fixed_release(tally, 0).drawn for tally in tallies), strict=True):
             rows = np.array([values for _, values in draws], dtype=np.int64)
             if np.any(rows != rows[0]):
                 laws.append(draws[0][0].log_likelihoods(reports_to_try(draws[0][0], rows), rows))
@@ -468,7 +469,7 @@ class GuardedRelease(Guarded):
         if is_hidden:
             rows, counted = np.concatenate([rows, rows[:1]]), [*counted, slice(0)]  # at last nobody's report
         own = np.array([public], dtype=np.int64)
-        before = [phase.told_later(np.array([phase.least_report], dtype=np.int64)) for phase in earlier]
+        before = [phase.retained_reports(np.array([phase.least_report], dtype=np.int64)) for phase in earlier]
         tallies = [
             self.tally(row[None, :][some], earlier=[reports[some] for reports in before], public=own[some])
             for row, some in zip(rows, counted, strict=True)
@@ -479,14 +480,14 @@ class GuardedRelease(Guarded):
             NeighboringRelation.ADD_OR_REMOVE_ONE: is_there ^ is_there[:, None],
         }
         for number in _FIXED_DRAWS:
-            fixed = [self.release_at(tally, number).shown(is_hidden=is_hidden) for tally in tallies]
+            fixed = [self.fixed_release(tally, number).observable(is_hidden=is_hidden) for tally in tallies]
             self._refuse_clear(fixed, rows, is_shown=is_shown)
         neighbors = np.any([pairs[relation] for relation in relations], axis=0)
         strangers = None
-        for draws in zip(*(self.release_at(tally, 0).drawn for tally in tallies), strict=True):
+        for draws in zip(*(self.fixed_release(tally, 0).drawn for tally in tallies), strict=True):
             if self.num_parts == 1 and strangers is None:
                 drawn = np.array([values for _, values in draws], dtype=np.int64)
-                strangers = strangers_among(self.name, draws[0][0], drawn, among=neighbors, is_shown=is_shown)
+                strangers = non_neighbors_error(self.name, draws[0][0], drawn, among=neighbors, is_shown=is_shown)
         try:
             log_laws = self.log_laws(tallies)
         except NotImplementedError:
@@ -498,7 +499,7 @@ class GuardedRelease(Guarded):
         """Raise ConfigurationError unless releases of these rows, all draws being fixed, are the same."""
         for place, release in enumerate(fixed):
             if release != fixed[0]:
-                value = f"more than is drawn, of the rows {quoted_rows(rows[[0, place]], is_shown=is_shown)}"
+                value = f"more than is drawn, of the rows {format_rows(rows[[0, place]], is_shown=is_shown)}"
                 allowed = "noisy, or the same for all rows of a person: numbers without noise are of public rows"
                 raise ConfigurationError(field=f"release of phase {self.name!r}", value=value, allowed=allowed)
 
@@ -555,7 +556,7 @@ class GuardedShare(Guarded):
         compared = rows_to_try(self.protected_values_of(public)) if compared is None else compared
         together = np.concatenate([rows, compared])
         own = dataclasses.replace(self.share, sensitivity=max(self.sensitivity_of(public) * self.num_parts, 1))
-        if strangers := strangers_among(self.name, own, together, is_shown=not len(rows)):
+        if strangers := non_neighbors_error(self.name, own, together, is_shown=not len(rows)):
             raise strangers
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
@@ -579,13 +580,13 @@ class _Realized(NamedTuple):
     strangers: ConfigurationError | None
 
 
-class ReleaseAt(NamedTuple):
+class FixedRelease(NamedTuple):
     """What a server draws of a tally, by which mechanisms, and what it releases where all that is drawn is fixed."""
 
     drawn: Sequence[tuple[RowMechanism, tuple[int, ...]]]
     released: Tally
 
-    def shown(self, *, is_hidden: bool) -> object:
+    def observable(self, *, is_hidden: bool) -> object:
         """Return all that does not have to be drawn: the release, and how it is drawn."""
         kinds = [(mechanism, len(values)) for mechanism, values in self.drawn]
         return kinds, self.released.without_count() if is_hidden else self.released

@@ -138,7 +138,7 @@ def checked_tally(
     is_first: bool = True,
 ) -> Tally:
     """Return the tally of some clients; of the first ones see as well whether tallies of a few of them add up."""
-    step, earlier = f"tally of phase {phase.name!r}", protocol.told_later(earlier)
+    step, earlier = f"tally of phase {phase.name!r}", protocol.retained_reports(earlier)
 
     def tally_of(rows: slice) -> Tally:
         with blaming(protocol, step):

@@ -49,7 +49,7 @@ def eigenvectors(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _turn(columns: FloatArray) -> None:
-    """Turn columns, shape (d, d, lanes), the first axis which, in pairs until they are orthogonal, in place."""
+    """Rotate pairs of columns, in place, until all are orthogonal: shape (d columns, d rows, lanes)."""
     size = len(columns)
     even = size + size % 2
     ring = list(range(1, even))

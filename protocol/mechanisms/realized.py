@@ -97,7 +97,7 @@ def greatest_gap(log_laws: FloatArray, are_neighbors: NDArray[np.bool_]) -> Gap:
     return worst
 
 
-def strangers_among(
+def non_neighbors_error(
     phase: str,
     mechanism: RowMechanism,
     rows: IntArray,
@@ -119,12 +119,12 @@ def strangers_among(
             f"neighbors of {type(mechanism).__name__}, since one person may hold either: give it the greatest distance "
             f"of two rows (its sensitivity, its are_neighbors), or say which rows a person may hold ({CURE})"
         )
-        shown = quoted_rows(rows[pair], is_shown=is_shown)
+        shown = format_rows(rows[pair], is_shown=is_shown)
         return ConfigurationError(field=f"rows of phase {phase!r}", value=shown, allowed=allowed)
     return None
 
 
-def quoted_rows(rows: IntArray, *, is_shown: bool) -> str:
+def format_rows(rows: IntArray, *, is_shown: bool) -> str:
     """Return how a sentence names two rows: not by what they hold where this is private."""
     return " and ".join(str(row[:MOST_SHOWN]) for row in rows.tolist()) if is_shown else "a private row and another"
 

@@ -183,9 +183,9 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         if len(self._rows_held) < _MOST_ROWS_HELD:
             self._rows_held |= {key, (row, ())}
 
-    def told_later(self, reports: Sequence[IntArray]) -> list[IntArray]:
-        """Return what the tally of a phase has of the reports of those before it. See `guard.Guarded.told_later`."""
-        return [phase.told_later(own) for phase, own in zip(self.phases, reports, strict=False)]
+    def retained_reports(self, reports: Sequence[IntArray]) -> list[IntArray]:
+        """Return what a phase's tally has of the reports of those before it: `guard.Guarded.retained_reports`."""
+        return [phase.retained_reports(own) for phase, own in zip(self.phases, reports, strict=False)]
 
     @functools.cached_property
     def _rows_held(self) -> set[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]]:

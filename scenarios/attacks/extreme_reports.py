@@ -112,7 +112,7 @@ class ExtremeReports:
 
     def _tallies(self, reports: Sequence[IntArray], public: IntArray) -> list[Tally]:
         """Return the tallies of some parties' reports, as they come."""
-        told, phases = self.protocol.told_later(reports), self.protocol.phases
+        told, phases = self.protocol.retained_reports(reports), self.protocol.phases
         return [phase.tally(reports[at], earlier=told[:at], public=public) for at, phase in enumerate(phases)]
 
     def _released(self, tallies: Sequence[Tally]) -> dict[str, Estimate]:

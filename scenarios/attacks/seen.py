@@ -141,7 +141,7 @@ def tallies_of(
     """Return the tallies of a session to which these reports come, for each phase, as it releases them."""
     tallies: list[Tally] = []
     for number, phase in enumerate(protocol.phases):
-        tally = phase.tally(reports[number], earlier=protocol.told_later(reports[:number]), public=public)
+        tally = phase.tally(reports[number], earlier=protocol.retained_reports(reports[:number]), public=public)
         tallies.append(released_tally(phase, tally, draw_for_release(noise, protocol=protocol.name, phase=phase)))
     return tallies
 

@@ -259,7 +259,7 @@ class _Audited:
         """Return the tally of parties with these rows, which reported the least in earlier phases."""
         phases = self.protocol.phases
         least = [np.array([each.least_report], dtype=np.int64) for each in phases[: phases.index(phase)]]
-        before = [np.repeat(own, len(rows), axis=0) for own in self.protocol.told_later(least)]
+        before = [np.repeat(own, len(rows), axis=0) for own in self.protocol.retained_reports(least)]
         public = np.tile(np.array(self.public, dtype=np.int64), (len(rows), 1))
         return phase.tally(rows[:, phase.columns], earlier=before, public=public)
 

@@ -195,7 +195,7 @@ class Summed(ExposedPart):
 
 def noisy_in(phase: Phase, tally: Tally) -> IntArray:
     """Return the numbers of a tally that a trusted server adds noise to: others are public."""
-    drawn = phase.release_at(tally, 0).drawn
+    drawn = phase.fixed_release(tally, 0).drawn
     return np.array([value for _, values in drawn for value in values], dtype=np.int64)
 
 
@@ -216,7 +216,7 @@ def draw_releases(
 
         return draw
 
-    low, high = (phase.release_at(tally, drawn).released.totals.reshape(-1) for drawn in (0, 1))
+    low, high = (phase.fixed_release(tally, drawn).released.totals.reshape(-1) for drawn in (0, 1))
     releases = [phase.randomize_tally(tally, draw_at(place)).totals.reshape(-1) for place in range(number)]
     return np.array(releases, dtype=np.int64).reshape(number, -1)[:, low != high]
 

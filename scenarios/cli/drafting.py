@@ -33,20 +33,13 @@ _MAX_TITLE: Final = 100
 _MAX_NAME: Final = 64
 _ROWS_SHOWN: Final = 3
 _OF_TABLES: Final = {
-    "sheet": "NAME",
-    "header": "LINE",
-    "header-lines": "NUMBER",
-    "only": "COLUMN=WORD",
-    "leave-out-empty": "COLUMN",
+    "sheet": ("NAME", "Of a workbook the worksheet (default: the first visible one with a table)."),
+    "header": ("LINE", "The header's line (default: the first not empty)."),
+    "header-lines": ("NUMBER", "How many lines the header takes (default: 1)."),
+    "only": ("COLUMN=WORD", "Only rows with this word there count; may be repeated."),
+    "leave-out-empty": ("COLUMN", "Rows with nothing there do not count."),
 }
-"""What may be said of any file as a table, and what stands for its value."""
-_HELP_OF_TABLES: Final = (
-    "Of a workbook the worksheet (default: the first visible one with a table).",
-    "The header's line (default: the first not empty).",
-    "How many lines the header takes (default: 1).",
-    "Only rows with this word there count; may be repeated.",
-    "Rows with nothing there do not count.",
-)
+"""Options of any file as a table: what stands for the value, and the help."""
 _OF_ROWS: Final = ("only", "leave-out-empty")
 _IN_ANY_CASE: Final = "needed in any case: "
 _MOST_ROWS: Final = 2_000_000  # in all drafts together
@@ -172,7 +165,7 @@ def new() -> None:
 def _table_options() -> list[click.Parameter]:
     return [
         click.Option([f"--{name}"], metavar=metavar, help=help_, multiple=metavar.startswith("COLUMN"))
-        for (name, metavar), help_ in zip(_OF_TABLES.items(), _HELP_OF_TABLES, strict=True)
+        for name, (metavar, help_) in _OF_TABLES.items()
     ]
 
 
@@ -354,7 +347,8 @@ def _drafted(
             if not sys.stdin.isatty():
                 most = min(_MOST_DRAFTS, _MOST_ROWS // max(len(sheet.rows) for sheet in known.values()))
                 gaps = _gaps(drafted, chosen, beginning, most=max(1, most))
-                shown = {own.name: own.metavar for own in beginning.options} | _OF_TABLES
+                shown = {own.name: own.metavar for own in beginning.options}
+                shown |= {name: metavar for name, (metavar, _) in _OF_TABLES.items()}
                 command = _command([(gap.option, shown[gap.option]) for gap in gaps])
                 raise QuestionsError(path.name, gaps, command) from None
             if not {name for name, _ in answers} - _OF_TABLES.keys():
@@ -425,7 +419,8 @@ def _gaps(
     from ..running.drafts import NONE, UnclearError
 
     left = most
-    helps = dict(zip(_OF_TABLES, _HELP_OF_TABLES, strict=True)) | {own.name: own.help for own in beginning.options}
+    helps = {name: help_ for name, (_, help_) in _OF_TABLES.items()}
+    helps |= {own.name: own.help for own in beginning.options}
 
     def common(chosen: "dict[str, Sequence[str]]") -> "list[UnclearError] | None":
         """Return the gaps beside these answers; None where they are not allowed."""
@@ -451,10 +446,8 @@ def _gaps(
         behind, number = dict[tuple[str, str], UnclearError](), collections.Counter[tuple[str, str]]()
         asked = collections.Counter(option for own in branches for option in {gap.option for gap in own})
         for gap in itertools.chain.from_iterable(branches):
-            key = (
-                gap.option,
-                re.sub(r"\([\d,]+×\)", "", gap.question),
-            )  # another one is of that branch alone, such as of a column nobody meant
+            # Another question is of that branch alone, such as of a column nobody meant; counts differ in any case.
+            key = gap.option, re.sub(r"\([\d,]+×\)", "", gap.question)
             number[key] += 1
             behind[key] = _either(behind[key], gap) if key in behind else gap
         usual = {key[0]: key for key, _ in reversed(number.most_common())}

@@ -65,7 +65,7 @@ def compute(
     # As bytes, which differ where −0.0 stands for 0.0; before any tally, of which something might be kept.
     released = msgspec.msgpack.encode([protocol.outcome(tallies), published, own])
     made = [
-        tally_batch(phase, reports[number], protocol.told_later(reports[:number]), public, slice(None))
+        tally_batch(phase, reports[number], protocol.retained_reports(reports[:number]), public, slice(None))
         for number, phase in enumerate(protocol.phases)
     ]
     return Computed(made, released)

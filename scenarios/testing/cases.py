@@ -88,7 +88,7 @@ class ProtocolCase:
         """Return the tally of some parties' reports in one phase, before a trusted server adds its noise."""
         phase = self.protocol.phases[number]
         return tally_batch(
-            phase, reports[number], self.protocol.told_later(reports[:number]), self.inputs.public, places
+            phase, reports[number], self.protocol.retained_reports(reports[:number]), self.inputs.public, places
         )
 
     def tallies(self, number: int = 0) -> list[Tally]:

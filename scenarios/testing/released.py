@@ -74,7 +74,7 @@ def _check_large_tallies(case: ProtocolCase) -> None:
 
         def tally_of(start: int, stop: int, phase: Phase = phase, number: int = number) -> Tally:
             return tally_batch(
-                phase, drawn[number], case.protocol.told_later(drawn[:number]), inputs.public, slice(start, stop)
+                phase, drawn[number], case.protocol.retained_reports(drawn[:number]), inputs.public, slice(start, stop)
             )
 
         merged = tally_of(0, 1)

@@ -318,7 +318,7 @@ def _sampler(case: ProtocolCase, public: Sequence[int], row: IntArray) -> Output
                 parts.append(draw_releases(protocol, phase, clear, number, noise))
             else:
                 parts.append(reports)
-            earlier.append(phase.told_later(np.array([phase.least_report], dtype=np.int64)))
+            earlier.append(phase.retained_reports(np.array([phase.least_report], dtype=np.int64)))
         return np.concatenate(parts, axis=1)
 
     return draw

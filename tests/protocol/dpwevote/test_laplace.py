@@ -401,7 +401,7 @@ def test_bounds_on_moments_are_those_of_the_worst_partner(fraction: float) -> No
     """Of each weight, for each opinion; the greatest is attained, so that no bound is larger than it has to be."""
     vote = make_vote(weights=(1.0, 3.5), epsilon=2.0, quota_fraction=fraction)
     variant, most = variant_of(vote), 7
-    units = [variant._unit**j for j in range(most)]  # pyright: ignore[reportPrivateUsage]  bounds of parts
+    units = [variant._unit**j for j in range(most)]  # pyright: ignore[reportPrivateUsage]  bounds that no result shows by themselves
     bounds = [bound * unit for bound, unit in zip(variant._moments[:most], units, strict=True)]  # pyright: ignore[reportPrivateUsage]  likewise
     each = {(w, o): moments_of(vote, w, o, most) for w in vote.parameters.weights for o in (0.0, 1.0)}
     for moments in each.values():

@@ -10,7 +10,7 @@ from psephos.protocol import Tally
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.moral_preferences import NoisyMaxima, Outcome, Paradigm, PerturbedPhase, decide
 from psephos.protocol.moral_preferences.functional import NoisyObjective
-from psephos.protocol.moral_preferences.maxima import NUM_PARTS, NoiseOfLevel, _exponential, simulate_answers  # pyright: ignore[reportPrivateUsage]  a table
+from psephos.protocol.moral_preferences.maxima import NUM_PARTS, NoiseOfLevel, _exponential, simulate_answers  # pyright: ignore[reportPrivateUsage]  its law is seen nowhere else
 from psephos.protocol.moral_preferences.parameters import Remedy
 from psephos.protocol.moral_preferences.protocol import MoralPreferences
 from thoroughness import draws

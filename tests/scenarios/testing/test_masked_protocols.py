@@ -64,7 +64,7 @@ class Totals(PhasedProtocol[Sizes, Sums]):
     def make_phases(self) -> Iterable[Phase]:
         facts = self.facts
         sizes = {"threshold": facts.threshold, "colluders": facts.colluders}
-        yield self.phase_type("totals", ranges=facts.ranges, epsilon=facts.epsilon, unit="value", **sizes)  # pyright: ignore[reportArgumentType]  of its own
+        yield self.phase_type("totals", ranges=facts.ranges, epsilon=facts.epsilon, unit="value", **sizes)  # pyright: ignore[reportArgumentType]  sizes are integers, and losses stay as they are
 
     def columns(self) -> tuple[Column, ...]:
         return tuple(Column(f"c{place}", private=True, description="any") for place in range(len(self.facts.ranges)))
