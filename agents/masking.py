@@ -1,5 +1,7 @@
 """The primitives of masked sums: X25519, HKDF with SHA-256, ChaCha20-Poly1305 and Ed25519, by `cryptography`.
 
+Single operations of Ed25519's group, which `cryptography` does not offer, are PyNaCl's.
+
 Each key of a box is derived for one box of one phase, so that its nonce may be zero; so may the generator's.
 
 Source: RFC 7748, RFC 5869, RFC 8439, RFC 8032.
@@ -17,6 +19,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from nacl import bindings
+from nacl.exceptions import CryptoError
 
 from ..protocol.randomness import NoiseSource
 
@@ -27,9 +31,27 @@ _COUNTER_AND_NONCE: Final = bytes(16)
 class Cryptography:
     """The primitives that `psephos.protocol.masking` asks for, without a state."""
 
-    def public_of(self, private: bytes) -> bytes:
-        """Return the public key of 32 private bytes (X25519)."""
-        return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+    def base(self, scalar: bytes) -> bytes:
+        """Return the point that a scalar tells of the base point (Ed25519)."""
+        return bindings.crypto_scalarmult_ed25519_base_noclamp(scalar)
+
+    def times(self, scalar: bytes, point: bytes) -> bytes:
+        """Return a point taken so many times; ValueError unless it is of the group of prime order (Ed25519)."""
+        try:
+            return bindings.crypto_scalarmult_ed25519_noclamp(scalar, point)
+        except CryptoError:
+            raise ValueError("no point of the group of prime order") from None
+
+    def plus(self, first: bytes, second: bytes) -> bytes:
+        """Return the sum of two points; ValueError where one is none (Ed25519)."""
+        try:
+            return bindings.crypto_core_ed25519_add(first, second)
+        except CryptoError:
+            raise ValueError("no points of the curve") from None
+
+    def is_point(self, encoded: bytes) -> bool:
+        """Return whether 32 bytes are a point of the group of prime order, and not its zero (Ed25519)."""
+        return bindings.crypto_core_ed25519_is_valid_point(encoded)
 
     def agreement(self, private: bytes) -> Callable[[bytes], bytes]:
         """Return what finds what a key and another have in common (X25519); ValueError for one of low order."""

@@ -27,7 +27,7 @@ class Answers:
         masking: the party's part of a masked phase, if there is one.
 
     Attributes:
-        given: the requests that have their answer, step by step.
+        given: the requests that have their answer, step by step; None for a step of a dispute that was left out.
 
     Raises:
         ConfigurationError: the noise cannot sample a mechanism, or a kept report is of another scope, law or value.
@@ -47,7 +47,7 @@ class Answers:
         self._protocol = protocol
         self._party = party
         self._noise = noise
-        self.given: list[tuple[Request, Report]] = []
+        self.given: list[tuple[Request, Report] | None] = []
         for phase in protocol.phases:
             noise.check(phase.mechanism)
             low, high = phase.mechanism.value_range
@@ -63,16 +63,23 @@ class Answers:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every step has its answer."""
-        return len(self.given) == len(self._protocol.steps)
+        """Whether every step has its answer, but those that may be left out."""
+        return self._leads_to(len(self._protocol.steps))
+
+    def is_next(self, number: int) -> bool:
+        """Return whether a step may follow what is answered, by its number."""
+        return len(self.given) <= number < len(self._protocol.steps) and self._leads_to(number)
+
+    def _leads_to(self, number: int) -> bool:
+        return all(step.is_in_dispute for step in self._protocol.steps[len(self.given) : number])
 
     @property
     def kept(self) -> Mapping[str, tuple[int, ...]]:
         """The reports that were given in phases which keep theirs, by phase."""
         return {
-            step.phase.name: step.phase.codec.decode(report.payload)
-            for step, (_, report) in zip(self._protocol.steps, self.given, strict=False)
-            if step.phase.kept is not None
+            step.phase.name: step.phase.codec.decode(answered[1].payload)
+            for step, answered in zip(self._protocol.steps, self.given, strict=False)
+            if answered is not None and step.phase.kept is not None
         }
 
     def repeats(self, number: int) -> bool:
@@ -118,7 +125,7 @@ class Answers:
             earlier = self._party.kept.get(phase.name)
             payload = _encoded(phase, draw() if earlier is None else earlier.report)
         report = Report(request.step, payload)
-        self.given.append((request, report))
+        self.given += [*[None] * (request.step - len(self.given)), (request, report)]
         return report, charges
 
     def remembered(self, number: int) -> Remembered | None:

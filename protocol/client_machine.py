@@ -126,7 +126,7 @@ class ClientMachine:
         self._position = Position(_TABLE, State.NEW)
         self._late_phase: str | None = None
         self._transcript = Transcript(
-            session=mode.session, protocol=protocol.name, kind=kind._value_, num_steps=self._num_steps
+            session=mode.session, protocol=protocol.name, kind=kind._value_, num_steps=protocol.num_public_steps
         )
         self._is_durable = records is not None
         masked = protocol.masked_phase
@@ -290,8 +290,8 @@ class ClientMachine:
             return self._leave(error, "the party's privacy budget does not allow it")
         self._transcript.add(message)
         self._position.move(Move.WELCOME)
-        for request, _ in self._answers.given:
-            self._transcript.add(request)
+        for request, _ in filter(None, self._answers.given):
+            self._note(request)
         if self._answers.given:  # in an earlier conversation; in this one it has nothing to answer yet
             self._position.move(Move.REQUEST)
             self._position.move(Move.REPORT)
@@ -315,13 +315,14 @@ class ClientMachine:
     def _on_request(self, message: Request) -> list[Effect]:
         position, given = self._position, self._answers.given
         moves, number = position.moves, len(given)
-        if 0 <= message.step == number - 1 and Move.REPORT in moves:
-            request, report = given[message.step]
+        last = given[-1] if given else None
+        if last is not None and message.step == number - 1 and Move.REPORT in moves:
+            request, report = last
             if message != request:
                 return self._blame(self._unexpected(message, "another "))
             position.move(Move.REPORT)
             return [send((SERVER,), report, view=self._view)]
-        if Move.REQUEST not in moves or message.step != number or number == self._num_steps:
+        if Move.REQUEST not in moves or not self._answers.is_next(message.step):
             return self._blame(self._unexpected(message))
         if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")
@@ -329,7 +330,7 @@ class ClientMachine:
             self._check_payload(message)
         except MalformedMessageError as error:
             return self._blame(error)
-        self._transcript.add(message)
+        self._note(message)
         position.move(Move.REQUEST)
         try:
             report, charges = self._answers.answer(message, self._public, self._reservation, session=self._mode.session)
@@ -348,6 +349,11 @@ class ClientMachine:
             )
             effects.insert(0, Keep(drawn))
         return effects
+
+    def _note(self, request: Request) -> None:
+        """Digest what everybody is asked: not what is of a dispute, and asked of some."""
+        if not self._protocol.steps[request.step].is_in_dispute:
+            self._transcript.add(request)
 
     def _check_payload(self, request: Request) -> None:
         """Raise MalformedMessageError if a request carries anything but what the step before it announces.
@@ -393,7 +399,7 @@ class ClientMachine:
     def _on_release(self, message: Release) -> list[Effect]:
         if Move.RELEASE not in self._position.moves:
             return self._blame(self._unexpected(message))
-        if len(self._answers.given) < self._num_steps and not message.is_late:
+        if not self._answers.is_complete and not message.is_late:
             return self._blame(self._unexpected(message, "too early a "))
         try:
             ending = self._read(message)

@@ -33,6 +33,19 @@ class Drop(msgspec.Struct, frozen=True):
     error: RemoteProtocolError
 
 
+class Named(msgspec.Struct, frozen=True):
+    """This party was found to have lied in a masked phase.
+
+    Args:
+        deed: what it has done, as a phrase.
+        evidence: what proves that to whoever knows the session's rules, as JSON.
+    """
+
+    party: str
+    deed: str
+    evidence: bytes
+
+
 class Opened(msgspec.Struct, frozen=True, gc=False):
     """A phase began, with so many parties asked; None where that is private."""
 
@@ -80,7 +93,7 @@ class Fail(msgspec.Struct, frozen=True):
     error: PsephosError
 
 
-Effect: TypeAlias = Send | SetDeadline | Drop | Opened | Closed | Charged | Keep | Finish | Fail
+Effect: TypeAlias = Send | SetDeadline | Drop | Named | Opened | Closed | Charged | Keep | Finish | Fail
 
 
 def send(recipients: Sequence[str], message: Message, *, view: View | None) -> Send:

@@ -1,4 +1,4 @@
-"""Masked phases in a session: what their five steps carry in requests and reports, on either side.
+"""Masked phases in a session: what their steps carry in requests and reports, on either side.
 
 The rules that hold here: all parties hold the same roster of keys, whose digest is in the charter that each agreed to;
 a server shows the roster with its first question, and a party that finds another one leaves. Of a party that keeps
@@ -15,20 +15,32 @@ import msgspec
 import numpy as np
 
 from .arrays import IntArray
+from .effects import Named
 from .errors import ConfigurationError, JournalError, MalformedMessageError, RemoteProtocolError, require
 from .masking import (
     BOX_BYTES,
+    DEEDS,
+    IN_DISPUTE,
     KEY_BYTES,
+    LEAF_BYTES,
+    MARK_BYTES,
     SIGNATURE_BYTES,
     Boxes,
+    Check,
     Confirmation,
     Confirmations,
+    Deal,
+    Disputes,
+    Excluded,
+    HeldBox,
     Keys,
+    Liars,
     MaskingMove,
     MaskingParty,
     MaskingRules,
     MaskingServer,
     NeighborKeys,
+    Piece,
     Primitives,
     Said,
     Shares,
@@ -43,11 +55,15 @@ from .sides import Party, SessionMode
 _HEARD: Final[Mapping[MaskingMove, Any]] = {
     MaskingMove.KEYS: SeededRoster,
     MaskingMove.SHARES: NeighborKeys,
-    MaskingMove.MASKED: Boxes,
+    MaskingMove.CHECK: Boxes,
+    MaskingMove.ACCUSE: Disputes,
+    MaskingMove.MASKED: Excluded,
     MaskingMove.CONFIRM: Survivors,
     MaskingMove.UNMASK: Confirmations,
+    MaskingMove.OPEN: Liars,
 }
-"""What the question of each step carries: for all, but for the boxes, and what is of neighbors alone."""
+"""What the question of each step carries: for all, but for boxes, disputes, and what is of neighbors alone."""
+_NUMBERS: Final = {move: number for number, move in enumerate(_HEARD)}
 
 
 def _rules(
@@ -121,7 +137,9 @@ class ServerMasking:
             root = secret or mode.noise.entropy(protocol=protocol.name, phase=f"circle of {phase.name}", place=0)
             seed = primitives.derive(root, f"circle of {mode.charter.id}".encode(), KEY_BYTES)
             signing = SeededRoster(signing.others, signing.names, signing.keys, seed)
-        self._server = MaskingServer(_rules(protocol, phase, signing, mode, seed=seed), primitives)
+        self._rules = _rules(protocol, phase, signing, mode, seed=seed)
+        self._server = MaskingServer(self._rules, primitives)
+        self._num_named = 0  # of whom has been told
         self._keys: dict[int, Keys] = {}
         self.payload = _raw(signing)
         self.own: Mapping[int, msgspec.Raw] = {}
@@ -138,25 +156,47 @@ class ServerMasking:
         if isinstance(said, Keys):
             self._keys[place] = said
 
+    @property
+    def next_step(self) -> int:
+        """The number of the step that is open, or opens next; how many there are, where none does."""
+        return len(_NUMBERS) if self._server.step is None else _NUMBERS[self._server.step]
+
+    @property
+    def asked(self) -> frozenset[int]:
+        """The places of those of whom that step asks something."""
+        return self._server.asked
+
+    def take_named(self) -> list[Named]:
+        """Return who was found to have lied since this was asked last."""
+        new, self._num_named = self._server.named[self._num_named :], len(self._server.named)
+        rules = self._rules.described()
+        return [
+            Named(
+                self._rules.names[place],
+                DEEDS[type(evidence)],
+                msgspec.json.encode({"rules": rules, "evidence": evidence}),
+            )
+            for place, evidence in new
+        ]
+
     def close(self) -> tuple[IntArray, IntArray] | None:
         """Close the open step; return after the last whose rows were added up, by their places, and the sum.
 
         Raises:
             QuorumError, RemoteProtocolError: as `MaskingServer.close`; nothing opens.
         """
-        move = self._server.step
         told = self._server.close()
         self.payload, self.own = NIL, {}
-        match move:
-            case MaskingMove.KEYS | MaskingMove.SHARES | MaskingMove.CONFIRM if _is_own(self._phase, self._server.step):
-                self.own = {place: _raw(theirs) for place, theirs in told.items()}
-            case MaskingMove.KEYS:
-                self.payload = _raw(NeighborKeys(tuple((place, self._keys[place]) for place in told)))
-            case MaskingMove.MASKED | MaskingMove.CONFIRM:
-                self.payload = _raw(next(iter(told.values())))  # all hear the same, since each masks with each
-            case _:
-                survivors = np.array(self._server.survivors, dtype=np.int64)
-                return survivors, np.array(self._server.total, dtype=np.int64)
+        step = self._server.step
+        if step is None:
+            survivors = np.array(self._server.survivors, dtype=np.int64)
+            return survivors, np.array(self._server.total, dtype=np.int64)
+        if _is_own(self._phase, step):
+            self.own = {place: _raw(theirs) for place, theirs in told.items()}
+        elif step is MaskingMove.SHARES:
+            self.payload = _raw(NeighborKeys(tuple((place, self._keys[place]) for place in told)))
+        else:
+            self.payload = _raw(next(iter(told.values())))  # all hear the same
         return None
 
 
@@ -204,14 +244,14 @@ class PartyMasking:
             self.sealed = self._seal(root) if self._party.secret else b""
         return self._say(heard, draw)
 
-    def restore(self, answered: Sequence[tuple[Request, Report]], sealed: bytes) -> None:
+    def restore(self, answered: Sequence[tuple[Request, Report] | None], sealed: bytes) -> None:
         """Take the part up where records end; what it has said before it would say again.
 
         Raises:
             JournalError: it would not, or the secrets are sealed by another key.
         """
-        for number, (request, report) in enumerate(answered):
-            step = self._phase.steps[number]
+        for request, report in filter(None, answered):
+            step = self._phase.steps[request.step]
             try:
                 heard = _heard(step, request)
                 if isinstance(heard, SeededRoster):
@@ -233,11 +273,17 @@ class PartyMasking:
             case NeighborKeys(keys):
                 return part.shares(NeighborKeys(tuple(each for each in keys if each[0] != self._party.place)))
             case Boxes():
+                return part.check(heard)
+            case Disputes():
+                return part.accuse(heard)
+            case Excluded():
                 return part.has_masked(heard) if draw is None else part.masked(heard, draw)
             case Survivors():
                 return part.confirm(heard)
-            case _:
+            case Confirmations():
                 return part.unmask(heard)
+            case _:
+                return part.open(heard)
 
     def _begin(self, signing: SeededRoster, root: bytes | None, sealed: bytes = b"") -> None:
         """Begin the part of a roster, with a root or a sealed one.
@@ -273,10 +319,10 @@ class PartyMasking:
         return RemoteProtocolError(reason, sender=SERVER, role="client", message_type="Request")
 
 
-def _is_own(phase: Phase, move: MaskingMove | None) -> bool:
-    """Return whether the question of a step is for one party alone: boxes, and what a party hears of neighbors."""
+def _is_own(phase: Phase, move: MaskingMove) -> bool:
+    """Return whether the question of a step is for one party alone: boxes, disputes, and what it hears of neighbors."""
     is_sparse = isinstance(phase, MaskedPhase) and phase.is_sparse
-    return move is MaskingMove.MASKED or (is_sparse and move in {MaskingMove.SHARES, MaskingMove.UNMASK})
+    return move in {MaskingMove.CHECK, *IN_DISPUTE} or (is_sparse and move in {MaskingMove.SHARES, MaskingMove.UNMASK})
 
 
 def _heard(step: Step, request: Request) -> Any:
@@ -291,8 +337,11 @@ def _heard(step: Step, request: Request) -> Any:
     return decode_payload(told, msgspec.msgpack.Decoder(_HEARD[step.move]).decode, sender=SERVER, problem=problem)
 
 
-def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return for each step how many bytes all parties say in it, and all hear, where nobody leaves."""
+def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, int] | None]:
+    """Return for each step how many bytes all parties say in it, and all hear, where nobody leaves or lies.
+
+    None for a step of a dispute, which is left out then.
+    """
     number, key, signature = len(names), bytes(KEY_BYTES), bytes(SIGNATURE_BYTES)
     circle = phase.circle_of(number, seed := key if phase.is_sparse else b"")
     near = number - 1 if circle is None else circle.degree
@@ -300,21 +349,35 @@ def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, in
     roster = SigningRoster("0" * 64, others, (key,) * number)
     if circle is not None:
         roster = SeededRoster(roster.others, others, roster.keys, seed)
-
-    def of(kind: Callable[[Any], msgspec.Struct], each: Any, many: int) -> tuple[msgspec.Raw, int]:
-        return _raw(kind(((0, each),) * many)), many
-
-    boxes, signed = of(Boxes, bytes(BOX_BYTES), near), of(Confirmations, signature, near + 1)
-    said = [(_raw(keys), 0), boxes, (phase.codec.encode(phase.least_report), 0), (_raw(Confirmation(signature)), 0)]
-    heard = [(_raw(roster), 0), of(NeighborKeys, keys, near + (circle is None)), boxes]
-    heard += [(_raw(Survivors(tuple(range(number)))), 0), signed]
-    # Each place is in as many lists as a list has, and takes a byte more from either of these on.
+    box, leaves, mark = bytes(BOX_BYTES), bytes(3 * LEAF_BYTES), bytes(MARK_BYTES)
+    pieces = (*(Piece(0, leaves, key, box),) * near, Piece(0, leaves, key, b""))
+    # What is said and heard, each with how many lists of it a place is in.
+    said: dict[MaskingMove, tuple[msgspec.Raw, int]] = {
+        MaskingMove.KEYS: (_raw(keys), 0),
+        MaskingMove.SHARES: (_raw(Deal(key, key, pieces)), near + 1),
+        MaskingMove.CHECK: (_raw(Check(key, key, (), signature)), 0),
+        MaskingMove.MASKED: (phase.codec.encode(phase.least_report), 0),
+        MaskingMove.CONFIRM: (_raw(Confirmation(signature)), 0),
+        MaskingMove.UNMASK: (_raw(Shares(((0, True, key),) * (near + 1), signature)), near + 1),
+    }
+    neighbors = near + (circle is None)  # who masks with all hears one list for all
+    heard: dict[MaskingMove, tuple[msgspec.Raw, int]] = {
+        MaskingMove.KEYS: (_raw(roster), 0),
+        MaskingMove.SHARES: (_raw(NeighborKeys(((0, keys),) * neighbors)), neighbors),
+        MaskingMove.CHECK: (_raw(Boxes((HeldBox(0, box, mark, mark),) * near)), near),
+        MaskingMove.MASKED: (_raw(Excluded(())), 0),
+        MaskingMove.CONFIRM: (_raw(Survivors(tuple(range(number)))), 0),
+        MaskingMove.UNMASK: (_raw(Confirmations(((0, signature),) * (near + 1))), near + 1),
+    }
+    # Each place takes a byte more in a list from either of these on.
     longer = sum(max(number - first, 0) for first in (1 << 7, 1 << 8))
-    sizes: list[tuple[int, int]] = []
-    for step, (up, down) in enumerate(zip([*said, of(Shares, key, near + 1)], heard, strict=True)):
-        is_own = _is_own(phase, phase.steps[step].move)
-        request = Request(step, NIL, down[0]) if is_own else Request(step, down[0])
-        told = ((Report(step, up[0]), up[1]), (request, down[1]))
-        of_all, to_all = (number * len(encode(message)) + many * longer for message, many in told)
-        sizes.append((of_all, to_all))
+    sizes: list[tuple[int, int] | None] = []
+    for place, move in enumerate(_HEARD):
+        if move in IN_DISPUTE:
+            sizes.append(None)
+            continue
+        (up, many_up), (down, many_down) = said[move], heard[move]
+        request = Request(place, NIL, down) if _is_own(phase, move) else Request(place, down)
+        of_all = number * len(encode(Report(place, up))) + many_up * longer
+        sizes.append((of_all, number * len(encode(request)) + many_down * longer))
     return sizes

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from .arrays import IntArray
+from .effects import Named
 from .errors import MalformedMessageError
 from .kept_reports import ReceivedReports
 from .masked_sessions import ServerMasking
@@ -166,16 +167,32 @@ class PhaseReports:
         """Whether the server draws the noise of the open step's phase."""
         return self._open.phase.name in self._draws
 
+    @property
+    def next_step(self) -> int:
+        """The number of the step that follows, or how many steps there are."""
+        return self.step + 1 if self._masking is None else self._masking.next_step
+
+    @property
+    def to_be_asked(self) -> list[Seat]:
+        """Of whom the next step asks something, in roster order."""
+        able = self.seats.able_to(Move.REQUEST)
+        return able if self._masking is None else [seat for seat in able if seat.place in self._masking.asked]
+
     def open_step(self, asked: Collection[Seat]) -> None:
         """Open the next step, of these who are asked, with what the step before it published."""
         self.position.move(SessionMove.OPEN_PHASE)
-        self.step += 1
+        self.payloads += [{} for _ in range(self.step, self.next_step)]
+        self.step = self.next_step
         self._open = self._protocol.steps[self.step]
-        self.payloads.append({})
         self.seats.ask(asked)
         self.request = Request(self.step, self._payload)
         self._own = {} if self._masking is None else self._masking.own
-        self.transcript.add(self.request)
+        if not self._open.is_in_dispute:
+            self.transcript.add(self.request)
+
+    def take_named(self) -> list[Named]:
+        """Return which parties were found to have lied since this was asked last."""
+        return [] if self._masking is None else self._masking.take_named()
 
     def requests_to(self, seats: Collection[Seat]) -> list[tuple[Request, Collection[Seat]]]:
         """Return what these are asked in the open step: all the same, but where something is for one alone."""
@@ -207,7 +224,7 @@ class PhaseReports:
 
     def count(self, seat: Seat, payload: bytes) -> None:
         """Count a report in the open step: its payload as it came, in which something was read."""
-        self.seats.take_report(seat)
+        self.seats.take_report(seat, self.step)
         self.payloads[self.step][seat.place] = payload
 
     def settle(self, places: Sequence[int], drawn: Tally | None = None) -> msgspec.Struct | None:

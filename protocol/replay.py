@@ -35,14 +35,14 @@ class ClientPast(msgspec.Struct, frozen=True):
     """What a party's earlier conversations of a session have left.
 
     Args:
-        answered: the requests, step by step, each with its report.
+        answered: the requests, step by step, each with its report; None for a step of a dispute that was left out.
         acknowledged: the steps whose report the server has said that it keeps, and by what it knows its word.
         has_reserved: whether there is room on the ledger for the session.
         sealed: the root of its secrets in a masked phase, sealed.
         heard: how it ended, where the release was heard and is kept.
     """
 
-    answered: tuple[tuple[Request, Report], ...] = ()
+    answered: tuple[tuple[Request, Report] | None, ...] = ()
     acknowledged: Mapping[int, bytes] = {}
     has_reserved: bool = False
     heard: Left | None = None
@@ -64,7 +64,7 @@ def replay_client(
             parameters before: reports that were drawn under those would count as drawn under these. Or the session is
             masked, and its server was found at fault.
     """
-    answered: list[tuple[Request, Report]] = []
+    answered: list[tuple[Request, Report] | None] = []
     acknowledged: dict[int, bytes] = {}
     has_reserved = False
     heard: Left | None = None
@@ -84,6 +84,8 @@ def replay_client(
                 request, report = decode(record.request), decode(record.report)
                 if not isinstance(request, Request) or not isinstance(report, Report):
                     raise JournalError("holds something else where a request and its report were kept")
+                left_out = protocol.steps[len(answered) : record.step]
+                answered += [None for step in left_out if step.is_in_dispute]
                 if not request.step == report.step == record.step == len(answered):
                     raise JournalError(f"has a report of phase {record.step} where {len(answered)} is next")
                 answered.append((request, report))
@@ -132,7 +134,7 @@ def replay_server(
 
 
 def _reopen(record: PhaseOpened, phase_reports: PhaseReports) -> None:
-    if record.step != phase_reports.step + 1:
+    if record.step != phase_reports.next_step:
         raise ValueError(f"phase {record.step} opens after phase {phase_reports.step}")
     asked = [phase_reports.seats.at(place) for place in record.places]
     for seat in phase_reports.seats:

@@ -118,13 +118,14 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
                 for more parties than there are, or for any where it is private who reports.
         """
         names, least = names_of(protocol), _least_of(protocol)
+        in_dispute = {step.name for step in protocol.steps if step.is_in_dispute}
         refuse(len(names) == len(protocol.steps), "phase", JOIN, "named otherwise")
         for name in sorted(self.phases):
             require(name in names, "rules", name, one_of(names, name))
         waits: list[Wait] = []
         for name, is_hidden in names.items():
             rules, quorum = self.of(name), 0
-            if rules.quorum is not None or not least[name]:
+            if name not in in_dispute and (rules.quorum is not None or not least[name]):
                 quorum = rules.required(num_parties, hides_participation=is_hidden)
             waits.append(Wait(name, rules.deadline_seconds, max(quorum, least[name]), is_hidden))
         return tuple(waits)

@@ -16,7 +16,7 @@ class Seat(Position[State, Move]):
     """One party's conversation, as the server has it.
 
     Attributes:
-        num_reports: how many of its reports count.
+        num_reports: how many steps have passed as its last report came that counts.
         is_lost: whether its connection was lost, so that it may come back: as long as it has reported nothing, or any
             time where the session is durable.
         has_heard: whether it has the release for good.
@@ -82,10 +82,10 @@ class Seats:
             seat.move(Move.REQUEST)
             self.num_awaited += 1
 
-    def take_report(self, seat: Seat) -> None:
-        """Take note that a party has reported."""
+    def take_report(self, seat: Seat, step: int) -> None:
+        """Take note that a party has reported in a step."""
         seat.move(Move.REPORT)
-        seat.num_reports += 1
+        seat.num_reports = step + 1
         self.num_awaited -= 1
 
     def close(self) -> None:

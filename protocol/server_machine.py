@@ -111,7 +111,7 @@ class ServerMachine:
         self._kept = {name: dict(reports) for name, reports in (kept or {}).items()}
         self._admission = Admission(protocol, roster, mode)
         transcript = Transcript(
-            session=mode.session, protocol=protocol.name, kind=mode.kind.value, num_steps=len(protocol.steps)
+            session=mode.session, protocol=protocol.name, kind=mode.kind.value, num_steps=protocol.num_public_steps
         )
         transcript.add(self._admission.welcome)
         masked = protocol.masked_phase

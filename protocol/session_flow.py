@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from .effects import Closed, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline, send
+from .effects import Closed, Drop, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline, send
 from .errors import LocalProtocolError, PsephosError, QuorumError, RemoteProtocolError
 from .messages import Abort, Message, Release, encode, encode_payload
 from .phase_reports import PhaseReports
@@ -166,7 +166,7 @@ class SessionFlow:
         try:
             outcome = phase_reports.settle(places)
         except PsephosError as error:
-            return self.end(error)
+            return [*self._leave_out_named(), *self.end(error)]
         effects: list[Effect] = [Closed(wait.name, *counts, outcome)]
         if self._is_durable:
             drawn = KeptTally.of(phase_reports.tallies[-1]) if phase_reports.draws_noise else None
@@ -175,9 +175,22 @@ class SessionFlow:
 
     def follow(self) -> list[Effect]:
         """Open the next step, with what the one published that has closed; or release after the last."""
-        if self._phase_reports.step + 1 == len(self._protocol.steps):
-            return self._release()
-        return self._open_next()
+        left_out = self._leave_out_named()
+        is_last = self._phase_reports.next_step == len(self._protocol.steps)
+        return [*left_out, *(self._release() if is_last else self._open_next())]
+
+    def _leave_out_named(self) -> list[Effect]:
+        """Tell those who were found to lie that they are out, and why."""
+        effects: list[Effect] = []
+        for named in self._phase_reports.take_named():
+            effects.append(named)
+            seat = self._phase_reports.seats.by_party[named.party]
+            if seat.moves:
+                error = RemoteProtocolError(f"{named.party!r} has {named.deed}", sender=named.party, role="server")
+                self.note_drop(error)
+                effects += [self._send([named.party], Abort.because(error)), Drop(named.party, error)]
+                self._phase_reports.seats.leave(seat)
+        return effects
 
     def end(self, error: PsephosError, *, told: PsephosError | None = None) -> list[Effect]:
         """End the session with an error, on every side; clients may be told another one."""
@@ -185,7 +198,7 @@ class SessionFlow:
 
     def _open_next(self) -> list[Effect]:
         phase_reports, before = self._phase_reports, self.wait
-        asked = phase_reports.seats.able_to(Move.REQUEST)
+        asked = phase_reports.to_be_asked
         phase_reports.open_step(asked)
         wait, places = self.wait, tuple([seat.place for seat in asked])
         if len(asked) < wait.quorum:  # nobody shall pay for a step that cannot reach its quorum

@@ -139,7 +139,7 @@ class ExpectedTraffic:
         number, protocol = self._number, self._protocol
         counts = [self._join]
         payload = NIL
-        counts += [[number, up, number, down] for up, down in self._masked or ()]
+        counts += [[number, sizes[0], number, sizes[1]] if sizes else [0, 0, 0, 0] for sizes in self._masked or ()]
         steps = () if self._masked else zip(protocol.steps, self._reports, strict=True)
         for place, (step, report) in enumerate(steps):
             request = len(encode(Request(place, payload)))

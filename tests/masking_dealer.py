@@ -70,14 +70,11 @@ class Dealer:
         match move:
             case MaskingMove.KEYS:
                 return party.keys()
-            case MaskingMove.SHARES:
-                return party.shares(heard)
             case MaskingMove.MASKED:
                 return party.masked(heard, row)
-            case MaskingMove.CONFIRM:
-                return party.confirm(heard)
             case _:
-                return party.unmask(heard)
+                said: Said = getattr(party, move.value)(heard)
+                return said
 
     def run(
         self,
@@ -90,14 +87,16 @@ class Dealer:
         """Return the sum; parties leave before they answer the step that is theirs, and the server lies."""
         heard: Mapping[int, Told | None] = dict.fromkeys(range(len(rows)))
         left = {place: STEPS.index(move) for place, move in (leaves or {}).items()}
-        for number, move in enumerate(STEPS):
+        while (move := self.server.step) is not None:
             for place in heard:
-                if left.get(place, len(STEPS)) > number:
-                    said = self.answer(place, move, heard[place], rows[place])
-                    self.said[place, move] = said
-                    self.server.receive(place, said)
+                if left.get(place, len(STEPS)) > STEPS.index(move):
+                    self.say(place, move, self.answer(place, move, heard[place], rows[place]))
             if move is until and until is not MaskingMove.UNMASK:
                 return ()
             told = self.server.close()
             heard = {place: lie(move, place, own) for place, own in told.items()}
         return self.server.total
+
+    def say(self, place: int, move: MaskingMove, said: Said) -> None:
+        self.said[place, move] = said
+        self.server.receive(place, said)

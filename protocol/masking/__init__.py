@@ -1,38 +1,61 @@
-"""Masked sums: parties add up their rows before a server that learns the sum alone, whoever leaves in between."""
+"""Masked sums: parties add up their rows before a server that learns the sum alone, whoever leaves or lies."""
 
+from .evidence import DEEDS, Evidence, Liars, verdict
 from .graph import LEAST_FOR_CIRCLE, Circle, Complete, circle_for
 from .party import MaskingParty
 from .primitives import KEY_BYTES, SIGNATURE_BYTES, Primitives, check_signature_key
 from .server import MaskingServer, Said, Told
-from .shamir import combine, split
 from .steps import (
     BOX_BYTES,
+    IN_DISPUTE,
+    LEAF_BYTES,
+    MARK_BYTES,
     MASKING,
     Boxes,
+    Check,
+    Claims,
     Confirmation,
     Confirmations,
+    Deal,
+    Disputes,
+    Excluded,
+    HeldBox,
     Keys,
     Masked,
     MaskingMove,
     MaskingRules,
     MaskingState,
     NeighborKeys,
+    Opening,
+    Piece,
     Shares,
     Survivors,
 )
 
 __all__ = [
     "BOX_BYTES",
+    "DEEDS",
+    "IN_DISPUTE",
     "KEY_BYTES",
+    "LEAF_BYTES",
     "LEAST_FOR_CIRCLE",
+    "MARK_BYTES",
     "MASKING",
     "SIGNATURE_BYTES",
     "Boxes",
+    "Check",
     "Circle",
+    "Claims",
     "Complete",
     "Confirmation",
     "Confirmations",
+    "Deal",
+    "Disputes",
+    "Evidence",
+    "Excluded",
+    "HeldBox",
     "Keys",
+    "Liars",
     "Masked",
     "MaskingMove",
     "MaskingParty",
@@ -40,6 +63,8 @@ __all__ = [
     "MaskingServer",
     "MaskingState",
     "NeighborKeys",
+    "Opening",
+    "Piece",
     "Primitives",
     "Said",
     "Shares",
@@ -47,6 +72,5 @@ __all__ = [
     "Told",
     "check_signature_key",
     "circle_for",
-    "combine",
-    "split",
+    "verdict",
 ]

@@ -46,6 +46,11 @@ class Complete:
         """Return the places of a party's neighbors, in order."""
         return (*range(place), *range(place + 1, self.num_parties))
 
+    def number_of(self, dealer: int, holder: int) -> int:
+        """Return at which number a holder has a dealer's polynomials, ≥ 1: one of its own, whoever deals."""
+        del dealer
+        return holder + 1
+
 
 @dataclasses.dataclass(frozen=True)
 class Circle:
@@ -80,6 +85,11 @@ class Circle:
         half = self.degree // 2
         steps = (*range(-half, 0), *range(1, half + 1))
         return tuple(sorted(order[(at + step) % self.num_parties] for step in steps))
+
+    def number_of(self, dealer: int, holder: int) -> int:
+        """Return at which number a holder has a dealer's polynomials, ≥ 1: one for each distance on the circle."""
+        _, positions = self._order
+        return (positions[holder] - positions[dealer] + self.degree // 2) % self.num_parties + 1
 
     @functools.cached_property
     def _order(self) -> tuple[list[int], list[int]]:

@@ -5,31 +5,57 @@ same bytes again after a restart. A root masks one row of one phase, and is then
 show their difference.
 
 What is found wrong ends the party's part: it raises a RemoteProtocolError and says nothing any more. That may keep a
-session from ending; nothing is opened by it.
+session from ending; nothing is opened by it. A box that does not hold what its dealer says is no such thing: the party
+says whose it is, and, asked for it, what proves it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
+import msgspec
 import numpy as np
 
 from ..arrays import IntArray
 from ..errors import LocalProtocolError, RemoteProtocolError
 from ..roles import SERVER, Side
 from ..states import Position
+from .deals import (
+    KnownDeal,
+    alpha_of,
+    combined_of,
+    entry_digest,
+    entry_of,
+    hashed,
+    held_digest,
+    leads_to,
+    leaves_of,
+    value_of,
+)
+from .evidence import Liars, proof_of, verdict
 from .primitives import KEY_BYTES, Primitives
-from .shamir import SEED_BYTES, SHARE_BYTES, entropy_bytes, split
+from .scalars import ENTROPY_BYTES, encode_scalar, exchange_key_of, montgomery_of, scalars_of, values_at
 from .steps import (
+    MARK_BYTES,
     MASKING,
     Boxes,
+    Check,
+    Claim,
+    Claims,
     Confirmation,
     Confirmations,
+    Deal,
+    Dispute,
+    Disputes,
+    Excluded,
+    HeldBox,
     Keys,
     Masked,
     MaskingMove,
     MaskingRules,
     MaskingState,
     NeighborKeys,
+    Opening,
+    Piece,
     Shares,
     Survivors,
 )
@@ -38,14 +64,20 @@ _SaidT = TypeVar("_SaidT")
 _NUMBER_BYTES: Final = 8
 
 
-def private_key_of(seed: bytes, rules: MaskingRules, primitives: Primitives) -> bytes:
-    """Return a party's private key of masks, of its seed: the one of which shares are given to its neighbors."""
-    return primitives.derive(seed, rules.about("key of masks"), KEY_BYTES)
+def agreements(scalar: int, points: Sequence[bytes], primitives: Primitives) -> list[bytes]:
+    """Return what the owner of a private key has in common with the owner of each public one.
+
+    Raises:
+        ValueError: a public key is of low order.
+    """
+    if (private := exchange_key_of(scalar)) is not None:
+        return [*map(primitives.agreement(private), montgomery_of(points))]
+    return montgomery_of([primitives.times(encode_scalar(scalar), point) for point in points])
 
 
-def mask_of_seed(seed: bytes, rules: MaskingRules, primitives: Primitives) -> IntArray:
+def mask_of_seed(seed: int, rules: MaskingRules, primitives: Primitives) -> IntArray:
     """Return a party's own mask: int64, shape (width,), modulo 2⁶⁴."""
-    return _expand(primitives.derive(seed, rules.about("own mask"), KEY_BYTES), rules, primitives)
+    return _expand(primitives.derive(encode_scalar(seed), rules.about("own mask"), KEY_BYTES), rules, primitives)
 
 
 def mask_of(secret: bytes, place: int, other: int, *, rules: MaskingRules, primitives: Primitives) -> IntArray:
@@ -83,14 +115,19 @@ class MaskingParty:
         self._rules, self._place, self._sign, self._primitives = rules, place, sign, primitives
         self._root = primitives.derive(root, rules.about("root", place), KEY_BYTES)
         self._neighbors = rules.graph.neighbors_of(place)
-        self._key_seed, self._own_seed = self._secret("seed of keys", SEED_BYTES), self._secret("own seed", SEED_BYTES)
-        self._of_masks = private_key_of(self._key_seed, rules, primitives)
-        self._of_boxes = self._secret("key of boxes", KEY_BYTES)
+        self._key_terms = self._scalars("coefficients for the key", rules.needed)  # the last one is the key
+        self._seed_terms = self._scalars("coefficients for the seed", rules.needed)
+        (self._of_boxes,) = self._scalars("key of boxes", 1)
         self._position = Position(MASKING, MaskingState.NEW)
         self._known: dict[int, Keys] = {}
         self._agreed: dict[int, bytes] = {}
         self._box_keys: dict[int, tuple[bytes, bytes]] = {}
-        self._held: dict[int, tuple[bytes, bytes]] = {}  # of each party: the shares of its keys' seed, of its own
+        self._own_deal = b""
+        self._told: dict[int, HeldBox] = {}
+        self._held: dict[int, bytes] = {}  # of each dealer: the values of its three polynomials
+        self._entries: dict[int, tuple[bytes, bytes]] = {}  # of each dealer: the digest of its entry, and its α
+        self._doubted: tuple[int, ...] = ()
+        self._excluded: tuple[int, ...] = ()
         self._survivors: tuple[int, ...] = ()
         self._own = self._own_keys()
 
@@ -104,69 +141,153 @@ class MaskingParty:
         self._begin(MaskingMove.KEYS)
         return self._done(MaskingMove.KEYS, self._own)
 
-    def shares(self, heard: NeighborKeys) -> Boxes:
-        """Step 2: seal for each neighbor a share of either seed."""
+    def shares(self, heard: NeighborKeys) -> Deal:
+        """Step 2: deal shares of both secrets to all neighbors."""
         self._begin(MaskingMove.SHARES)
         self._check_neighbors("keys", [place for place, _ in heard.keys], self._neighbors)
         self._known = dict(heard.keys)
         self._check_keys()
-        rules, primitives = self._rules, self._primitives
-        holders = [self._place, *self._known]
-        of_keys, of_own = (
-            split(
-                seed,
-                [holder + 1 for holder in holders],
-                needed=rules.needed,
-                entropy=self._secret(f"coefficients for the {what}", entropy_bytes(rules.needed)),
-            )
-            for what, seed in (("seed of keys", self._key_seed), ("own seed", self._own_seed))
-        )
-        pairs = dict(zip(holders, zip(of_keys, of_own, strict=True), strict=True))
-        self._held[self._place] = pairs.pop(self._place)
-        boxes = [
-            (place, primitives.seal(self._box_keys[place][0], b"".join(pair), rules.about("box", self._place, place)))
-            for place, pair in pairs.items()
-        ]
-        return self._done(MaskingMove.SHARES, Boxes(tuple(boxes)))
+        deal, place = self._deal(), self._place
+        known = KnownDeal(self._rules, place, {**self._known, place: self._own}, deal)
+        self._entries[place], self._own_deal = (known.entries[place], known.alpha), known.digest
+        return self._done(MaskingMove.SHARES, deal)
 
-    def masked(self, heard: Boxes, values: Sequence[int] | Callable[[], Sequence[int]]) -> Masked:
-        """Step 3: say the row under masks.
+    def _deal(self) -> Deal:
+        rules, primitives, own = self._rules, self._primitives, self._place
+        keys = {**self._known, own: self._own}
+        holders = sorted(keys)
+        # For other keys it is another one: of two α, one blinding would tell what it covers.
+        heard = hashed(*(keys[holder].of_masks + keys[holder].of_boxes for holder in holders))
+        terms = self._key_terms, self._seed_terms, self._scalars(f"blinding for {heard.hex()}", rules.needed)
+        numbers = [rules.graph.number_of(own, holder) for holder in holders]
+        values = dict(zip(holders, values_at(numbers, terms), strict=True))
+        contents = {holder: b"".join(map(encode_scalar, each)) for holder, each in values.items()}
+        leaves = {holder: leaves_of(rules, own, holder, content) for holder, content in contents.items()}
+        seed, blinding = (primitives.base(encode_scalar(each[-1])) for each in terms[1:])
+        alpha = alpha_of(rules, own, self._own, blinding=blinding, seed=seed, leaves=leaves.values())
+        boxes = {
+            holder: primitives.seal(key, contents[holder], rules.about("box", own, holder))
+            for holder, (key, _) in self._box_keys.items()
+        }
+        self._held[own] = contents[own]
+        pieces = (
+            Piece(holder, leaves[holder], combined_of(values[holder], alpha), boxes.get(holder, b""))
+            for holder in holders
+        )
+        return Deal(blinding, seed, tuple(pieces))
+
+    def check(self, heard: Boxes) -> Check:
+        """Step 3: sign the own deal, and what it holds of others'; say whose boxes do not hold what they should."""
+        self._begin(MaskingMove.CHECK)
+        rules, place = self._rules, self._place
+        self._check_neighbors("boxes", [told.place for told in heard.boxes], self._known)
+        self._told = {told.place: told for told in heard.boxes}
+        for told in heard.boxes:
+            self._take_box(told)
+        self._doubted = tuple(sorted(self._told.keys() - self._held.keys()))
+        if len(self._doubted) > rules.most_gone:
+            most = rules.most_gone
+            raise self._fault(f"the boxes of {len(self._doubted)} parties do not open, and {most} at most may lie")
+        held = held_digest(rules, place, ((dealer, *self._entries[dealer]) for dealer in sorted(self._held)))
+        check = Check(self._own_deal, held, self._doubted, b"")
+        signature = self._sign(rules.about_check(place, self._own, check))
+        return self._done(MaskingMove.CHECK, msgspec.structs.replace(check, signature=signature))
+
+    def _take_box(self, told: HeldBox) -> None:
+        """Keep what a box holds, if it is what its dealer says that it dealt."""
+        rules, dealer, place = self._rules, told.place, self._place
+        try:
+            content = self._primitives.open(self._box_keys[dealer][1], told.box, rules.about("box", dealer, place))
+        except ValueError:
+            return
+        entry = entry_of(rules, dealer, place, content=content, alpha=told.alpha, box=told.box)
+        if entry is not None and (digest := entry_digest(self._own, entry))[:MARK_BYTES] == told.mark:
+            self._held[dealer], self._entries[dealer] = content, (digest, told.alpha)
+
+    def accuse(self, heard: Disputes) -> Claims:
+        """Step 4, asked of who doubts alone: show what opens the boxes, which their dealers have signed."""
+        self._begin(MaskingMove.ACCUSE)
+        places = [dispute.place for dispute in heard.disputes]
+        if not places or len({*places}) < len(places) or not {*places} <= {*self._doubted}:
+            raise self._fault("the disputes are not of boxes that this party doubts, each once")
+        nonces = self._scalars(f"nonces for {hashed(msgspec.msgpack.encode(heard)).hex()}", len(places))
+        claims = (self._claim(dispute, nonce) for dispute, nonce in zip(heard.disputes, nonces, strict=True))
+        return self._done(MaskingMove.ACCUSE, Claims(tuple(claims)))
+
+    def _claim(self, dispute: Dispute, nonce: int) -> Claim:
+        """Return what proves that a box does not hold what its dealer has signed."""
+        rules, primitives, dealer, own = self._rules, self._primitives, dispute.place, self._place
+        keys, told, name, check = self._known[dealer], self._told[dealer], rules.names[dealer], dispute.check
+        if not primitives.verify(rules.keys[dealer], check.signature, rules.about_check(dealer, keys, check)):
+            raise self._fault(f"{name!r} has not signed what it is said to have dealt")
+        digest = entry_digest(self._own, dispute.entry)
+        if not leads_to(dispute.path, own, digest, deal=check.deal, about=(rules, dealer, keys)):
+            raise self._fault(f"what {name!r} is said to have dealt is not what it has signed")
+        if (dispute.entry.box, digest[:MARK_BYTES], dispute.path.alpha) != (told.box, told.mark, told.alpha):
+            raise self._fault(f"the box of {name!r} was another one than it has signed")
+        secret, about = self._of_boxes, rules.about("proof", dealer, own)
+        try:
+            shared = primitives.times(encode_scalar(secret), keys.of_boxes)
+        except ValueError:
+            raise self._fault(f"a key of {name!r} is no point of the group") from None
+        proof = proof_of(
+            secret,
+            nonce,
+            public=self._own.of_boxes,
+            point=keys.of_boxes,
+            shared=shared,
+            about=about,
+            primitives=primitives,
+        )
+        claim = Claim(dealer, shared, *proof, b"")
+        signature = self._sign(rules.about_claim(own, self._own, claim, deal=check.deal, entry=digest))
+        return msgspec.structs.replace(claim, signature=signature)
+
+    def masked(self, heard: Excluded, values: Sequence[int] | Callable[[], Sequence[int]]) -> Masked:
+        """Step 5: say the row under masks.
 
         Args:
-            heard: the boxes of those neighbors who are still there.
+            heard: who is left out; the neighbors that are left have dealt what this party holds.
             values: the row with its noise shares, as residues modulo 2⁶⁴; it leaves here. Or what draws it, which is
                 called once, when nothing of what was heard is wrong.
         """
-        self._take_boxes(heard)
+        near = self._take_excluded(heard)
         rules, primitives = self._rules, self._primitives
         row = values() if callable(values) else values
         if len(row) != rules.width:
             raise ValueError(f"expected {rules.width} values, got {len(row)}")
-        total = np.array(row, dtype=np.int64) + mask_of_seed(self._own_seed, rules, primitives)
-        for place, _ in heard.boxes:
+        total = np.array(row, dtype=np.int64) + mask_of_seed(self._seed_terms[-1], rules, primitives)
+        for place in near:
             total += mask_of(self._agreed[place], self._place, place, rules=rules, primitives=primitives)
         return self._done(MaskingMove.MASKED, Masked(tuple(total.tolist())))
 
-    def has_masked(self, heard: Boxes) -> None:
-        """Step 3 after a restart: the masked row has left, or is kept to leave as it was; nothing is masked again."""
-        self._take_boxes(heard)
+    def has_masked(self, heard: Excluded) -> None:
+        """Step 5 after a restart: the masked row has left, or is kept to leave as it was; nothing is masked again."""
+        self._take_excluded(heard)
         self._position.move(MaskingMove.MASKED)
 
-    def _take_boxes(self, heard: Boxes) -> None:
+    def _take_excluded(self, heard: Excluded) -> list[int]:
+        """Return the neighbors with whom this party masks."""
         self._begin(MaskingMove.MASKED)
-        rules, primitives = self._rules, self._primitives
-        self._check_neighbors("boxes", [place for place, _ in heard.boxes], self._known)
-        for place, box in heard.boxes:
-            try:
-                pair = primitives.open(self._box_keys[place][1], box, rules.about("box", place, self._place))
-            except ValueError:
-                raise self._fault(f"the box of {rules.names[place]!r} does not open") from None
-            if len(pair) != 2 * SHARE_BYTES:
-                raise self._fault(f"the box of {rules.names[place]!r} does not hold two shares")
-            self._held[place] = pair[:SHARE_BYTES], pair[SHARE_BYTES:]
+        rules, excluded = self._rules, {*heard.places}
+        if heard.places != tuple(sorted(excluded)) or not excluded <= {*range(len(rules.names))}:
+            raise self._fault("those who are left out are not distinct parties of the roster, in order")
+        if self._place in excluded:
+            raise self._fault("this party is left out, and is asked for its values")
+        if len(excluded) > rules.most_gone:
+            raise self._fault(f"{len(rules.names) - len(excluded)} parties are left, and {rules.threshold} have to be")
+        if doubted := {*self._doubted} - excluded:
+            raise self._fault(f"{rules.names[min(doubted)]!r} is not left out, whose box does not hold what it should")
+        near = [place for place in self._neighbors if place not in excluded]
+        if strangers := {*near} - self._held.keys():
+            raise self._fault(f"{rules.names[min(strangers)]!r} is not left out, and its box never came")
+        if len(near) + 1 < rules.needed:
+            raise self._fault(f"{len(near)} neighbors are left, and at least {rules.needed - 1} are needed")
+        self._excluded = heard.places
+        return near
 
     def confirm(self, heard: Survivors) -> Confirmation:
-        """Step 4: sign who survived."""
+        """Step 6: sign who survived."""
         self._begin(MaskingMove.CONFIRM)
         rules, places = self._rules, heard.places
         if places != tuple(sorted({*places})) or not places or places[-1] >= len(rules.names):
@@ -175,32 +296,54 @@ class MaskingParty:
             raise self._fault("the survivors lack this party, whose values it has sent")
         if len(places) < rules.threshold:
             raise self._fault(f"{len(places)} parties survived, and at least {rules.threshold} have to")
-        if strangers := {*places}.intersection(self._neighbors) - self._held.keys():
-            named = rules.names[min(strangers)]
-            raise self._fault(f"{named!r} is said to have survived, and its box never came")
+        if strangers := {*places}.intersection(self._excluded):
+            raise self._fault(f"{rules.names[min(strangers)]!r} is said to have survived, and was left out before")
         self._survivors = places
         return self._done(MaskingMove.CONFIRM, Confirmation(self._sign(self._about_survivors())))
 
     def unmask(self, heard: Confirmations) -> Shares:
-        """Step 5: say of each neighbor one share, of the one seed or of the other; never both."""
+        """Step 7: say of each neighbor one share, of the one secret or of the other; never both."""
         self._begin(MaskingMove.UNMASK)
         self._check_confirmed(heard)
-        survivors = {*self._survivors}
-        shares = [(place, pair[place in survivors]) for place, pair in sorted(self._held.items())]
-        return self._done(MaskingMove.UNMASK, Shares(tuple(shares)))
+        survivors, excluded = {*self._survivors}, {*self._excluded}
+        shares = tuple(
+            (dealer, dealer in survivors, value_of(self._held[dealer], is_of_seed=dealer in survivors))
+            for dealer in sorted(self._held.keys() - excluded)
+        )
+        said = Shares(shares, b"")
+        signature = self._sign(self._rules.about_shares(self._place, self._own, said))
+        return self._done(MaskingMove.UNMASK, msgspec.structs.replace(said, signature=signature))
+
+    def open(self, heard: Liars) -> Opening:
+        """Step 8, asked only where a dealer has lied: say all that is held of it, once that is proven."""
+        self._begin(MaskingMove.OPEN)
+        rules, liars = self._rules, [evidence.place for evidence in heard.evidence]
+        if (
+            not liars
+            or len({*liars}) < len(liars)
+            or not {*liars} <= self._held.keys() - {self._place, *self._excluded}
+        ):
+            raise self._fault("those of whom all is to be told are not dealers of what this party holds, each once")
+        for evidence in heard.evidence:
+            if verdict(rules, evidence, self._primitives) != evidence.place:
+                name = rules.names[evidence.place]
+                raise self._fault(f"it is not proven that {name!r} has lied, of whom all is to be told")
+        said = Opening(tuple((liar, self._held[liar]) for liar in liars), b"")
+        signature = self._sign(rules.about_opening(self._place, self._own, said))
+        return self._done(MaskingMove.OPEN, msgspec.structs.replace(said, signature=signature))
 
     def _about_survivors(self) -> bytes:
-        return self._rules.about_survivors(self._survivors, {**self._known, self._place: self._own})
+        known = {**self._known, self._place: self._own}
+        return self._rules.about_survivors(self._survivors, self._excluded, known)
 
     def _own_keys(self) -> Keys:
-        public_of = self._primitives.public_of
-        keys = Keys(public_of(self._of_masks), public_of(self._of_boxes), b"")
-        return Keys(keys.of_masks, keys.of_boxes, self._sign(self._rules.about_keys(self._place, keys)))
+        base = self._primitives.base
+        keys = Keys(base(encode_scalar(self._key_terms[-1])), base(encode_scalar(self._of_boxes)), b"")
+        return msgspec.structs.replace(keys, signature=self._sign(self._rules.about_keys(self._place, keys)))
 
     def _check_keys(self) -> None:
         rules, primitives = self._rules, self._primitives
         seen = {self._own.of_masks, self._own.of_boxes}
-        mask_with, box_with = map(primitives.agreement, (self._of_masks, self._of_boxes))
         for place, keys in self._known.items():
             name = rules.names[place]
             if not primitives.verify(rules.keys[place], keys.signature, rules.about_keys(place, keys)):
@@ -208,11 +351,13 @@ class MaskingParty:
             if len(seen | {keys.of_masks, keys.of_boxes}) < len(seen) + 2:
                 raise self._fault(f"the keys of {name!r} are somebody's already")
             seen |= {keys.of_masks, keys.of_boxes}
-            try:
-                self._agreed[place] = mask_with(keys.of_masks)
-                secret = box_with(keys.of_boxes)
-            except ValueError:
-                raise self._fault(f"a key of {name!r} is of low order") from None
+        try:
+            agreed = agreements(self._key_terms[-1], [keys.of_masks for keys in self._known.values()], primitives)
+            secrets = agreements(self._of_boxes, [keys.of_boxes for keys in self._known.values()], primitives)
+        except ValueError:
+            raise self._fault("a key of a neighbor is of low order") from None
+        self._agreed = dict(zip(self._known, agreed, strict=True))
+        for place, secret in zip(self._known, secrets, strict=True):
             out, into = (
                 primitives.derive(secret, rules.about("key of a box", *pair), KEY_BYTES)
                 for pair in ((self._place, place), (place, self._place))
@@ -241,9 +386,10 @@ class MaskingParty:
         if len(signers) < rules.needed:
             raise self._fault(f"{len(signers)} parties have signed who survived, and {rules.needed} have to")
 
-    def _secret(self, what: str, length: int) -> bytes:
+    def _scalars(self, what: str, number: int) -> list[int]:
+        """Return so many secret scalars."""
         key = self._primitives.derive(self._root, self._rules.about(what, self._place), KEY_BYTES)
-        return self._primitives.expand(key, length)
+        return scalars_of(self._primitives.expand(key, ENTROPY_BYTES * number))
 
     def _begin(self, move: MaskingMove) -> None:
         if move not in self._position.moves:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from ..errors import require
-from .shamir import PRIME
 
+PRIME: Final = 2**255 - 19
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 _D: Final = -121665 * pow(121666, -1, PRIME) % PRIME  # of Ed25519's curve −x² + y² = 1 + d·x²·y²
@@ -50,16 +50,28 @@ def _y_of(key: bytes) -> int:
 
 
 class Primitives(Protocol):
-    """Key agreement, signatures, boxes and a generator."""
+    """Ed25519's group, key agreement, signatures, boxes and a generator."""
 
-    def public_of(self, private: bytes) -> bytes:
-        """Return the public key of 32 private bytes."""
+    def base(self, scalar: bytes) -> bytes:
+        """Return the point that 32 bytes, a scalar below ℓ but 0, tell of the base point."""
+        ...
+
+    def times(self, scalar: bytes, point: bytes) -> bytes:
+        """Return a point taken so many times; ValueError unless it is of the group of prime order, and neither is 0."""
+        ...
+
+    def plus(self, first: bytes, second: bytes) -> bytes:
+        """Return the sum of two points; ValueError where one is none."""
+        ...
+
+    def is_point(self, encoded: bytes) -> bool:
+        """Return whether 32 bytes are a point of the group of prime order, and not its zero."""
         ...
 
     def agreement(self, private: bytes) -> Callable[[bytes], bytes]:
-        """Return what finds the 32 bytes that 32 private ones and a public key have in common.
+        """Return what finds the 32 bytes that 32 private ones and public ones have in common (X25519).
 
-        It raises a ValueError if the public key is of low order, so that they would be known to everybody, or no key.
+        It raises a ValueError if the public ones are of low order, so that they would be known to everybody.
         """
         ...
 

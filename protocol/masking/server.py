@@ -1,75 +1,105 @@
 """The server of a masked phase: pure; it learns the sum of those who survived, and nothing else if parties are honest.
 
-A party's fault that shows ends that party's row alone, as does its silence: it is not asked again. One that lies inside
-a box or a share is not found here, and can keep the phase from opening. Who leaves before its masked values came is in
-no sum, and its neighbors' shares of its keys take its masks off; who leaves after that still counts. Below the
-threshold nothing opens.
+A party's fault that shows ends that party's row alone, as does its silence: it is not asked again. Whoever signed a lie
+is *named*, with evidence that anybody who knows the rules can judge. Who leaves before its masked values came is in no
+sum, and its neighbors' shares of its key take its masks off; who leaves, or is named, after that still counts. Below
+the threshold nothing opens.
 """
 
 import functools
-from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
+import msgspec
 import numpy as np
 
 from ..arrays import IntArray
 from ..errors import LocalProtocolError, MalformedMessageError, QuorumError, RemoteProtocolError, UnexpectedMessageError
 from ..roles import Side
 from ..states import Position
-from .party import mask_of, mask_of_seed, private_key_of
-from .primitives import KEY_BYTES, Primitives
-from .shamir import combine
+from .deals import KnownDeal, entry_of, has_leaf, hashed, held_digest, value_of
+from .evidence import (
+    Evidence,
+    Liars,
+    NoSecret,
+    WrongBox,
+    WrongDeal,
+    WrongKeys,
+    WrongOpening,
+    WrongShare,
+    is_secret_of,
+    verdict,
+)
+from .party import agreements, mask_of, mask_of_seed
+from .primitives import Primitives
+from .scalars import scalar_from, value_at_zero
 from .steps import (
+    BOX_BYTES,
+    MARK_BYTES,
     MASKING,
     Boxes,
+    Check,
+    Claims,
     Confirmation,
     Confirmations,
+    Deal,
+    Dispute,
+    Disputes,
+    Entry,
+    Excluded,
+    HeldBox,
     Keys,
     Masked,
     MaskingMove,
     MaskingRules,
     MaskingState,
     NeighborKeys,
+    Opening,
     Shares,
     Survivors,
 )
 
-Said: TypeAlias = Keys | Boxes | Masked | Confirmation | Shares
+Said: TypeAlias = Keys | Deal | Check | Claims | Masked | Confirmation | Shares | Opening
 """What a party says in a step."""
-Told: TypeAlias = NeighborKeys | Boxes | Survivors | Confirmations
-"""What a party hears after it; nothing after the last."""
+Told: TypeAlias = NeighborKeys | Boxes | Disputes | Excluded | Survivors | Confirmations | Liars
+"""What a party hears before it says something in the next."""
 
 _SaidT = TypeVar("_SaidT", bound=Said)
-_ANY_KEY: Final = bytes(range(KEY_BYTES))
-"""Nobody's: with a key of low order it has nothing in common, as has every other one."""
-_STEPS: Final = dict(zip(MaskingMove, (Keys, Boxes, Masked, Confirmation, Shares), strict=False))
+_STEPS: Final = dict(zip(MaskingMove, (Keys, Deal, Check, Claims, Masked, Confirmation, Shares, Opening), strict=False))
+_MOST_EVIDENCE: Final = 900_000
+"""Bytes that a question carries of dealers who have lied: so many of them as fit are opened."""
 
 
 class MaskingServer:
     """The server's part: `receive` what parties say in a step, and `close` it.
 
     Attributes:
-        parties: the places of those who take part in the step that is open.
+        step: the step that is open; None at the end.
+        parties: the places of those who take part, and have not been named.
+        asked: the places of those who are asked in the open step: all who take part, but in a dispute.
+        named: who was found to have lied, by place, with what proves it, in the order in which that was found.
     """
 
     def __init__(self, rules: MaskingRules, primitives: Primitives) -> None:
         self._rules, self._primitives = rules, primitives
         self._position = Position(MASKING, MaskingState.NEW)
         self._said: dict[MaskingMove, dict[int, Said]] = {move: {} for move in _STEPS}
-        self.parties = frozenset(range(len(rules.names)))
-        self._sum: IntArray | None = None
+        self.step: MaskingMove | None = MaskingMove.KEYS
+        self.parties = self.asked = frozenset(range(len(rules.names)))
+        self.named: list[tuple[int, Evidence]] = []
         self._owners: dict[bytes, int] = {}  # of keys that were right
-        self._has_in_common = primitives.agreement(_ANY_KEY)
+        self._deals: dict[int, KnownDeal] = {}
+        self._wrong_deals: frozenset[int] = frozenset()
+        self._disputes: Mapping[int, Disputes] = {}
+        self._excluded: tuple[int, ...] = ()
+        self._liars: dict[int, NoSecret] = {}
+        self._secrets: dict[int, int] = {}
+        self._sum: IntArray | None = None
 
     @property
     def state(self) -> MaskingState:
         """The last step that was closed, or its end."""
         return self._position.state
-
-    @property
-    def step(self) -> MaskingMove | None:
-        """The step that is open; None at the end."""
-        return next(iter(self._position.moves), None)
 
     @property
     def survivors(self) -> tuple[int, ...]:
@@ -97,7 +127,7 @@ class MaskingServer:
         move, name = self.step, self._rules.names[place]
         if any(said == own.get(place) for earlier, own in self._said.items() if earlier is not move):
             return  # again, and late
-        if move is None or place not in self.parties or type(said) is not _STEPS[move]:
+        if move is None or place not in self.parties & self.asked or type(said) is not _STEPS[move]:
             reason = f"{name!r} says {type(said).__name__} where it has no place"
             raise self._fault(place, reason, UnexpectedMessageError)
         before = self._said[move].setdefault(place, said)
@@ -114,121 +144,356 @@ class MaskingServer:
             self._said[self.step].pop(place, None)
 
     def close(self) -> Mapping[int, Told]:
-        """Close the open step; return what each party hears that goes on.
+        """Close the open step; return what each party hears that is asked in the next, nothing where the sum is there.
 
         Raises:
-            QuorumError: fewer than the threshold are left, or, at last, some seed has too few shares; nothing opens.
-            RemoteProtocolError: shares are not of one seed, so that nothing opens.
+            QuorumError: fewer than the threshold are left, or, at last, some secret has too few shares; nothing opens.
+            RemoteProtocolError: more dealers have lied than are opened, so that nothing is.
             LocalProtocolError: no step is open.
         """
         move = self.step
         if move is None:
             raise self._misused("no step is open")
-        self.parties = frozenset(self._said[move])
-        if len(self.parties) < self._rules.threshold:
+        self.parties -= self.asked - self._said[move].keys()
+        self._judge(move)
+        if move is not MaskingMove.OPEN and len(self.parties) < self._rules.threshold:
             missing = {*range(len(self._rules.names))} - self.parties
             raise self._too_few(move.value, missing, len(self.parties), self._rules.threshold)
-        told: dict[int, Told] = {}
-        if move is MaskingMove.UNMASK:
-            self._sum = self._opened()
-        else:
-            tell = self._telling(move)
-            told = {place: tell(place) for place in sorted(self.parties)}
+        if move in {MaskingMove.UNMASK, MaskingMove.OPEN}:
+            self._find_secrets()
+            self._sum = None if self._liars.keys() - self._secrets.keys() else self._opened()
         self._position.move(move)
+        self.step = self._next_after(move)
+        told = self._told()
+        self.asked = frozenset(told)
         return told
 
-    def _telling(self, move: MaskingMove) -> Callable[[int], Told]:
-        """Return what tells a party, by its place, what it hears after a step."""
+    def _next_after(self, move: MaskingMove) -> MaskingMove | None:
+        if self._sum is not None:
+            return None
+        if move is MaskingMove.CHECK and not self._disputes:
+            return MaskingMove.MASKED
+        moves = [*_STEPS]
+        return moves[moves.index(move) + 1]
+
+    def _told(self) -> Mapping[int, Told]:
+        """Return what each party hears that is asked in the open step."""
         near = self._rules.graph.neighbors_of
-        match move:
-            case MaskingMove.KEYS:
-                keys = self._of(move, Keys)
-                return lambda place: NeighborKeys(tuple((other, keys[other]) for other in near(place) if other in keys))
+        told: Told
+        match self.step:
+            case None:
+                return {}
             case MaskingMove.SHARES:
-                sent = {place: dict(said.boxes) for place, said in self._of(move, Boxes).items()}
-                return lambda place: Boxes(tuple((other, sent[other][place]) for other in near(place) if other in sent))
-            case MaskingMove.MASKED:
-                survivors = Survivors(self.survivors)
-                return lambda _: survivors
-            case _:
-                signed = {place: said.signature for place, said in self._of(move, Confirmation).items()}
-                return lambda place: Confirmations(
-                    tuple((other, signed[other]) for other in sorted({place, *near(place)} & signed.keys()))
+                keys = self._signed_keys
+                return self._to_all(lambda place: NeighborKeys(tuple((o, keys[o]) for o in near(place) if o in keys)))
+            case MaskingMove.CHECK:
+                return self._to_all(
+                    lambda place: Boxes(tuple(self._box(dealer, place) for dealer in self._dealers(place)))
                 )
+            case MaskingMove.ACCUSE:
+                return self._disputes
+            case MaskingMove.MASKED:
+                self._excluded = tuple(sorted({*range(len(self._rules.names))} - self.parties))
+                told = Excluded(self._excluded)
+            case MaskingMove.CONFIRM:
+                told = Survivors(self.survivors)
+            case MaskingMove.UNMASK:
+                signed = {place: own.signature for place, own in self._of(MaskingMove.CONFIRM, Confirmation).items()}
+                return self._to_all(
+                    lambda place: Confirmations(
+                        tuple((other, signed[other]) for other in sorted({place, *near(place)} & signed.keys()))
+                    )
+                )
+            case _:
+                return self._to_holders()
+        return self._to_all(lambda _: told)
+
+    def _to_all(self, tell: Callable[[int], Told]) -> Mapping[int, Told]:
+        return {place: tell(place) for place in sorted(self.parties)}
+
+    def _to_holders(self) -> Mapping[int, Told]:
+        """Return what each party hears that holds shares of dealers who have lied."""
+        told: dict[int, Told] = {}
+        for place in sorted(self.parties):
+            liars = Liars(tuple(own for liar, own in self._liars.items() if liar in self._near(place)))
+            if len(msgspec.msgpack.encode(liars)) > _MOST_EVIDENCE:
+                self._position.move(MaskingMove.BREAK)
+                reason = f"{len(self._liars)} parties have dealt shares of no secret: more than a question has room for"
+                raise RemoteProtocolError(reason, role=Side.SERVER.value)
+            if liars.evidence:
+                told[place] = liars
+        return told
+
+    def _near(self, place: int) -> list[int]:
+        """Return the places of all whose shares a party may hold, itself among them, in order."""
+        return sorted((place, *self._rules.graph.neighbors_of(place)))
+
+    def _dealers(self, holder: int) -> list[int]:
+        """Return the places of those whose boxes a holder hears: neighbors whose deals are right."""
+        dealers = self._said[MaskingMove.SHARES].keys() - self._wrong_deals
+        return [place for place in self._rules.graph.neighbors_of(holder) if place in dealers]
+
+    def _box(self, dealer: int, holder: int) -> HeldBox:
+        deal = self._deals[dealer]
+        return HeldBox(dealer, deal.pieces[holder].box, deal.entries[holder][:MARK_BYTES], deal.alpha)
+
+    def _entries(self, holder: int, doubted: Collection[int]) -> list[tuple[int, bytes, bytes]]:
+        """Return what a holder holds of the deals, but of those whom it doubts: as `held_digest` takes it."""
+        dealers = sorted({holder, *self._dealers(holder)}.difference(doubted))
+        return [(dealer, self._deals[dealer].entries[holder], self._deals[dealer].alpha) for dealer in dealers]
 
     def _wrong_of(self, place: int, said: Said) -> str:
         """Return what is wrong with what a party says; nothing where it is right."""
-        rules, verify = self._rules, self._primitives.verify
+        rules, primitives = self._rules, self._primitives
+        verify, key = primitives.verify, rules.keys[place]
         match said:
             case Keys():
-                if not verify(rules.keys[place], said.signature, rules.about_keys(place, said)):
-                    return "has not signed its keys for this phase"
-                own = said.of_masks, said.of_boxes
-                if len({*own}) < len(own) or any(self._owners.get(key, place) != place for key in own):
-                    return "has the keys of somebody else"
-                try:
-                    for key in own:
-                        self._has_in_common(key)
-                except ValueError:
-                    return "has a key of low order"
-                self._owners.update(dict.fromkeys(own, place))
+                return self._wrong_of_keys(place, said)
+            case Deal(pieces=pieces):
+                known = self._signed_keys
+                wanted = [(other, other != place) for other in self._near(place) if other in known]
+                if [(piece.place, len(piece.box) == BOX_BYTES) for piece in pieces] != wanted:
+                    return f"deals to other parties than its {len(wanted) - 1} neighbors and itself"
+                self._deals[place] = KnownDeal(rules, place, known, said)
                 return ""
-            case Boxes(boxes):
-                known = self._said[MaskingMove.KEYS].keys()
-                wanted = [other for other in rules.graph.neighbors_of(place) if other in known]
-                is_right = sorted(other for other, _ in boxes) == wanted
-                return "" if is_right else f"sends boxes for other parties than its {len(wanted)} neighbors"
+            case Check(doubted=doubted):
+                if doubted != tuple(sorted({*doubted}.intersection(self._dealers(place)))):
+                    return "doubts others than those whose boxes it has, in order"
+                if len(doubted) > rules.most_gone:
+                    return f"doubts the boxes of {len(doubted)} parties, and {rules.most_gone} at most may lie"
+                if said.deal != self._deals[place].digest:
+                    return "has signed another deal than its own"
+                if said.held != held_digest(rules, place, self._entries(place, doubted)):
+                    return "has signed that it holds something else than what it was told"
+                about = rules.about_check(place, self._keys(place), said)
+                return "" if verify(key, said.signature, about) else "has not signed its word on the deals"
+            case Claims(claims):
+                disputes = self._disputes[place].disputes
+                if [claim.place for claim in claims] != [dispute.place for dispute in disputes]:
+                    return "accuses others than those whose boxes it doubts"
+                for claim, dispute in zip(claims, disputes, strict=True):
+                    entry = self._deals[claim.place].entries[place]
+                    about = rules.about_claim(place, self._keys(place), claim, deal=dispute.check.deal, entry=entry)
+                    if not verify(key, claim.signature, about):
+                        return "has not signed its accusation"
+                return ""
             case Masked(residues):
                 return "" if len(residues) == rules.width else f"sends {len(residues)} values, not {rules.width}"
             case Confirmation(signature):
-                is_right = verify(rules.keys[place], signature, self._about_survivors)
-                return "" if is_right else "has not signed who survived"
+                return "" if verify(key, signature, self._about_survivors) else "has not signed who survived"
             case Shares(shares):
-                sharing = self._said[MaskingMove.SHARES].keys()
-                wanted = [*filter(sharing.__contains__, sorted((place, *rules.graph.neighbors_of(place))))]
-                is_right = [other for other, _ in shares] == wanted
-                return "" if is_right else f"sends shares of other parties than the {len(wanted)} whose it holds"
+                survivors, dealers = {*self.survivors}, {*self._near(place)}.difference(self._excluded)
+                if [own[:2] for own in shares] != [(dealer, dealer in survivors) for dealer in sorted(dealers)]:
+                    return f"sends shares of other secrets than of the {len(dealers)} parties whose it holds"
+                about = rules.about_shares(place, self._keys(place), said)
+                return "" if verify(key, said.signature, about) else "has not signed its shares"
+            case Opening(values):
+                liars = [liar for liar in self._liars if liar in self._near(place)]
+                if [liar for liar, _ in values] != liars:
+                    return "tells values of other parties than those who have lied"
+                about = rules.about_opening(place, self._keys(place), said)
+                return "" if verify(key, said.signature, about) else "has not signed the values that it tells"
+
+    def _wrong_of_keys(self, place: int, said: Keys) -> str:
+        rules, primitives = self._rules, self._primitives
+        if not primitives.verify(rules.keys[place], said.signature, rules.about_keys(place, said)):
+            return "has not signed its keys for this phase"
+        if not all(map(primitives.is_point, (said.of_masks, said.of_boxes))) or said.of_masks == said.of_boxes:
+            self._name(WrongKeys(place=place, keys=said))
+            return "has signed keys that are no two points of the group"
+        if any(self._owners.get(key, place) != place for key in (said.of_masks, said.of_boxes)):
+            return "has the keys of somebody else"
+        self._owners.update(dict.fromkeys((said.of_masks, said.of_boxes), place))
+        return ""
+
+    def _judge(self, move: MaskingMove) -> None:
+        """Find who has lied in a step, and name whoever has signed that."""
+        match move:
+            case MaskingMove.SHARES:
+                deals = {place: self._deals[place] for place in sorted(self.parties)}
+                seed = hashed(*(deal.digest for deal in deals.values()))
+                wrong = [place for place, deal in deals.items() if not deal.is_right(self._primitives, seed=seed)]
+                self._wrong_deals = frozenset(wrong)
+            case MaskingMove.CHECK:
+                for place in sorted(self._wrong_deals & self.parties):
+                    deal = self._deals[place].deal
+                    holders = tuple((piece.place, self._keys(piece.place)) for piece in deal.pieces)
+                    own = {"place": place, "keys": self._keys(place), "check": self._check(place)}
+                    self._name(WrongDeal(**own, deal=deal, holders=holders))
+                self._disputes = self._find_disputes()
+            case MaskingMove.ACCUSE:
+                for holder, said in self._of(move, Claims).items():
+                    for dispute, claim in zip(self._disputes[holder].disputes, said.claims, strict=True):
+                        self._name(
+                            WrongBox(
+                                place=dispute.place,
+                                keys=self._keys(dispute.place),
+                                check=dispute.check,
+                                path=dispute.path,
+                                entry=dispute.entry,
+                                holder=holder,
+                                holder_keys=self._keys(holder),
+                                claim=claim,
+                            )
+                        )
+            case _:
+                pass
+
+    def _find_disputes(self) -> Mapping[int, Disputes]:
+        """Return for each who doubts the dealers whom it doubts, as far as they have signed their deals."""
+        disputes: dict[int, Disputes] = {}
+        for holder in sorted(self.parties):
+            doubted = [dealer for dealer in self._check(holder).doubted if dealer in self.parties]
+            about = (
+                Dispute(dealer, self._check(dealer), self._deals[dealer].path_to(holder), self._entry(dealer, holder))
+                for dealer in doubted
+            )
+            if doubted:
+                disputes[holder] = Disputes(tuple(about))
+        return disputes
+
+    def _name(self, evidence: Evidence) -> None:
+        """Leave out whom evidence names."""
+        place = verdict(self._rules, evidence, self._primitives)
+        assert place is not None  # noqa: S101  it was made of what was checked as it came
+        self.named.append((place, evidence))
+        self.parties -= {place}
+
+    def _find_secrets(self) -> None:
+        """Put together the secrets that take the masks off; name who tells wrong shares, and who has dealt them."""
+        rows = {*self.survivors}
+        if self.step is MaskingMove.OPEN:
+            for dealer in self._liars:
+                self._secrets[dealer] = self._secret_of_liar(dealer)
+            return
+        shares: dict[int, dict[int, bytes]] = {}  # of each dealer, by holder
+        for holder, said in self._of(MaskingMove.UNMASK, Shares).items():
+            for dealer, _, share in said.shares:
+                shares.setdefault(dealer, {})[holder] = share
+        for dealer in sorted(self._deals.keys() - {*self._excluded}):
+            if dealer in rows or not rows.isdisjoint(self._rules.graph.neighbors_of(dealer)):
+                secret = self._secret_of(dealer, shares.get(dealer, {}), is_of_seed=dealer in rows)
+                if secret is not None:
+                    self._secrets[dealer] = secret
+
+    def _secret_of(self, dealer: int, shares: Mapping[int, bytes], *, is_of_seed: bool) -> int | None:
+        """Return a secret by its shares; None where its dealer has lied, and all that was dealt is to be told."""
+        rules, primitives, deal = self._rules, self._primitives, self._deals[dealer]
+        point = deal.deal.seed if is_of_seed else self._keys(dealer).of_masks
+        secret = self._put_together(dealer, {holder: scalar_from(share) for holder, share in shares.items()})
+        if is_secret_of(secret, point, primitives):
+            return secret
+        right: dict[int, bytes] = {}
+        for holder, share in shares.items():
+            leaves = deal.pieces[holder].leaves
+            if has_leaf(rules, dealer, holder, leaves=leaves, is_of_seed=is_of_seed, value=share):
+                right[holder] = share
+            else:
+                said = cast("Shares", self._said[MaskingMove.UNMASK][holder])
+                self._name(WrongShare(**self._acknowledged(holder, dealer), shares=said))
+        secret = self._put_together(dealer, {holder: scalar_from(share) for holder, share in right.items()})
+        if is_secret_of(secret, point, primitives):
+            return secret
+        first = sorted(right, key=lambda holder: rules.graph.number_of(dealer, holder))[: rules.needed]
+        evidence = NoSecret(
+            place=dealer,
+            keys=self._keys(dealer),
+            check=self._check(dealer),
+            blinding=deal.deal.blinding,
+            seed=deal.deal.seed,
+            leaves=tuple((piece.place, piece.leaves) for piece in deal.deal.pieces),
+            chunks=deal.chunks,
+            is_of_seed=is_of_seed,
+            shares=tuple((holder, right[holder]) for holder in first),
+        )
+        self._name(evidence)
+        self._liars[dealer] = evidence
+        return None
+
+    def _secret_of_liar(self, dealer: int) -> int:
+        """Return a secret by all that its holders have, of a dealer who has lied."""
+        rules, deal, is_of_seed = self._rules, self._deals[dealer], self._liars[dealer].is_of_seed
+        values: dict[int, int | None] = {}
+        for holder, said in self._of(MaskingMove.OPEN, Opening).items():
+            content = dict(said.values).get(dealer)
+            if content is None:
+                continue
+            entry = self._entry(dealer, holder)
+            if entry_of(rules, dealer, holder, content=content, alpha=deal.alpha, box=entry.box) == entry:
+                values[holder] = scalar_from(value_of(content, is_of_seed=is_of_seed))
+            else:
+                self._name(WrongOpening(**self._acknowledged(holder, dealer), opening=said))
+        secret = self._put_together(dealer, values)
+        if not is_secret_of(secret, deal.deal.seed if is_of_seed else self._keys(dealer).of_masks, self._primitives):
+            self._position.move(MaskingMove.BREAK)
+            reason = f"the shares of a secret of {rules.names[dealer]!r}, who was found to lie, do not open it"
+            raise RemoteProtocolError(reason, role=Side.SERVER.value)
+        return secret
+
+    def _put_together(self, dealer: int, values: Mapping[int, int | None]) -> int:
+        """Return what the first of these values tell, by their holders.
+
+        Raises:
+            QuorumError: they are too few.
+        """
+        rules = self._rules
+        known = {rules.graph.number_of(dealer, holder): value or 0 for holder, value in values.items()}
+        if len(known) < rules.needed:
+            holders = {*self._near(dealer)}.intersection(self._deals).difference(self._excluded)
+            step = f"{MaskingMove.UNMASK.value} of {rules.names[dealer]}"
+            raise self._too_few(step, holders - values.keys(), len(known), rules.needed)
+        return value_at_zero(known, rules.needed)
 
     def _opened(self) -> IntArray:
         """Return the sum of all masked rows without own masks, and without those for who has left."""
         rules, primitives = self._rules, self._primitives
-        shares: dict[int, dict[int, bytes]] = {}
-        for holder, said in self._of(MaskingMove.UNMASK, Shares).items():
-            for place, share in said.shares:
-                shares.setdefault(place, {})[holder + 1] = share
-        rows = self._of(MaskingMove.MASKED, Masked)
-        keys = self._of(MaskingMove.KEYS, Keys)
+        rows, keys = self._of(MaskingMove.MASKED, Masked), self._signed_keys
         total = np.zeros(rules.width, dtype=np.int64)
         for row in rows.values():
             total += np.array(row.residues, dtype=np.int64)
-        for place in sorted(self._said[MaskingMove.SHARES]):
-            near = [other for other in rules.graph.neighbors_of(place) if other in rows]
-            if place not in rows and not near:
-                continue
-            if len(own := shares.get(place, {})) < rules.needed:
-                holders = {place, *rules.graph.neighbors_of(place)}.intersection(self._said[MaskingMove.SHARES])
-                step = f"{MaskingMove.UNMASK.value} of {rules.names[place]}"
-                raise self._too_few(step, holders - self.parties, len(own), rules.needed)
-            try:
-                seed = combine(own, needed=rules.needed)
-            except ValueError:
-                raise self._wrong_shares(place) from None
+        for place, secret in self._secrets.items():
             if place in rows:
-                total -= mask_of_seed(seed, rules, primitives)
+                total -= mask_of_seed(secret, rules, primitives)
                 continue
-            private = private_key_of(seed, rules, primitives)
-            masks_with = primitives.agreement(private)
-            if primitives.public_of(private) != keys[place].of_masks:
-                raise self._wrong_shares(place)
-            for other in near:
+            near = [other for other in rules.graph.neighbors_of(place) if other in rows]
+            for other, common in zip(
+                near, agreements(secret, [keys[o].of_masks for o in near], primitives), strict=True
+            ):
                 # What the other added for this one is the opposite of what this one would have.
-                total += mask_of(masks_with(keys[other].of_masks), place, other, rules=rules, primitives=primitives)
+                total += mask_of(common, place, other, rules=rules, primitives=primitives)
         return total
+
+    @functools.cached_property
+    def _signed_keys(self) -> Mapping[int, Keys]:
+        """All that were right; asked for once their step is closed."""
+        return self._of(MaskingMove.KEYS, Keys)
 
     @functools.cached_property
     def _about_survivors(self) -> bytes:
         """What parties sign; asked for once they are fixed."""
-        return self._rules.about_survivors(self.survivors, self._of(MaskingMove.KEYS, Keys))
+        return self._rules.about_survivors(self.survivors, self._excluded, self._signed_keys)
+
+    def _keys(self, place: int) -> Keys:
+        return cast("Keys", self._said[MaskingMove.KEYS][place])
+
+    def _check(self, place: int) -> Check:
+        return cast("Check", self._said[MaskingMove.CHECK][place])
+
+    def _entry(self, dealer: int, holder: int) -> Entry:
+        piece = self._deals[dealer].pieces[holder]
+        return Entry(piece.leaves, piece.combined, piece.box)
+
+    def _acknowledged(self, holder: int, dealer: int) -> dict[str, Any]:
+        """Return what evidence holds that a holder has told something else than it has acknowledged."""
+        check = self._check(holder)
+        return {
+            "place": holder,
+            "keys": self._keys(holder),
+            "check": check,
+            "held": tuple(self._entries(holder, check.doubted)),
+            "dealer": dealer,
+            "entry": self._entry(dealer, holder),
+        }
 
     def _of(self, move: MaskingMove, kind: type[_SaidT]) -> dict[int, _SaidT]:
         return {place: said for place, said in self._said[move].items() if isinstance(said, kind)}
@@ -239,12 +504,6 @@ class MaskingServer:
         self.drop(place)
         state = self.state.value
         return kind(reason, sender=self._rules.names[place], role=Side.SERVER.value, state=state)
-
-    def _wrong_shares(self, place: int) -> RemoteProtocolError:
-        self._position.move(MaskingMove.BREAK)
-        name = self._rules.names[place]
-        reason = f"the shares of a seed of {name!r} are not of one seed: somebody who holds one says another"
-        return RemoteProtocolError(reason, role=Side.SERVER.value)
 
     def _too_few(self, step: str, missing: set[int], received: int, required: int) -> QuorumError:
         self._position.move(MaskingMove.BREAK)

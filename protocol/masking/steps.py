@@ -1,17 +1,21 @@
-"""The five steps of a masked phase: its public rules, what is said in each, and where each side stands.
+"""The steps of a masked phase: its public rules, what is said in each, and where each side stands.
 
 | step | a party says | and hears |
 |---|---|---|
 | keys | two keys, signed | those of its neighbors |
-| shares | a box for each neighbor, with shares of its two seeds | its neighbors' boxes |
+| shares | a deal: for each neighbor a box with shares of its two secrets, and what they are held against | its boxes |
+| check | its signature on its own deal, on the boxes that it holds, and whose are wrong | who is left |
+| accuse | only who said that a box is wrong: what opens it, and a proof | |
 | masked | its values, under masks | who survived |
 | confirm | its signature on who survived | as many signatures as are needed |
-| unmask | for each neighbor one share, of either seed | |
+| unmask | for each neighbor one share, of either secret, signed | |
+| open | only of a dealer whose shares are of no secret of its key: all that is held of it | |
 
-The rules that hold here: whatever moves a side is in these tables. All parties agree on the rules beforehand, and all
-that is signed or sealed begins with their digest, so that nothing of another session, phase or roster passes.
+Who lies in a step is named by what it has signed (`evidence`), and the others go on. The rules that hold here: whatever
+moves a side is in these tables. All parties agree on the rules beforehand, and all that is signed or sealed begins with
+their digest, so that nothing of another session, phase or roster passes.
 
-Source: Bonawitz et al. (2017).
+Source: Bonawitz et al. (2017); `docs/distributed-proofs.md`, for checked deals.
 """
 
 import dataclasses
@@ -19,34 +23,50 @@ import enum
 import functools
 import hashlib
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from ..errors import require
 from .graph import Circle, Complete
 from .primitives import KEY_BYTES, SIGNATURE_BYTES, check_signature_key
-from .shamir import SHARE_BYTES
+from .scalars import SCALAR_BYTES
 
-BOX_BYTES: Final = 2 * SHARE_BYTES + 16
+BOX_BYTES: Final = 3 * SCALAR_BYTES + 16
+LEAF_BYTES: Final = 16
+DIGEST_BYTES: Final = 32
+MARK_BYTES: Final = 16
+"""Of an entry's digest, and of what a dealer's polynomials are combined by: as many as nobody finds a second of."""
 _Place = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 _Key = Annotated[bytes, msgspec.Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
+_Scalar = Annotated[bytes, msgspec.Meta(min_length=SCALAR_BYTES, max_length=SCALAR_BYTES)]
+_Three = Annotated[bytes, msgspec.Meta(min_length=3 * SCALAR_BYTES, max_length=3 * SCALAR_BYTES)]
+_Digest = Annotated[bytes, msgspec.Meta(min_length=DIGEST_BYTES, max_length=DIGEST_BYTES)]
+_Mark = Annotated[bytes, msgspec.Meta(min_length=MARK_BYTES, max_length=MARK_BYTES)]
+_Leaves = Annotated[bytes, msgspec.Meta(min_length=3 * LEAF_BYTES, max_length=3 * LEAF_BYTES)]
 _Signature = Annotated[bytes, msgspec.Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
-_Share = Annotated[bytes, msgspec.Meta(min_length=SHARE_BYTES, max_length=SHARE_BYTES)]
 _Box = Annotated[bytes, msgspec.Meta(min_length=BOX_BYTES, max_length=BOX_BYTES)]
+_BoxOrNone = Annotated[bytes, msgspec.Meta(max_length=BOX_BYTES)]
 _Residue = Annotated[int, msgspec.Meta(ge=-(2**63), lt=2**63)]
 
 
 class MaskingMove(enum.Enum):
-    """What moves a side of a masked phase: the five steps in order, or a break."""
+    """What moves a side of a masked phase: the steps in order, or a break."""
 
     KEYS = "keys"
     SHARES = "shares"
+    CHECK = "check"
+    ACCUSE = "accuse"
     MASKED = "masked"
     CONFIRM = "confirm"
     UNMASK = "unmask"
+    OPEN = "open"
     BREAK = "break"
     """A party found the server at fault; or the server has fewer parties left than it needs."""
+
+
+IN_DISPUTE: Final = frozenset({MaskingMove.ACCUSE, MaskingMove.OPEN})
+"""The steps that are left out unless somebody has lied, and then ask some alone."""
 
 
 class MaskingState(enum.Enum):
@@ -55,9 +75,12 @@ class MaskingState(enum.Enum):
     NEW = "new"
     KEYED = "keyed"
     SHARED = "shared"
+    CHECKED = "checked"
+    ACCUSED = "accused"
     MASKED = "masked"
     CONFIRMED = "confirmed"
     UNMASKED = "unmasked"
+    OPENED = "opened"
     ENDED = "ended"
 
 
@@ -66,10 +89,13 @@ _Move, _State = MaskingMove, MaskingState
 MASKING: Final[Mapping[MaskingState, Mapping[MaskingMove, MaskingState]]] = {
     _State.NEW: {_Move.KEYS: _State.KEYED, _Move.BREAK: _State.ENDED},
     _State.KEYED: {_Move.SHARES: _State.SHARED, _Move.BREAK: _State.ENDED},
-    _State.SHARED: {_Move.MASKED: _State.MASKED, _Move.BREAK: _State.ENDED},
+    _State.SHARED: {_Move.CHECK: _State.CHECKED, _Move.BREAK: _State.ENDED},
+    _State.CHECKED: {_Move.ACCUSE: _State.ACCUSED, _Move.MASKED: _State.MASKED, _Move.BREAK: _State.ENDED},
+    _State.ACCUSED: {_Move.MASKED: _State.MASKED, _Move.BREAK: _State.ENDED},
     _State.MASKED: {_Move.CONFIRM: _State.CONFIRMED, _Move.BREAK: _State.ENDED},
     _State.CONFIRMED: {_Move.UNMASK: _State.UNMASKED, _Move.BREAK: _State.ENDED},
-    _State.UNMASKED: {},
+    _State.UNMASKED: {_Move.OPEN: _State.OPENED, _Move.BREAK: _State.ENDED},
+    _State.OPENED: {},
     _State.ENDED: {},
 }
 """State × move → state, of a party as it answers a step, and of the server as it closes one.
@@ -78,7 +104,7 @@ What is absent is forbidden: no step is answered twice, so that no party says a 
 
 
 class Keys(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A party's keys: of masks, and of the boxes for it."""
+    """A party's keys, points of Ed25519's group: of masks, and of the boxes for it."""
 
     of_masks: _Key
     of_boxes: _Key
@@ -91,10 +117,131 @@ class NeighborKeys(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     keys: tuple[tuple[_Place, Keys], ...]
 
 
-class Boxes(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Boxes by the places of those for whom they are, or, on their way down, from whom."""
+class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a dealer says for one holder.
 
-    boxes: tuple[tuple[_Place, _Box], ...]
+    Args:
+        place: the holder's.
+        leaves: digests of the holder's values of the three polynomials, one after another.
+        combined: the holder's value of all three, combined.
+        box: the three values, sealed; empty where the dealer is the holder.
+    """
+
+    place: _Place
+    leaves: _Leaves
+    combined: _Scalar
+    box: _BoxOrNone
+
+
+class Deal(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a dealer says: the points of its blinding and of the seed of its own mask, and a piece for each holder."""
+
+    blinding: _Key
+    seed: _Key
+    pieces: tuple[Piece, ...]
+
+
+class HeldBox(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A box as its holder hears of it.
+
+    Args:
+        place: the dealer's.
+        mark: the first bytes of the digest of the dealer's entry for this holder.
+        alpha: what the dealer's polynomials are combined by.
+    """
+
+    place: _Place
+    box: _Box
+    mark: _Mark
+    alpha: _Mark
+
+
+class Boxes(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The boxes for a party."""
+
+    boxes: tuple[HeldBox, ...]
+
+
+class Check(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A party's word on the deals.
+
+    Args:
+        deal: the digest of its own.
+        held: the digest of the entries that it holds.
+        doubted: the places of dealers whose box for it is wrong, in order.
+    """
+
+    deal: _Digest
+    held: _Digest
+    doubted: tuple[_Place, ...]
+    signature: _Signature
+
+
+class Path(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What leads from one entry of a deal to the deal's digest.
+
+    Args:
+        chunk: the entries' digests around it, by their holders' places.
+        chunks: the digests of all chunks.
+    """
+
+    blinding: _Key
+    seed: _Key
+    alpha: _Mark
+    chunk: tuple[tuple[_Place, _Digest], ...]
+    chunks: tuple[_Digest, ...]
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a dealer says for one holder. See `Piece`."""
+
+    leaves: _Leaves
+    combined: _Scalar
+    box: _BoxOrNone
+
+
+class Dispute(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a holder hears of a dealer whose box it doubts: the entry for it, and that the dealer has signed it."""
+
+    place: _Place
+    check: Check
+    path: Path
+    entry: Entry
+
+
+class Disputes(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """All disputes of one holder."""
+
+    disputes: tuple[Dispute, ...]
+
+
+class Claim(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a holder says against a dealer: what their keys of boxes have in common, and a proof of it.
+
+    Args:
+        place: the dealer's.
+        shared: a point, which opens the box.
+        challenge: of the proof that the holder's key and this point are of one scalar.
+        response: likewise.
+    """
+
+    place: _Place
+    shared: _Key
+    challenge: _Scalar
+    response: _Scalar
+    signature: _Signature
+
+
+class Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A holder's claims, one for each of its disputes."""
+
+    claims: tuple[Claim, ...]
+
+
+class Excluded(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The places of those of the roster who mask no rows, in order: who has left, did not sign, or was named."""
+
+    places: tuple[_Place, ...]
 
 
 class Masked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -122,12 +269,23 @@ class Confirmations(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
 
 
 class Shares(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One share of each neighbor's: of its own mask's seed where it survived, else of its keys'."""
+    """One share of each neighbor's: whether it is of its own mask's seed, as where it survived, or else of its key."""
 
-    shares: tuple[tuple[_Place, _Share], ...]
+    shares: tuple[tuple[_Place, bool, _Scalar], ...]
+    signature: _Signature
 
     def __repr__(self) -> str:
         return f"Shares(of {len(self.shares)} parties)"
+
+
+class Opening(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """All three values that a holder has of dealers who were proven to lie."""
+
+    values: tuple[tuple[_Place, _Three], ...]
+    signature: _Signature
+
+    def __repr__(self) -> str:
+        return f"Opening(of {len(self.values)} parties)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,36 +341,70 @@ class MaskingRules:
         """How many shares tell a seed, and how many signatures of neighbors settle who survived."""
         return self.graph.needed
 
+    @property
+    def most_gone(self) -> int:
+        """How many may leave or lie, at most."""
+        return len(self.names) - self.threshold
+
     @functools.cached_property
     def digest(self) -> bytes:
-        """Of all of it, 32 bytes."""
+        """Of all of it, 32 bytes: of texts in UTF-8, each after its length in 8 bytes, the last byte last."""
         circle = self.circle
         sparse = [] if circle is None else [str(circle.degree), circle.seed.hex()]
         numbers = map(str, (self.threshold, self.colluders, self.width, self.needed))
-        texts = [
-            self.session,
-            self.phase,
-            self.agreed.hex(),
-            *numbers,
-            *self.names,
-            *(key.hex() for key in self.keys),
-            *sparse,
-        ]
-        return hashlib.blake2b(msgspec.msgpack.encode(texts), digest_size=32, person=b"psephos-masking1").digest()
+        keys = (key.hex() for key in self.keys)
+        texts = [self.session, self.phase, self.agreed.hex(), *numbers, *self.names, *keys, *sparse]
+        told = b"".join(len(own).to_bytes(8, "big") + own for own in (text.encode() for text in texts))
+        return hashlib.blake2b(told, digest_size=DIGEST_BYTES, person=b"psephos-masking2").digest()
+
+    def described(self) -> dict[str, Any]:
+        """Return all of it, as evidence shows it to whoever holds it against what they have agreed to."""
+        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "circle"}
+        circle = None if self.circle is None else dataclasses.asdict(self.circle)
+        return {**own, "circle": circle, "needed": self.needed}
 
     def about(self, what: str, *places: int) -> bytes:
-        """Return what something that is signed, sealed or derived is about."""
-        return self.digest + msgspec.msgpack.encode((what, *places))
+        """Return what something that is signed, sealed or derived is about: rules, what it is, and whose."""
+        return b"".join((self.digest, what.encode(), b"\0", *map(_place_bytes, places)))
 
     def about_keys(self, place: int, keys: Keys) -> bytes:
         """Return what a party signs of its keys."""
         return self.about("keys", place) + keys.of_masks + keys.of_boxes
 
-    def about_survivors(self, places: tuple[int, ...], keys: Mapping[int, Keys]) -> bytes:
-        """Return what a party signs of who survived.
+    def about_check(self, place: int, keys: Keys, check: Check) -> bytes:
+        """Return what a party signs of its word on the deals."""
+        return self._about_said("check", place, keys, check.deal, check.held, *map(_place_bytes, check.doubted))
+
+    def about_claim(self, place: int, keys: Keys, claim: Claim, *, deal: bytes, entry: bytes) -> bytes:
+        """Return what a holder signs of a claim: all that a verdict reads, so the digests of deal and entry, too."""
+        told = deal, entry, claim.shared, claim.challenge, claim.response
+        return self._about_said("accuse", place, keys, _place_bytes(claim.place), *told)
+
+    def about_shares(self, place: int, keys: Keys, said: Shares) -> bytes:
+        """Return what a party signs of its shares."""
+        told = (_place_bytes(dealer) + bytes((is_of_seed,)) + share for dealer, is_of_seed, share in said.shares)
+        return self._about_said("unmask", place, keys, *told)
+
+    def about_opening(self, place: int, keys: Keys, said: Opening) -> bytes:
+        """Return what a party signs of all that it tells of dealers who have lied."""
+        told = (_place_bytes(dealer) + content for dealer, content in said.values)
+        return self._about_said("open", place, keys, *told)
+
+    def _about_said(self, what: str, place: int, keys: Keys, *content: bytes) -> bytes:
+        """Return what a party signs. Its own keys, which are new in each run, are part of it."""
+        told = hashlib.blake2b(b"".join(content), digest_size=DIGEST_BYTES).digest()
+        return self.about(what, place) + keys.of_masks + keys.of_boxes + told
+
+    def about_survivors(self, places: tuple[int, ...], excluded: tuple[int, ...], keys: Mapping[int, Keys]) -> bytes:
+        """Return what a party signs of who survived, and who was left before.
 
         Where each masks with each, their keys are part of it. They are new in each run: a signature of another run of
         the same session, which a server broke off, passes in none.
         """
         known = [] if self.circle else [keys[place].of_masks + keys[place].of_boxes for place in places]
-        return hashlib.blake2b(b"".join((self.about("survivors", *places), *known)), digest_size=32).digest()
+        told = b"".join((self.about("survivors", *places), self.about("excluded", *excluded), *known))
+        return hashlib.blake2b(told, digest_size=DIGEST_BYTES).digest()
+
+
+def _place_bytes(place: int) -> bytes:
+    return place.to_bytes(4, "big")

@@ -1,7 +1,7 @@
 """The distributed model: a phase whose server sees one sum of all rows, to which each party has added a share of noise.
 
-It takes the five steps of `psephos.protocol.masking`. Who takes part to the third of them is in the sum, whatever
-becomes of it later. `masked_sessions` is what joins these steps to a session.
+It takes the steps of `psephos.protocol.masking`. Whose masked row came is in the sum, whatever becomes of the party
+later. `masked_sessions` is what joins these steps to a session.
 """
 
 import functools
@@ -20,14 +20,18 @@ from ..errors import ConfigurationError, refuse, require
 from ..guard import GuardedShare, Values
 from ..integers import RowCodec
 from ..masking import (
+    IN_DISPUTE,
     KEY_BYTES,
     LEAST_FOR_CIRCLE,
-    Boxes,
+    Check,
     Circle,
+    Claims,
     Confirmation,
+    Deal,
     Keys,
     Masked,
     MaskingMove,
+    Opening,
     Shares,
     circle_for,
 )
@@ -40,7 +44,7 @@ from .phase import Codec, Phase, Step, parts_of
 MOST_PARTIES: Final = 10_000
 """The roster of so many fits into a message."""
 _BYTES_OF_HEADERS: Final = 512
-_BYTES_OF_ONE: Final = 160  # a place, with a box or a share
+_BYTES_OF_ONE: Final = 256  # a place, with a piece of a deal, a share or a claim
 _MOST_THRESHOLD: Final = 2**31
 _BEYOND_INT64: Final = 2**63
 _RANGES: Final = "pairs of 64-bit integers in a list, the least and the greatest value of each number, and one at least"
@@ -144,13 +148,23 @@ class MaskedPhase(GuardedShare, Phase):
         of_all = _BYTES_OF_HEADERS + _BYTES_OF_ONE * 2 * min(self.threshold, LEAST_FOR_CIRCLE)
         codecs: dict[MaskingMove, Codec] = {
             MaskingMove.KEYS: _Structs(Keys, _BYTES_OF_HEADERS),
-            MaskingMove.SHARES: _Structs(Boxes, of_all),
+            MaskingMove.SHARES: _Structs(Deal, of_all),
+            MaskingMove.CHECK: _Structs(Check, of_all),
+            MaskingMove.ACCUSE: _Structs(Claims, of_all),
             MaskingMove.MASKED: _Residues(self.codec),
             MaskingMove.CONFIRM: _Structs(Confirmation, _BYTES_OF_HEADERS),
             MaskingMove.UNMASK: _Structs(Shares, of_all),
+            MaskingMove.OPEN: _Structs(Opening, of_all),
         }
         return tuple(
-            Step(f"{self.name}, {move.value}", self, codec, move, self.threshold, move is MaskingMove.MASKED)
+            Step(
+                f"{self.name}, {move.value}",
+                self,
+                codec,
+                move,
+                least=0 if move in IN_DISPUTE else self.threshold,
+                is_charged=move is MaskingMove.MASKED,
+            )
             for move, codec in codecs.items()
         )
 

@@ -19,7 +19,7 @@ from ..errors import require
 from ..guard import Guarded
 from ..integers import RowCodec
 from ..kept_reports import Scope
-from ..masking import MaskingMove
+from ..masking import IN_DISPUTE, MaskingMove
 from ..mechanisms import FiniteMechanism, RowMechanism
 from ..messages import MAX_MESSAGE_BYTES, PayloadDecoder
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
@@ -68,6 +68,11 @@ class Step:
     move: MaskingMove | None = None
     least: int = 0
     is_charged: bool = True
+
+    @property
+    def is_in_dispute(self) -> bool:
+        """Whether it is left out unless somebody has lied, and then asks some alone."""
+        return self.move in IN_DISPUTE
 
 
 def parts_of(num_parts: Any) -> int:

@@ -138,6 +138,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         """The steps of all phases, in order; messages, records and rules count these."""
         return tuple(step for phase in self.phases for step in phase.steps)
 
+    @property
+    def num_public_steps(self) -> int:
+        """How many questions everybody is asked: those of a dispute are for some, if there is one at all."""
+        return sum(not step.is_in_dispute for step in self.steps)
+
     @functools.cached_property
     def kept_scopes(self) -> Mapping[str, Scope | None]:
         """Where the reports of each phase outlive their session, by its name; None for a phase that keeps none."""

@@ -60,7 +60,10 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
 def _digest(scene: Scene, view: View) -> str | None:
     """Return what a party's transcript digests to, from its view."""
     transcript = Transcript(
-        session=view.session, protocol=scene.protocol.name, kind=view.kind.value, num_steps=len(scene.protocol.steps)
+        session=view.session,
+        protocol=scene.protocol.name,
+        kind=view.kind.value,
+        num_steps=scene.protocol.num_public_steps,
     )
     for observation in view.observations:
         message = observation.message

@@ -1,0 +1,160 @@
+"""Deals: what a party hands out of its two secrets, checked by all before a row leaves.
+
+A dealer draws three polynomials with `needed` coefficients: f, whose constant term is its private key of masks; g, of
+which it is the seed of its own mask; and r, which blinds. Each holder has the values of all three at a number of its
+own. Digests of them, the *leaves*, fix them before α is known, which is a digest of all leaves. The values of
+h = r + α·f + α²·g are public. That they are of one polynomial, and that h(0)·B is R + α·(the key + α·G), shows that the
+three are, and that their secrets are those of the key and of G.
+
+An *entry* is a dealer's for one holder: box, leaves and h. The deal's digest covers all entries in chunks, so that one
+is shown without the others.
+
+Source: `docs/distributed-proofs.md`; Cascudo and David (2017), for the test (SCRAPE).
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from .primitives import Primitives
+from .scalars import ORDER, SCALAR_BYTES, encode_scalar, is_of_one_polynomial, scalar_from, value_at_zero
+from .steps import DIGEST_BYTES, LEAF_BYTES, MARK_BYTES, Deal, Entry, Keys, MaskingRules, Path, Piece
+
+POLYNOMIALS: Final = b"fgr"
+"""Of a key, of a seed and of what blinds both, in the order in which boxes hold their values."""
+_CHUNK: Final = 16  # entries
+
+
+def hashed(*parts: bytes, size: int = DIGEST_BYTES) -> bytes:
+    """Return a digest (BLAKE2b) of parts, each of a length that follows from what is before it."""
+    return hashlib.blake2b(b"".join(parts), digest_size=size).digest()
+
+
+def leaves_of(rules: MaskingRules, dealer: int, holder: int, content: bytes) -> bytes:
+    """Return the leaves of what a holder's box holds, one after another."""
+    about = rules.about("leaf", dealer, rules.graph.number_of(dealer, holder))
+    leaves = [hashed(about, bytes((name,)), value, size=LEAF_BYTES) for name, value in _named(content)]
+    return b"".join(leaves)
+
+
+def has_leaf(rules: MaskingRules, dealer: int, holder: int, *, leaves: bytes, is_of_seed: bool, value: bytes) -> bool:
+    """Return whether a value, of the seed's polynomial or the key's, is the one of which there is a leaf."""
+    about = rules.about("leaf", dealer, rules.graph.number_of(dealer, holder))
+    leaf = hashed(about, POLYNOMIALS[is_of_seed : is_of_seed + 1], value, size=LEAF_BYTES)
+    return leaf == leaves[LEAF_BYTES * is_of_seed : LEAF_BYTES * (is_of_seed + 1)]
+
+
+def value_of(content: bytes, *, is_of_seed: bool) -> bytes:
+    """Return the value of the seed's polynomial, or of the key's, of what a box holds."""
+    return content[SCALAR_BYTES * is_of_seed : SCALAR_BYTES * (is_of_seed + 1)]
+
+
+def combined_of(values: Sequence[int], alpha: bytes) -> bytes:
+    """Return h of a holder's values of f, g and r."""
+    key, seed, blinding = values
+    factor = int.from_bytes(alpha, "little")
+    return encode_scalar((blinding + factor * (key + factor * seed)) % ORDER)
+
+
+def alpha_of(
+    rules: MaskingRules, dealer: int, keys: Keys, *, blinding: bytes, seed: bytes, leaves: Iterable[bytes]
+) -> bytes:
+    """Return what a dealer's polynomials are combined by: a digest of the leaves of all holders, in their order."""
+    return hashed(rules.about("alpha", dealer), keys.of_masks, keys.of_boxes, blinding, seed, *leaves, size=MARK_BYTES)
+
+
+def entry_digest(holder: Keys, entry: Entry | Piece) -> bytes:
+    """Return the digest of an entry, and of the keys of the holder for whom it is."""
+    return hashed(holder.of_masks, holder.of_boxes, entry.box, entry.leaves, entry.combined)
+
+
+def entry_of(
+    rules: MaskingRules, dealer: int, holder: int, *, content: bytes, alpha: bytes, box: bytes
+) -> Entry | None:
+    """Return the entry of a box by what it holds; None where that is not three scalars."""
+    values = [scalar for _, value in _named(content) if (scalar := scalar_from(value)) is not None]
+    if len(content) != len(POLYNOMIALS) * SCALAR_BYTES or len(values) < len(POLYNOMIALS):
+        return None
+    return Entry(leaves_of(rules, dealer, holder, content), combined_of(values, alpha), box)
+
+
+def held_digest(rules: MaskingRules, holder: int, entries: Iterable[tuple[int, bytes, bytes]]) -> bytes:
+    """Return the digest of what a holder says that it holds: dealers' places in order, their entries' digests and α."""
+    told = (place.to_bytes(4, "big") + entry + alpha for place, entry, alpha in entries)
+    return hashed(rules.about("held", holder), *told)
+
+
+def deal_digest(
+    rules: MaskingRules, dealer: int, keys: Keys, *, blinding: bytes, seed: bytes, alpha: bytes, chunks: Iterable[bytes]
+) -> bytes:
+    """Return the digest of a deal, of those of its chunks."""
+    return hashed(rules.about("deal", dealer), keys.of_masks, keys.of_boxes, blinding, seed, alpha, *chunks)
+
+
+def leads_to(path: Path, holder: int, entry: bytes, *, deal: bytes, about: tuple[MaskingRules, int, Keys]) -> bool:
+    """Return whether a path leads from a holder's entry, by its digest, to that of a deal.
+
+    Args:
+        about: the rules, the dealer's place and its keys.
+    """
+    own = {"blinding": path.blinding, "seed": path.seed, "alpha": path.alpha}
+    is_in_chunk = (holder, entry) in path.chunk and _digest_of_chunk(path.chunk) in path.chunks
+    return is_in_chunk and deal == deal_digest(*about, **own, chunks=path.chunks)
+
+
+class KnownDeal:
+    """A deal as all of it is known: to its dealer, to the server, and to a verdict.
+
+    Args:
+        keys: of all holders, the dealer among them, by place.
+
+    Attributes:
+        alpha: what its polynomials are combined by.
+        entries: the digests of its entries, by their holders' places, in order.
+        pieces: by their holders' places.
+        digest: of all of it.
+    """
+
+    def __init__(self, rules: MaskingRules, dealer: int, keys: Mapping[int, Keys], deal: Deal) -> None:
+        self._rules, self._dealer, self._keys, self.deal = rules, dealer, keys[dealer], deal
+        points = {"blinding": deal.blinding, "seed": deal.seed}
+        self.alpha = alpha_of(rules, dealer, self._keys, **points, leaves=(piece.leaves for piece in deal.pieces))
+        self.pieces = {piece.place: piece for piece in deal.pieces}
+        self.entries = {piece.place: entry_digest(keys[piece.place], piece) for piece in deal.pieces}
+        pairs = tuple(self.entries.items())
+        self._chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
+        self.chunks = tuple(map(_digest_of_chunk, self._chunks))
+        self.digest = deal_digest(rules, dealer, self._keys, **points, alpha=self.alpha, chunks=self.chunks)
+
+    def path_to(self, holder: int) -> Path:
+        """Return what leads from the entry of a holder to the digest."""
+        (chunk,) = (chunk for chunk in self._chunks if any(place == holder for place, _ in chunk))
+        return Path(self.deal.blinding, self.deal.seed, self.alpha, chunk, self.chunks)
+
+    def is_right(self, primitives: Primitives, *, seed: bytes) -> bool:
+        """Return whether the deal is of polynomials, and these of the dealer's key and of G.
+
+        Args:
+            seed: as `is_of_one_polynomial` takes it.
+        """
+        rules, deal, number_of = self._rules, self.deal, self._rules.graph.number_of
+        values = {number_of(self._dealer, piece.place): scalar_from(piece.combined) for piece in deal.pieces}
+        known = {number: value for number, value in values.items() if value is not None}
+        if len(known) < len(values) or not is_of_one_polynomial(known, rules.needed, seed=seed):
+            return False
+        alpha = self.alpha.ljust(SCALAR_BYTES, b"\0")
+        try:
+            left = primitives.base(encode_scalar(value_at_zero(known, rules.needed)))
+            secrets = primitives.plus(self._keys.of_masks, primitives.times(alpha, deal.seed))
+            return left == primitives.plus(deal.blinding, primitives.times(alpha, secrets))
+        except ValueError:
+            return False
+
+
+def _named(content: bytes) -> Iterable[tuple[int, bytes]]:
+    values = (content[start : start + SCALAR_BYTES] for start in range(0, len(content), SCALAR_BYTES))
+    return zip(POLYNOMIALS, values, strict=False)
+
+
+def _digest_of_chunk(chunk: Iterable[tuple[int, bytes]]) -> bytes:
+    return hashed(*(place.to_bytes(4, "big") + entry for place, entry in chunk))

@@ -1,0 +1,320 @@
+"""Evidence that a party of a masked phase has lied: what it signed, and `verdict`, which names it or nobody.
+
+Nobody honest is named, whatever the server and all others do together (`docs/distributed-proofs.md`, B1). So a verdict
+takes the rules from what whoever asks has agreed to, and never from the evidence; an honest party signs each of its
+words once for keys that are new in each run; and what an accuser signs covers all that a verdict reads.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from .deals import (
+    KnownDeal,
+    alpha_of,
+    deal_digest,
+    entry_digest,
+    entry_of,
+    has_leaf,
+    held_digest,
+    leads_to,
+)
+from .primitives import KEY_BYTES, Primitives
+from .scalars import ORDER, encode_scalar, montgomery_of, scalar_from, value_at_zero
+from .steps import Check, Claim, Deal, Entry, Keys, MaskingRules, Opening, Path, Shares
+
+
+class _Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """What is in all evidence: a party's place, and its keys of this run."""
+
+    place: int
+    keys: Keys
+
+
+class WrongKeys(_Evidence, frozen=True, kw_only=True, tag="keys"):
+    """A party has signed keys that are no points of the group, or are one."""
+
+
+class WrongDeal(_Evidence, frozen=True, kw_only=True, tag="deal"):
+    """A dealer has signed a deal that is of no polynomials, or not of its keys.
+
+    Args:
+        holders: the keys of all to whom it dealt, itself among them, by place.
+    """
+
+    check: Check
+    deal: Deal
+    holders: tuple[tuple[int, Keys], ...]
+
+
+class NoSecret(_Evidence, frozen=True, kw_only=True, tag="apart"):
+    """A dealer's shares fit its leaves, and are not of the secret of its point.
+
+    Args:
+        blinding, seed, chunks: as of `Path`.
+        leaves: of all holders, by place, in the deal's order.
+        is_of_seed: whether the shares are of the seed of its own mask, or of its key.
+        shares: of as many holders as are needed, by their places.
+    """
+
+    check: Check
+    blinding: bytes
+    seed: bytes
+    leaves: tuple[tuple[int, bytes], ...]
+    chunks: tuple[bytes, ...]
+    is_of_seed: bool
+    shares: tuple[tuple[int, bytes], ...]
+
+
+class WrongBox(_Evidence, frozen=True, kw_only=True, tag="box"):
+    """A dealer has signed an entry whose box does not hold what it says; or its accuser has said so of a right one.
+
+    Args:
+        holder: who accuses.
+    """
+
+    check: Check
+    path: Path
+    entry: Entry
+    holder: int
+    holder_keys: Keys
+    claim: Claim
+
+
+class _Told(_Evidence, frozen=True, kw_only=True):
+    """A holder tells another value than the one that it has acknowledged.
+
+    Args:
+        place: the holder's.
+        check: where it has acknowledged what it holds.
+        held: that, in full: dealers' places, the digests of their entries, their α.
+        dealer: whose value it is.
+        entry: the dealer's entry for this holder.
+    """
+
+    check: Check
+    held: tuple[tuple[int, bytes, bytes], ...]
+    dealer: int
+    entry: Entry
+
+
+class WrongShare(_Told, frozen=True, kw_only=True, tag="share"):
+    """It does so in its shares."""
+
+    shares: Shares
+
+
+class WrongOpening(_Told, frozen=True, kw_only=True, tag="open"):
+    """It does so where it tells all that it holds of a dealer who has lied."""
+
+    opening: Opening
+
+
+Evidence: TypeAlias = WrongKeys | WrongDeal | NoSecret | WrongBox | WrongShare | WrongOpening
+
+
+class Liars(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What proves of some dealers that they have lied, where all that is held of them is to be told."""
+
+    evidence: tuple[NoSecret, ...]
+
+
+DEEDS: Final[Mapping[type, str]] = {
+    WrongKeys: "signed keys that are none",
+    WrongDeal: "signed a deal that is not of its keys",
+    NoSecret: "dealt shares that are not of its keys",
+    WrongBox: "signed a box that does not hold what it says, or accused somebody of it whose box does",
+    WrongShare: "told another share than it had acknowledged",
+    WrongOpening: "told other values than it had acknowledged",
+}
+"""What whoever is named has done, as a phrase."""
+
+
+def verdict(rules: MaskingRules, evidence: Evidence, primitives: Primitives) -> int | None:
+    """Return the place of the party that evidence proves to have lied; None where it proves nothing.
+
+    Args:
+        rules: as whoever asks has agreed to them.
+    """
+    judge, place = _Judge(rules, primitives), evidence.place
+    if not judge.has_signed_keys(place, evidence.keys):
+        return None
+    if not judge.are_keys(evidence.keys):
+        return place
+    match evidence:
+        case WrongKeys():
+            return None
+        case WrongDeal():
+            return place if judge.has_wrong_deal(evidence) else None
+        case NoSecret():
+            return place if judge.has_no_secret(evidence) else None
+        case WrongBox():
+            return judge.liar_about(evidence)
+        case WrongShare() | WrongOpening():
+            return place if judge.has_told_another(evidence) else None
+
+
+def is_secret_of(secret: int, point: bytes, primitives: Primitives) -> bool:
+    """Return whether a point is so many times the base point."""
+    return secret != 0 and primitives.base(encode_scalar(secret)) == point
+
+
+def proof_of(
+    secret: int, nonce: int, *, public: bytes, point: bytes, shared: bytes, about: bytes, primitives: Primitives
+) -> tuple[bytes, bytes]:
+    """Return a proof, as challenge and response, that a shared point is as many times a point as a key is of the base.
+
+    Args:
+        secret: how many times.
+        nonce: uniform, and for this proof alone.
+
+    Source: Chaum and Pedersen (1992), with the challenge of Fiat and Shamir (1986).
+    """
+    drawn = encode_scalar(nonce)
+    challenge = _challenge(about, public, point, shared, primitives.base(drawn), primitives.times(drawn, point))
+    return encode_scalar(challenge), encode_scalar((nonce + challenge * secret) % ORDER)
+
+
+def opens_to(
+    shared: bytes, entry: Entry, *, rules: MaskingRules, pair: tuple[int, int], alpha: bytes, primitives: Primitives
+) -> bool:
+    """Return whether the box of an entry holds what the entry says.
+
+    Args:
+        shared: the point that dealer and holder have in common, which opens it.
+        pair: their places.
+    """
+    (secret,) = montgomery_of([shared])
+    key = primitives.derive(secret, rules.about("key of a box", *pair), KEY_BYTES)
+    try:
+        content = primitives.open(key, entry.box, rules.about("box", *pair))
+    except ValueError:
+        return False
+    return entry_of(rules, *pair, content=content, alpha=alpha, box=entry.box) == entry
+
+
+class _Judge:
+    """What is held against rules, by a verdict."""
+
+    def __init__(self, rules: MaskingRules, primitives: Primitives) -> None:
+        self._rules, self._primitives = rules, primitives
+
+    def has_signed_keys(self, place: int, keys: Keys) -> bool:
+        return 0 <= place < len(self._rules.names) and self._is_signed(
+            place, keys.signature, self._rules.about_keys(place, keys)
+        )
+
+    def are_keys(self, keys: Keys) -> bool:
+        is_point = self._primitives.is_point
+        return keys.of_masks != keys.of_boxes and is_point(keys.of_masks) and is_point(keys.of_boxes)
+
+    def has_wrong_deal(self, evidence: WrongDeal) -> bool:
+        """Return whether the dealer has signed the deal, and it is wrong."""
+        rules, dealer, deal, keys = self._rules, evidence.place, evidence.deal, dict(evidence.holders)
+        places = [piece.place for piece in deal.pieces]
+        if not self._are_holders(places, dealer) or {*places} != keys.keys() or keys.get(dealer) != evidence.keys:
+            return False
+        known = KnownDeal(rules, dealer, keys, deal)
+        is_signed = known.digest == evidence.check.deal and self._has_signed(evidence.check, dealer, evidence.keys)
+        return is_signed and not known.is_right(self._primitives, seed=known.digest)
+
+    def has_no_secret(self, evidence: NoSecret) -> bool:
+        """Return whether the dealer has signed the leaves of shares that are not of its secret."""
+        rules, dealer, keys, leaves = self._rules, evidence.place, evidence.keys, dict(evidence.leaves)
+        points = {"blinding": evidence.blinding, "seed": evidence.seed}
+        if not self._are_holders([place for place, _ in evidence.leaves], dealer):
+            return False
+        alpha = alpha_of(rules, dealer, keys, **points, leaves=(own for _, own in evidence.leaves))
+        digest = deal_digest(rules, dealer, keys, **points, alpha=alpha, chunks=evidence.chunks)
+        if digest != evidence.check.deal or not self._has_signed(evidence.check, dealer, keys):
+            return False
+        is_of_seed, values = evidence.is_of_seed, dict[int, int]()
+        for holder, share in evidence.shares:
+            value, of_holder = scalar_from(share), leaves.get(holder, b"")
+            is_dealt = has_leaf(rules, dealer, holder, leaves=of_holder, is_of_seed=is_of_seed, value=share)
+            if value is None or not is_dealt:
+                return False
+            values[rules.graph.number_of(dealer, holder)] = value
+        point = evidence.seed if is_of_seed else keys.of_masks
+        is_enough = len(values) >= rules.needed
+        return is_enough and not is_secret_of(value_at_zero(values, rules.needed), point, self._primitives)
+
+    def _are_holders(self, places: Sequence[int], dealer: int) -> bool:
+        """Return whether a dealer may have dealt to these, itself among them, in order."""
+        near = {dealer, *self._rules.graph.neighbors_of(dealer)}
+        return dealer in places and [*places] == sorted({*places}) and near.issuperset(places)
+
+    def liar_about(self, evidence: WrongBox) -> int | None:
+        """Return who lies about a box: its dealer, or who accuses the dealer of it."""
+        rules, dealer, holder, claim = self._rules, evidence.place, evidence.holder, evidence.claim
+        if holder not in rules.graph.neighbors_of(dealer) or not self.has_signed_keys(holder, evidence.holder_keys):
+            return None
+        if not self.are_keys(evidence.holder_keys):
+            return holder
+        entry, path, check = evidence.entry, evidence.path, evidence.check
+        digest = entry_digest(evidence.holder_keys, entry)
+        is_entry = leads_to(path, holder, digest, deal=check.deal, about=(rules, dealer, evidence.keys))
+        if not is_entry or not self._has_signed(check, dealer, evidence.keys) or claim.place != dealer:
+            return None
+        about = rules.about_claim(holder, evidence.holder_keys, claim, deal=check.deal, entry=digest)
+        if not self._is_signed(holder, claim.signature, about):
+            return None
+        if not self._is_proven(claim, (dealer, holder), evidence.holder_keys.of_boxes, evidence.keys.of_boxes):
+            return holder
+        is_right = opens_to(
+            claim.shared, entry, rules=rules, pair=(dealer, holder), alpha=path.alpha, primitives=self._primitives
+        )
+        return holder if is_right else dealer
+
+    def has_told_another(self, evidence: WrongShare | WrongOpening) -> bool:
+        """Return whether a holder has told another value than it has acknowledged, and signed both."""
+        rules, holder, dealer, entry = self._rules, evidence.place, evidence.dealer, evidence.entry
+        if dealer not in {holder, *rules.graph.neighbors_of(holder)}:
+            return False
+        digest, check = entry_digest(evidence.keys, entry), evidence.check
+        alphas = [alpha for place, own, alpha in evidence.held if (place, own) == (dealer, digest)]
+        if not alphas or check.held != held_digest(rules, holder, evidence.held):
+            return False
+        if not self._has_signed(check, holder, evidence.keys):
+            return False
+        if isinstance(evidence, WrongShare):
+            said = evidence.shares
+            is_signed = self._is_signed(holder, said.signature, rules.about_shares(holder, evidence.keys, said))
+            return is_signed and any(
+                not has_leaf(rules, dealer, holder, leaves=entry.leaves, is_of_seed=is_of_seed, value=share)
+                for place, is_of_seed, share in said.shares
+                if place == dealer
+            )
+        opening = evidence.opening
+        is_signed = self._is_signed(holder, opening.signature, rules.about_opening(holder, evidence.keys, opening))
+        return is_signed and any(
+            entry_of(rules, dealer, holder, content=content, alpha=alphas[0], box=entry.box) != entry
+            for place, content in opening.values
+            if place == dealer
+        )
+
+    def _is_proven(self, claim: Claim, pair: tuple[int, int], public: bytes, point: bytes) -> bool:
+        """Return whether the proof of a claim is right."""
+        primitives, about = self._primitives, self._rules.about("proof", *pair)
+        challenge, response = scalar_from(claim.challenge), scalar_from(claim.response)
+        if challenge is None or response is None:
+            return False
+        opposite = encode_scalar(-challenge % ORDER)
+        try:
+            first = primitives.plus(primitives.base(claim.response), primitives.times(opposite, public))
+            second = primitives.plus(primitives.times(claim.response, point), primitives.times(opposite, claim.shared))
+        except ValueError:
+            return False
+        return challenge == _challenge(about, public, point, claim.shared, first, second)
+
+    def _has_signed(self, check: Check, place: int, keys: Keys) -> bool:
+        return self._is_signed(place, check.signature, self._rules.about_check(place, keys, check))
+
+    def _is_signed(self, place: int, signature: bytes, message: bytes) -> bool:
+        return self._primitives.verify(self._rules.keys[place], signature, message)
+
+
+def _challenge(*told: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(b"".join(told), digest_size=64).digest(), "little") % ORDER

@@ -1,0 +1,145 @@
+"""Shares of secrets modulo ℓ, the prime order of Ed25519's group.
+
+A secret is the constant term of a polynomial whose other coefficients are uniform; a holder has its value at a number
+of its own. As many values as there are coefficients tell the secret, and fewer tell nothing. As secrets are scalars of
+the group, each has a public point, against which what the shares tell is held.
+
+Source: Shamir (1979); Cascudo and David (2017), for the test that values are of one polynomial (SCRAPE).
+"""
+
+import functools
+import hashlib
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+ORDER: Final = 2**252 + 27742317777372353535851937790883648493
+"""ℓ."""
+SCALAR_BYTES: Final = 32
+ENTROPY_BYTES: Final = 48
+"""Of which a scalar is within 2^(−128) of uniform."""
+_FIELD: Final = 2**255 - 19  # of the points' coordinates
+_EIGHTH: Final = pow(8, -1, ORDER)
+_SLOT: Final = 512  # bits of a polynomial's value, while several are computed as one integer
+
+
+def scalars_of(entropy: bytes) -> list[int]:
+    """Return uniform scalars of uniform bytes, one for each `ENTROPY_BYTES`."""
+    starts = range(0, len(entropy), ENTROPY_BYTES)
+    return [int.from_bytes(entropy[start : start + ENTROPY_BYTES], "little") % ORDER for start in starts]
+
+
+def scalar_from(encoded: bytes) -> int | None:
+    """Return the scalar that 32 bytes are; None where they are none below ℓ."""
+    scalar = int.from_bytes(encoded, "little")
+    return scalar if len(encoded) == SCALAR_BYTES and scalar < ORDER else None
+
+
+def encode_scalar(scalar: int) -> bytes:
+    """Return a scalar as 32 bytes."""
+    return scalar.to_bytes(SCALAR_BYTES, "little")
+
+
+def values_at(numbers: Sequence[int], polynomials: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    """Yield for each number the values of all polynomials there.
+
+    Args:
+        numbers: ≥ 1.
+        polynomials: the coefficients of each, as many of one as of another, the constant term last.
+    """
+    shifts = [_SLOT * place for place in range(len(polynomials))]
+    packed = [sum(own << by for own, by in zip(each, shifts, strict=True)) for each in zip(*polynomials, strict=True)]
+    # A value grows by a number's bits for each coefficient, and is reduced before its slot is full.
+    length = max(1, (_SLOT - ORDER.bit_length() - 8) // (max(numbers).bit_length() + 1))
+    blocks = [packed[start : start + length] for start in range(0, len(packed), length)]
+    slot = (1 << _SLOT) - 1
+    for number in numbers:
+        values = [0] * len(polynomials)
+        for block in blocks:
+            value = sum(own << by for own, by in zip(values, shifts, strict=True))
+            for coefficient in block:
+                value = value * number + coefficient
+            values = [(value >> by & slot) % ORDER for by in shifts]
+        yield tuple(values)
+
+
+def value_at_zero(values: Mapping[int, int], needed: int) -> int:
+    """Return the constant term of the polynomial that has the first `needed` of these values, by their numbers.
+
+    Raises:
+        ValueError: there are fewer.
+    """
+    if len(values) < needed:
+        raise ValueError(f"{needed} shares are needed, got {len(values)}")
+    numbers = tuple(sorted(values)[:needed])
+    pairs = zip(_factors_at_zero(numbers), numbers, strict=True)
+    return sum(factor * values[number] for factor, number in pairs) % ORDER
+
+
+def is_of_one_polynomial(values: Mapping[int, int], needed: int, *, seed: bytes) -> bool:
+    """Return whether values are those of a polynomial of `needed` coefficients; wrong with a chance of 1/ℓ, if so.
+
+    Args:
+        values: by their numbers.
+        seed: a digest of the values, of 32 bytes: whoever chose them did not know what they would be tested with.
+    """
+    numbers = tuple(sorted(values))
+    if len(numbers) <= needed:
+        return True
+    pairs = zip(_test_of(numbers, needed, seed), numbers, strict=True)
+    return sum(factor * values[number] for factor, number in pairs) % ORDER == 0
+
+
+@functools.lru_cache(maxsize=4096)
+def _factors_at_zero(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Return Lagrange's factors for the value at 0: Π x_j/(x_j − x_i) over all others j."""
+    above = math.prod(numbers)
+    below = [number * math.prod(other - number for other in numbers if other != number) % ORDER for number in numbers]
+    return tuple(above * inverse % ORDER for inverse in _inverses(below, ORDER))
+
+
+@functools.lru_cache(maxsize=8)
+def _test_of(numbers: tuple[int, ...], needed: int, seed: bytes) -> tuple[int, ...]:
+    """Return a random word that is orthogonal to the values of each polynomial of `needed` coefficients."""
+    length = len(numbers) - needed
+    expanded = hashlib.shake_256(seed).digest(ENTROPY_BYTES * length)
+    word = (value for (value,) in values_at(numbers, [scalars_of(expanded)]))
+    return tuple(weight * value % ORDER for weight, value in zip(_dual_weights(numbers), word, strict=True))
+
+
+@functools.lru_cache(maxsize=64)
+def _dual_weights(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    below = [math.prod(number - other for other in numbers if other != number) % ORDER for number in numbers]
+    return tuple(_inverses(below, ORDER))
+
+
+def _inverses(values: Sequence[int], modulus: int) -> list[int]:
+    """Return the inverses of all: one is taken, of their product, and from it each other one."""
+    before = [*itertools.accumulate(values, lambda product, own: product * own % modulus, initial=1)]
+    inverse = pow(before.pop(), -1, modulus)
+    inverses: list[int] = []
+    for own, product in zip(reversed(values), reversed(before), strict=True):
+        inverses.append(inverse * product % modulus)
+        inverse = inverse * own % modulus
+    return inverses[::-1]
+
+
+def montgomery_of(points: Sequence[bytes]) -> list[bytes]:
+    """Return what X25519 takes for points of Ed25519, 32 bytes each: u = (1 + y)/(1 − y); 0 where y is 1."""
+    heights = [int.from_bytes(point, "little") % 2**255 for point in points]
+    # The inverse of 0 is none: it is taken of 1, and multiplied by 0.
+    inverses = _inverses([(1 - y) % _FIELD or 1 for y in heights], _FIELD)
+    shares = ((1 + y) * inverse % _FIELD * (y % _FIELD != 1) for y, inverse in zip(heights, inverses, strict=True))
+    return [share.to_bytes(SCALAR_BYTES, "little") for share in shares]
+
+
+def exchange_key_of(scalar: int) -> bytes | None:
+    """Return the 32 private bytes by which X25519 multiplies by a scalar, or by its opposite, which has the same u.
+
+    X25519 multiplies by 8·t with t in [2²⁵¹, 2²⁵²). Of two opposite scalars one is such a number; None for some 2¹²⁵ of
+    them, which nobody draws but who means to.
+    """
+    eighth = scalar * _EIGHTH % ORDER
+    number = 8 * (eighth if eighth >= 2**251 else ORDER - eighth)
+    return number.to_bytes(SCALAR_BYTES, "little") if number < 2**255 else None
