@@ -32,8 +32,11 @@ class Cryptography:
     """The primitives that `psephos.protocol.masking` asks for, without a state."""
 
     def base(self, scalar: bytes) -> bytes:
-        """Return the point that a scalar tells of the base point (Ed25519)."""
-        return bindings.crypto_scalarmult_ed25519_base_noclamp(scalar)
+        """Return the point that a scalar tells of the base point; ValueError for 0 (Ed25519)."""
+        try:
+            return bindings.crypto_scalarmult_ed25519_base_noclamp(scalar)
+        except CryptoError:
+            raise ValueError("the zero of the group") from None
 
     def times(self, scalar: bytes, point: bytes) -> bytes:
         """Return a point taken so many times; ValueError unless it is of the group of prime order (Ed25519)."""

@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from .primitives import Primitives
+from .primitives import KEY_BYTES, Primitives
 from .scalars import ORDER, SCALAR_BYTES, encode_scalar, is_of_one_polynomial, scalar_from, value_at_zero
 from .steps import DIGEST_BYTES, LEAF_BYTES, MARK_BYTES, Deal, Entry, Keys, MaskingRules, Path, Piece
 
@@ -38,10 +38,11 @@ def leaves_of(rules: MaskingRules, dealer: int, holder: int, content: bytes) -> 
 
 
 def has_leaf(rules: MaskingRules, dealer: int, holder: int, *, leaves: bytes, is_of_seed: bool, value: bytes) -> bool:
-    """Return whether a value, of the seed's polynomial or the key's, is the one of which there is a leaf."""
+    """Return whether a value, of the seed's polynomial or the key's, is a scalar, and the one that a leaf is of."""
     about = rules.about("leaf", dealer, rules.graph.number_of(dealer, holder))
     leaf = hashed(about, POLYNOMIALS[is_of_seed : is_of_seed + 1], value, size=LEAF_BYTES)
-    return leaf == leaves[LEAF_BYTES * is_of_seed : LEAF_BYTES * (is_of_seed + 1)]
+    own = leaves[LEAF_BYTES * is_of_seed : LEAF_BYTES * (is_of_seed + 1)]
+    return leaf == own and scalar_from(value) is not None
 
 
 def value_of(content: bytes, *, is_of_seed: bool) -> bytes:
@@ -61,6 +62,18 @@ def alpha_of(
 ) -> bytes:
     """Return what a dealer's polynomials are combined by: a digest of the leaves of all holders, in their order."""
     return hashed(rules.about("alpha", dealer), keys.of_masks, keys.of_boxes, blinding, seed, *leaves, size=MARK_BYTES)
+
+
+def key_of_box(
+    rules: MaskingRules, pair: tuple[int, int], secret: bytes, *, alpha: bytes, primitives: Primitives
+) -> bytes:
+    """Return the key of a box. As α is part of it, no key seals two deals.
+
+    Args:
+        pair: the places of dealer and holder.
+        secret: what their keys of boxes have in common.
+    """
+    return primitives.derive(secret, rules.about("key of a box", *pair) + alpha, KEY_BYTES)
 
 
 def entry_digest(holder: Keys, entry: Entry | Piece) -> bytes:
@@ -143,6 +156,8 @@ class KnownDeal:
         if len(known) < len(values) or not is_of_one_polynomial(known, rules.needed, seed=seed):
             return False
         alpha = self.alpha.ljust(SCALAR_BYTES, b"\0")
+        if not primitives.is_point(deal.blinding):
+            return False
         try:
             left = primitives.base(encode_scalar(value_at_zero(known, rules.needed)))
             secrets = primitives.plus(self._keys.of_masks, primitives.times(alpha, deal.seed))

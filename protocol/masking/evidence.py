@@ -19,11 +19,28 @@ from .deals import (
     entry_of,
     has_leaf,
     held_digest,
+    key_of_box,
     leads_to,
 )
-from .primitives import KEY_BYTES, Primitives
+from .primitives import Primitives
 from .scalars import ORDER, encode_scalar, montgomery_of, scalar_from, value_at_zero
-from .steps import Check, Claim, Deal, Entry, Keys, MaskingRules, Opening, Path, Shares
+from .steps import (
+    Check,
+    Claim,
+    Deal,
+    Digest,
+    Entry,
+    Keys,
+    Leaves,
+    Mark,
+    MaskingRules,
+    Opening,
+    Path,
+    Place,
+    Point,
+    Scalar,
+    Shares,
+)
 
 
 class _Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -46,7 +63,7 @@ class WrongDeal(_Evidence, frozen=True, kw_only=True, tag="deal"):
 
     check: Check
     deal: Deal
-    holders: tuple[tuple[int, Keys], ...]
+    holders: tuple[tuple[Place, Keys], ...]
 
 
 class NoSecret(_Evidence, frozen=True, kw_only=True, tag="apart"):
@@ -60,12 +77,12 @@ class NoSecret(_Evidence, frozen=True, kw_only=True, tag="apart"):
     """
 
     check: Check
-    blinding: bytes
-    seed: bytes
-    leaves: tuple[tuple[int, bytes], ...]
-    chunks: tuple[bytes, ...]
+    blinding: Point
+    seed: Point
+    leaves: tuple[tuple[Place, Leaves], ...]
+    chunks: tuple[Digest, ...]
     is_of_seed: bool
-    shares: tuple[tuple[int, bytes], ...]
+    shares: tuple[tuple[Place, Scalar], ...]
 
 
 class WrongBox(_Evidence, frozen=True, kw_only=True, tag="box"):
@@ -95,7 +112,7 @@ class _Told(_Evidence, frozen=True, kw_only=True):
     """
 
     check: Check
-    held: tuple[tuple[int, bytes, bytes], ...]
+    held: tuple[tuple[Place, Digest, Mark], ...]
     dealer: int
     entry: Entry
 
@@ -187,7 +204,7 @@ def opens_to(
         pair: their places.
     """
     (secret,) = montgomery_of([shared])
-    key = primitives.derive(secret, rules.about("key of a box", *pair), KEY_BYTES)
+    key = key_of_box(rules, pair, secret, alpha=alpha, primitives=primitives)
     try:
         content = primitives.open(key, entry.box, rules.about("box", *pair))
     except ValueError:
@@ -232,11 +249,11 @@ class _Judge:
             return False
         is_of_seed, values = evidence.is_of_seed, dict[int, int]()
         for holder, share in evidence.shares:
-            value, of_holder = scalar_from(share), leaves.get(holder, b"")
-            is_dealt = has_leaf(rules, dealer, holder, leaves=of_holder, is_of_seed=is_of_seed, value=share)
-            if value is None or not is_dealt:
+            if holder not in leaves:
                 return False
-            values[rules.graph.number_of(dealer, holder)] = value
+            if not has_leaf(rules, dealer, holder, leaves=leaves[holder], is_of_seed=is_of_seed, value=share):
+                return False
+            values[rules.graph.number_of(dealer, holder)] = int.from_bytes(share, "little")
         point = evidence.seed if is_of_seed else keys.of_masks
         is_enough = len(values) >= rules.needed
         return is_enough and not is_secret_of(value_at_zero(values, rules.needed), point, self._primitives)
@@ -281,15 +298,15 @@ class _Judge:
             return False
         if isinstance(evidence, WrongShare):
             said = evidence.shares
-            is_signed = self._is_signed(holder, said.signature, rules.about_shares(holder, evidence.keys, said))
-            return is_signed and any(
+            about = rules.about_shares(holder, evidence.keys, said, held=check.held)
+            return self._is_signed(holder, said.signature, about) and any(
                 not has_leaf(rules, dealer, holder, leaves=entry.leaves, is_of_seed=is_of_seed, value=share)
                 for place, is_of_seed, share in said.shares
                 if place == dealer
             )
         opening = evidence.opening
-        is_signed = self._is_signed(holder, opening.signature, rules.about_opening(holder, evidence.keys, opening))
-        return is_signed and any(
+        about = rules.about_opening(holder, evidence.keys, opening, held=check.held)
+        return self._is_signed(holder, opening.signature, about) and any(
             entry_of(rules, dealer, holder, content=content, alpha=alphas[0], box=entry.box) != entry
             for place, content in opening.values
             if place == dealer

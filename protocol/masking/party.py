@@ -27,6 +27,7 @@ from .deals import (
     entry_of,
     hashed,
     held_digest,
+    key_of_box,
     leads_to,
     leaves_of,
     value_of,
@@ -121,7 +122,8 @@ class MaskingParty:
         self._position = Position(MASKING, MaskingState.NEW)
         self._known: dict[int, Keys] = {}
         self._agreed: dict[int, bytes] = {}
-        self._box_keys: dict[int, tuple[bytes, bytes]] = {}
+        self._box_secrets: dict[int, bytes] = {}
+        self._held_digest = b""
         self._own_deal = b""
         self._told: dict[int, HeldBox] = {}
         self._held: dict[int, bytes] = {}  # of each dealer: the values of its three polynomials
@@ -166,8 +168,12 @@ class MaskingParty:
         seed, blinding = (primitives.base(encode_scalar(each[-1])) for each in terms[1:])
         alpha = alpha_of(rules, own, self._own, blinding=blinding, seed=seed, leaves=leaves.values())
         boxes = {
-            holder: primitives.seal(key, contents[holder], rules.about("box", own, holder))
-            for holder, (key, _) in self._box_keys.items()
+            holder: primitives.seal(
+                key_of_box(rules, (own, holder), secret, alpha=alpha, primitives=primitives),
+                contents[holder],
+                rules.about("box", own, holder),
+            )
+            for holder, secret in self._box_secrets.items()
         }
         self._held[own] = contents[own]
         pieces = (
@@ -188,16 +194,19 @@ class MaskingParty:
         if len(self._doubted) > rules.most_gone:
             most = rules.most_gone
             raise self._fault(f"the boxes of {len(self._doubted)} parties do not open, and {most} at most may lie")
-        held = held_digest(rules, place, ((dealer, *self._entries[dealer]) for dealer in sorted(self._held)))
-        check = Check(self._own_deal, held, self._doubted, b"")
+        entries = ((dealer, *self._entries[dealer]) for dealer in sorted(self._held))
+        self._held_digest = held_digest(rules, place, entries)
+        check = Check(self._own_deal, self._held_digest, self._doubted, b"")
         signature = self._sign(rules.about_check(place, self._own, check))
         return self._done(MaskingMove.CHECK, msgspec.structs.replace(check, signature=signature))
 
     def _take_box(self, told: HeldBox) -> None:
         """Keep what a box holds, if it is what its dealer says that it dealt."""
-        rules, dealer, place = self._rules, told.place, self._place
+        rules, dealer, place, primitives = self._rules, told.place, self._place, self._primitives
+        secret, pair = self._box_secrets[dealer], (dealer, place)
+        key = key_of_box(rules, pair, secret, alpha=told.alpha, primitives=primitives)
         try:
-            content = self._primitives.open(self._box_keys[dealer][1], told.box, rules.about("box", dealer, place))
+            content = primitives.open(key, told.box, rules.about("box", *pair))
         except ValueError:
             return
         entry = entry_of(rules, dealer, place, content=content, alpha=told.alpha, box=told.box)
@@ -311,7 +320,7 @@ class MaskingParty:
             for dealer in sorted(self._held.keys() - excluded)
         )
         said = Shares(shares, b"")
-        signature = self._sign(self._rules.about_shares(self._place, self._own, said))
+        signature = self._sign(self._rules.about_shares(self._place, self._own, said, held=self._held_digest))
         return self._done(MaskingMove.UNMASK, msgspec.structs.replace(said, signature=signature))
 
     def open(self, heard: Liars) -> Opening:
@@ -329,7 +338,7 @@ class MaskingParty:
                 name = rules.names[evidence.place]
                 raise self._fault(f"it is not proven that {name!r} has lied, of whom all is to be told")
         said = Opening(tuple((liar, self._held[liar]) for liar in liars), b"")
-        signature = self._sign(rules.about_opening(self._place, self._own, said))
+        signature = self._sign(rules.about_opening(self._place, self._own, said, held=self._held_digest))
         return self._done(MaskingMove.OPEN, msgspec.structs.replace(said, signature=signature))
 
     def _about_survivors(self) -> bytes:
@@ -357,12 +366,7 @@ class MaskingParty:
         except ValueError:
             raise self._fault("a key of a neighbor is of low order") from None
         self._agreed = dict(zip(self._known, agreed, strict=True))
-        for place, secret in zip(self._known, secrets, strict=True):
-            out, into = (
-                primitives.derive(secret, rules.about("key of a box", *pair), KEY_BYTES)
-                for pair in ((self._place, place), (place, self._place))
-            )
-            self._box_keys[place] = out, into
+        self._box_secrets = dict(zip(self._known, secrets, strict=True))
 
     def _check_neighbors(self, what: str, places: Sequence[int], allowed: Sequence[int] | Mapping[int, Keys]) -> None:
         if len({*places}) < len(places):

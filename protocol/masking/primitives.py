@@ -53,7 +53,7 @@ class Primitives(Protocol):
     """Ed25519's group, key agreement, signatures, boxes and a generator."""
 
     def base(self, scalar: bytes) -> bytes:
-        """Return the point that 32 bytes, a scalar below ℓ but 0, tell of the base point."""
+        """Return the point that 32 bytes, a scalar below ℓ, tell of the base point; ValueError for 0."""
         ...
 
     def times(self, scalar: bytes, point: bytes) -> bytes:

@@ -285,13 +285,13 @@ class MaskingServer:
                 survivors, dealers = {*self.survivors}, {*self._near(place)}.difference(self._excluded)
                 if [own[:2] for own in shares] != [(dealer, dealer in survivors) for dealer in sorted(dealers)]:
                     return f"sends shares of other secrets than of the {len(dealers)} parties whose it holds"
-                about = rules.about_shares(place, self._keys(place), said)
+                about = rules.about_shares(place, self._keys(place), said, held=self._check(place).held)
                 return "" if verify(key, said.signature, about) else "has not signed its shares"
             case Opening(values):
                 liars = [liar for liar in self._liars if liar in self._near(place)]
                 if [liar for liar, _ in values] != liars:
                     return "tells values of other parties than those who have lied"
-                about = rules.about_opening(place, self._keys(place), said)
+                about = rules.about_opening(place, self._keys(place), said, held=self._check(place).held)
                 return "" if verify(key, said.signature, about) else "has not signed the values that it tells"
 
     def _wrong_of_keys(self, place: int, said: Keys) -> str:
@@ -353,10 +353,11 @@ class MaskingServer:
         return disputes
 
     def _name(self, evidence: Evidence) -> None:
-        """Leave out whom evidence names."""
+        """Leave out whom evidence names, who is named once."""
         place = verdict(self._rules, evidence, self._primitives)
         assert place is not None  # noqa: S101  it was made of what was checked as it came
-        self.named.append((place, evidence))
+        if all(place != other for other, _ in self.named):
+            self.named.append((place, evidence))
         self.parties -= {place}
 
     def _find_secrets(self) -> None:
@@ -388,7 +389,7 @@ class MaskingServer:
             leaves = deal.pieces[holder].leaves
             if has_leaf(rules, dealer, holder, leaves=leaves, is_of_seed=is_of_seed, value=share):
                 right[holder] = share
-            else:
+            elif holder in self.parties:  # else it is named
                 said = cast("Shares", self._said[MaskingMove.UNMASK][holder])
                 self._name(WrongShare(**self._acknowledged(holder, dealer), shares=said))
         secret = self._put_together(dealer, {holder: scalar_from(share) for holder, share in right.items()})
@@ -421,7 +422,7 @@ class MaskingServer:
             entry = self._entry(dealer, holder)
             if entry_of(rules, dealer, holder, content=content, alpha=deal.alpha, box=entry.box) == entry:
                 values[holder] = scalar_from(value_of(content, is_of_seed=is_of_seed))
-            else:
+            elif holder in self.parties:  # else it is named
                 self._name(WrongOpening(**self._acknowledged(holder, dealer), opening=said))
         secret = self._put_together(dealer, values)
         if not is_secret_of(secret, deal.deal.seed if is_of_seed else self._keys(dealer).of_masks, self._primitives):

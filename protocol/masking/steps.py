@@ -37,13 +37,13 @@ LEAF_BYTES: Final = 16
 DIGEST_BYTES: Final = 32
 MARK_BYTES: Final = 16
 """Of an entry's digest, and of what a dealer's polynomials are combined by: as many as nobody finds a second of."""
-_Place = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
-_Key = Annotated[bytes, msgspec.Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
-_Scalar = Annotated[bytes, msgspec.Meta(min_length=SCALAR_BYTES, max_length=SCALAR_BYTES)]
+Place = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+Point = Annotated[bytes, msgspec.Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
+Scalar = Annotated[bytes, msgspec.Meta(min_length=SCALAR_BYTES, max_length=SCALAR_BYTES)]
 _Three = Annotated[bytes, msgspec.Meta(min_length=3 * SCALAR_BYTES, max_length=3 * SCALAR_BYTES)]
-_Digest = Annotated[bytes, msgspec.Meta(min_length=DIGEST_BYTES, max_length=DIGEST_BYTES)]
-_Mark = Annotated[bytes, msgspec.Meta(min_length=MARK_BYTES, max_length=MARK_BYTES)]
-_Leaves = Annotated[bytes, msgspec.Meta(min_length=3 * LEAF_BYTES, max_length=3 * LEAF_BYTES)]
+Digest = Annotated[bytes, msgspec.Meta(min_length=DIGEST_BYTES, max_length=DIGEST_BYTES)]
+Mark = Annotated[bytes, msgspec.Meta(min_length=MARK_BYTES, max_length=MARK_BYTES)]
+Leaves = Annotated[bytes, msgspec.Meta(min_length=3 * LEAF_BYTES, max_length=3 * LEAF_BYTES)]
 _Signature = Annotated[bytes, msgspec.Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
 _Box = Annotated[bytes, msgspec.Meta(min_length=BOX_BYTES, max_length=BOX_BYTES)]
 _BoxOrNone = Annotated[bytes, msgspec.Meta(max_length=BOX_BYTES)]
@@ -106,15 +106,15 @@ What is absent is forbidden: no step is answered twice, so that no party says a 
 class Keys(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A party's keys, points of Ed25519's group: of masks, and of the boxes for it."""
 
-    of_masks: _Key
-    of_boxes: _Key
+    of_masks: Point
+    of_boxes: Point
     signature: _Signature
 
 
 class NeighborKeys(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The keys of a party's neighbors, by their places."""
 
-    keys: tuple[tuple[_Place, Keys], ...]
+    keys: tuple[tuple[Place, Keys], ...]
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -127,17 +127,17 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
         box: the three values, sealed; empty where the dealer is the holder.
     """
 
-    place: _Place
-    leaves: _Leaves
-    combined: _Scalar
+    place: Place
+    leaves: Leaves
+    combined: Scalar
     box: _BoxOrNone
 
 
 class Deal(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What a dealer says: the points of its blinding and of the seed of its own mask, and a piece for each holder."""
 
-    blinding: _Key
-    seed: _Key
+    blinding: Point
+    seed: Point
     pieces: tuple[Piece, ...]
 
 
@@ -150,10 +150,10 @@ class HeldBox(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         alpha: what the dealer's polynomials are combined by.
     """
 
-    place: _Place
+    place: Place
     box: _Box
-    mark: _Mark
-    alpha: _Mark
+    mark: Mark
+    alpha: Mark
 
 
 class Boxes(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -171,9 +171,9 @@ class Check(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
         doubted: the places of dealers whose box for it is wrong, in order.
     """
 
-    deal: _Digest
-    held: _Digest
-    doubted: tuple[_Place, ...]
+    deal: Digest
+    held: Digest
+    doubted: tuple[Place, ...]
     signature: _Signature
 
 
@@ -185,25 +185,25 @@ class Path(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
         chunks: the digests of all chunks.
     """
 
-    blinding: _Key
-    seed: _Key
-    alpha: _Mark
-    chunk: tuple[tuple[_Place, _Digest], ...]
-    chunks: tuple[_Digest, ...]
+    blinding: Point
+    seed: Point
+    alpha: Mark
+    chunk: tuple[tuple[Place, Digest], ...]
+    chunks: tuple[Digest, ...]
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What a dealer says for one holder. See `Piece`."""
 
-    leaves: _Leaves
-    combined: _Scalar
+    leaves: Leaves
+    combined: Scalar
     box: _BoxOrNone
 
 
 class Dispute(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What a holder hears of a dealer whose box it doubts: the entry for it, and that the dealer has signed it."""
 
-    place: _Place
+    place: Place
     check: Check
     path: Path
     entry: Entry
@@ -225,10 +225,10 @@ class Claim(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
         response: likewise.
     """
 
-    place: _Place
-    shared: _Key
-    challenge: _Scalar
-    response: _Scalar
+    place: Place
+    shared: Point
+    challenge: Scalar
+    response: Scalar
     signature: _Signature
 
 
@@ -241,7 +241,7 @@ class Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 class Excluded(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The places of those of the roster who mask no rows, in order: who has left, did not sign, or was named."""
 
-    places: tuple[_Place, ...]
+    places: tuple[Place, ...]
 
 
 class Masked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -253,7 +253,7 @@ class Masked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 class Survivors(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The places of those whose masked values count, in order."""
 
-    places: tuple[_Place, ...]
+    places: tuple[Place, ...]
 
 
 class Confirmation(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -265,13 +265,13 @@ class Confirmation(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 class Confirmations(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Signatures on the survivors, by the places of those who signed."""
 
-    signatures: tuple[tuple[_Place, _Signature], ...]
+    signatures: tuple[tuple[Place, _Signature], ...]
 
 
 class Shares(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """One share of each neighbor's: whether it is of its own mask's seed, as where it survived, or else of its key."""
 
-    shares: tuple[tuple[_Place, bool, _Scalar], ...]
+    shares: tuple[tuple[Place, bool, Scalar], ...]
     signature: _Signature
 
     def __repr__(self) -> str:
@@ -281,7 +281,7 @@ class Shares(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 class Opening(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """All three values that a holder has of dealers who were proven to lie."""
 
-    values: tuple[tuple[_Place, _Three], ...]
+    values: tuple[tuple[Place, _Three], ...]
     signature: _Signature
 
     def __repr__(self) -> str:
@@ -380,15 +380,19 @@ class MaskingRules:
         told = deal, entry, claim.shared, claim.challenge, claim.response
         return self._about_said("accuse", place, keys, _place_bytes(claim.place), *told)
 
-    def about_shares(self, place: int, keys: Keys, said: Shares) -> bytes:
-        """Return what a party signs of its shares."""
-        told = (_place_bytes(dealer) + bytes((is_of_seed,)) + share for dealer, is_of_seed, share in said.shares)
-        return self._about_said("unmask", place, keys, *told)
+    def about_shares(self, place: int, keys: Keys, said: Shares, *, held: bytes) -> bytes:
+        """Return what a party signs of its shares, and of what it has acknowledged to hold.
 
-    def about_opening(self, place: int, keys: Keys, said: Opening) -> bytes:
-        """Return what a party signs of all that it tells of dealers who have lied."""
+        Who begins anew from an older copy of its journal may hold other boxes under the same keys: its shares are held
+        against none but those.
+        """
+        told = (_place_bytes(dealer) + bytes((is_of_seed,)) + share for dealer, is_of_seed, share in said.shares)
+        return self._about_said("unmask", place, keys, held, *told)
+
+    def about_opening(self, place: int, keys: Keys, said: Opening, *, held: bytes) -> bytes:
+        """Return what a party signs of all that it tells of dealers who have lied: as `about_shares`."""
         told = (_place_bytes(dealer) + content for dealer, content in said.values)
-        return self._about_said("open", place, keys, *told)
+        return self._about_said("open", place, keys, held, *told)
 
     def _about_said(self, what: str, place: int, keys: Keys, *content: bytes) -> bytes:
         """Return what a party signs. Its own keys, which are new in each run, are part of it."""
