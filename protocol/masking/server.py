@@ -82,6 +82,7 @@ class MaskingServer:
 
     def __init__(self, rules: MaskingRules, primitives: Primitives) -> None:
         self._rules, self._primitives = rules, primitives
+        self._neighbors = functools.cache(rules.graph.neighbors_of)
         self._position = Position(MASKING, MaskingState.NEW)
         self._said: dict[MaskingMove, dict[int, Said]] = {move: {} for move in _STEPS}
         self.step: MaskingMove | None = MaskingMove.KEYS
@@ -178,7 +179,7 @@ class MaskingServer:
 
     def _told(self) -> Mapping[int, Told]:
         """Return what each party hears that is asked in the open step."""
-        near = self._rules.graph.neighbors_of
+        near = self._neighbors
         told: Told
         match self.step:
             case None:
@@ -226,12 +227,12 @@ class MaskingServer:
 
     def _near(self, place: int) -> list[int]:
         """Return the places of all whose shares a party may hold, itself among them, in order."""
-        return sorted((place, *self._rules.graph.neighbors_of(place)))
+        return sorted((place, *self._neighbors(place)))
 
     def _dealers(self, holder: int) -> list[int]:
         """Return the places of those whose boxes a holder hears: neighbors whose deals are right."""
         dealers = self._said[MaskingMove.SHARES].keys() - self._wrong_deals
-        return [place for place in self._rules.graph.neighbors_of(holder) if place in dealers]
+        return [place for place in self._neighbors(holder) if place in dealers]
 
     def _box(self, dealer: int, holder: int) -> HeldBox:
         deal = self._deals[dealer]
@@ -372,7 +373,7 @@ class MaskingServer:
             for dealer, _, share in said.shares:
                 shares.setdefault(dealer, {})[holder] = share
         for dealer in sorted(self._deals.keys() - {*self._excluded}):
-            if dealer in rows or not rows.isdisjoint(self._rules.graph.neighbors_of(dealer)):
+            if dealer in rows or not rows.isdisjoint(self._neighbors(dealer)):
                 secret = self._secret_of(dealer, shares.get(dealer, {}), is_of_seed=dealer in rows)
                 if secret is not None:
                     self._secrets[dealer] = secret
@@ -456,7 +457,7 @@ class MaskingServer:
             if place in rows:
                 total -= mask_of_seed(secret, rules, primitives)
                 continue
-            near = [other for other in rules.graph.neighbors_of(place) if other in rows]
+            near = [other for other in self._neighbors(place) if other in rows]
             for other, common in zip(
                 near, agreements(secret, [keys[o].of_masks for o in near], primitives), strict=True
             ):

@@ -22,6 +22,7 @@ import dataclasses
 import enum
 import functools
 import hashlib
+import struct
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
@@ -365,7 +366,7 @@ class MaskingRules:
 
     def about(self, what: str, *places: int) -> bytes:
         """Return what something that is signed, sealed or derived is about: rules, what it is, and whose."""
-        return b"".join((self.digest, what.encode(), b"\0", *map(_place_bytes, places)))
+        return b"%b%b%b" % (self.digest, what.encode(), struct.pack(f">x{len(places)}I", *places))
 
     def about_keys(self, place: int, keys: Keys) -> bytes:
         """Return what a party signs of its keys."""
