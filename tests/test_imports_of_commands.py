@@ -20,7 +20,7 @@ finally:
     print("modules:", *sys.modules)
 """
 _SYSTEMS: Final = {"dpwevote", "fair_voting", "moral_preferences", "truth_discovery"}
-_NO_RUN: Final = {"cryptography", "dp_accounting", "matplotlib", "opendp", "pandas", "prometheus_client"}
+_NO_RUN: Final = {"cryptography", "dp_accounting", "matplotlib", "nacl", "opendp", "pandas", "prometheus_client"}
 _ROOM: Final = 1.05
 
 
