@@ -34,6 +34,7 @@ from psephos.protocol.masking import (
     LEAST_FOR_CIRCLE,
     Boxes,
     Confirmations,
+    Excluded,
     MaskingMove,
     MaskingParty,
     MaskingRules,
@@ -127,17 +128,20 @@ class _Party:
         return said
 
     def _say(self, step: Step, heard: bytes) -> Said:
+        decode = msgspec.msgpack.decode
         match step.move:
             case MaskingMove.KEYS:
                 return self._part.keys()
             case MaskingMove.SHARES:
-                return self._part.shares(msgspec.msgpack.decode(heard, type=NeighborKeys))
+                return self._part.shares(decode(heard, type=NeighborKeys))
+            case MaskingMove.CHECK:
+                return self._part.check(decode(heard, type=Boxes))
             case MaskingMove.MASKED:
-                return self._part.masked(msgspec.msgpack.decode(heard, type=Boxes), self._draw)
+                return self._part.masked(decode(heard, type=Excluded), self._draw)
             case MaskingMove.CONFIRM:
-                return self._part.confirm(msgspec.msgpack.decode(heard, type=Survivors))
+                return self._part.confirm(decode(heard, type=Survivors))
             case _:
-                return self._part.unmask(msgspec.msgpack.decode(heard, type=Confirmations))
+                return self._part.unmask(decode(heard, type=Confirmations))
 
     def _draw(self) -> Sequence[int]:
         self.added = self._row()
@@ -222,6 +226,8 @@ def _play(size: _Size) -> _Measured:
     staying = range(leaving, number)
     told: dict[int, bytes] = dict.fromkeys(range(number), b"")
     for step in phase.steps:
+        if step.is_in_dispute:
+            continue  # nobody lies here
         there = staying if step.move is MaskingMove.MASKED else told
         said = {place: parties[place].answer(step, told[place]) for place in there}
         begin = process_time()

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from ...agents.driver import EffectListener
 from ...agents.standing import Companion, Standing
-from ...protocol.effects import Closed, Effect
+from ...protocol.effects import Closed, Effect, Named
 from ...protocol.errors import printable
 from ...protocol.rules import JOIN
 from ...protocol.states import SessionState
@@ -61,7 +61,7 @@ class _Screen:
 
     def on_effect(self, effect: Effect) -> None:
         """Take note of an effect of the server's machine."""
-        if isinstance(effect, Closed):
+        if isinstance(effect, Closed | Named):
             self._closed.append(effect)
 
     async def show(self, tell: Callable[[], Standing]) -> None:

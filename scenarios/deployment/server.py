@@ -17,6 +17,7 @@ from ...agents.modes import Mode
 from ...agents.session_journal import SessionJournal
 from ...agents.standing import Companion
 from ...agents.witness import Witness
+from ...protocol.effects import Effect, Named
 from ...protocol.errors import UnheardError, refuse
 from ...protocol.kept_reports import ReceivedReports
 from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
@@ -230,7 +231,8 @@ def serve_in_folder(
     ):
         meter = None if side.protocol.hides_participation else TrafficMeter(side.protocol)
         has_begun = sitting is not None and bool(sitting.records)  # what was said then, nobody has counted
-        told = Observers(log=run.log, listener=listener, meter=meter)
+        keeping = _keeping_evidence(folder, run.ending, listener)
+        told = Observers(log=run.log, listener=keeping, meter=meter)
         session = functools.partial(
             serve, serving, sitting=sitting, told=told, on_listening=on_listening, beside=beside
         )
@@ -249,3 +251,19 @@ def serve_in_folder(
     if unheard is not None:
         raise unheard
     return left
+
+
+def _keeping_evidence(folder: RunFolder, ending: dict[str, Any], listener: EffectListener | None) -> EffectListener:
+    """Return a listener that also writes what proves who has lied, and adds who that is to what `run.json` says."""
+    named: list[dict[str, str]] = []
+
+    def listen(effect: Effect) -> None:
+        if isinstance(effect, Named):
+            ending["named"] = named
+            named.append({"party": effect.party, "deed": effect.deed})
+            with contextlib.suppress(OSError):  # a full disk ends no session
+                named[-1]["evidence"] = folder.write_evidence(effect.evidence, len(named))
+        if listener is not None:
+            listener(effect)
+
+    return listen

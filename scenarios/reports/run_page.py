@@ -292,6 +292,11 @@ def _happened(left: RunLeft) -> Iterator[Block]:
     if network:
         yield Text("The network was made bad on purpose:")
         yield Facts({title_of(key): str(value) for key, value in network.items()})
+    if left.run is not None and left.run.named:
+        named = [(each.party, each.deed, each.evidence) for each in left.run.named]
+        yield Table(
+            caption="Parties that lied", name="named", columns=("Party", "What it did", "Proven by"), rows=named
+        )
     if not left.is_deployment and not (about is not None and about.hides_participation):
         yield from _lost(left)
 

@@ -9,6 +9,7 @@
 | `result.json` | the outcome; the same bytes for the same seed on every path |
 | `estimates.csv`, `estimates.svg`, `estimates.png` | the outcome as a table and a picture; `-narrow.svg`: for phones |
 | `workers.csv` | of a crowd that is made up or public, in a simulation: each worker's weight, error and importance |
+| `evidence/` | of a masked session's server: what proves who has lied in it, a file each, for `examples/verdict.py` |
 | `report.html` | all of this as one page (`psephos report`) |
 | `private/` | only with `--record`, only for simulations: seed, private inputs, the truth, every party's view |
 
@@ -42,6 +43,7 @@ SCHEMA: Final = 2
 """How `run.json` and `result.json` are written, which both say; a folder that says nothing is older, and is 0."""
 COMMAND: Final = "command.json"
 """Holds the command that left a folder without a `scenario.json`: an audit's, trials', a paper's, a series'."""
+EVIDENCE: Final = "evidence"
 _WARNING: Final = "simulation only: holds private inputs and the seed that takes the noise off again"
 _IS_LOSS: Final = b'"event":"privacy_loss"'
 _encoder = msgspec.json.Encoder()
@@ -175,6 +177,13 @@ class RunFolder:
     def write_text(self, name: str, text: str) -> None:
         """Write a text."""
         self.write_bytes(name, text.encode())
+
+    def write_evidence(self, evidence: bytes, number: int) -> str:
+        """Write what proves that a party has lied, as the so many-th; return the file's name, from here."""
+        (self.path / EVIDENCE).mkdir(mode=0o700, exist_ok=True)
+        name = f"{EVIDENCE}/{number}.json"
+        self.write_bytes(name, msgspec.json.format(evidence, indent=2) + b"\n")
+        return name
 
     def write_command(self, command: str) -> None:
         """Keep the command that leaves the folder, as a shell takes it, without a seed that hides anybody's values."""

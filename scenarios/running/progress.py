@@ -22,7 +22,8 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from ...protocol.effects import Closed, Effect
+from ...protocol.effects import Closed, Effect, Named
+from ...protocol.errors import printable
 from .report import show_phase
 
 OnStep: TypeAlias = Callable[[str, float, float], None]
@@ -64,6 +65,9 @@ class Watcher:
                 if self._console is not None:
                     with contextlib.suppress(OSError):  # a terminal that is gone, or a full disk, ends no session
                         show_phase(self._console, effect, num_parties=self._num_parties)
+            case Named(party, deed, _) if self._console is not None:
+                with contextlib.suppress(OSError):
+                    self._console.print(f"  {printable(party)} has {deed}, and is left out", style="red", markup=False)
             case _:
                 pass
 

@@ -53,6 +53,14 @@ class TrafficOfPhase(msgspec.Struct, frozen=True, kw_only=True):
     bytes_down: int
 
 
+class NamedParty(msgspec.Struct, frozen=True, kw_only=True):
+    """A party that was found to have lied, and the file of the folder that proves it, if it could be written."""
+
+    party: str
+    deed: str
+    evidence: str = ""
+
+
 class RunJSON(msgspec.Struct, frozen=True, kw_only=True):
     """What is read of `run.json`; of older folders some is missing."""
 
@@ -71,6 +79,7 @@ class RunJSON(msgspec.Struct, frozen=True, kw_only=True):
     parties_without_outcome: dict[str, str] = {}
     failure: Failure | None = None
     late_phase: str = ""
+    named: tuple[NamedParty, ...] = ()
     kept: dict[str, str] = {}
     events_lost: dict[str, int] = {}
     transcript: str | None = None
