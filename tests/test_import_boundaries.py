@@ -62,7 +62,7 @@ RULES = {
 ALSO = {
     "scenarios/pytest_plugin.py": frozenset({"pytest"}),
     "scenarios/running/cluster.py": frozenset({"dask", "distributed"}),
-    "agents/masking.py": frozenset({"cryptography"}),
+    "agents/masking.py": frozenset({"cryptography", "nacl"}),
     "scenarios/deployment/status.py": frozenset({"h11", "prometheus_client"}),
     "scenarios/reports/page.py": frozenset({"jinja2"}),
     "scenarios/running/scaffold.py": frozenset({"jinja2"}),

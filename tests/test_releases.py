@@ -80,7 +80,7 @@ def test_what_a_deployment_needs_is_installed_by_its_hashes_alone(tmp_path: Path
         pytest.skip(f"no registry is at hand: {made.stderr.strip().splitlines()[-1]}")
     text = constraints.read_text(encoding="utf-8")
     pinned = re.findall(r"^([a-z0-9-]+)==", text, flags=re.MULTILINE)
-    assert {"cryptography", "msgspec", "numpy", "trio"} <= set(pinned)
+    assert {"cryptography", "msgspec", "numpy", "pynacl", "trio"} <= set(pinned)
     assert text.count("--hash=sha256:") >= len(pinned)
     assert "://" not in text
     extras = (tmp_path / "constraints-extras.txt").read_text(encoding="utf-8")

@@ -37,6 +37,7 @@ TESTS: Final = {
     "platformdirs": "agents/test_witness.py",
     "prometheus-client": "scenarios/deployment/test_status.py",
     "pyarrow": "scenarios/running/test_columns.py",
+    "pynacl": "agents/test_masking.py",
     "python-calamine": "scenarios/reading/test_workbooks.py",
     "rich": "scenarios/running/test_report.py",
     "scipy": "protocol/estimators/test_linear.py",

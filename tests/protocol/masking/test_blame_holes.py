@@ -1,0 +1,77 @@
+"""Ways to have an honest party named, or its secrets told, by an older copy of its journal; and many wrong shares."""
+
+from typing import Any
+
+import msgspec
+from masking_dealer import PRIMITIVES, Dealer, total_of_rows
+from psephos.agents.masking import Cryptography
+from psephos.protocol.masking import Confirmations, Deal, MaskingMove, MaskingParty, NeighborKeys, Shares, verdict
+from psephos.protocol.masking.evidence import WrongShare
+
+ROWS = [[1, 2], [3, 4], [5, 6], [7, 8]]
+
+
+class OtherDealer(MaskingParty):
+    """One who deals other polynomials than before, which are right."""
+
+    def _scalars(self, what: str, number: int) -> list[int]:
+        own = super()._scalars(what, number)
+        return [own[0] + 1, *own[1:]] if what.startswith("coefficients") else own
+
+
+def test_what_a_party_tells_of_one_run_is_not_held_against_what_it_acknowledged_in_another() -> None:
+    """Both have the same keys, as where a journal is an older copy; in the second somebody deals otherwise."""
+    first, second = Dealer(4, 3), Dealer(4, 3)
+    second.parties[0] = second.party(0, OtherDealer)
+    for dealer in (first, second):
+        assert dealer.run(ROWS) == total_of_rows(ROWS, range(4))
+        assert dealer.server.named == []
+    told = second.said[1, MaskingMove.UNMASK]
+    assert isinstance(told, Shares)
+    acknowledged: dict[str, Any] = first.server._acknowledged(1, 0)
+    assert acknowledged["keys"] == second.server._keys(1)
+    assert verdict(first.rules, WrongShare(**acknowledged, shares=told), PRIMITIVES) is None
+
+
+class Watched(Cryptography):
+    """Primitives that keep by which keys they seal."""
+
+    def __init__(self) -> None:
+        self.keys: list[bytes] = []
+
+    def seal(self, key: bytes, content: bytes, about: bytes) -> bytes:
+        self.keys.append(key)
+        return super().seal(key, content, about)
+
+
+def test_no_key_seals_boxes_of_two_deals() -> None:
+    """A party that begins anew from its root hears other keys of one neighbor."""
+    dealer, watched, deals = Dealer(4, 3), Watched(), list[Deal]()
+    keys = [party.keys() for party in dealer.parties]
+    other = Dealer(4, 3, session="t").parties[3]
+    changed = msgspec.structs.replace(keys[3], of_boxes=other.keys().of_boxes)
+    signature = dealer.signers[3](dealer.rules.about_keys(3, changed))
+    for last in (keys[3], msgspec.structs.replace(changed, signature=signature)):
+        root = bytes(32)
+        party = MaskingParty(dealer.rules, 0, root=root, sign=dealer.signers[0], primitives=watched)
+        party.keys()
+        deals.append(party.shares(NeighborKeys(((1, keys[1]), (2, keys[2]), (3, last)))))
+    assert [piece.leaves[:32] for piece in deals[0].pieces] == [piece.leaves[:32] for piece in deals[1].pieces]
+    assert len({*watched.keys}) == len(watched.keys) == 6
+
+
+class TellsWrongShares(MaskingParty):
+    """One whose shares of all are wrong."""
+
+    def unmask(self, heard: Confirmations) -> Shares:
+        shares = tuple((dealer, of, bytes(32)) for dealer, of, _ in super().unmask(heard).shares)
+        about = self._rules.about_shares(self._place, self._own, Shares(shares, b""), held=self._held_digest)
+        return Shares(shares, self._sign(about))
+
+
+def test_who_tells_many_wrong_shares_is_named_once() -> None:
+    """Each piece of evidence holds all that is held: of a thousand shares they would be a hundred megabytes."""
+    dealer = Dealer(4, 3)
+    dealer.parties[0] = dealer.party(0, TellsWrongShares)
+    assert dealer.run(ROWS) == total_of_rows(ROWS, range(4))
+    assert [place for place, _ in dealer.server.named] == [0]
