@@ -53,6 +53,18 @@ def total_of_rows(rows: Sequence[Sequence[int]], places: Sequence[int]) -> tuple
     return tuple(wrapped(sum(rows[place][column] for place in places)) for column in range(len(rows[0])))
 
 
+def answer(party: MaskingParty, move: MaskingMove, heard: Any, row: Sequence[int]) -> Said:
+    """Return what a party says in a step."""
+    match move:
+        case MaskingMove.KEYS:
+            return party.keys()
+        case MaskingMove.MASKED:
+            return party.masked(heard, row)
+        case _:
+            said: Said = getattr(party, move.value)(heard)
+            return said
+
+
 class Dealer:
     """Plays a masked phase.
 
@@ -88,15 +100,7 @@ class Dealer:
         return kind(self.rules, place, root=root, sign=self.signers[place], primitives=PRIMITIVES)
 
     def answer(self, place: int, move: MaskingMove, heard: Any, row: Sequence[int]) -> Said:
-        party = self.parties[place]
-        match move:
-            case MaskingMove.KEYS:
-                return party.keys()
-            case MaskingMove.MASKED:
-                return party.masked(heard, row)
-            case _:
-                said: Said = getattr(party, move.value)(heard)
-                return said
+        return answer(self.parties[place], move, heard, row)
 
     def run(
         self,
