@@ -37,7 +37,9 @@ from psephos.protocol.masking.steps import Entry
 
 __all__ = [
     "ACCUSERS",
+    "ALONE",
     "DEALERS",
+    "KEYS",
     "PAIRS",
     "TELLERS",
     "UNSIGNED",
@@ -357,8 +359,11 @@ class TellerOfAnotherShare(_WrongShares):
 
 
 class TellerOfOneOtherShare(_WrongShares):
+    """Of a dealer whose secret its share is needed for."""
+
     def _other(self, dealer: int, share: bytes, *, is_of: bool) -> bytes:
-        return encode_scalar(3) if dealer == min(self._known) else share
+        first = min(self._known, key=lambda each: self._rules.graph.number_of(each, self._place))
+        return encode_scalar(3) if dealer == first else share
 
 
 class TellerOfNoScalar(_WrongShares):
@@ -491,6 +496,10 @@ class SilentAccuser(FalseAccuser):
 
     def accuse(self, heard: Disputes) -> Claims:
         raise RemoteProtocolError("is silent", sender="")
+
+
+ALONE: Final = (*KEYS, *DEALERS, *ACCUSERS, *TELLERS)
+"""Who is named for what it does alone."""
 
 
 def befriend(parties: Mapping[int, MaskingParty]) -> None:
